@@ -5,5 +5,5 @@
     dispatch    the engine: which worker gets which task
     pool        the workers, as they join and leave
     worker      what runs on a worker
-    same_code   whether a worker has the code of this process
+    same_code   whether a worker computes from what this process has
 """

@@ -1,7 +1,8 @@
 """The workers of a Dask cluster, compared with this process and warmed up.
 
-They join and leave at any time. A worker that joins reports its versions and code;
-if they are those of this process, it starts the warm parent of its tasks and is ready.
+They join and leave at any time. A worker that joins reports what it would compute the
+components from; if that is what this process has, it starts the warm parent of its tasks
+and is ready.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbench.errors import ClusterError
-from kbench.features import Host, Terms
+from kbench.features import Host, Manifest, Terms
 from kbench_dask import worker as dask_worker
-from kbench_dask.same_code import differences, parts
+from kbench_dask.same_code import differences, manifest_of
 
 CONNECT_S = 5.0
 """Seconds in which the scheduler must answer."""
@@ -86,8 +87,8 @@ class Workers:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._heard = time.monotonic()
-        self._terms = Terms((), (), {}, {})
-        self._here: dict[str, str] = {}
+        self._terms = Terms({}, {})
+        self._here = Manifest()
         self._is_prepared = False
         self._given_up: ClusterError | None = None
 
@@ -98,7 +99,7 @@ class Workers:
         the same.
         """
         self._terms = terms
-        self._here = parts(terms.packages, terms.modules, terms.files, terms.variables)
+        self._here = manifest_of(terms.preload, terms.components)
         start = time.monotonic()
         while not self._are_ready(time.monotonic() - start):
             time.sleep(0.05)
@@ -235,8 +236,9 @@ class Workers:
             if address not in self._known and not self._ended.is_set():
                 worker = Worker(address, n_threads)
                 terms = self._terms
-                decisive = (terms.packages, terms.modules, terms.files, terms.variables)
-                worker.asked = self._ask(dask_worker.describe, worker, *decisive)
+                worker.asked = self._ask(
+                    dask_worker.describe, worker, terms.preload, terms.components
+                )
                 with self._lock:
                     self._known[address] = worker
         for worker in list(self._known.values()):

@@ -1,69 +1,111 @@
-"""Comparison of the versions and the code of two hosts, item by item."""
+"""Comparison of what two hosts compute the same components from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from kbench.features import FILE, VARIABLE, Fingerprinter, evaluation_modules, machine
+from kbench.errors import ClusterError
+from kbench.features import Manifest, Preload, Present, WarmParents, machine
+from kbench.messages import last_line
+from kbench.records.canonical import digest
+
+PROBE_TIME_S = 120.0
+"""Wall clock in which a host must have loaded all components."""
 
 _SHOWN = 12
 
 
-def parts(
-    own: Iterable[str],
-    modules: Iterable[str],
-    files: Iterable[str] = (),
-    variables: Iterable[str] = (),
-) -> dict[str, str]:
-    """List everything that decides the numbers on this host: versions, hashes of code.
+def manifest_of(preload: Preload, components: Mapping[str, Sequence[Any]]) -> Manifest:
+    """Return what this host computes components from, with all of kbench and the BLAS.
 
-    The code of the top-level packages `own` is hashed, from the modules of the
-    components in use, and so are the files and environment variables that these
-    declare. The result has a version by distribution (``python`` and ``blas`` too) and a
-    hash by module, file and variable.
+    The components are loaded in a process of their own, and what it loads and reads is
+    recorded. ClusterError is raised where that process ends or has no end.
     """
-    items = Fingerprinter(own).parts([*evaluation_modules(), *modules], files, variables)
-    # code that only brings a task to its evaluation: kbench's files must agree, no more
-    brings = Fingerprinter(own, left_out=()).parts(["kbench.execution.entry_points"])
-    items |= {name: value for name, value in brings.items() if _is_hash(value)}
-    # the BLAS decides the last digits of a product of matrices
+    with closing(WarmParents(preload)) as parents, parents.using(parents.every) as sandbox:
+        outcome = sandbox.run(
+            "kbench.execution.entry_points:probe",
+            {"components": components},
+            time_s=PROBE_TIME_S,
+        )
+    if outcome.status != "ok":
+        raise ClusterError(
+            f"the components cannot be loaded ({outcome.status}): {last_line(outcome.error)}"
+        )
+    present = Present()
+    # what brings a task to its evaluation must be the same too, such as the form of its answer
+    made = (present.made(outcome.recorded) or Manifest()) | present.package("kbench")
+    present.save()
+    return _without_paths(made.across_hosts()) | _versions()
+
+
+def _versions() -> Manifest:
+    """Return the versions that no file of a component names.
+
+    The BLAS decides the last digits of a product of matrices.
+    """
     versions = machine.versions()
-    items |= {name: versions.get(name, "absent") for name in ("kbench-core", "blas")}
-    return items
+    return Manifest(distributions={name: versions.get(name) for name in ("kbench-core", "blas")})
 
 
-def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
-    """List the differences between the `parts` of two hosts, versions first.
+def _without_paths(manifest: Manifest) -> Manifest:
+    """Name files outside of packages by their last part: folders may be others on each host."""
+    files: dict[str, str | None] = {}
+    outside: dict[str, list[str | None]] = {}
+    for name, content in manifest.files.items():
+        if Path(name).is_absolute():
+            outside.setdefault(Path(name).name, []).append(content)
+        else:
+            files[name] = content
+    for name, contents in outside.items():
+        # of one name there may be several, which are compared together
+        several = digest(sorted(each or "" for each in contents))
+        files[name] = contents[0] if len(contents) == 1 else several
+    return replace(manifest, files=files)
+
+
+def differences(here: Manifest, there: Manifest) -> list[str]:
+    """List the differences between the manifests of two hosts, versions first.
 
     Values of environment variables, which may be secret, are not shown.
 
-    >>> differences({"numpy": "2.1", "kbench.execution.entry_points": "0" * 64},
-    ...             {"numpy": "2.0", "kbench.execution.entry_points": "1" * 64})
-    ['numpy 2.0 instead of 2.1', 'module kbench.execution.entry_points has other code']
+    >>> differences(Manifest({"maps": "0"}, distributions={"numpy": "2.1"}),
+    ...             Manifest({"maps": "1"}, distributions={"numpy": "2.0"}))
+    ['numpy 2.0 instead of 2.1', 'module maps has other code']
     """
-    versions, code = [], []
-    for name in sorted(here.keys() | there.keys()):
-        ours, theirs = here.get(name, "absent"), there.get(name, "absent")
-        if ours == theirs:
-            continue
-        if name.startswith(VARIABLE):
-            code.append(f"{name} has another value")
-        elif name.startswith(FILE):
-            code.append(f"{name} {_difference(ours, theirs, 'content')}")
-        elif _is_hash(ours) or _is_hash(theirs):
-            code.append(f"module {name} {_difference(ours, theirs, 'code')}")
-        else:
-            versions.append(f"{name} {theirs} instead of {ours}")
-    if len(code) > _SHOWN:
-        code[_SHOWN:] = [f"{len(code) - _SHOWN} more modules"]
-    return versions + code
+    versions = [
+        f"{name} {theirs or 'absent'} instead of {ours or 'absent'}"
+        for name, ours, theirs in _differing(here.distributions, there.distributions)
+    ]
+    others = [
+        f"environment variable {name} has another value"
+        for name, _, _ in _differing(here.variables, there.variables)
+    ]
+    others += [
+        f"file {name} {_difference(ours, theirs, 'content')}"
+        for name, ours, theirs in _differing(here.files, there.files)
+    ]
+    others += [
+        f"module {name} {_difference(ours, theirs, 'code')}"
+        for name, ours, theirs in _differing(here.modules, there.modules)
+    ]
+    if len(others) > _SHOWN:
+        others[_SHOWN:] = [f"{len(others) - _SHOWN} more modules"]
+    return versions + others
 
 
-def _difference(ours: str, theirs: str, what: str) -> str:
-    if theirs == "absent":
+def _differing(
+    here: Mapping[str, str | None], there: Mapping[str, str | None]
+) -> list[tuple[str, str | None, str | None]]:
+    names = sorted(here.keys() | there.keys())
+    found = [(name, here.get(name), there.get(name)) for name in names]
+    return [each for each in found if each[1] != each[2]]
+
+
+def _difference(ours: str | None, theirs: str | None, what: str) -> str:
+    if theirs is None:
         return "is not there"
-    return "is only there" if ours == "absent" else f"has other {what}"
-
-
-def _is_hash(value: str) -> bool:
-    return len(value) == 64
+    return "is only there" if ours is None else f"has other {what}"

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,9 @@ from kbench.features import (
     DataCache,
     Host,
     Journal,
+    Manifest,
     Preload,
+    Present,
     Request,
     WarmParents,
     importable,
@@ -36,9 +38,12 @@ from kbench.features import (
     parameter_mistakes,
 )
 from kbench.records.canonical import to_json
-from kbench_dask.same_code import parts
+from kbench_dask.same_code import manifest_of
 
 _LOOK_S = 1.0
+_ANY = ""
+"""Stands for the code that made data: their checksum decides whether they are the right ones."""
+
 _LEAVING = ("closing", "closed", "failed")
 
 
@@ -61,6 +66,7 @@ class _Run:
     parents: WarmParents
     assignments: Assignments
     host: Host
+    present: Present
     release: ExitStack
 
 
@@ -68,11 +74,14 @@ _RUNS: dict[tuple[str, str], _Run] = {}
 """By run and address of the worker: a process may hold several workers."""
 
 
-def describe(
-    own: Sequence[str], modules: Sequence[str], files: Sequence[str], variables: Sequence[str]
-) -> dict[str, str]:
-    """List all of this worker that decides numbers (`kbench.execution.engine.parts`)."""
-    return parts(own, modules, files, variables)
+def describe(preload: Preload, components: Mapping[str, Sequence[Any]]) -> Manifest:
+    """Return what this worker computes components from.
+
+    ReleasedError is raised if the client leaves while this waits for the machine.
+    """
+    with ExitStack() as opened:
+        _share_machine(opened, "")
+        return manifest_of(preload, components)
 
 
 def prepare(run: str, preload: Preload, components: Mapping[str, Sequence[Any]]) -> Readiness:
@@ -81,24 +90,30 @@ def prepare(run: str, preload: Preload, components: Mapping[str, Sequence[Any]])
     ReleasedError is raised if the client leaves while this waits for the machine.
     """
     worker, key = _current_task()
-
-    def still_wanted() -> None:
-        if not _is_wanted(worker, key):
-            raise ReleasedError(run)
-
-    importable(installed())  # the tasks' processes leave out what cannot be imported here
     with ExitStack() as opened:
-        # waits for a kbench that holds this machine exclusively, and keeps the next waiting
-        opened.enter_context(Journal().lock(LOCK, shared=True, poll=still_wanted))
+        _share_machine(opened, run)
         parents = WarmParents(preload)
         opened.callback(parents.close)
-        here = _Run(parents, Assignments(DataCache()), Host.here(), opened.pop_all())
+        host, assignments = Host.here(), Assignments(DataCache())
+        here = _Run(parents, assignments, host, Present(), opened.pop_all())
     _RUNS[run, worker.address] = here
     threading.Thread(
         target=_release, args=(run, worker, key, here), name="kbench-release", daemon=True
     ).start()
     with parents.using(parents.every) as sandbox:
         return Readiness(here.host, tuple(parameter_mistakes(sandbox, components)))
+
+
+def _share_machine(opened: ExitStack, run: str) -> None:
+    """Wait for a kbench that holds this machine exclusively, and keep the next waiting."""
+    worker, key = _current_task()
+
+    def still_wanted() -> None:
+        if not _is_wanted(worker, key):
+            raise ReleasedError(run)
+
+    importable(installed())  # the tasks' processes leave out what cannot be imported here
+    opened.enter_context(Journal().lock(LOCK, shared=True, poll=still_wanted))
 
 
 def answer(run: str, request: Request, slots: int) -> Answer:
@@ -117,7 +132,11 @@ def answer(run: str, request: Request, slots: int) -> Answer:
         outcome = CallOutcome("error", error=f"{problem} (host {here.host.name})")
         return Answer(outcome, here.host, started_ms, now_ms(), lacks_data=True)
     with here.parents.using(request.task.plugins) as sandbox:
-        measured = measure(request, sandbox, here.assignments, here.host, slots, wanted)
+        measured = measure(
+            request, sandbox, here.assignments, here.host, slots, here.present, wanted
+        )
+    if measured.manifest is not None:
+        measured = replace(measured, manifest=measured.manifest.across_hosts())
     if _RUNS.get((run, worker.address)) is not here:
         raise ReleasedError(run)  # the warm parent was ended under the task
     return measured
@@ -125,7 +144,7 @@ def answer(run: str, request: Request, slots: int) -> Answer:
 
 def _fetch(here: _Run, request: Request, wanted: Any) -> str:
     """Get the data of a request if need be; return the reason if they are unavailable."""
-    checksum, code = request.task.checksum, request.task.source_code
+    checksum = request.task.checksum
     if _is_cached(here.assignments.cache, checksum):
         return ""
     ref = request.task.cell.dataset
@@ -136,7 +155,7 @@ def _fetch(here: _Run, request: Request, wanted: Any) -> str:
             return ""
         payload = {
             "dataset": plain,
-            "code": code,
+            "code": _ANY,
             "cache": str(here.assignments.cache.root),
             "offline": request.offline,
         }
@@ -155,7 +174,7 @@ def _fetch(here: _Run, request: Request, wanted: Any) -> str:
         return f"the data of {ref.label} cannot be loaded: {outcome.error}"
     if "unavailable" in outcome.value:
         return f"the data of {ref.label} are unavailable: {outcome.value['unavailable']}"
-    cached = here.assignments.cache.lookup(ref.name, plain["params"], code)
+    cached = here.assignments.cache.lookup(ref.name, plain["params"], _ANY)
     return (
         f"the data of {ref.label} are not those of the plan: "
         f"checksum {cached or 'unknown'} instead of {checksum}"

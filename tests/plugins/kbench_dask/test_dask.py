@@ -18,11 +18,11 @@ from kbench import Block, Dataset, Suite, SuiteError
 from kbench.errors import ClusterError
 from kbench.execution.engine import Terms
 from kbench.execution.sandbox import processes
-from kbench.execution.warm_parents import WARM
+from kbench.execution.warm_parents import GIVEN, WARM
 from kbench.machine import cluster_id, machine_id, versions
-from kbench.planning.planner import Planner
-from kbench.records import Cell, Limits, Protocol, Ref, Task
-from kbench.records.canonical import to_json
+from kbench.planning.methods import method_code
+from kbench.records import Cell, Limits, Manifest, Protocol, Ref, Task
+from kbench.records.canonical import digest, to_json
 from kbench.registry.installed import installed
 from kbench.registry.registry import Registry, build
 from kbench.runner import Options, Run
@@ -30,14 +30,18 @@ from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal, state_folder
 from kbench_dask.dispatch import DaskEngine
 from kbench_dask.feature import kbench_engine
-from kbench_dask.same_code import differences, parts
+from kbench_dask.same_code import differences, manifest_of
 from tests.support.paths import SUPPORT
 from tests.support.planted import Seen, dask_process, plant, run_text, suite_text
 from tests.support.processes_here import wait_until
 
-MODULES = ("planted_plugin",)
 PRELOAD = {("planted",): (*WARM, "planted_plugin")}
 NOTHING = {"dataset": [], "feature map": [], "learner": []}
+COMPONENTS = {
+    "dataset": [("datasets[0]", to_json(Ref("blobs")))],
+    "feature map": [("feature_maps[0]", to_json(Ref("planted")))],
+    "learner": [("learners[0]", to_json(Ref("centroids")))],
+}
 
 
 def ignored(*told):
@@ -66,52 +70,100 @@ def test_a_scheduler_that_is_not_there_is_a_wrong_usage(monkeypatch):
 
 
 def test_what_differs_is_listed_versions_first():
-    here = parts(["kbench"], ["kbench.evaluation.splits"])
-    assert differences(here, dict(here)) == []
-    assert here["python"] == f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert {
-        "numpy",
-        "scipy",
-        "scikit-learn",
-        "kbench-core",
-        "kbench.execution.entry_points",
-    } <= set(here)
-    assert here["blas"] == versions()["blas"]
-    there = here | {"numpy": "1.0", "kbench.evaluation.splits": "0" * 64}
-    del there["kbench.evaluation.evaluate"]
+    here = manifest_of({}, NOTHING)
+    assert differences(here, here) == []
+    assert here.distributions["python"] == f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert {"numpy", "scipy", "scikit-learn", "kbench-core"} <= set(here.distributions)
+    assert not any(" " in each for name, each in here.distributions.items() if name != "blas")
+    assert here.distributions["blas"] == versions()["blas"]
+    modules = {**here.modules, "kbench.evaluation.splits": "0" * 64}
+    del modules["kbench.evaluation.evaluate"]
+    there = replace(here, modules=modules, distributions={**here.distributions, "numpy": "1.0"})
     assert differences(here, there) == [
-        f"numpy 1.0 instead of {here['numpy']}",
+        f"numpy 1.0 instead of {here.distributions['numpy']}",
         "module kbench.evaluation.evaluate is not there",
         "module kbench.evaluation.splits has other code",
     ]
-    many = differences(here, {"python": here["python"]})
+    many = differences(here, Manifest())
     assert any("more modules" in line for line in many)
 
 
-def test_files_and_variables_that_a_component_declares_must_agree(tmp_path, monkeypatch):
-    file = tmp_path / "weights"
-    file.write_text("here")
-    monkeypatch.setenv("KBENCH_TEST_SEED", "secret 1")
-    declared = ([str(file)], ["KBENCH_TEST_SEED", "KBENCH_TEST_UNSET"])
-    here = parts(["kbench"], [], *declared)
-    assert differences(here, parts(["kbench"], [], *declared)) == []
-    file.write_text("there")
-    monkeypatch.setenv("KBENCH_TEST_SEED", "secret 2")
-    there = parts(["kbench"], [], *declared)
-    assert differences(here, there) == [
-        "environment variable KBENCH_TEST_SEED has another value",
-        f"file {file} has other content",
-    ]
-    assert "secret" not in str(here) + str(there)
-    file.unlink()
-    there = parts(["kbench"], [], *declared)
-    assert f"file {file} is not there" in differences(here, there)
-
-
 def test_what_brings_a_task_to_its_code_must_agree_but_not_its_versions():
-    here = parts(["kbench"], [])
-    assert {"kbench", "kbench.records._suite", "kbench.registry.registry"} <= set(here)
-    assert not {"pluggy", "packaging"} & set(here)
+    here = manifest_of({}, NOTHING)
+    assert {"kbench", "kbench.records._suite", "kbench.registry.registry"} <= set(here.modules)
+    assert not {"pluggy", "packaging"} & set(here.distributions)
+
+
+READING = '''
+"""A plugin that reads a file beside it, a declared one and variables when it is imported."""
+import os
+from pathlib import Path
+from kbench import FeatureMap, hookimpl
+from planted_plugin import Planted
+
+SHIFT = float(Path(__file__).with_name("reading.txt").read_text())
+SEED = os.environ.get("KBENCH_TEST_SEED", "")
+
+
+@hookimpl
+def kbench_feature_maps():
+    return [FeatureMap("reading", make=Planted, depends=[{declared!r}],
+                       reads_env=["KBENCH_TEST_DECLARED"])]
+'''
+
+
+@pytest.fixture
+def reading(site, tmp_path, monkeypatch):
+    """Install a plugin that reads files and variables, into a folder of its own."""
+    folder = tmp_path / "reading"
+    info = folder / "reading-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: reading\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[kbench]\nreading = reading_plugin\n")
+    declared = folder / "weights"
+    declared.write_text("here")
+    (folder / "reading_plugin.py").write_text(READING.format(declared=str(declared)))
+    (folder / "reading.txt").write_text("1.0")
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ["PYTHONPATH"]]))
+    monkeypatch.setenv("KBENCH_TEST_SEED", "secret 1")
+    return folder
+
+
+def test_files_and_variables_that_a_plugin_reads_must_agree(reading, monkeypatch):
+    components = {**NOTHING, "feature map": [("feature_maps[0]", to_json(Ref("reading")))]}
+    preload = {("reading",): (*WARM, f"{GIVEN}KBENCH_TEST_SEED", f"{GIVEN}KBENCH_TEST_DECLARED")}
+
+    def probed():
+        return manifest_of(preload, components)
+
+    here = probed()
+    assert {"reading_plugin", "planted_plugin", "planted_helper"} <= set(here.modules)
+    assert differences(here, probed()) == []
+    (reading / "reading.txt").write_text("2.0")
+    (reading / "weights").write_text("there")
+    monkeypatch.setenv("KBENCH_TEST_SEED", "secret 2")
+    monkeypatch.setenv("KBENCH_TEST_DECLARED", "secret 3")
+    there = probed()
+    assert differences(here, there) == [
+        "environment variable KBENCH_TEST_DECLARED has another value",
+        "environment variable KBENCH_TEST_SEED has another value",
+        "file reading.txt has other content",
+        "file weights has other content",
+    ]
+    for text in ("secret", str(reading)):
+        assert text not in str(here) + str(there)
+    (reading / "weights").unlink()
+    assert "file weights is not there" in differences(here, probed())
+
+
+def test_a_host_that_cannot_import_a_component_differs(reading):
+    components = {**NOTHING, "feature map": [("feature_maps[0]", to_json(Ref("reading")))]}
+    here = manifest_of({("reading",): WARM}, components)
+    # a process without the plugin, as on a host that does not have it
+    found = differences(here, manifest_of({}, components))
+    assert "module reading_plugin is not there" in found
+    assert "file reading.txt is not there" in found
 
 
 def test_a_cluster_is_let_go_of_before_what_it_computed_is_delivered(site, store_uri, monkeypatch):
@@ -181,7 +233,6 @@ def shared(site):
 def task_of(site):
     """Make tasks about a dataset that only this process knows so far."""
     registry = build(installed())
-    planner = Planner(registry, DataCache())
     ref = Ref("blobs")
     dataset = registry.get("dataset", "blobs").load()
     checksum = DataCache().store(dataset)
@@ -189,20 +240,19 @@ def task_of(site):
     def make(act, checksum=checksum, **params):
         feature_map = Ref("planted", {"do": act, **params})
         cell = Cell(ref, feature_map, Ref("centroids"), Protocol(n_folds=3))
-        return Task(
-            cell, 0, "the cell's key", checksum, planner.source_code(ref), plugins=("planted",)
-        )
+        records = digest(method_code(cell, registry, "classification"))
+        return Task(cell, 0, "the cell's key", checksum, records=records, plugins=("planted",))
 
     return make
 
 
 @contextlib.contextmanager
-def prepared(address, jobs=None, components=NOTHING, started=ignored, time_s=60.0):
+def prepared(address, jobs=None, components=COMPONENTS, started=ignored, time_s=60.0):
     notices = []
     engine = DaskEngine(address, jobs, notices.append, started)
     limits = Limits(time_s=time_s, memory_mb=500.0)
     try:
-        engine.prepare(Terms(["kbench", "planted_plugin"], MODULES, PRELOAD, components, limits))
+        engine.prepare(Terms(PRELOAD, components, limits))
         engine.notices = notices
         yield engine
     finally:

@@ -117,7 +117,7 @@ def play(monkeypatch):
         engine = dask_dispatch.DaskEngine(
             "tcp://head:8786", jobs, lambda text: None, slots.__setitem__
         )
-        engine.prepare(Terms((), (), {}, {}, LIMITS, offline=True))
+        engine.prepare(Terms({}, {}, LIMITS, offline=True))
         return cast, engine.run(map(Numbered, tasks)), slots
 
     return run
@@ -266,7 +266,7 @@ def test_a_worker_lets_go_of_its_own_warm_parent_and_no_other(monkeypatch):
     def prepared(name):
         release = ExitStack()
         release.callback(closed.append, name)
-        return dask_worker._Run(None, None, None, release)
+        return dask_worker._Run(None, None, None, None, release)
 
     worker = SimpleNamespace(address="tcp://0")
     old, new = prepared("old"), prepared("new")
