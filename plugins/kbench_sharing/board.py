@@ -57,10 +57,10 @@ class Board:
 
     def others(self) -> dict[str, str]:
         """Say by place what others measured for the same cell, where any did."""
-        by_cell: dict[str, list[Published]] = {}
+        by_cell: dict[tuple[str, str], list[Published]] = {}
         for each in self.rows:
             if each.row.is_complete and each.value is not None:
-                by_cell.setdefault(each.row.key, []).append(each)
+                by_cell.setdefault((each.row.key, each.row.made_from), []).append(each)
         said = {}
         for same in by_cell.values():
             for each in same:

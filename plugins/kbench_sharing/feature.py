@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 
 @hookimpl
 def kbench_run_notices(options: Options) -> Sequence[str]:
-    """Name the versions that keep a bundle from being reused; refuse wrong names."""
+    """Say why results of bundles are not reused; refuse wrong names."""
+    names = options.given.get("reuse")
+    if not names:
+        return ()
+    from kbench.features import Present
     from kbench_sharing.reuse import named, notices
 
-    bundles = named(options.given.get("reuse"), options.fresh)
-    return [text for bundle in bundles for text in notices(bundle)]
+    bundles, present = named(names, options.fresh), Present()
+    texts = [text for bundle in bundles for text in notices(bundle, present)]
+    present.save()
+    return texts
 
 
 @hookimpl
@@ -39,9 +45,9 @@ def kbench_known_results(
         return None
     from kbench_sharing.reuse import named, reusable
 
-    results = reusable(named(names, run.options.fresh))
+    results = reusable(named(names, run.options.fresh), run.plan.planner.present)
     if not any(cell.missing and cell.key in results for cell in cells):
-        run.notice("no cell of this run that lacks results here has the key of one in a bundle")
+        run.notice("no cell of this run that lacks results here can be had from a bundle")
     return results
 
 

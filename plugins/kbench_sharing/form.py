@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, TypeAdapter
 
+from kbench import records
 from kbench.records import Cell, Details, Limits, Protocol, Ref, Result, TaskType
 from kbench.records.canonical import dumps, from_json
 
 if TYPE_CHECKING:
     from kbench.features import Predictions
 
-FORMAT = 2
+FORMAT = 3
 """Version of the form. A field that is added to a record below needs the next one."""
+
+READABLE = (2, 3)
+"""Versions that are read. Results of the second one do not say what they were made from."""
 
 MANIFEST, SUITE, LOCK = "manifest.json", "suite.toml", "requirements.txt"
 DATASETS, CELLS, RESULTS = "datasets.jsonl", "cells.jsonl", "results.jsonl"
-PLUGINS, SOURCES = "plugins.jsonl", "sources/"
+DEPENDENCIES, PLUGINS, SOURCES = "dependencies.jsonl", "plugins.jsonl", "sources/"
 
 ROWS_FILE = "rows.jsonl"
 """Name that a rows file has among the files of what was read."""
@@ -29,7 +33,7 @@ ROWS_FILE = "rows.jsonl"
 PREDICTIONS = "predictions.jsonl"
 """Predictions of the splits, which a bundle may have."""
 
-FILES = (SUITE, LOCK, DATASETS, CELLS, RESULTS, PLUGINS)
+FILES = (SUITE, LOCK, DATASETS, CELLS, RESULTS, DEPENDENCIES, PLUGINS)
 """Files of each bundle, beside its manifest."""
 
 
@@ -65,7 +69,7 @@ class SharedMachine(_Line):
 class Manifest(_Line):
     """What a bundle is: its suite, who made it with what, and its files."""
 
-    format: Literal[2]
+    format: Literal[2, 3]
     suite: str
     author: str
     measure: str
@@ -109,7 +113,7 @@ class SharedCell(_Line):
     """A cell. With the dataset's checksum and task, `kinds` and `code` give its key.
 
     `dataset` is the dataset's label, `kinds` are the kinds of columns that decide numbers,
-    and `code` is `Planner.method_code`.
+    and `code` is what records of plugins say of the method (`Planner.method_code`).
     """
 
     key: str
@@ -159,7 +163,8 @@ class SharedResult(_Line):
     """The result of one split, without host; `machine` counts those of the manifest.
 
     Its keys are those of its cell and of its split, so that a line holds none that could
-    be wrong. `error` and `printed` are empty unless the author asked for them.
+    be wrong. `error` and `printed` are empty unless the author asked for them. `manifest` is
+    the digest of the dependencies that it was made from.
     """
 
     cell: str
@@ -179,6 +184,7 @@ class SharedResult(_Line):
     machine: NonNegativeInt
     calibration_s: float
     cpu_s: float
+    manifest: str = ""
 
     def result(self, task_key: str, machines: Mapping[int, str], cpu: str) -> Result:
         """Return the record; `machines` has the names that machines have here."""
@@ -196,6 +202,20 @@ class SharedResult(_Line):
         )
 
 
+class SharedDependencies(_Line):
+    """What results were made from, without paths and values (`kbench.records.Manifest`)."""
+
+    digest: str
+    modules: dict[str, str | None] = {}
+    files: dict[str, str | None] = {}
+    variables: dict[str, str | None] = {}
+    distributions: dict[str, str | None] = {}
+
+    def read(self) -> records.Manifest:
+        """Return the record."""
+        return records.Manifest(**self.model_dump(exclude={"digest"}))
+
+
 class SharedPredictions(_Line):
     """Predictions of one split and one seed of the map; `cell` counts the lines of cells.
 
@@ -209,7 +229,7 @@ class SharedPredictions(_Line):
 
 
 class SharedPlugin(_Line):
-    """A plugin of others that cells need: its distribution, and a hash of its code."""
+    """A plugin of others that cells need: its distribution, and a hash of its modules."""
 
     name: str
     distribution: str
@@ -218,9 +238,9 @@ class SharedPlugin(_Line):
 
 
 class Head(_Line):
-    """First line of a rows file: what the manifest of a bundle says, and its plugins."""
+    """First line of a rows file: what the manifest of a bundle says, plugins and dependencies."""
 
-    format: Literal[2]
+    format: Literal[2, 3]
     suite: str
     author: str
     measure: str
@@ -228,6 +248,7 @@ class Head(_Line):
     versions: dict[str, str]
     machines: list[SharedMachine]
     plugins: list[SharedPlugin]
+    dependencies: list[SharedDependencies] = []
 
 
 @dataclass(frozen=True)
@@ -236,7 +257,8 @@ class Bundle:
 
     `id` is the SHA-256 of the manifest, which has those of all other files, or of the rows
     file that was read. `results` are by key of the cell and number of the split, and so are
-    `predictions`, with one for each seed of the map; most bundles have none.
+    `predictions`, with one for each seed of the map; most bundles have none. `dependencies` are
+    by the digests that results name.
     """
 
     id: str
@@ -248,6 +270,7 @@ class Bundle:
     results: dict[str, dict[int, SharedResult]]
     plugins: list[SharedPlugin]
     files: Mapping[str, bytes]
+    dependencies: Mapping[str, records.Manifest] = field(default_factory=dict)
     predictions: Mapping[tuple[str, int], Sequence[Predictions]] = field(default_factory=dict)
 
     @property

@@ -48,7 +48,7 @@ def lines_of_predictions(
                 continue
             most = most_bytes(int(result.measures.get("n_test", 0.0)), cell.dataset.n_classes)
             for seed in range(_n_seeds(result, cell.dataset.task)):
-                data = journal.blob(result.task_key, blob_of_seed(seed), most)
+                data = journal.blob(result.address, blob_of_seed(seed), most)
                 if data is not None:
                     text = base64.b64encode(data).decode("ascii")
                     yield {"cell": number, "split": result.split, "seed": seed, "data": text}

@@ -23,6 +23,7 @@ from kbench_sharing.checks import (
     now_ms,
 )
 from kbench_sharing.columns import Columns, check_number, packed
+from kbench_sharing.dependencies import read_dependencies
 from kbench_sharing.fetching import fetched
 from kbench_sharing.form import (
     Bundle,
@@ -30,6 +31,7 @@ from kbench_sharing.form import (
     Manifest,
     SharedCell,
     SharedDataset,
+    SharedDependencies,
     SharedPlugin,
     SharedPredictions,
     SharedResult,
@@ -124,6 +126,10 @@ def bundle_of(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundle:
     lines = _parsed_lines(files[form.RESULTS], f" of {form.RESULTS}")
     columns = Columns(lines, [cell.key for cell in cells], bounds.results)
     results = _results(columns, len(manifest.machines), cells, datasets)
+    lines_of_dependencies: Iterable[SharedDependencies] = ()
+    if form.DEPENDENCIES in files:
+        lines_of_dependencies = _lines(files, form.DEPENDENCIES, SharedDependencies)
+    dependencies = read_dependencies(lines_of_dependencies, results, manifest.format)
     return Bundle(
         id=container.sha256(files[form.MANIFEST]),
         manifest=manifest,
@@ -134,6 +140,7 @@ def bundle_of(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundle:
         results=results,
         plugins=plugins,
         files=files,
+        dependencies=dependencies,
         predictions=_predictions(files, cells, datasets, results, bounds.predictions),
     )
 
@@ -164,8 +171,8 @@ def bundle_of_rows(data: bytes) -> Bundle:
     head = _record(Head, values[0], "line 1")
     dataset = _record(SharedDataset, values[1], "line 2")
     cell = _record(SharedCell, values[2], "line 3")
-    given = {name: getattr(head, name) for name in Head.model_fields if name != "plugins"}
-    manifest = Manifest(**given, files={})
+    shared = Manifest.model_fields.keys() & Head.model_fields.keys()
+    manifest = Manifest(**{name: getattr(head, name) for name in shared}, files={})
     _check_texts(manifest)
     if not head.author:
         raise BundleError("it names no author")
@@ -179,6 +186,8 @@ def bundle_of_rows(data: bytes) -> Bundle:
     again = packed((result for _, result in given_results), [cell.key])
     if "".join(f"{line}\n" for line in again).encode() != written:
         raise BundleError("its results are not written as kbench writes them")
+    if head.format < form.FORMAT and "dependencies" in head.model_fields_set:
+        raise BundleError(f"it has dependencies, which the format {head.format} does not have")
     return Bundle(
         id=container.sha256(data),
         manifest=manifest,
@@ -189,6 +198,7 @@ def bundle_of_rows(data: bytes) -> Bundle:
         results=results,
         plugins=head.plugins,
         files={form.ROWS_FILE: data},
+        dependencies=read_dependencies(head.dependencies, results, head.format),
     )
 
 
@@ -231,13 +241,14 @@ def _manifest(files: dict[str, bytes]) -> Manifest:
     """Return the manifest, whose sizes and sums are those of the other files."""
     value = parsed(files[form.MANIFEST], form.MANIFEST)
     given = value.get("format") if isinstance(value, dict) else None
-    if type(given) is int and given != form.FORMAT:
+    if type(given) is int and given not in form.READABLE:
         advice = "update it" if given > form.FORMAT else "ask for a new file"
         raise BundleError(
             f"it has the format {given}, and this version of kbench reads {form.FORMAT}: {advice}"
         )
     manifest = _record(Manifest, value, form.MANIFEST)
-    if missing := sorted(set(form.FILES) - files.keys()):
+    needed = set(form.FILES) - ({form.DEPENDENCIES} if manifest.format < form.FORMAT else set())
+    if missing := sorted(needed - files.keys()):
         raise BundleError(f"it lacks {missing[0]}")
     if manifest.files.keys() != files.keys() - {form.MANIFEST}:
         raise BundleError(f"it has other files than {form.MANIFEST} lists")

@@ -55,7 +55,9 @@ Records = Mapping[tuple[str, int], list[Record]]
 
 def digest_of(result: SharedResult) -> str:
     """Return the SHA-256 of a result, without the place that its machine has in a file."""
-    return digest(encodable(result.model_dump(exclude={"machine"})))
+    # a result of the second form says nothing of what it was made from
+    left_out = {"machine"} if result.manifest else {"machine", "manifest"}
+    return digest(encodable(result.model_dump(exclude=left_out)))
 
 
 def record_of(

@@ -19,7 +19,8 @@ from kbench.records.canonical import digest, dumps, encodable
 from kbench_sharing.adding import add_files
 from kbench_sharing.checks import Sizes, SplitHashes
 from kbench_sharing.container import read_named, sha256
-from kbench_sharing.form import Bundle, Head, SharedCell
+from kbench_sharing.dependencies import lines_of as lines_of_dependencies
+from kbench_sharing.form import FORMAT, Bundle, Head, SharedCell
 from kbench_sharing.reading import MOST_ROWS, ROWS, bundle_of_rows
 from kbench_sharing.recomputed import Record, Records
 from kbench_sharing.record_files import MOST_CHECKS, RecordFiles, file_of
@@ -75,8 +76,11 @@ def rows_files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
         machines = [bundle.manifest.machines[number].model_dump() for number in used]
         plugins = [plugin.model_dump() for plugin in bundle.plugins]
         head = {**manifest, "machines": machines, "plugins": plugins}
+        if bundle.manifest.format >= FORMAT:
+            named = {result.manifest for result in results}
+            head["dependencies"] = lines_of_dependencies(bundle.dependencies[n] for n in named)
         lines = [
-            Head.model_validate(head).model_dump(),
+            Head.model_validate(head).model_dump(exclude_unset=True),
             bundle.datasets[cell.dataset].model_dump(),
             cell.model_dump(),
         ]

@@ -1,4 +1,7 @@
-"""Results of others as known accuracies of cells with equal keys, without their times."""
+"""Results of others as known accuracies of cells, without their times.
+
+A result is taken for a cell of an equal key, if all that it was made from is the same here.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,19 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from kbench._version import __version__
 from kbench.errors import SuiteError
-from kbench.features import task_key
+from kbench.features import Present, machine, task_key
+from kbench.messages import counted
 from kbench.records import Result
+from kbench_sharing.dependencies import not_reused, why_not_reused
 from kbench_sharing.form import Bundle, SharedResult
 from kbench_sharing.kept import SHORT, find
 
 _OF_A_MACHINE = ("_s", "_mb")
 """Ends of the names of measures that mean something only on the machine that took them."""
 
+_SHOWN = 5
 _PINNED = ("kbench-core", "numpy", "scipy", "scikit-learn")
 
 
@@ -31,29 +38,32 @@ def named(names: Sequence[str] | None, fresh: bool = False) -> list[Bundle]:
     return [find(name) for name in names or ()]
 
 
-def notices(bundle: Bundle) -> list[str]:
-    """Name the versions that keep a bundle from being reused; empty where none do."""
-    from kbench_sharing.verifying import other_versions
+def notices(bundle: Bundle, present: Present) -> list[str]:
+    """Say why results of a bundle are not reused, by reason; empty where all hold here."""
+    reasons = not_reused(bundle, present)
+    texts = [f"{counted(n, 'split')}: {reason}" for reason, n in reasons.most_common(_SHOWN)]
+    if more := len(reasons) - len(texts):
+        texts.append(f"and {counted(more, 'other reason')}")
+    found = [f"bundle {bundle.id[:SHORT]}: not reused are {'; '.join(texts)}"] if texts else []
+    if texts and other_versions(bundle):
+        found.append(f"the same versions: {same_environment(bundle)}")
+    return found
 
-    reason = other_versions(bundle)
-    if not reason:
-        return []
-    return [
-        f"bundle {bundle.id[:SHORT]}: {reason}; cells with other keys are not reused",
-        f"the same versions: {same_environment(bundle)}",
-    ]
 
-
-def reusable(bundles: Iterable[Bundle]) -> dict[str, Mapping[int, Result]]:
+def reusable(bundles: Iterable[Bundle], present: Present) -> dict[str, Mapping[int, Result]]:
     """Return results by key of the cell and number of the split; the first bundle counts.
 
-    Only results with status "ok" are reused. Their `machine` names the author and the
-    machine, for people.
+    Only results with status "ok" are reused whose dependencies are the same at `present`. Their
+    `machine` names the author and the machine, for people.
     """
     found: dict[str, Mapping[int, Result]] = {}
     for bundle in bundles:
         for key, results in bundle.results.items():
-            ok = {i: _known(bundle, each) for i, each in results.items() if each.status == "ok"}
+            ok = {
+                split: _known(bundle, each)
+                for split, each in results.items()
+                if each.status == "ok" and not why_not_reused(bundle, each, present)
+            }
             if ok:
                 found.setdefault(key, ok)
     return found
@@ -81,3 +91,17 @@ def same_environment(bundle: Bundle) -> str:
     pinned = [f"{name}=={given[name]}" for name in _PINNED if name in given]
     install = shlex.join([f"{folder}/bin/pip", "install", *pinned])
     return f"{shlex.join([f'python{python}', '-m', 'venv', folder])} && {install}"
+
+
+def other_versions(bundle: Bundle) -> str:
+    """Return the versions of a bundle that are others here; empty if there are none."""
+    here, theirs = {**machine.versions(), "kbench-core": __version__}, bundle.manifest.versions
+    names = ("kbench-core", "numpy", "scipy", "scikit-learn")
+    pairs = {name: (theirs.get(name, "none"), here.get(name, "none")) for name in names}
+    pairs["Python"] = (_minor(theirs.get("python", "")), _minor(here.get("python", "")))
+    found = [f"{name} {a} (here {b})" for name, (a, b) in pairs.items() if a != b]
+    return f"it was made with other versions: {', '.join(found)}" if found else ""
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])

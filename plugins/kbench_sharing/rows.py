@@ -41,14 +41,15 @@ def kept_rows(
     """Return the rows of a suite in the bundles that are kept here, without their times.
 
     `measure` is by default that of the first bundle; rows of a cell that an author has given
-    several times are the last ones that were computed. `notice` is told which bundle is left out.
+    several times, made from the same code, are the last ones that were computed. `notice` is
+    told which bundle is left out.
     """
     records = kept()
-    found: dict[tuple[str, str, str], ImportedRow] = {}
+    found: dict[tuple[str, str, str, str], ImportedRow] = {}
     for bundle in of_suite(suite, notice):
         measure = measure or measure_of(bundle)
         for other in rows_of(bundle, measure, records):
-            place = (other.author, other.cpu, other.row.key)
+            place = (other.author, other.cpu, other.row.key, other.row.made_from)
             known = found.get(place)
             if known is None or known.row.end_ms < other.row.end_ms:
                 found[place] = replace(other, row=without_times(other.row))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -34,10 +35,11 @@ from kbench.messages import last_line, number, printable
 from kbench.records import Block, Cell, DatasetFacts, Limits, Protocol, Suite, Task
 from kbench.records.canonical import to_json
 from kbench_sharing.agreement import Agreement, agreement
-from kbench_sharing.form import Bundle, SharedCell, SharedResult
+from kbench_sharing.dependencies import UNKNOWN, why_changed
+from kbench_sharing.form import FORMAT, Bundle, SharedCell, SharedResult
 from kbench_sharing.predictions import differing
+from kbench_sharing.reuse import other_versions
 from kbench_sharing.sampling import Unit
-from kbench_sharing.writing import versions
 
 
 @dataclass(frozen=True)
@@ -76,17 +78,21 @@ class Verifying:
     def units(self) -> tuple[list[Unit], dict[str, int]]:
         """Return the results that can be recomputed here, and how many cannot, by reason.
 
-        Only results with status "ok" can; no data are fetched for the answer.
+        Only results with status "ok" can; no data are fetched for the answer. Of code, versions
+        and files, only what the bundle names is looked up.
         """
         units: list[Unit] = []
-        reasons: dict[str, int] = {}
+        reasons: Counter[str] = Counter()
+        present = self._planner.present
         for key, results in self._bundle.results.items():
-            ok = [split for split, result in results.items() if result.status == "ok"]
-            reason = self._reason(self._cells[key])
-            if reason:
-                reasons[reason] = reasons.get(reason, 0) + len(ok)
-            else:
-                units += [(key, split) for split in ok]
+            of_cell = self._reason(self._cells[key])
+            for split, result in results.items():
+                if result.status != "ok":
+                    continue
+                if reason := of_cell or why_changed(self._bundle, result, present):
+                    reasons[reason] += 1
+                else:
+                    units.append((key, split))
         return units, reasons
 
     def verify(self, chosen: Sequence[Unit]) -> Iterator[Verified]:
@@ -177,7 +183,10 @@ class Verifying:
         return shared.cell(self._bundle.datasets[shared.dataset].ref)
 
     def _reason(self, shared: SharedCell) -> str:
-        """Return why a cell cannot be recomputed here, as far as its key tells; empty if it can."""
+        """Return why a cell cannot be recomputed here, as far as its key tells; empty if it can.
+
+        Its key has what records of plugins say, and no code.
+        """
         cell = self._cell(shared)
         task = self._bundle.datasets[shared.dataset].task
         try:
@@ -201,7 +210,9 @@ class Verifying:
             return "its parameters are nested too deep"
         if to_json(code) == shared.code:
             return ""
-        return other_versions(self._bundle) or "the code of its method or of kbench is other code"
+        if self._bundle.manifest.format < FORMAT:
+            return UNKNOWN
+        return other_versions(self._bundle) or "the records of its method say otherwise here"
 
     def _planned(
         self, suite: Suite, shared: SharedCell, fetching: Fetching, parents: WarmParents
@@ -230,17 +241,8 @@ class Verifying:
     def _computed(
         self, engine: LocalEngine, suite: Suite, tasks: Sequence[Task]
     ) -> Iterator[Verified]:
-        needed = self._planner.dependencies
-        engine.prepare(
-            Terms(
-                self._planner.packages,
-                sorted(needed.modules),
-                preload_of(suite, self._registry),
-                components.placed(suite),
-                self._limits,
-                self._offline,
-            )
-        )
+        preload = preload_of(suite, self._registry)
+        engine.prepare(Terms(preload, components.placed(suite), self._limits, self._offline))
         waiting = {(task.cell_key, task.split_index) for task in tasks}
         for task, answer in engine.run(tasks):
             unit = (task.cell_key, task.split_index)
@@ -269,20 +271,6 @@ class Verifying:
     def _verified(self, unit: Unit, found: Agreement) -> Verified:
         key, split = unit
         return Verified(self._cell(self._cells[key]).name, self._bundle.results[key][split], found)
-
-
-def other_versions(bundle: Bundle) -> str:
-    """Return the versions of the keys that are others here; empty if there are none."""
-    here, theirs = versions(), bundle.manifest.versions
-    names = ("kbench-core", "numpy", "scipy", "scikit-learn")
-    pairs = {name: (theirs.get(name, "none"), here.get(name, "none")) for name in names}
-    pairs["Python"] = (_minor(theirs.get("python", "")), _minor(here.get("python", "")))
-    found = [f"{name} {a} (here {b})" for name, (a, b) in pairs.items() if a != b]
-    return f"it was made with other versions: {', '.join(found)}" if found else ""
-
-
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])
 
 
 def _check_protocol(protocol: Protocol, registry: Registry) -> None:

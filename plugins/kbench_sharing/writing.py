@@ -15,6 +15,7 @@ from kbench.records import DatasetFacts, Ref, Result
 from kbench.records.canonical import dumps, encodable, to_json
 from kbench_sharing import container, form
 from kbench_sharing.columns import folds_of, packed
+from kbench_sharing.dependencies import lines_of as lines_of_dependencies
 from kbench_sharing.known import Known
 from kbench_sharing.plugins import plugin_lines, plugin_sources, third_party
 from kbench_sharing.predictions import lines_of_predictions
@@ -45,7 +46,8 @@ def files_of(
     Raises
     ------
     BundleError
-        A dataset is a file outside of `data`, or a text is none that a bundle may have.
+        A dataset is a file outside of `data`, a text is none that a bundle may have, or it is
+        not known what a result was made from.
     """
     cells = sorted(known.cells, key=_order)
     machines = _machines(cells)
@@ -64,12 +66,13 @@ def files_of(
         form.CELLS: _lines(_cell(cell, refs, known) for cell in cells),
         form.RESULTS: lines_of(
             (
-                _result(result, numbers[result.machine, result.cpu], with_errors)
+                _result(result, known, numbers[result.machine, result.cpu], with_errors)
                 for cell in {cell.key: cell for cell in cells}.values()
                 for result in cell.in_order
             ),
             [cell.key for cell in cells],
         ),
+        form.DEPENDENCIES: _lines(lines_of_dependencies(known.used)),
         form.PLUGINS: _lines(plugin_lines(plugins, known)),
         **(plugin_sources(plugins, known) if with_sources else {}),
         **({} if predictions is None else {form.PREDICTIONS: _predictions(cells, predictions)}),
@@ -95,7 +98,7 @@ def files_of(
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, BLAS and the distributions that every key has."""
+    """Return the versions of Python, BLAS and the distributions that decide all numbers."""
     return {**machine.versions(), "kbench-core": __version__}
 
 
@@ -166,7 +169,7 @@ def _cell(planned: PlannedCell, refs: Mapping[str, Ref], known: Known) -> dict[s
     }
 
 
-def _result(result: Result, number: int, with_errors: bool) -> dict[str, Any]:
+def _result(result: Result, known: Known, number: int, with_errors: bool) -> dict[str, Any]:
     line = result.to_json()
     details = {**asdict(result.details)} if result.is_ok else {}
     if details:
@@ -182,6 +185,7 @@ def _result(result: Result, number: int, with_errors: bool) -> dict[str, Any]:
         **({"error": result.error, "printed": result.printed} if with_errors else {}),
         "cell": result.cell_key,
         "machine": number,
+        "manifest": known.manifest_of(result).portable().digest,
         "limits": limits,
         "details": details,
         # a measure that is not defined has no value in JSON, and none in a table
@@ -221,9 +225,11 @@ def _lines(values: Iterable[Any]) -> bytes:
 
 
 def _lock(known: Known, plugins: Sequence[Any]) -> bytes:
-    """Return the distributions that are in the keys, as pip reads them."""
-    pinned = {**known.planner.versions(), "kbench-core": __version__}
+    """Return the distributions that the results were made with, as pip reads them."""
+    used = (manifest.across_hosts().distributions for manifest in known.used)
+    pinned = {name: version for each in used for name, version in each.items() if version}
     python = pinned.pop("python")
+    pinned["kbench-core"] = __version__
     pinned |= {plugin.distribution: plugin.version for plugin in plugins if plugin.version}
     lines = [f"{name}=={version}" for name, version in sorted(pinned.items())]
     return "\n".join([f"# Python {python}", *lines, ""]).encode()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from dataclasses import replace
 from functools import cache
 
 from kbench.execution.plugins import load_registry
 from kbench.planning.planned import task_key
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import find, read
-from kbench.records import DatasetFacts, Details, Limits, Result
+from kbench.records import DatasetFacts, Details, Limits, Manifest, Result
 from kbench.storage.datacache import DataCache
 from kbench_sharing.columns import Columns
 from kbench_sharing.known import Known
@@ -45,11 +46,27 @@ def known(n_splits: int = 5, text: str = SUITE) -> Known:
         for ref in suite.datasets
     }
     cells = planner.plan(suite, facts)
+    made_from = manifest_here(planner)
     draw = random.Random(0)
     for number, cell in enumerate(cells):
         for split in range(n_splits):
-            cell.results[split] = made_up(cell.key, cell.cell.dataset.label, split, number, draw)
-    return Known(suite, cells, planner, 0)
+            label = cell.cell.dataset.label
+            result = made_up(cell.key, label, split, number, draw)
+            cell.results[split] = replace(result, manifest=made_from.digest)
+    return Known(suite, cells, planner, 0, {made_from.digest: made_from})
+
+
+def manifest_here(planner: Planner) -> Manifest:
+    """Return a manifest of modules, versions and a variable as they are here."""
+    present = planner.present
+    modules = ("kbench.evaluation.evaluate", "kbench_learners", "kbench_learners._ridge", "numpy")
+    distributions = ("python", "numpy", "scipy", "scikit-learn")
+    return Manifest(
+        {name: present.module(name) for name in modules},
+        {"kbench_learners:__init__.py": present.file("kbench_learners:__init__.py")},
+        {"KBENCH_TEST_NEVER_SET": None},
+        {name: present.distribution(name) for name in distributions},
+    )
 
 
 def made_up(key: str, dataset: str, split: int, number: int, draw: random.Random) -> Result:

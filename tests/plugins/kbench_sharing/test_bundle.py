@@ -24,12 +24,12 @@ def with_first(**changes):
     whole = known()
     cells = [replace(cell, results=dict(cell.results)) for cell in whole.cells]
     cells[0].results[0] = replace(cells[0].results[0], **changes)
-    return Known(whole.suite, cells, whole.planner, 0)
+    return Known(whole.suite, cells, whole.planner, 0, whole.manifests)
 
 
 def test_the_same_results_become_the_same_bytes(tmp_path):
     container.write(tmp_path / "a.zip", files())
-    reordered = Known(known().suite, known().cells[::-1], known().planner, 0)
+    reordered = Known(known().suite, known().cells[::-1], known().planner, 0, known().manifests)
     container.write(tmp_path / "b.zip", files_of(reordered, SUITE, load_registry()))
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
 
@@ -127,7 +127,7 @@ def test_files_of_the_user_are_named_relative_to_their_folder(tmp_path):
     for cell in cells:
         cell.cell = replace(cell.cell, dataset=ref)
     cells = [cell for cell in cells if cell.dataset == cells[0].dataset]
-    mine = Known(known().suite, cells, known().planner, 0)
+    mine = Known(known().suite, cells, known().planner, 0, known().manifests)
     with pytest.raises(BundleError, match="is a file outside of"):
         files_of(mine, SUITE, load_registry())
     made = files_of(mine, SUITE, load_registry(), data=tmp_path)

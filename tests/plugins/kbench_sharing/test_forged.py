@@ -11,6 +11,7 @@ import pytest
 
 from kbench.errors import BundleError
 from kbench.planning.planner import key_of_json
+from kbench.records import Manifest
 from kbench_sharing import container
 from kbench_sharing.reading import bundle_of, read_bundle
 from tests.support.bundles import dumped, files, known, lines, results_of, signed, with_results
@@ -105,8 +106,34 @@ def field_twice(content):
     return content.replace(b'{"n":40}', b'{"n":40,"n":1}', 1)
 
 
+def dependencies(**changes):
+    """Return a forgery of what results were made from, whose digest is that of its content."""
+
+    def forge(bundle):
+        (line,) = lines(bundle["dependencies.jsonl"])
+        for part, values in changes.items():
+            line[part] = {**line.get(part, {}), **values} if values else {}
+        del line["digest"]
+        digest = Manifest.from_json(line).digest
+        results = [{**each, "manifest": digest} for each in results_of(bundle)]
+        given = {**bundle, "dependencies.jsonl": dumped([{"digest": digest, **line}])}
+        return signed(with_results(given, results))
+
+    return forge
+
+
+def of_format_2(bundle):
+    """Say that the results are of the second form, which has no dependencies."""
+    return manifest(format=2)(bundle)
+
+
 SIDES = ("feature_map", "learner")
 LONG = b'{"a":' * 3000 + b"1" + b"}" * 3000 + b"\n"
+
+EMPTY = {"digest": Manifest().digest, "modules": {}, "files": {}, "variables": {}}
+EMPTY["distributions"] = {}
+OTHER = Manifest({"kbench": "0" * 64}, distributions={"python": "3.11"})
+OTHERS = {"digest": OTHER.digest, **OTHER.to_json()}
 
 FORGED = {
     "not signed": (
@@ -119,8 +146,8 @@ FORGED = {
         file("sources/x/y.py", b"", sign=False),
         "other files than manifest.json lists",
     ),
-    "a later format": (manifest(format=3), "it has the format 3, and this version"),
-    "another format": (manifest(format="2"), r"manifest.json\['format'\]: Input should be 2"),
+    "a later format": (manifest(format=4), "it has the format 4, and this version"),
+    "another format": (manifest(format="3"), r"manifest.json\['format'\]: Input should be 2 or 3"),
     "an unknown field": (
         changed("cells.jsonl", first(run="rm -rf")),
         r"line 1 of cells.jsonl\['run'\]: Extra inputs are not permitted",
@@ -132,6 +159,83 @@ FORGED = {
     "true for a number": (
         changed("results.jsonl", first(seconds=True)),
         r"\['seconds'\]: Input should be a valid number",
+    ),
+    "other dependencies under a known digest": (
+        changed("dependencies.jsonl", lambda v: v[0]["modules"].update({"numpy": "0" * 64})),
+        "dependencies whose digest is not that of their content",
+    ),
+    "no dependencies": (without("dependencies.jsonl"), "it lacks dependencies.jsonl"),
+    "dependencies that are left out": (
+        changed("dependencies.jsonl", lambda values: [{**values[0], **EMPTY}]),
+        "dependencies without modules or Python",
+    ),
+    "a result of no dependencies": (
+        changed("results.jsonl", first(manifest="0" * 32)),
+        "a result whose dependencies it does not have",
+    ),
+    "a result that says nothing of them": (
+        changed("results.jsonl", first(manifest="")),
+        "a result whose dependencies it does not have",
+    ),
+    "dependencies of no result": (
+        changed("dependencies.jsonl", lambda values: [*values, OTHERS]),
+        "it has dependencies of no result",
+    ),
+    "dependencies twice": (
+        changed("dependencies.jsonl", lambda values: [*values, *values]),
+        "it has the same dependencies twice",
+    ),
+    "dependencies of an earlier format": (
+        of_format_2,
+        "it has dependencies, which the format 2 does not have",
+    ),
+    "a module that is a path": (
+        dependencies(modules={"/etc/passwd": "0" * 64}),
+        "the module '/etc/passwd' has a name that none can have",
+    ),
+    "a module above a folder": (
+        dependencies(modules={"kbench.../secret": "0" * 64}),
+        "has a name that none can have",
+    ),
+    "a module whose hash is none": (
+        dependencies(modules={"kbench": "rm -rf"}),
+        "what stands for 'kbench' is not a hash",
+    ),
+    "a file with a path": (
+        dependencies(files={"/etc/passwd": "0" * 64}),
+        "the file '/etc/passwd' has a name that none can have",
+    ),
+    "a file outside with a hash": (
+        dependencies(files={"/0": "0" * 64}),
+        "the file '/0' has a name that none can have",
+    ),
+    "a file above its package": (
+        dependencies(files={"numpy:../../../secret": "0" * 64}),
+        "the file 'numpy:../../../secret' is not one of a package",
+    ),
+    "a file at the root, of a package": (
+        dependencies(files={"numpy:/etc/passwd": "0" * 64}),
+        "the file 'numpy:/etc/passwd' is not one of a package",
+    ),
+    "a value of a variable": (
+        dependencies(variables={"TOKEN": "hunter2"}),
+        "it has a value of the environment variable 'TOKEN'",
+    ),
+    "a variable that cannot be shown": (
+        dependencies(variables={"TO\u202eKEN": None}),
+        "the environment variable .* has characters that cannot be",
+    ),
+    "a distribution that is a command": (
+        dependencies(distributions={"numpy; rm": "1.0"}),
+        "the distribution 'numpy; rm' has a name that none can have",
+    ),
+    "a version that is none": (
+        dependencies(distributions={"numpy": "1.0 --index-url x"}),
+        "the version '1.0 --index-url x' of 'numpy' is none",
+    ),
+    "too many names": (
+        dependencies(modules={f"m{number}": None for number in range(20_001)}),
+        "its dependencies have more than 20,000 names",
     ),
     "a renamed key": (
         changed("cells.jsonl", first(key="0" * 64)),
@@ -465,7 +569,7 @@ ZIPPED = {
         lambda bundle: zip_of({**bundle, **{f"sources/x/m{i}.py": b"" for i in range(3000)}}),
         "it has more than 2,000 files",
     ),
-    "a bomb": (bomb, r"it unpacks to 4,482 MB, more than the 8 MB allowed for its size"),
+    "a bomb": (bomb, r"it unpacks to 4,578 MB, more than the 8 MB allowed for its size"),
     "a size that is wrong": (lying, "the zip file is damaged"),
 }
 

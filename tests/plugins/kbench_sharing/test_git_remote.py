@@ -15,7 +15,7 @@ from tests.support.bundles import SUITE, known
 
 
 def bundle(author="Ada", cells=slice(None)):
-    some = Known(known().suite, known().cells[cells], known().planner, 0)
+    some = Known(known().suite, known().cells[cells], known().planner, 0, known().manifests)
     return bundle_of(dict(files_of(some, SUITE, load_registry(), author=author)))
 
 

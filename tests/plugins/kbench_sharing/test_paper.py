@@ -90,7 +90,7 @@ def test_latex_accepts_hostile_names(tmp_path):
         name = cell.cell.dataset.name
         ref = Ref(name, {}, f"{label} {name}")
         cell.cell = dataclasses.replace(cell.cell, dataset=ref)
-    hostile = Known(known().suite, cells, known().planner, 0)
+    hostile = Known(known().suite, cells, known().planner, 0, known().manifests)
     bundle = dict(files_of(hostile, SUITE, load_registry(), author=AUTHOR))
     container.write_folder(tmp_path / "p", paper_files(hostile, bundle, load_registry()))
     inputs = "".join(

@@ -36,7 +36,7 @@ def journal(tmp_path_factory):
         for split in (0, 1):
             key = task_key(cell.key, split)
             given = Predictions(LABELS, probabilities(LABELS))
-            made.save_blob(key, "predictions", packed(given, key))
+            made.save_blob(cell.results[split].address, "predictions", packed(given, key))
     return made
 
 

@@ -18,7 +18,7 @@ from tests.support.report_rows import NASTY
 
 def bundle(author="Ada", cells=slice(None)):
     """Return a checked bundle of some cells of the made-up results."""
-    some = Known(known().suite, known().cells[cells], known().planner, 0)
+    some = Known(known().suite, known().cells[cells], known().planner, 0, known().manifests)
     return bundle_of(dict(files_of(some, SUITE, load_registry(), author=author)))
 
 

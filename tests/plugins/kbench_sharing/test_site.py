@@ -50,7 +50,10 @@ def bundle(author="Ada", cells=slice(None), **changes):
         for cell in whole.cells[cells]
     ]
     made = files_of(
-        Known(whole.suite, some, whole.planner, 0), SUITE, load_registry(), author=author
+        Known(whole.suite, some, whole.planner, 0, whole.manifests),
+        SUITE,
+        load_registry(),
+        author=author,
     )
     return bundle_of(dict(made))
 

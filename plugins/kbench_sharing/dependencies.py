@@ -1,0 +1,161 @@
+"""What results were made from, as bundles have it: names and hashes, no paths and no values."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from kbench.errors import BundleError
+from kbench.features import Manifest, Present
+from kbench.messages import counted, printable
+from kbench.records import INSTALLED, NAMESPACE
+from kbench_sharing.form import Bundle, SharedDependencies, SharedResult
+from kbench_sharing.texts import check_label
+
+UNKNOWN = "an earlier version of kbench did not record what it was made from"
+"""Why a result of the second form is not reused."""
+
+MOST_NAMES = 20_000
+"""Different names that a bundle may have: each is looked up when its results are to be reused."""
+
+_SHOWN = 3
+_MODULE = re.compile(r"[^\W\d][\w-]*(\.[\w-]+)*")
+_FILE = re.compile(r"([^\W\d]\w*):([^\\\0]+)")
+_OUTSIDE = re.compile(r"/[0-9]{1,9}")
+_DISTRIBUTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+!_-]{0,60}")
+_HASH = re.compile(r"[0-9a-f]{32,64}")
+_SET = "set"
+
+
+def lines_of(manifests: Iterable[Manifest]) -> list[dict[str, object]]:
+    """Return manifests as lines of a bundle: what is on the author's machine only is left out."""
+    portable = {each.digest: each for each in (manifest.portable() for manifest in manifests)}
+    return [{"digest": key, **portable[key].to_json()} for key in sorted(portable)]
+
+
+def read_dependencies(
+    lines: Iterable[SharedDependencies],
+    results: Mapping[str, Mapping[int, SharedResult]],
+    version: int,
+) -> dict[str, Manifest]:
+    """Return manifests by the digests that results name; BundleError where one cannot be.
+
+    Each has the digest of its content and is named by a result, and each result of a `version`
+    of the form from the third on names one.
+    """
+    found: dict[str, Manifest] = {}
+    for line in lines:
+        manifest = line.read()
+        if manifest.digest != line.digest:
+            raise BundleError("it has dependencies whose digest is not that of their content")
+        if line.digest in found:
+            raise BundleError("it has the same dependencies twice")
+        _check(manifest)
+        found[line.digest] = manifest
+    if len({name for each in found.values() for name in _names(each)}) > MOST_NAMES:
+        raise BundleError(f"its dependencies have more than {MOST_NAMES:,} names")
+    named = {result.manifest for of_cell in results.values() for result in of_cell.values()}
+    if version < 3:
+        if found or named - {""}:
+            raise BundleError(f"it has dependencies, which the format {version} does not have")
+    elif named - found.keys():
+        raise BundleError("it has a result whose dependencies it does not have")
+    elif found.keys() - named:
+        raise BundleError("it has dependencies of no result")
+    return found
+
+
+def _names(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    for part, values in manifest.to_json().items():
+        yield from ((part, name) for name in values)
+
+
+def _check(manifest: Manifest) -> None:
+    """Refuse what is not a name, a hash or a version: nothing of it leads to a file elsewhere."""
+    for name, value in manifest.modules.items():
+        _check_name(name, "module", _MODULE)
+        if value not in (None, INSTALLED, NAMESPACE):
+            _check_hash(value, name)
+    for name, value in manifest.files.items():
+        if _OUTSIDE.fullmatch(name) and value == "":
+            continue
+        _check_name(name, "file", _FILE)
+        relative = PurePosixPath(name.partition(":")[2])
+        if relative.is_absolute() or ".." in relative.parts or "~" in name:
+            raise BundleError(f"the file {_shown(name)} is not one of a package")
+        if value is not None:
+            _check_hash(value, name)
+    for name, value in manifest.variables.items():
+        check_label(name, "environment variable")
+        if value not in (None, _SET):
+            raise BundleError(f"it has a value of the environment variable {_shown(name)}")
+    for name, value in manifest.distributions.items():
+        _check_name(name, "distribution", _DISTRIBUTION)
+        if value is not None and not _VERSION.fullmatch(value):
+            raise BundleError(f"the version {_shown(value)} of {_shown(name)} is none")
+    if not (manifest.modules and manifest.distributions.get("python")):
+        raise BundleError("it has dependencies without modules or Python, which no result can have")
+
+
+def _check_name(name: str, what: str, form: re.Pattern[str]) -> None:
+    check_label(name, what)
+    if not form.fullmatch(name):
+        raise BundleError(f"the {what} {_shown(name)} has a name that none can have")
+
+
+def _check_hash(value: str | None, name: str) -> None:
+    if value is None or not _HASH.fullmatch(value):
+        raise BundleError(f"what stands for {_shown(name)} is not a hash")
+
+
+def _shown(text: str) -> str:
+    return repr(printable(text, 60))
+
+
+# -- what is otherwise here
+
+
+def why_changed(bundle: Bundle, result: SharedResult, present: Present) -> str:
+    """Return what a result was made from that is otherwise here; empty if nothing is.
+
+    Only what the bundle names is looked up. What its author did not share is left out: see
+    `why_not_reused`.
+    """
+    manifest = bundle.dependencies.get(result.manifest)
+    return UNKNOWN if manifest is None else _changed(manifest, present)
+
+
+def why_not_reused(bundle: Bundle, result: SharedResult, present: Present) -> str:
+    """Return why a result does not hold here; empty if all that it was made from is the same."""
+    manifest = bundle.dependencies.get(result.manifest)
+    if manifest is None:
+        return UNKNOWN
+    return _changed(manifest, present) or _not_shared(manifest)
+
+
+def not_reused(bundle: Bundle, present: Present) -> Counter[str]:
+    """Count the splits of a bundle that do not hold here, by the reason."""
+    results = (each for of_cell in bundle.results.values() for each in of_cell.values())
+    reasons = (why_not_reused(bundle, each, present) for each in results if each.status == "ok")
+    return Counter(filter(None, reasons))
+
+
+def _changed(manifest: Manifest, present: Present) -> str:
+    files = {name: v for name, v in manifest.files.items() if not _OUTSIDE.fullmatch(name)}
+    variables = {name: v for name, v in manifest.variables.items() if v is None}
+    changed = present.why_changed(replace(manifest, files=files, variables=variables))
+    more = f"; and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+    return "; ".join(changed[:_SHOWN]) + more
+
+
+def _not_shared(manifest: Manifest) -> str:
+    """Return what a manifest has that can be compared on the author's machine only."""
+    n_files = sum(_OUTSIDE.fullmatch(name) is not None for name in manifest.files)
+    names = sorted(name for name, value in manifest.variables.items() if value is not None)
+    parts = [counted(n_files, "file") + " of its author's machine"] if n_files else []
+    parts += [f"the environment variable {name}" for name in names]
+    return f"it was made from {', '.join(parts)}, which cannot be compared here" if parts else ""
