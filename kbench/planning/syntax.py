@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import threading
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -17,6 +18,9 @@ _FIELDS = {
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+_parsing = threading.Lock()
+"""Python 3.11 counts the depth of a tree for all threads together: SystemError."""
 
 
 def syntax_digest(source: bytes) -> str:
@@ -37,7 +41,8 @@ def syntax_digest(source: bytes) -> str:
     False
     """
     try:
-        tree = ast.parse(source)
+        with _parsing:
+            tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return hashlib.sha256(source).hexdigest()
     # `ast.dump` takes three times as long, and planning waits for it
