@@ -18,6 +18,7 @@ from kbench.features import (
     Assignments,
     DataCache,
     Journal,
+    Manifest,
     PlannedCell,
     Planner,
     Predictions,
@@ -57,12 +58,16 @@ class _Split:
 
 @dataclass(frozen=True)
 class _Scored:
-    """A measure of one split, or the reason why there is none."""
+    """A measure of one split, or the reason why there is none.
+
+    `manifest` is what the measure of a plugin was computed from; None for built-in ones.
+    """
 
     name: str
     value: float | None = None
     reason: str = ""
     failed: bool = True
+    manifest: Manifest | None = None
 
 
 @dataclass
@@ -129,14 +134,18 @@ class Rescoring:
                     if each.value is None:
                         count.lack(each.reason, each.failed, split.cell.cell.learner.label)
                         continue
-                    self._write(split, each.name, each.value, codes[each.name], known)
+                    self._write(split, each, codes[each.name], known)
                     count.n_added += 1
         return [count.added(name) for name, count in counts.items()]
 
     def _write(
-        self, split: _Split, name: str, value: float, code: str, cells: Sequence[PlannedCell]
+        self, split: _Split, scored: _Scored, code: str, cells: Sequence[PlannedCell]
     ) -> None:
-        result = split.result
+        """Write a measure, and before it what a plugin has computed it from."""
+        result, name, value = split.result, scored.name, scored.value
+        assert value is not None
+        if scored.manifest is not None:
+            self._journal.keep_manifest(scored.manifest)
         self._journal.append(
             "measure",
             task_key=result.task_key,
@@ -144,6 +153,7 @@ class Rescoring:
             value=value,
             code=code,
             ended_ms=result.ended_ms,
+            manifest="" if scored.manifest is None else scored.manifest.digest,
         )
         for cell in cells:
             if cell.key == split.cell.key:
@@ -166,12 +176,15 @@ class Rescoring:
     def _over_seeds(self, measure: Measure, given: Sequence[_Given]) -> _Scored:
         """Return the mean of a measure over seeds of the map; no value if one seed lacks it."""
         values = []
+        manifest: Manifest | None = None
         for of_seed in given:
             found = self._scored(measure, of_seed)
             if found.value is None:
                 return found
             values.append(found.value)
-        return _Scored(measure.name, sum(values) / len(values))
+            if found.manifest is not None:
+                manifest = found.manifest if manifest is None else manifest | found.manifest
+        return _Scored(measure.name, sum(values) / len(values), manifest=manifest)
 
     def _predictions(self, split: _Split, assignment: Assignment) -> list[Predictions]:
         """Return the kept predictions of a result, for each seed of the map.
@@ -187,7 +200,7 @@ class Rescoring:
         predictions = []
         for number, known in enumerate(result.of_seeds(name)):
             most = most_bytes(n_rows, n_classes)
-            data = self._journal.blob(result.task_key, blob_of_seed(number), most)
+            data = self._journal.blob(result.address, blob_of_seed(number), most)
             if data is None:
                 raise DatasetError("no predictions were kept")
             kept = unpacked(data, result.task_key, n_rows, n_classes)
@@ -202,7 +215,7 @@ class Rescoring:
         return predictions
 
     def _scored(self, measure: Measure, given: _Given) -> _Scored:
-        name = measure.name
+        name, manifest = measure.name, None
         if not applies(measure, given.truth.task, given.predictions):
             return _Scored(name, reason=_LACKS.get(measure.needs, measure.needs), failed=False)
         if name in COMPUTE:
@@ -211,13 +224,17 @@ class Rescoring:
             return _Scored(name, reason=self._stopped[name])
         else:
             try:
-                value = self._asked(measure, given)
+                value, manifest = self._asked(measure, given)
             except PluginError as error:
                 return _Scored(name, reason=str(error))
-        return _Scored(name, value, "it is not defined for the test part", failed=False)
+        reason = "it is not defined for the test part"
+        return _Scored(name, value, reason, failed=False, manifest=manifest)
 
-    def _asked(self, measure: Measure, given: _Given) -> float | None:
-        """Compute a plugin's measure in a process of its own; PluginError where that fails."""
+    def _asked(self, measure: Measure, given: _Given) -> tuple[float | None, Manifest | None]:
+        """Compute a plugin's measure in a process of its own, and return from what it was made.
+
+        PluginError is raised where that fails.
+        """
         scale = given.truth.scale
         payload = {
             "measure": measure.name,
@@ -243,7 +260,7 @@ class Rescoring:
         value = outcome.value.get("value") if isinstance(outcome.value, dict) else math.nan
         if value is not None and not (isinstance(value, float) and math.isfinite(value)):
             raise PluginError("the measure returned no finite number")
-        return value
+        return value, self._planner.present.made(outcome.recorded)
 
 
 @dataclass(frozen=True)

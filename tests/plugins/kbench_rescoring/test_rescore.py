@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import kbench
+from kbench.records import Result
 from kbench.storage.journal import Journal
 from kbench.storage.predictions import BLOB
 from kbench_mlflow.tracking import Store
@@ -158,6 +159,9 @@ def test_a_measure_is_added_without_computing_anything_again(here):
     code, added = rescored(here, "errors")
     assert (added["errors"]["n_added"], added["errors"]["n_known"]) == (0, 6)
     assert len(lines("measure")) == 6 + 4
+    manifests = journal().manifests()
+    for line in lines("measure"):
+        assert "trial_measures" in manifests[line["manifest"]].modules
 
 
 def test_a_measure_is_the_mean_over_seeds_of_the_map(here):
@@ -195,6 +199,7 @@ def test_kept_scores_give_the_number_of_the_run_to_the_last_digit(here):
     assert rescored(here, "roc_auc")[1]["roc_auc"]["n_added"] == 6
     for line in lines("measure"):
         if line["name"] == "roc_auc":
+            assert line["manifest"] == ""
             assert line["value"] == rows[line["task_key"]]["measures"]["roc_auc"]
 
 
@@ -267,7 +272,8 @@ def test_results_that_are_not_known_are_said_so(here):
 
 def damage(how):
     keys = [line["task_key"] for line in lines("result")]
-    blobs = [journal()._blob(key, BLOB) for key in keys]
+    results = [Result.from_json(line) for line in lines("result")]
+    blobs = [journal()._blob(result.address, BLOB) for result in results]
     if how == "cut":
         for blob in blobs:
             blob.write_bytes(blob.read_bytes()[:-5])
