@@ -156,5 +156,21 @@ def with_results(bundle: dict[str, bytes], results) -> dict[str, bytes]:
     return {**bundle, "results.jsonl": dumped(made)}
 
 
+def with_dependencies(bundle: dict[str, bytes], **changes) -> dict[str, bytes]:
+    """Return files whose results were made from other things, by their own account.
+
+    `changes` are names with values by part of the manifests; all digests fit.
+    """
+    made, digests = [], {}
+    for line in lines(bundle["dependencies.jsonl"]):
+        old = line.pop("digest")
+        for part, values in changes.items():
+            line[part] = {**line.get(part, {}), **values}
+        digests[old] = Manifest.from_json(line).digest
+        made.append({"digest": digests[old], **line})
+    results = [{**each, "manifest": digests[each["manifest"]]} for each in results_of(bundle)]
+    return signed(with_results({**bundle, "dependencies.jsonl": dumped(made)}, results))
+
+
 def _keys(bundle: dict[str, bytes]) -> list[str]:
     return [cell["key"] for cell in lines(bundle["cells.jsonl"])]

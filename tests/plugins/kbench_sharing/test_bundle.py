@@ -1,5 +1,6 @@
 """Bundles hold what is needed to recompute results, and nothing that tells who or where."""
 
+import hashlib
 import json
 from dataclasses import fields, replace
 from pathlib import Path
@@ -9,9 +10,11 @@ import pytest
 from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench.planning.planned import task_key
+from kbench.planning.present import Present
 from kbench.records import Details, Ref, Result
 from kbench_sharing import container, form
 from kbench_sharing.agreement import agreement
+from kbench_sharing.dependencies import not_reused
 from kbench_sharing.known import Known
 from kbench_sharing.plugins import plugin_lines, plugin_sources
 from kbench_sharing.reading import bundle_of, read_bundle
@@ -57,6 +60,47 @@ def test_no_host_no_path_and_no_machine_is_in_it():
     assert b"/home/ada" in asked
     assert b"secret" in asked
     assert b"ada-laptop" not in asked
+
+
+def test_no_value_of_a_variable_and_no_path_of_a_file_is_in_it():
+    value = hashlib.sha256(b"hunter2").hexdigest()
+    here = next(iter(known().manifests.values()))
+    made_from = replace(
+        here,
+        files={**here.files, "/home/ada/weights.npy": "a" * 64, "/opt/secret": None},
+        variables={"TOKEN": value, "UNSET": None},
+    )
+    some = with_first(manifest=made_from.digest)
+    some = replace(some, manifests={**some.manifests, made_from.digest: made_from})
+    files = files_of(some, SUITE, load_registry())
+    content = b"".join(files.values())
+    digest = str(here.distributions["numpy"]).split()[-1]
+    for text in ("hunter2", value, "a" * 64, "/home", "weights.npy", "/opt", "secret", digest):
+        assert text.encode() not in content
+    shared = bundle_of(files)
+    manifests = [
+        shared.dependencies[r.manifest] for r in shared.results[some.cells[0].key].values()
+    ]
+    (one,) = [manifest for manifest in manifests if "TOKEN" in manifest.variables]
+    assert one.variables == {"TOKEN": "set", "UNSET": None}
+    assert {name: v for name, v in one.files.items() if name not in here.files} == {
+        "/0": "",
+        "/1": "",
+    }
+
+
+def test_a_result_of_unknown_dependencies_is_not_shared():
+    with pytest.raises(BundleError, match="not known what a result was made from"):
+        files_of(with_first(manifest=""), SUITE, load_registry())
+
+
+def test_what_results_were_made_from_holds_where_all_of_it_is_the_same():
+    shared, present = bundle_of(files()), Present()
+    (manifest,) = shared.dependencies.values()
+    assert not_reused(shared, present) == {}
+    other = {**manifest.modules, "kbench_learners._ridge": "0" * 64}
+    changed = replace(shared, dependencies={manifest.digest: replace(manifest, modules=other)})
+    assert not_reused(changed, present) == {"kbench_learners/_ridge.py changed": shared.n_results}
 
 
 def test_shares_are_exact_and_times_have_three_digits():
@@ -114,7 +158,7 @@ def test_measures_without_a_value_are_left_out():
     assert "roc_auc" not in bundle.results[known().cells[0].key][0].measures
 
 
-def test_the_lock_has_the_versions_of_the_keys():
+def test_the_lock_has_the_versions_that_results_were_made_with():
     lock = files()["requirements.txt"].decode().splitlines()
     assert lock[0].startswith("# Python 3.")
     assert {line.partition("==")[0] for line in lock[1:]} >= {"numpy", "scipy", "scikit-learn"}

@@ -12,7 +12,14 @@ from kbench.machine import cpu_model
 from kbench.planning.planner import key_of
 from kbench_sharing import container
 from kbench_sharing.form import SharedCell, SharedDataset
-from tests.support.bundles import dumped, lines, results_of, signed, with_results
+from tests.support.bundles import (
+    dumped,
+    lines,
+    results_of,
+    signed,
+    with_dependencies,
+    with_results,
+)
 from tests.support.command_here import command
 
 SUITE = """
@@ -131,8 +138,8 @@ def rekeyed(change):
     return signed(with_results(other, results))
 
 
-def test_an_edited_code_cannot_be_recomputed_and_says_so(run):
-    """A forger who invents a fingerprint of code has an honest form, and nothing to show."""
+def test_other_records_cannot_be_recomputed_and_say_so(run):
+    """A forger who invents what records say has an honest form, and nothing to show."""
     run("bundle", "ours.toml", "-o", "b.zip")
 
     def edit(cell, dataset):
@@ -142,7 +149,7 @@ def test_an_edited_code_cannot_be_recomputed_and_says_so(run):
     container.write(Path("other.zip"), files)
     code, out, _ = run("verify", "other.zip")
     assert code == 1
-    assert "6 splits: the code of its method or of kbench is other code" in out
+    assert "6 splits: the records of its method say otherwise here" in out
     assert "no result was recomputed: the numbers are only their author's word" in out
     manifest = json.loads(files["manifest.json"])
     manifest["versions"]["numpy"] = "1.0.0"
@@ -224,7 +231,7 @@ def test_rows_of_others_are_reused_and_never_delivered(theirs):
     assert code == 0
     assert "by others" not in out
     again = theirs("suite", "ours.toml", "--reuse", "b.zip", "-q")
-    assert "no cell of this run that lacks results here has the key" in again[2]
+    assert "no cell of this run that lacks results here can be had from a bundle" in again[2]
 
 
 def test_a_suite_of_reused_cells_only_has_each_once(theirs):
@@ -279,11 +286,37 @@ def test_a_bundle_of_other_versions_names_them_and_a_way(theirs):
     manifest = json.loads(files["manifest.json"])
     manifest["versions"] |= {"numpy": "1.26.0", "python": "3.9.1"}
     files["manifest.json"] = json.dumps(manifest).encode()
-    container.write(Path("old.zip"), signed(files))
+    older = with_dependencies(files, distributions={"numpy": "1.26.0", "python": "3.9"})
+    container.write(Path("old.zip"), older)
     _, _, err = theirs("suite", "ours.toml", "--reuse", "old.zip", "--dry-run")
-    assert "was made with other versions: numpy 1.26.0 (here " in err
+    assert re.search(r"not reused are 6 splits: numpy \S+ instead of 1\.26\.0; python ", err)
     assert "python3.9 -m venv kbench-" in err
     assert "numpy==1.26.0" in err
+
+
+def test_an_edit_of_a_helper_is_seen_and_named(theirs):
+    """Keys have no code: what results were made from decides whether they hold here."""
+    files = opened()
+    (one, *_) = lines(files["dependencies.jsonl"])
+    assert "kbench.evaluation.evaluate" in one["modules"]
+    other = with_dependencies(files, modules={"kbench.evaluation.evaluate": "0" * 64})
+    container.write(Path("other.zip"), other)
+    reason = "6 splits: kbench/evaluation/evaluate.py changed"
+    _, out, err = theirs("suite", "ours.toml", "--reuse", "other.zip", "-q")
+    assert f"not reused are {reason}" in err
+    assert "can be had from a bundle" in err
+    assert "by others" not in out
+    code, out, _ = theirs("verify", "other.zip")
+    assert (code, f"cannot be recomputed here: {reason}" in out) == (1, True)
+
+
+def test_what_only_its_author_can_compare_is_recomputed_and_not_reused(theirs):
+    other = with_dependencies(opened(), variables={"ADAS": "set"}, files={"/0": ""})
+    container.write(Path("other.zip"), other)
+    _, _, err = theirs("suite", "ours.toml", "--reuse", "other.zip", "--dry-run")
+    assert "6 splits: it was made from 1 file of its author's machine, the environment" in err
+    assert "variable ADAS, which cannot be compared here" in err
+    assert theirs("verify", "other.zip", "--sample", 1)[0] == 0
 
 
 @pytest.mark.parametrize(

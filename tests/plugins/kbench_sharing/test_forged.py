@@ -14,7 +14,16 @@ from kbench.planning.planner import key_of_json
 from kbench.records import Manifest
 from kbench_sharing import container
 from kbench_sharing.reading import bundle_of, read_bundle
-from tests.support.bundles import dumped, files, known, lines, results_of, signed, with_results
+from tests.support.bundles import (
+    dumped,
+    files,
+    known,
+    lines,
+    results_of,
+    signed,
+    with_dependencies,
+    with_results,
+)
 
 
 @pytest.fixture(scope="module")
@@ -108,18 +117,7 @@ def field_twice(content):
 
 def dependencies(**changes):
     """Return a forgery of what results were made from, whose digest is that of its content."""
-
-    def forge(bundle):
-        (line,) = lines(bundle["dependencies.jsonl"])
-        for part, values in changes.items():
-            line[part] = {**line.get(part, {}), **values} if values else {}
-        del line["digest"]
-        digest = Manifest.from_json(line).digest
-        results = [{**each, "manifest": digest} for each in results_of(bundle)]
-        given = {**bundle, "dependencies.jsonl": dumped([{"digest": digest, **line}])}
-        return signed(with_results(given, results))
-
-    return forge
+    return lambda bundle: with_dependencies(bundle, **changes)
 
 
 def of_format_2(bundle):
