@@ -28,7 +28,9 @@ import pytest  # noqa: E402
 
 from kbench.execution.engine import Engine, LocalEngine, Terms, ThisMachine  # noqa: E402
 from kbench.execution.warm_parents import WARM, WarmParents  # noqa: E402
+from kbench.planning.methods import method_code  # noqa: E402
 from kbench.records import Cell, Limits, Protocol, Ref, Task  # noqa: E402
+from kbench.records.canonical import digest  # noqa: E402
 from kbench.registry.installed import installed  # noqa: E402
 from kbench.registry.registry import build  # noqa: E402
 from kbench.storage.datacache import DataCache  # noqa: E402
@@ -37,14 +39,16 @@ from tests.support.planted import plant  # noqa: E402
 
 PLUGINS = ("planted",)
 PRELOAD = {PLUGINS: (*WARM, "planted_plugin", "kbench.execution.entry_points:thread_pools")}
-PACKAGES = ("kbench", "planted_plugin")
 
 
 def a_task(cache: DataCache) -> Task:
     """Return the task, its data in the cache."""
-    dataset = build(installed()).get("dataset", "blobs").load()
+    registry = build(installed())
+    dataset = registry.get("dataset", "blobs").load()
     cell = Cell(Ref("blobs"), Ref("planted", {"do": "burn"}), Ref("centroids"), Protocol())
-    return Task(cell, 0, "the cell's key", cache.store(dataset), plugins=PLUGINS)
+    records = digest(method_code(cell, registry, "classification"))
+    checksum = cache.store(dataset)
+    return Task(cell, 0, "the cell's key", checksum, records=records, plugins=PLUGINS)
 
 
 def ignored(*told: object) -> None:
@@ -75,7 +79,7 @@ def main() -> None:
         tasks = [a_task(cache)] * asked.tasks
         nothing = {"dataset": [], "feature map": [], "learner": []}
         limits = Limits(time_s=60.0, memory_mb=1024.0)
-        terms = Terms(PACKAGES, PACKAGES[1:], PRELOAD, nothing, limits)
+        terms = Terms(PRELOAD, nothing, limits)
         machine = ThisMachine(False, ignored)
 
         with (
