@@ -133,6 +133,7 @@ class Recording:
         self._reads: dict[str, dict[str, dict[str, Any]]] = {}
         self._tops: dict[str, bool] = {}
         self._seen: set[Any] = set()
+        self._own_keys: list[Any] = []
         self._running = threading.local()
         self._written: set[str] = set()
         self._included: set[str] | None = None
@@ -151,7 +152,8 @@ class Recording:
             for who, names in self._later.items()
             if who != _TASK and not who.startswith(_BUILT_IN)
         }
-        self._seen.clear()
+        # what packages import within themselves is most of all, and has been noted
+        self._seen.difference_update(self._own_keys)
         self._included, self._process = set(), os.getpid()
         self._include([*NUMERIC, *modules])
 
@@ -243,7 +245,10 @@ class Recording:
             except ModuleNotFoundError as error:
                 self._missing(importer, error.name or base)
                 raise
-            seen.add((importer, name, fromlist, level))
+            key = (importer, name, fromlist, level)
+            seen.add(key)
+            if importer is None or self._is_own(importer):
+                self._own_keys.append(key)
             self._note(importer, self._imported(base, fromlist))
             return module
 
@@ -495,6 +500,7 @@ class Recording:
         if key in self._seen:
             return
         self._seen.add(key)
+        self._own_keys.append(key)
         is_uncounted = path.startswith(_UNCOUNTED) or path.endswith(_BYTECODE)
         is_source = any(path == file for _, file in self._loaded.values())
         if is_source and not self._reader(directly=True):

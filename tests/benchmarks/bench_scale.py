@@ -77,9 +77,9 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     from kbench.planning.planned import task_key
     from kbench.planning.planner import Planner
     from kbench.planning.plans import Plans
-    from kbench.planning.recall import recall
+    from kbench.planning.recall import Validity, recall
     from kbench.planning.suite_file import read
-    from kbench.records import DatasetFacts
+    from kbench.records import DatasetFacts, Manifest
     from kbench.registry.installed import installed
     from kbench.registry.registry import build
     from kbench.results import order, sources
@@ -104,6 +104,9 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     assert sum(len(each.missing) for each in cells) == n_tasks
 
     start, result = time.process_time(), a_result()
+    manifest = Manifest({"kbench.errors": planner.present.module("kbench.errors")})
+    journal.keep_manifest(manifest)
+    result = replace(result, manifest=manifest.digest)
     for each in cells:
         for index in range(each.n_splits):
             key = task_key(each.key, index)
@@ -117,7 +120,7 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
 
     start = time.process_time()
     cells = planner.plan(suite, data)
-    recall(cells, journal, suite.limits)
+    recall(cells, Validity(journal, planner.present), suite.limits)
     clock("resume", start)
     assert not any(each.missing for each in cells)
     start = time.process_time()
