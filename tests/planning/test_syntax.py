@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from kbench.planning.syntax import syntax_of
+from kbench.planning.syntax import syntax_digest
 from tests.support.paths import ROOT
 
 PLAIN = b"""\
@@ -73,15 +73,15 @@ STATEMENTS = [
     "def f(): return",
     "def f(): return None",
     "def f(a): pass",
-    "def f(a: int): pass",
-    "def f(a: float): pass",
     "def f(a=1): pass",
     "def f(a=2): pass",
     "def f(*, a): pass",
-    "def f() -> int: pass",
     "@a\ndef f(): pass",
     "@a\n@b\ndef f(): pass",
     "@b\n@a\ndef f(): pass",
+    "@a\ndef f(b: int): pass",
+    "@a\ndef f(b: float): pass",
+    "@a\ndef f() -> int: pass",
     "class f: pass",
     "class f(a): pass",
     "class f(metaclass=a): pass",
@@ -129,7 +129,7 @@ STATEMENTS = [
 
 
 def digest(source):
-    return syntax_of(source if isinstance(source, bytes) else source.encode(), "m.py").digest
+    return syntax_digest(source if isinstance(source, bytes) else source.encode())
 
 
 def test_docstrings_comments_and_formatting_do_not_count():
@@ -154,7 +154,7 @@ def test_docstrings_comments_and_formatting_do_not_count():
         (b"        return self\n", b"    return_ = 1\n"),
     ],
 )
-def test_code_annotations_and_defaults_count(edit):
+def test_code_fields_and_defaults_count(edit):
     edited = PLAIN.replace(*edit)
     assert edited != PLAIN
     assert digest(edited) != digest(PLAIN)
@@ -192,13 +192,61 @@ def test_where_a_docstring_stands_is_no_matter():
     assert digest("class A:\n 'one'") == digest("class A:\n 'two'")
 
 
-def test_what_is_for_type_checkers_does_not_count():
-    block = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import {}\n{}"
-    assert digest(block.format("a", "")) == digest(block.format("b", ""))
-    rest = "else:\n    import {}\n"
-    assert digest(block.format("a", rest.format("c"))) != digest(
-        block.format("a", rest.format("d"))
-    )
+@pytest.mark.parametrize(
+    ("annotated", "counts"),
+    [
+        ("def f(a: {0}, /, b: {0} = 1, *c: {0}, d: {0}, **e: {0}) -> {0}: pass", False),
+        ("class A:\n    async def f(self, a: {0}) -> {0}: pass", False),
+        ("def f():\n    def g(a: {0}): pass", False),
+        # a decorator may register a function by the types of its arguments
+        ("@register\ndef f(a: {0}): pass", True),
+        ("@register\ndef f() -> {0}: pass", True),
+        ("class A:\n    @register\n    async def f(self, *a: {0}): pass", True),
+        # these make the fields of a dataclass
+        ("class A:\n    a: {0}", True),
+        ("class A:\n    a: {0} = 1", True),
+        ("a: {0} = 1", True),
+    ],
+)
+def test_annotations_count_where_something_may_read_them(annotated, counts):
+    of_int, of_float = (digest(annotated.format(name)) for name in ("int", "float"))
+    assert (of_int != of_float) is counts
+
+
+TYPED = "{}\nif {}:\n    import {}\n"
+
+
+@pytest.mark.parametrize(
+    ("imported", "name"),
+    [
+        ("from typing import TYPE_CHECKING", "TYPE_CHECKING"),
+        ("from typing import Any, TYPE_CHECKING", "TYPE_CHECKING"),
+        ("import typing", "typing.TYPE_CHECKING"),
+    ],
+)
+def test_what_is_for_type_checkers_does_not_count(imported, name):
+    block = TYPED.format(imported, name, "{}")
+    assert digest(block.format("a")) == digest(block.format("b"))
+    rest = block.format("a") + "else:\n    import {}\n"
+    assert digest(rest.format("c")) != digest(rest.format("d"))
+
+
+@pytest.mark.parametrize(
+    ("imported", "name"),
+    [
+        ("", "TYPE_CHECKING"),
+        ("from settings import TYPE_CHECKING", "TYPE_CHECKING"),
+        ("from .typing import TYPE_CHECKING", "TYPE_CHECKING"),
+        ("from typing import TYPE_CHECKING\nTYPE_CHECKING = True", "TYPE_CHECKING"),
+        ("import typing\ntyping.TYPE_CHECKING = True", "typing.TYPE_CHECKING"),
+        ("from typing import TYPE_CHECKING\nfor TYPE_CHECKING in (1,): pass", "TYPE_CHECKING"),
+        ("from typing import TYPE_CHECKING", "not TYPE_CHECKING"),
+        ("from typing import TYPE_CHECKING", "TYPE_CHECKING or True"),
+    ],
+)
+def test_a_block_that_may_run_counts(imported, name):
+    block = TYPED.format(imported, name, "{}")
+    assert digest(block.format("a")) != digest(block.format("b"))
 
 
 def test_a_source_that_does_not_parse_counts_with_all_its_bytes():
@@ -218,8 +266,8 @@ def test_large_and_deep_sources_are_read():
 def test_a_digest_is_the_same_in_every_process():
     source = "x = {'a', 'b', 'c'} | frozenset(('d', 'e'))\nfrom a import *\n"
     script = (
-        "import sys; from kbench.planning.syntax import syntax_of; "
-        "print(syntax_of(sys.argv[1].encode(), 'm.py').digest)"
+        "import sys; from kbench.planning.syntax import syntax_digest; "
+        "print(syntax_digest(sys.argv[1].encode()))"
     )
     found = {
         subprocess.run(
