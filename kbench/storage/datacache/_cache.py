@@ -320,9 +320,9 @@ class DataCache:
     def keep_manifest(
         self, source: str, params: Mapping[str, Any], code: str, manifest: Manifest
     ) -> None:
-        """Add to the origin of a stored dataset what it was made from."""
+        """Add to the origin of a stored dataset what it was made from, if it was stored."""
         origin = self.origin(source, params, code)
-        with contextlib.suppress(OSError, ValueError), self._writing(source):
+        with contextlib.suppress(OSError, ValueError):
             record = json.loads(read_file(origin, _RECORD_BYTES))
             text = json.dumps({**record, "manifest": manifest.to_json()}, indent=1)
             write_file(origin, text.encode("utf-8"), like=self.root)
