@@ -145,7 +145,8 @@ class Present:
         path = self._source(name) if changed and " " not in name else None
         if path is None:
             return reason
-        return "/".join((*name.split(".")[: -1 if "." in name else None], path.name)) + changed
+        folders = name.split(".")[: None if path.stem == "__init__" else -1]
+        return "/".join((*folders, path.name)) + changed
 
     # -- files
 
