@@ -155,6 +155,8 @@ def test_json_has_the_columns_first_and_then_all_else(measure):
             "error",
             "equivalence",
             "family",
+            "made_from",
+            "outdated",
             "search_space",
             "start_ms",
             "end_ms",
