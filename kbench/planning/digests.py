@@ -35,7 +35,7 @@ class Digests:
         """Return the SHA-256 of a file (hex), one in an archive included; None for none."""
         state = state_of(path)
         if state is None:
-            with contextlib.suppress(OSError, StopIteration, KeyError):
+            with contextlib.suppress(OSError, ValueError, StopIteration, KeyError):
                 return hashlib.sha256(content_of(Path(path))).hexdigest()
             return None
         return self.of_state(f"bytes {path}", state, lambda: _hashed(path))

@@ -154,7 +154,7 @@ class Present:
         return self._path_digest(self.path_of(name))
 
     def _path_digest(self, path: Path) -> str | None:
-        if path.is_dir():
+        if os.path.isdir(path):  # noqa: PTH112 (Path refuses names that are too long)
             with contextlib.suppress(OSError):
                 return names_digest(os.listdir(path))  # noqa: PTH208 (names only)
             return None
@@ -168,7 +168,8 @@ class Present:
         path = self._source(package)
         folders = [str(path.parent)] if path else folders_of(package, self._sources)
         paths = [Path(folder, relative) for folder in folders]
-        return next((each for each in paths if each.exists()), Path(*folders[:1], relative))
+        found = (each for each in paths if state_of(each) is not None)
+        return next(found, Path(*folders[:1], relative))
 
     def _name(self, path: str) -> str:
         """Return the name of a file, which is the same on each machine that has its package."""
@@ -262,7 +263,9 @@ def python() -> str:
 
 def variable(name: str) -> str | None:
     """Return the digest of an environment variable's value; None where it is not set."""
-    value = os.environ.get(name)
+    value = None
+    with contextlib.suppress(ValueError):  # a name that no variable can have
+        value = os.environ.get(name)
     return None if value is None else hashlib.sha256(os.fsencode(value)).hexdigest()
 
 
