@@ -294,7 +294,9 @@ class Recording:
             return loader.source_to_code(source, path)
 
         def get_data(loader: Any, path: str) -> bytes:
-            if not sys._getframe(1).f_globals.get("__name__", "").startswith("importlib."):
+            caller = sys._getframe(1).f_globals.get("__name__", "")
+            # what is read to be executed counts as code
+            if caller != __name__ and not caller.startswith("importlib."):
                 self.read_file(path)
             return bytes(data_of(loader, path))
 
@@ -379,6 +381,8 @@ class Recording:
         self.tell_loaded(name, spec)
         own = bool(path) and not self._is_foreign(name, path)
         if own:
+            # one that is loaded from a path is not in `sys.modules`, and counts all the same
+            self._loaded.setdefault(name, (_sha_of(path), path))
             self._note(self._reader(), [name])
         stack = self._running.__dict__.setdefault("stack", [])
         stack.append(name)
@@ -452,10 +456,10 @@ class Recording:
             environment.__setitem__,
             environment.__iter__,
         )
-        bulk: dict[int, Any] = {}
+        copies: set[tuple[Any, int]] = set()
 
         def getitem(variables: Any, name: Any) -> Any:
-            if bulk.get(threading.get_ident()) != name and isinstance(name, str | bytes):
+            if isinstance(name, str | bytes) and _instruction() not in copies:
                 self._read_variable(os.fsdecode(name))
             return get(variables, name)
 
@@ -464,12 +468,11 @@ class Recording:
             assign(variables, name, value)
 
         def iterate(variables: Any) -> Iterator[Any]:
-            # a copy of all variables, for a subprocess, depends on none of them
-            thread = threading.get_ident()
+            # an instruction that takes names and values copies all variables, as for a
+            # subprocess: it depends on none of them
             for name in names(variables):
-                bulk[thread] = name
+                copies.add(_instruction())
                 yield name
-            bulk.pop(thread, None)
 
         environment.__getitem__, environment.__setitem__ = getitem, setitem
         environment.__iter__ = iterate
@@ -567,6 +570,15 @@ def _package(names: dict[str, Any]) -> str:
         name = str(names.get("__name__", ""))
         package = name if "__path__" in names else name.rpartition(".")[0]
     return str(package)
+
+
+def _instruction() -> tuple[Any, int]:
+    """Return where code uses `os.environ`, by whatever method of it."""
+    frame = sys._getframe(2)
+    methods = (__name__, "os", "_collections_abc", "collections.abc")
+    while frame.f_back is not None and frame.f_globals.get("__name__") in methods:
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
 
 
 def _folders(path: str) -> Iterator[str]:
