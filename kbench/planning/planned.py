@@ -51,7 +51,7 @@ class PlannedCell:
     def manifest(self) -> str:
         """A digest of all that its results were made from; empty where that is not known."""
         digests = sorted({result.manifest for result in self.results.values()})
-        if not all(digests):
+        if not digests or not all(digests):
             return ""
         return digests[0] if len(digests) == 1 else digest(digests)[:32]
 
