@@ -109,8 +109,10 @@ def needed_by(
     found = Dependencies()
     for kind, name in components:
         record, plugin = registry.get(kind, name), registry.owner(kind, name)
-        # a package may export the name of a module that it loads on first use
-        identities = [identity_of(resolve(make)) for make in makes(record, task).values()]
+        # a package may export the name of a module that it loads on first use, and a module
+        # may name a preset of what another one defines
+        named = makes(record, task).values()
+        identities = [identity_of(each) for make in named for each in (make, resolve(make))]
         modules = {module for each in identities for module in each.modules}
         if plugin.distribution != HOST or not all(each.is_importable for each in identities):
             modules.add(plugin.module)
