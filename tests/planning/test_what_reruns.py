@@ -1,74 +1,131 @@
 """Which cells an edit of kbench's or a built-in plugin's code computes again."""
 
 import ast
+import contextlib
 import shutil
 
 import pytest
 
-from kbench.planning.cells import cells
-from kbench.planning.planner import Planner
+from kbench.planning.present import Present
 from kbench.planning.suite_file import read
-from kbench.records import DatasetFacts
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench.registry.source import source_of
-from tests.planning.test_planner import NoCache
+from kbench.runner import Options, Run, execute
+from kbench.storage.journal import Journal
 
 SUITE = """
-[[block]]
-datasets = ["iris"]
-feature_maps = ["rff", "nbcs"]
-learners = ["linear-svm", "ridge", "winnow"]
+[limits]
+n_splits = 1
+
+[protocol]
+inner_folds = 2
 
 [[block]]
-datasets = ["iris"]
+datasets = [{ name = "two-moons", n_samples = 60 }]
+feature_maps = ["rff", "nbcs"]
+learners = ["linear-svm", "ridge"]
+
+[[block]]
+datasets = [{ name = "two-moons", n_samples = 60 }]
+feature_maps = ["rff"]
+learners = ["winnow"]
+
+[[block]]
+datasets = [{ name = "two-moons", n_samples = 60 }]
 feature_maps = ["identity"]
 learners = [{ name = "kernel-svm", kernel = { name = "gaussian" } }]
+
+[[block]]
+datasets = [{ name = "two-moons", n_samples = 60 }]
+feature_maps = [{ name = "rff", label = "halved" }]
+learners = ["ridge"]
+protocol = { search = "halving" }
+
+[[block]]
+datasets = [{ name = "two-moons", n_samples = 60 }]
+feature_maps = [{ name = "rff", label = "calibrated" }]
+learners = ["ridge"]
+protocol = { calibration = "sigmoid" }
 """
-EVERY = {
-    *(f"{map_} + {learner}" for map_ in ("rff", "nbcs") for learner in ("linear-svm", "ridge")),
-    *("rff + winnow", "nbcs + winnow", "identity + kernel-svm"),
-}
+FOURIER = {*(f"rff + {each}" for each in ("linear-svm", "ridge", "winnow"))}
+FOURIER |= {"halved + ridge", "calibrated + ridge"}
+NBCS = {"nbcs + linear-svm", "nbcs + ridge"}
+EVERY = {*FOURIER, *NBCS, "identity + kernel-svm"}
 
 
 @pytest.fixture(scope="module")
-def builtin():
-    return build(installed())
+def manifests(tmp_path_factory, fork_sandboxes):
+    """Run the suite; return what the result of each cell was made from."""
+    folder = tmp_path_factory.mktemp("run")
+    with pytest.MonkeyPatch.context() as patch:
+        fork_sandboxes(patch)
+        patch.setenv("KBENCH_STATE_DIR", str(folder / "state"))
+        patch.setenv("KBENCH_CACHE_DIR", str(folder / "cache"))
+        patch.setenv("KBENCH_DISABLE_PLUGINS", "mlflow,sharing,costs,dask,leakage")
+        registry = build(installed())
+        report = execute(Run(read(SUITE, "reruns", registry), registry, Options(jobs=1)))
+        known = Journal().manifests()
+    found = {}
+    for cell in report.cells:
+        assert cell.status == "ok", [result.error for result in cell.in_order]
+        found[f"{cell.cell.feature_map.label} + {cell.cell.learner.name}"] = known[cell.manifest]
+    assert found.keys() == EVERY
+    return found
 
 
 @pytest.fixture(scope="module")
-def suite(builtin):
-    return cells(read(SUITE, "s", builtin), builtin)
+def copied(tmp_path_factory, manifests):
+    """Copy the sources of kbench and of the plugins that were used."""
+    folder = tmp_path_factory.mktemp("code")
+    for package in {name.partition(".")[0] for each in manifests.values() for name in each.modules}:
+        if package.startswith("kbench"):
+            shutil.copytree(
+                source_of(package, {}).parent,
+                folder / package,
+                ignore=shutil.ignore_patterns("__pycache__"),
+            )
+    return folder
 
 
 @pytest.fixture
-def code(tmp_path, builtin):
-    """Copy the sources of kbench and of its plugins."""
-    for package in Planner(builtin, NoCache()).packages:
-        shutil.copytree(
-            source_of(package, {}).parent,
-            tmp_path / package,
-            ignore=lambda folder, names: [n for n in names if n == "__pycache__"],
-        )
-    return tmp_path
+def edit(copied):
+    """Rewrite modules of the copy until the test ends."""
+    with contextlib.ExitStack() as stack:
+
+        def rewrite(module, how):
+            path = file_of(copied, module)
+            source = path.read_text("utf-8")
+            stack.callback(path.write_text, source, "utf-8")
+            edited = how(source)
+            assert ast.dump(ast.parse(edited)) != ast.dump(ast.parse(source))
+            path.write_text(edited, "utf-8")
+
+        yield rewrite
 
 
 @pytest.fixture
-def planner_of(code, builtin, suite):
-    """Make planners of what the copy says now, which have planned the suite."""
+def again(manifests, copied):
+    """Return the cells that are computed again with the code of the copy."""
 
-    def make():
-        planner = Planner(builtin, NoCache())
-        for package in planner.packages:
-            planner._fingerprint._sources[package] = code / package / "__init__.py"
-        data = DatasetFacts("c" * 64)
-        keys = {
-            f"{cell.feature_map.name} + {cell.learner.name}": planner.cell_key(cell, data)
-            for cell in suite
-        }
-        return planner, keys
+    def changed():
+        present = present_of(copied)
+        return {cell for cell, manifest in manifests.items() if present.why_changed(manifest)}
 
-    return make
+    return changed
+
+
+def present_of(code):
+    present = Present()
+    for package in code.iterdir():
+        present._sources[package.name] = package / "__init__.py"
+    return present
+
+
+def modules_of(manifests):
+    """List the modules of kbench and its plugins on which results depend."""
+    names = {name for each in manifests.values() for name in each.modules}
+    return sorted(name for name in names if name.startswith("kbench"))
 
 
 def file_of(code, module):
@@ -110,76 +167,61 @@ def with_another_constant(source):
     return source + "\nADDED = 1\n"
 
 
-def edit_constant(code, module):
-    path = file_of(code, module)
-    path.write_text(with_another_constant(path.read_text("utf-8")), "utf-8")
-
-
-def modules_in(planner):
-    """List the modules of kbench and its plugins on which the planned cells depend."""
-    return planner._fingerprint.reached(planner.dependencies.modules)
-
-
-def test_describing_every_module_otherwise_computes_nothing_again(code, planner_of):
-    planner, before = planner_of()
-    assert before.keys() == EVERY
-    modules = modules_in(planner)
+def test_describing_every_module_otherwise_computes_nothing_again(manifests, edit, again):
+    modules = modules_of(manifests)
     assert {
         *("kbench.evaluation.splits", "kbench.kernels.distances", "kbench_nbcs._map"),
-        *("kbench_baselines._fourier", "kbench_learners._winnow_compiled"),
+        *("kbench_baselines._fourier", "kbench_learners._winnow"),
     } < set(modules)
     for module in modules:
-        path = file_of(code, module)
-        source = path.read_text("utf-8")
-        edited = described_otherwise(source)
-        assert ast.dump(ast.parse(edited)) != ast.dump(ast.parse(source))
-        path.write_text(edited, "utf-8")
-    planner, after = planner_of()
-    assert modules_in(planner) == modules
-    assert after == before
+        edit(module, described_otherwise)
+    assert again() == set()
 
 
-def test_a_constant_of_every_module_counts(code, planner_of):
-    planner, _ = planner_of()
-    before = planner._fingerprint.parts(planner.dependencies.modules)
-    for module in modules_in(planner):
-        edit_constant(code, module)
-    planner, _ = planner_of()
-    after = planner._fingerprint.parts(planner.dependencies.modules)
-    same = {name for name in before if before[name] == after.get(name)}
-    assert same == {"numpy", "scipy", "scikit-learn", "numba", "python"} & before.keys()
+def test_a_constant_of_every_module_counts(manifests, copied, edit):
+    for module in modules_of(manifests):
+        edit(module, with_another_constant)
+    present = present_of(copied)
+    for manifest in manifests.values():
+        now = present.of(manifest)
+        same = {name for name, value in manifest.modules.items() if now.modules[name] == value}
+        assert not {name for name in same if name.startswith("kbench")}
+        assert {"numpy", "scipy", "sklearn"} <= same
+        assert {"python", "numpy", "scipy", "scikit-learn"} <= manifest.distributions.keys()
+        assert now.distributions == manifest.distributions
 
 
 @pytest.mark.parametrize(
     ("module", "affected"),
     [
         ("kbench.evaluation.splits", EVERY),
-        ("kbench.evaluation.search._halving", EVERY),
-        ("kbench_nbcs._descent", {name for name in EVERY if "nbcs" in name}),
-        ("kbench_baselines._frequencies", {name for name in EVERY if "rff" in name}),
+        ("kbench.evaluation.search._halving", {"halved + ridge"}),
+        ("kbench.evaluation.calibration", {"calibrated + ridge"}),
+        ("kbench_nbcs._forest", NBCS),
+        ("kbench_baselines._frequencies", FOURIER),
         ("kbench_learners._newton", {n for n in EVERY if "linear-svm" in n or "ridge" in n}),
-        # which is imported in a function only
-        ("kbench_learners._winnow_compiled", {name for name in EVERY if "winnow" in name}),
+        ("kbench_learners._winnow", {"rff + winnow"}),
+        # which fits of many rows use only
+        ("kbench_learners._winnow_compiled", set()),
         # maps take the median distance from the package of kernels
-        ("kbench.kernels.histograms", {n for n in EVERY if "kernel-svm" in n or "rff" in n}),
+        ("kbench.kernels.histograms", {*FOURIER, "identity + kernel-svm"}),
     ],
 )
 def test_editing_a_constant_computes_exactly_the_affected_cells_again(
-    code, planner_of, module, affected
+    edit, again, module, affected
 ):
-    _, before = planner_of()
-    edit_constant(code, module)
-    _, after = planner_of()
-    assert {name for name in EVERY if before[name] != after[name]} == affected
+    edit(module, with_another_constant)
+    assert again() == affected
 
 
-def test_editing_what_decides_no_number_computes_nothing_again(code, planner_of):
-    _, before = planner_of()
+def test_editing_what_decides_no_number_computes_nothing_again(edit, again):
     for module in (
         *("kbench", "kbench._version", "kbench.errors", "kbench.hookspecs", "kbench.messages"),
         "kbench.parameters",
         *("kbench.records", "kbench.records._suite", "kbench.registry.registry"),
         *("kbench.cli.app", "kbench.runner", "kbench_nbcs._figures"),
+        # these start tasks and read their answers
+        *("kbench.execution.recording", "kbench.planning.present", "kbench.storage.journal"),
     ):
-        edit_constant(code, module)
-    assert planner_of()[1] == before
+        edit(module, with_another_constant)
+    assert again() == set()
