@@ -21,6 +21,7 @@ from kbench.results.rows import COLUMNS
 from kbench.results.sources import of_cell
 from kbench.runner import Options, Run, Watcher, execute, preview
 from kbench.storage.journal import Journal
+from kbench.storage.predictions import blob_of_seed
 from kbench_mlflow.reading import of_run
 from kbench_mlflow.tracking import Store
 from tests.support.planted import CENTROIDS
@@ -188,8 +189,60 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     assert edited.cells[0].version != report.cells[0].version
     assert rows_of(store_uri) == rows_shown(edited)
 
-    _, seen = run_suite(fresh=True)
+    fresh, seen = run_suite(fresh=True)
     assert seen.tasks == 3
+    assert [c.version for c in fresh.cells] == [c.version for c in edited.cells]
+    key = report.cells[0].results[0].task_key
+    lines = Journal().results([key])[key]
+    assert [line["ended_ms"] for line in lines] == [
+        each.cells[0].results[0].ended_ms for each in (fresh, edited, report)
+    ]
+
+    # predictions of the code of before are kept, and so are its results
+    plugin.with_name("trial_helper.py").write_text("SHIFT = 0.0\n")
+    sys.modules.pop("trial_plugin"), sys.modules.pop("trial_helper")
+    reverted, seen = run_suite()
+    assert seen.tasks == 0
+    assert [of_cell(c) for c in reverted.cells] == [of_cell(c) for c in report.cells]
+    assert rows_of(store_uri) == rows_shown(report)
+    addresses = {each.cells[0].results[0].address for each in (report, edited, fresh)}
+    assert len(addresses) == 2
+    assert None not in {Journal().blob(each, blob_of_seed(0), 10**6) for each in addresses}
+
+
+def test_a_grid_that_changes_between_the_plan_and_a_task_is_refused(
+    install_plugin, tmp_path, store_uri
+):
+    """What has computed the result is not what was planned, whose key it would have."""
+    grid = tmp_path / "grid.json"
+    grid.write_text("[1.0]")
+    given = f"grid={{'factor': json.loads(open({str(grid)!r}).read())}}"
+    source = PLUGIN.replace("make=Obedient", f"make=Obedient, {given}")
+    path = install_plugin("trial_plugin", f"import json\n{source}")
+    path.with_name("trial_helper.py").write_text("SHIFT = 0.0\n")
+    text = SUITE.replace("{maps}", '"obedient"').replace('["blobs", "gone"]', '["blobs"]')
+
+    def run_after(change):
+        registry = build(installed())
+        suite = read(text, "trial", registry)
+        grid.write_text(change)
+        report = execute(Run(suite, registry, Options(given={"store": store_uri})))
+        (cell,) = report.cells
+        return cell
+
+    refused = run_after("[1.0, 2.0]")
+    assert refused.status == "error"
+    assert {result.manifest for result in refused.in_order} == {""}
+    assert "gives other records than when the run was planned" in refused.results[0].error
+    # the same command again plans the new grid
+    again = run_after("[1.0, 2.0]")
+    assert (again.status, again.key != refused.key) == ("ok", True)
+    assert again.results[0].details.chosen["feature_map.factor"] in (1.0, 2.0)
+    # what was refused is not reused under its key
+    grid.write_text("[1.0]")
+    first = run_after("[1.0]")
+    assert (first.status, first.key) == ("ok", refused.key)
+    assert first.changed == "dependencies unknown"
 
 
 @pytest.mark.slow
