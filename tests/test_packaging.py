@@ -29,6 +29,7 @@ PACKAGES = (
     "kbench_leakage",
     "kbench_learned",
     "kbench_learners",
+    "kbench_listing",
     "kbench_mlflow",
     "kbench_nbcs",
     "kbench_openml",

@@ -67,20 +67,10 @@ def components(kind: Kind) -> Complete:
 
 def measures(incomplete: str) -> list[str]:
     """Return the measures that begin so."""
-    from kbench.cli.listing import measures_of
     from kbench.execution.plugins import load_registry
+    from kbench.results.rows import MEASURES
 
-    return _beginning(incomplete, (measure.name for measure, _ in measures_of(load_registry())))
-
-
-def anything(incomplete: str) -> list[str]:
-    """Return the components, measures and suites that begin so."""
-    from kbench.execution.plugins import load_registry
-
-    registry = load_registry()
-    kinds: tuple[Kind, ...] = ("dataset", "kernel", "feature map", "learner", "suite")
-    names = {name for kind in kinds for name in registry.all(kind)}
-    return sorted({*_beginning(incomplete, names), *measures(incomplete)})
+    return _beginning(incomplete, [*MEASURES, *sorted(load_registry().all("measure"))])
 
 
 def of(names: Iterable[str]) -> Complete:

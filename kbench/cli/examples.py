@@ -28,18 +28,5 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("Draw the ranks of some methods:",
          "kbench plot ranks uci --methods 'rff + ridge,nystroem' -o ranks.svg"),
     ),
-    "list": (
-        ("List everything:", "kbench list"),
-        ("List the feature maps:", "kbench list feature-maps"),
-    ),
-    "show": (("Describe a map:", "kbench show rff"),),
-    "data list": (("List the datasets in the cache:", "kbench data list"),),
-    "data fetch": (
-        ("Fetch the data of a suite before a journey:", "kbench data fetch uci"),
-        ("Fetch one dataset:", "kbench data fetch uci --dataset sonar"),
-    ),
-    "data verify": (("Compare all files with their checksums:", "kbench data verify"),),
-    "data path": (("Print the folder of the cache:", "kbench data path"),),
-    "data clear": (("Remove all datasets:", "kbench data clear --yes"),),
 }  # fmt: skip
 """By the words after `kbench`; the tests parse each."""

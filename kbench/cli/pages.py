@@ -54,15 +54,6 @@ CORE: Mapping[str, CoreCommand] = {
         "Draw one picture of a suite's results for a paper.",
         "reading results",
     ),
-    "list": CoreCommand(
-        "kbench.cli.listing:list_",
-        "List what is installed, with descriptions: components, measures, suites and plugins.",
-    ),
-    "show": CoreCommand(
-        "kbench.cli.listing:show",
-        "Show a component: its description, parameters, source and plugin.",
-    ),
-    "data": CoreCommand("kbench.cli.data:app", "Manage the cache of datasets."),
 }
 """Commands of the core, in the order of the help page, which imports none of them."""
 
@@ -92,12 +83,10 @@ class Command(TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples; a command is never folded, so that it can be copied."""
-        words = ctx.command_path.partition(" ")[2]
-        examples = self.examples or EXAMPLES.get(words, ())
-        if not examples:
+        if not self.examples:
             return
         with formatter.section("Examples"):
-            for meaning, command in examples:
+            for meaning, command in self.examples:
                 formatter.write_text(meaning)
                 formatter.write(f"{'':{formatter.current_indent + 2}}{command}\n")
 
@@ -140,8 +129,7 @@ class Group(TyperGroup):
             raise FeatureError(
                 f"the command {cmd_name!r} of the feature {feature.name!r} cannot be used: {what}"
             ) from error
-        made.first_line, made.examples = about.while_loading, about.examples
-        return made
+        return _described(made, about.while_loading, about.examples)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands; the line of a feature's command is in its metadata."""
@@ -165,7 +153,7 @@ class Group(TyperGroup):
 
 
 class PlainGroup(TyperGroup):
-    """A group of commands of the core that shows the whole summary of each."""
+    """Commands below another one; the page shows the whole summary of each."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands, in the order in which they were added."""
@@ -188,19 +176,31 @@ def _of_features() -> dict[str, tuple[Feature, Any]]:
 
 def _of_core(name: str) -> Any:
     module, _, attribute = CORE[name].target.partition(":")
-    found = getattr(import_module(module), attribute)
-    if isinstance(found, typer.Typer):
-        for each in found.registered_commands:
-            assert each.callback is not None
-            each.cls, each.callback = Command, _evaluated(each.callback)
-        return typer.main.get_command(found)
-    made = command_of(name, found)
-    made.first_line, made.examples = CORE[name].first_line, EXAMPLES[name]
+    made = command_of(name, getattr(import_module(module), attribute))
+    return _described(made, CORE[name].first_line, EXAMPLES[name])
+
+
+def _described(made: Any, first_line: str, examples: Sequence[Sequence[str]]) -> Any:
+    """Return a command with its first line and examples; those below it have their own ones."""
+    made.first_line, made.examples = first_line, examples
+    for name, below in getattr(made, "commands", {}).items():
+        words = ["kbench", made.name, name]
+        below.examples = [each for each in examples if each[1].split()[:3] == words]
     return made
 
 
-def command_of(name: str, function: Callable[..., Any]) -> Any:
-    """Return the command of a function, with the options that features add to it."""
+def command_of(name: str, function: Callable[..., Any] | typer.Typer) -> Any:
+    """Return the command of a function, with the options that features add to it.
+
+    An application of typer becomes commands below this one, such as ``kbench data list``.
+    """
+    if isinstance(function, typer.Typer):
+        function.info.name, function.info.cls = name, PlainGroup
+        function.info.context_settings = CONTEXT
+        for each in function.registered_commands:
+            assert each.callback is not None
+            each.cls, each.callback = Command, _evaluated(each.callback)
+        return typer.main.get_command(function)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
     single.command(name, cls=Command)(with_options(_evaluated(function), options_of(name)))
     return typer.main.get_command(single)

@@ -130,15 +130,18 @@ from kbench.records import (
     Task,
     Trial,
 )
-from kbench.registry.callables import Reference, resolve
+from kbench.registry.callables import Reference, makers, resolve
+from kbench.registry.collecting import Kind
 from kbench.registry.features import CORE_COMMANDS, Feature, features
 from kbench.registry.features import FILE as FEATURE_FILE
 from kbench.registry.features import read as read_feature
 from kbench.registry.installed import DISABLED, HOST, Plugin, how_to_get, installed
 from kbench.registry.notifications import DEADLINE_S, still_working
-from kbench.registry.outlines import parameters_of
+from kbench.registry.outlines import outline, parameters_of
 from kbench.registry.registry import Registry, build
 from kbench.registry.source import content_of, folders_of, source_of
+from kbench.registry.summaries import Summaries
+from kbench.registry.summaries import of_suite as summary_of_suite
 from kbench.registry.verbs import Verbs, implemented
 from kbench.report import leaderboard as leaderboard_tables
 from kbench.report import lines
@@ -224,6 +227,7 @@ from kbench.results.stats import (
 from kbench.results.stored import Query, StoredResults
 from kbench.runner import Options, Report, Run, Watcher, execute
 from kbench.storage.datacache import FILE_PARAMETERS, DataCache
+from kbench.storage.datacache import default_root as default_cache
 from kbench.storage.files import read_file, write_file
 from kbench.storage.journal import Journal, state_folder
 from kbench.storage.locks import Holder
@@ -310,6 +314,7 @@ __all__ = [
     "Journal",
     "JsonEvents",
     "KbenchError",
+    "Kind",
     "Labels",
     "Lead",
     "Learners",
@@ -360,6 +365,7 @@ __all__ = [
     "Strategy",
     "Suite",
     "SuiteError",
+    "Summaries",
     "Sums",
     "Table",
     "Target",
@@ -406,6 +412,7 @@ __all__ = [
     "corrected_t",
     "deciding_kinds",
     "decimals",
+    "default_cache",
     "derive_seed",
     "document",
     "duration",
@@ -458,6 +465,7 @@ __all__ = [
     "machine",
     "machine_facts",
     "machine_id",
+    "makers",
     "map_side",
     "mean_curve",
     "measure",
@@ -480,6 +488,7 @@ __all__ = [
     "opened",
     "option_names",
     "order",
+    "outline",
     "over_slots",
     "p_value",
     "page",
@@ -528,6 +537,7 @@ __all__ = [
     "stored_results",
     "strata",
     "stratified_folds",
+    "summary_of_suite",
     "table_named",
     "tables_of",
     "takes_weights",

@@ -7,16 +7,13 @@ from typer.main import get_command
 
 from kbench.cli.app import app
 from kbench.cli.echo import echo
-from kbench.cli.examples import EXAMPLES as CORE
 from kbench.cli.pages import CORE as CORE_COMMANDS
 from kbench.cli.printing import console, print_failure
 from kbench.registry.features import working
 from tests.support.command_here import command
 from tests.support.command_lines import all_commands, kbench_calls, known_call
 
-EXAMPLES = {
-    words: getattr(found, "examples", ()) or CORE.get(words, ()) for words, found in all_commands()
-}
+EXAMPLES = {words: getattr(found, "examples", ()) for words, found in all_commands()}
 
 
 def test_each_command_has_examples():

@@ -16,6 +16,7 @@ MISSING = {
     "costs": None,
     "dask": (*SUITE, "--scheduler", "tcp://127.0.0.1:1"),
     "leakage": ("leakage", "uci-small"),
+    "listing": ("list",),
     "mlflow": ("sync",),
     "rescoring": ("rescore", "uci-small", "--measure", "f1_macro"),
     "sharing": ("add", "others.zip"),
@@ -24,7 +25,7 @@ MISSING = {
 }
 """What cannot be done without a feature; None for those without commands and options."""
 
-QUIET = ("claims", "compare", "dask", "rescoring", "tables", "testing")
+QUIET = ("claims", "compare", "dask", "listing", "rescoring", "tables", "testing")
 """Features that a suite, its results and its report do not call."""
 
 

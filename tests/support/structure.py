@@ -24,6 +24,7 @@ OWNERS = {
             "kbench_costs",
             "kbench_dask",
             "kbench_leakage",
+            "kbench_listing",
             "kbench_mlflow",
             "kbench_rescoring",
             "kbench_sharing",

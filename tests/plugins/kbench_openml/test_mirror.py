@@ -208,7 +208,7 @@ def test_all_datasets_of_the_suite_uci_come_once(mirror_module, tmp_path):
         "no_proxy": "127.0.0.1",
     }
     environment.pop("KBENCH_OFFLINE", None)
-    code = "from kbench.cli.data import app; app()"
+    code = "from kbench_listing.data import app; app()"
     command = [sys.executable, "-c", code, "fetch", "uci"]
     (tmp_path / "config" / "openml").mkdir(parents=True)
 

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbench.cli import completion
-from kbench.cli.echo import echo
-from kbench.cli.options import Data, Offline
-from kbench.cli.pages import CONTEXT, PlainGroup
+from kbench.features import DataOption, Offline, completion, echo
 from kbench.messages import counted
 
 if TYPE_CHECKING:
@@ -20,11 +17,9 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="data",
     add_completion=False,
-    cls=PlainGroup,
     help="Manage the cache of datasets.",
     no_args_is_help=True,
     rich_markup_mode=None,
-    context_settings=CONTEXT,
 )
 
 
@@ -33,7 +28,7 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
     """List the datasets in the cache."""
-    from kbench.storage.datacache import DataCache
+    from kbench.features import DataCache
 
     cache = DataCache()
     entries = cache.entries()
@@ -43,7 +38,7 @@ def list_(
     if not entries:
         echo(f"no datasets in {cache.root}; `kbench data fetch SUITE` fetches those of a suite")
         return
-    from kbench.cli import printing
+    from kbench.features import printing
 
     numbers = ("rows", "columns", "target", "missing", "equal rows", "MB")
     rows = [
@@ -90,7 +85,7 @@ def fetch(
             help="Only the datasets whose label or name matches this pattern; repeatable.",
         ),
     ] = None,
-    data: Data = None,
+    data: DataOption = None,
     offline: Offline = False,
 ) -> None:
     """Fetch the datasets of a suite that are not in the cache.
@@ -98,9 +93,7 @@ def fetch(
     The exit code is 1 if a dataset is unavailable. Fetched datasets stay in the cache; the
     same command continues with the missing ones.
     """
-    from kbench.api.inputs import chosen_suite
-    from kbench.execution.fetching import opened
-    from kbench.execution.plugins import load_registry
+    from kbench.features import chosen_suite, load_registry, opened
     from kbench.records import Problem
 
     if offline:
@@ -130,7 +123,7 @@ def verify() -> None:
     The exit code is 1 if a dataset is damaged. Damaged datasets are moved aside, and the
     next run fetches them again.
     """
-    from kbench.storage.datacache import DataCache
+    from kbench.features import DataCache
 
     cache = DataCache()
     n_entries = len(cache.entries())
@@ -147,15 +140,15 @@ def verify() -> None:
 @app.command()
 def path() -> None:
     """Print the folder of the cache; KBENCH_CACHE_DIR sets it."""
-    from kbench.storage.datacache import default_root
+    from kbench.features import default_cache
 
-    echo(default_root())
+    echo(default_cache())
 
 
 @app.command()
 def clear(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
     """Remove all datasets from the cache; results stay."""
-    from kbench.storage.datacache import DataCache
+    from kbench.features import DataCache
 
     cache = DataCache()
     if not yes:

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from kbench import Dataset
-from kbench.cli.data import app
 from kbench.storage.datacache import DataCache
+from kbench_listing.data import app
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 

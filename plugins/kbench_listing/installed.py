@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbench.cli import completion
-from kbench.cli.echo import echo
 from kbench.errors import SuiteError
+from kbench.features import completion, echo
 from kbench.messages import did_you_mean
 from kbench.records import written
 
@@ -21,11 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from importlib.resources.abc import Traversable
 
+    from kbench.features import Kind, Registry, Summaries
     from kbench.records import Make, Measure
-    from kbench.registry.collecting import Kind
-    from kbench.registry.registry import Registry
-    from kbench.registry.summaries import Summaries
-
 
 _KINDS: dict[str, Kind | None] = {
     "datasets": "dataset",
@@ -50,8 +46,7 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """List what is installed, with descriptions: components, measures, suites and plugins."""
-    from kbench.execution.plugins import load_registry
-    from kbench.registry.summaries import Summaries
+    from kbench.features import Summaries, load_registry
 
     chosen = _what(what)
     registry = load_registry()
@@ -109,8 +104,7 @@ def _what(given: str | None) -> str | None:
 
 
 def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str, str]]:
-    from kbench.registry.callables import makers
-    from kbench.registry.summaries import of_suite
+    from kbench.features import makers, summary_of_suite
 
     kind = _KINDS[what]
     if kind is None:
@@ -126,14 +120,14 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
             for plugin in registry.plugins
         ]
     if kind == "measure":
-        return [_measure(*given) for given in measures_of(registry)]
+        return [_measure(*given) for given in _measures_of(registry)]
     return [
         {
             "name": name,
             "plugin": registry.owner(kind, name).name,
             **({"family": record.family} if kind in ("feature map", "learner") else {}),
             **({"tasks": ", ".join(record.tasks)} if kind == "learner" else {}),
-            "description": of_suite(_text(record))
+            "description": summary_of_suite(_text(record))
             if kind == "suite"
             else summaries.of(makers(record)[0]),
         }
@@ -141,9 +135,9 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
     ]
 
 
-def measures_of(registry: Registry) -> Iterator[tuple[Measure, str]]:
+def _measures_of(registry: Registry) -> Iterator[tuple[Measure, str]]:
     """Yield all measures with their plugins: those of kbench, then those of plugins by name."""
-    from kbench.results.rows import MEASURES
+    from kbench.features import MEASURES
 
     yield from ((measure, "kbench") for measure in MEASURES.values())
     for name, measure in sorted(registry.all("measure").items()):
@@ -168,21 +162,28 @@ def _text(file: Traversable) -> str:
     return ""
 
 
+def _anything(incomplete: str) -> list[str]:
+    """Return the components, measures and suites that begin so."""
+    from kbench.features import load_registry
+
+    registry = load_registry()
+    kinds: tuple[Kind, ...] = ("dataset", "kernel", "feature map", "learner", "suite")
+    names = {name for kind in kinds for name in registry.all(kind)}
+    return sorted({*completion.of(names)(incomplete), *completion.measures(incomplete)})
+
+
 def show(
     name: Annotated[
         str,
-        typer.Argument(
-            help="Name of anything that `kbench list` lists.", autocompletion=completion.anything
-        ),
+        typer.Argument(help="Name of anything that `kbench list` lists.", autocompletion=_anything),
     ],
 ) -> None:
     """Show a component: its description, parameters, source and plugin."""
-    from kbench.execution.plugins import load_registry
-    from kbench.registry.callables import makers
+    from kbench.features import load_registry, makers
 
     registry = load_registry()
     kinds = [kind for kind in registry.kinds_of(name) if kind not in ("figure", "dashboard")]
-    measures = {measure.name: (measure, plugin) for measure, plugin in measures_of(registry)}
+    measures = {measure.name: (measure, plugin) for measure, plugin in _measures_of(registry)}
     if name in measures:
         _show_measure(*measures[name])
         kinds = [kind for kind in kinds if kind != "measure"]
@@ -224,7 +225,7 @@ def _show_measure(measure: Measure, plugin: str) -> None:
 def _show_component(record: Any, make: Make) -> None:
     from docstring_parser import parse
 
-    from kbench.registry.outlines import outline
+    from kbench.features import outline
 
     known = outline(make)
     doc = parse(known.doc)

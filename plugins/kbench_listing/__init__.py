@@ -1,0 +1,1 @@
+"""What is installed and what is in the data cache: `kbench list`, `show` and `data`."""
