@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from kbench.features import (
         Added,
+        Cell,
         Cost,
         Delivered,
         EngineOffer,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         Options,
         PlannedCell,
         Query,
+        Registry,
         Report,
         ReportData,
         Result,
@@ -231,6 +233,11 @@ def kbench_compared_results(
 @hookspec
 def kbench_predicted_cost(trials: Sequence[Trial], n_rows: int) -> Cost | None:
     """Predict the cost of a task on a number of rows from trials on fewer. One answer at most."""
+
+
+@hookspec
+def kbench_sized_cells(text: str, name: str, registry: Registry) -> Sequence[Cell] | None:
+    """Return all cells of a suite file with rules on the size of data. One answer at most."""
 
 
 @hookspec

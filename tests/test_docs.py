@@ -97,10 +97,10 @@ def check_toml(text):
     from kbench import Ref
     from kbench.planning.cells import cells
     from kbench.planning.raw import has_rules
-    from kbench.planning.sized import Size, read_for
     from kbench.planning.suite_file import read
     from kbench.registry.installed import installed
     from kbench.registry.registry import build
+    from kbench_tables.sized import Size, read_for
 
     table = tomllib.loads(text)
     if table.keys() <= {"project", "build-system", "tool"}:

@@ -94,7 +94,7 @@ from kbench.hookspecs import hookimpl
 from kbench.machine import cluster_id, machine_id
 from kbench.planning.cells import WIDTH, cells, given_width, of_width
 from kbench.planning.files import in_folder
-from kbench.planning.lines import LISTS, parameter_problems
+from kbench.planning.lines import LISTS, labelled, parameter_problems
 from kbench.planning.planned import PlannedCell, task_key
 from kbench.planning.planner import (
     Planner,
@@ -106,12 +106,14 @@ from kbench.planning.planner import (
 )
 from kbench.planning.plans import Plans, checksums, store_of
 from kbench.planning.present import Present
-from kbench.planning.raw import experiment_of, has_rules, parsed, runnable
+from kbench.planning.raw import experiment_of, has_rules, is_share, lists_of, parsed, runnable
+from kbench.planning.raw import tables_of as tables_of_file
 from kbench.planning.recall import Validity, recall, recall_added
-from kbench.planning.schema import ProtocolTable
-from kbench.planning.sized import Size, SizedSuite, chosen_cells, read_for
+from kbench.planning.schema import BlockTable, ProtocolTable, StrictTable, SuiteFile
+from kbench.planning.schema import explained as explained_mistakes
 from kbench.planning.strategy import Strategy, n_candidates, n_missing
-from kbench.planning.suite_file import context_of, find, read
+from kbench.planning.suite_file import checked as checked_suite
+from kbench.planning.suite_file import context_of, find, of_block, own_or_shared, read, suite_of
 from kbench.planning.tasks import with_measure
 from kbench.records import (
     Added,
@@ -274,6 +276,7 @@ __all__ = [
     "Assignments",
     "Axis",
     "Block",
+    "BlockTable",
     "CallOutcome",
     "Candidate",
     "Cell",
@@ -357,14 +360,14 @@ __all__ = [
     "Scale",
     "Scores",
     "Section",
-    "Size",
-    "SizedSuite",
     "Standing",
     "Store",
     "StoredResults",
     "Strategy",
+    "StrictTable",
     "Suite",
     "SuiteError",
+    "SuiteFile",
     "Summaries",
     "Sums",
     "Table",
@@ -397,8 +400,8 @@ __all__ = [
     "check_limit",
     "checked_labels",
     "checked_numbers",
+    "checked_suite",
     "checksums",
-    "chosen_cells",
     "chosen_suite",
     "cluster_id",
     "columns",
@@ -422,6 +425,7 @@ __all__ = [
     "escape",
     "execute",
     "experiment_of",
+    "explained_mistakes",
     "features",
     "find",
     "fit_and_predict",
@@ -447,9 +451,11 @@ __all__ = [
     "inner_parts",
     "installed",
     "is_number",
+    "is_share",
     "joined",
     "key_of_json",
     "known_measure",
+    "labelled",
     "labels",
     "latex_text",
     "leaderboard",
@@ -458,6 +464,7 @@ __all__ = [
     "line_key",
     "linear",
     "lines",
+    "lists_of",
     "load_memory_mb",
     "load_registry",
     "lock_name",
@@ -481,6 +488,7 @@ __all__ = [
     "notices",
     "now_ms",
     "number",
+    "of_block",
     "of_cell_in_full",
     "of_cell_with_splits",
     "of_width",
@@ -490,6 +498,7 @@ __all__ = [
     "order",
     "outline",
     "over_slots",
+    "own_or_shared",
     "p_value",
     "page",
     "parameter_mistakes",
@@ -506,7 +515,6 @@ __all__ = [
     "read",
     "read_feature",
     "read_file",
-    "read_for",
     "recall",
     "recall_added",
     "refuse_missing",
@@ -537,9 +545,11 @@ __all__ = [
     "stored_results",
     "strata",
     "stratified_folds",
+    "suite_of",
     "summary_of_suite",
     "table_named",
     "tables_of",
+    "tables_of_file",
     "takes_weights",
     "task_key",
     "task_of",

@@ -22,7 +22,6 @@ from kbench.messages import did_you_mean, similar
 from kbench.records import Limits, Measure, Protocol
 
 Share = Annotated[float, Field(gt=0, lt=1)] | Annotated[int, Field(ge=1)]
-Count = Annotated[int, Field(ge=0)]
 Step = Literal["minmax", "standard", "unit_ball", "none"]
 MOST_SEEDS = 50
 """Seeds of the map on one split: the predictions of all of them are handed over together."""
@@ -30,15 +29,17 @@ MOST_SEEDS = 50
 Lines = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
 
 
-class _Strict(BaseModel):
+class StrictTable(BaseModel):
+    """A table whose keys are all known, and whose values have the right types."""
+
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
-class _SearchedSteps(_Strict):
+class _SearchedSteps(StrictTable):
     search: Annotated[list[Step], Field(min_length=1)]
 
 
-class ProtocolTable(_Strict):
+class ProtocolTable(StrictTable):
     """The table `[protocol]`."""
 
     splits: Literal["stratified", "holdout", "ordered", "group_duplicates", "official"] = (
@@ -125,7 +126,7 @@ class ProtocolTable(_Strict):
         return Protocol(preprocess=steps, **fields)
 
 
-class LimitsTable(_Strict):
+class LimitsTable(StrictTable):
     """The table `[limits]`."""
 
     n_splits: Annotated[int, Field(ge=1)] | None = None
@@ -133,7 +134,7 @@ class LimitsTable(_Strict):
     memory_mb: Annotated[float, Field(gt=0)] = Limits.memory_mb
 
 
-class PublishedTable(_Strict):
+class PublishedTable(StrictTable):
     """A table `[[published]]`."""
 
     dataset: str
@@ -146,7 +147,7 @@ class PublishedTable(_Strict):
     source: str = ""
 
 
-class MeasureTable(_Strict):
+class MeasureTable(StrictTable):
     """The table `measure`."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
@@ -171,7 +172,7 @@ def _ranked(name: str) -> str:
     return name
 
 
-class BlockTable(_Strict):
+class BlockTable(StrictTable):
     """A table `[[block]]`."""
 
     datasets: Lines | None = None
@@ -180,7 +181,7 @@ class BlockTable(_Strict):
     protocol: ProtocolTable | None = None
 
 
-class SuiteFile(_Strict):
+class SuiteFile(StrictTable):
     """A whole suite file."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
@@ -228,58 +229,6 @@ class SuiteFile(_Strict):
     def compared(self) -> Measure | None:
         """The measure that tables compare, as a record; None where the task decides it."""
         return Measure(self.measure.name, self.measure.better) if self.measure else None
-
-
-class WhenTable(_Strict):
-    """A table `when`: sizes of data, bounds included."""
-
-    min_rows: Count | None = None
-    max_rows: Count | None = None
-    min_features: Count | None = None
-    max_features: Count | None = None
-    sparse: bool | None = None
-
-    @model_validator(mode="after")
-    def _fits(self) -> WhenTable:
-        for name in ("rows", "features"):
-            least, most = getattr(self, f"min_{name}"), getattr(self, f"max_{name}")
-            if least is not None and most is not None and least > most:
-                raise ValueError(f"min_{name} is more than max_{name}")
-        return self
-
-
-class RuleTable(_Strict):
-    """A table `[[rule]]`: changes of `[protocol]`."""
-
-    when: WhenTable
-    protocol: ProtocolTable
-
-
-class ShareTable(_Strict):
-    """A parameter's value that depends on the number of rows."""
-
-    share_of_rows: Annotated[float, Field(gt=0, le=1)]
-    min: Annotated[int, Field(ge=1)] = 1
-    max: Annotated[int, Field(ge=1)] | None = None
-
-    @model_validator(mode="after")
-    def _fits(self) -> ShareTable:
-        if self.max is not None and self.min > self.max:
-            raise ValueError("min is more than max")
-        return self
-
-
-class SizedBlockTable(BlockTable):
-    """A table `[[block]]` of a suite with rules on size."""
-
-    when: WhenTable = WhenTable()
-
-
-class SizedSuiteFile(SuiteFile):
-    """A whole suite file with rules on size."""
-
-    rule: list[RuleTable] = []
-    block: list[SizedBlockTable] = []  # type: ignore[assignment]
 
 
 def explained(

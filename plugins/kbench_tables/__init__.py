@@ -3,6 +3,7 @@
 ::
 
     profile, reading    columns: what they hold
+    sized               suites with rules on the size of data, read for one dataset
     recommend           what is compared, and what is recommended
     time_budget         the order of tasks in a limited time
     export              a model: fitted on all rows, saved, and predictions of it

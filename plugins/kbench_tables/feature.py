@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kbench.features import hookimpl
 
 if TYPE_CHECKING:
-    from kbench.features import Run, Strategy
+    from kbench.features import Registry, Run, Strategy
+    from kbench.records import Cell
 
 
 @hookimpl
@@ -19,3 +21,11 @@ def kbench_strategy(run: Run) -> Strategy | None:
     from kbench_tables.time_budget.timed_run import TimedRun
 
     return TimedRun(schedule, run)
+
+
+@hookimpl
+def kbench_sized_cells(text: str, name: str, registry: Registry) -> Sequence[Cell]:
+    """Read a suite like those that recommendations compare."""
+    from kbench_tables.sized import every_cell
+
+    return every_cell(text, name, registry)

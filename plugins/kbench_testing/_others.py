@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 from kbench.errors import PluginError, SuiteError
-from kbench.features import Size, cells, has_rules, parsed, read, read_for, resolve
-from kbench.records import Cell, Ref
+from kbench.features import Verbs, cells, has_rules, parsed, read, resolve
+from kbench.records import Cell
 from kbench_testing._subject import Subject
 
 
@@ -26,16 +26,18 @@ def check_suite(subject: Subject) -> None:
         raise subject.fail("plans no cell; give it datasets, feature_maps and learners")
 
 
-def _planned(subject: Subject) -> list[Cell]:
+def _planned(subject: Subject) -> Sequence[Cell]:
     """Return all cells of a suite, also those of blocks whose rules on size do not hold."""
     text = subject.record.read_text(encoding="utf-8")
     name, registry = subject.name, subject.registry
     if not has_rules(parsed(text, name)):
         return cells(read(text, name, registry), registry)
-    size = Size(rows=1000, features=10, sparse=False)
-    sized = read_for(Ref("data"), size, text, name, registry)
-    every = replace(sized.suite, blocks=(*sized.suite.blocks, *sized.left_out))
-    return cells(every, registry)
+    found: Sequence[Cell] | None = Verbs().one(
+        "kbench_sized_cells", text=text, name=name, registry=registry
+    )
+    if found is None:
+        raise subject.skip("has rules on the size of data, and no feature here reads them")
+    return found
 
 
 def check_draw(subject: Subject) -> None:

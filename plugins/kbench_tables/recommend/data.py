@@ -8,17 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kbench.errors import DatasetError
-from kbench.features import (
-    DataCache,
-    Registry,
-    Size,
-    SizedSuite,
-    chosen_cells,
-    find,
-    opened,
-    parameters_of,
-    read_for,
-)
+from kbench.features import DataCache, Registry, find, opened, parameters_of
 from kbench.parameters import check_choice, is_pattern, named_files
 from kbench.records import (
     TASK_TYPES,
@@ -36,6 +26,7 @@ from kbench_tables.recommend.leaks import leaks
 from kbench_tables.recommend.look import Look, look, with_look
 from kbench_tables.recommend.measure import Comparison
 from kbench_tables.recommend.target import TargetColumn, choose
+from kbench_tables.sized import Size, SizedSuite, chosen_cells, read_for
 
 OWN_TABLES: Mapping[TaskType, str] = {
     "classification": "own-table",
@@ -282,7 +273,7 @@ def suite_for(
     They are compared by the measure of `by`, or that of the suite in `OWN_TABLES`.
 
     Named components replace the methods of the suite in `OWN_TABLES`, as
-    `kbench.planning.sized.chosen_cells` does it; methods that are not installed are
+    `kbench_tables.sized.chosen_cells` does it; methods that are not installed are
     left out. The suite is named as the file, and has one block for each method, in
     the order of that suite.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kbench.features import Registry, Size, check_limit, chosen_cells, find, read_for
+from kbench.features import Registry, check_limit, find
 from kbench.records import Block, Cell, DatasetFacts, Protocol, Ref, Suite
 from kbench_tables.recommend.data import FIRST_ROUNDS, named_suite, sized_methods
 from kbench_tables.recommend.measure import Comparison
+from kbench_tables.sized import Size, chosen_cells, read_for
 from kbench_tables.time_budget.ladders import Name
 
 STEP = 4

@@ -5,28 +5,90 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from kbench.errors import SuiteError
-from kbench.messages import did_you_mean
-from kbench.planning.cells import cells
-from kbench.planning.lines import LISTS, labelled
-from kbench.planning.raw import is_share, lists_of, parsed, tables_of
-from kbench.planning.schema import (
-    ShareTable,
-    SizedBlockTable,
-    SizedSuiteFile,
-    WhenTable,
-    explained,
+from kbench.features import (
+    LISTS,
+    BlockTable,
+    ProtocolTable,
+    Registry,
+    StrictTable,
+    SuiteFile,
+    cells,
+    checked_suite,
+    context_of,
+    explained_mistakes,
+    is_share,
+    labelled,
+    lists_of,
+    of_block,
+    own_or_shared,
+    parsed,
+    suite_of,
+    tables_of_file,
 )
-from kbench.planning.suite_file import checked, context_of, of_block, own_or_shared, suite_of
+from kbench.messages import did_you_mean
 from kbench.records import Block, Cell, Ref, Suite
-from kbench.registry.registry import Registry
+
+Count = Annotated[int, Field(ge=0)]
 
 METHODS = {key: kind for key, kind in LISTS.items() if key != "datasets"}
 """Lists that a suite with rules on size has."""
+
+
+class WhenTable(StrictTable):
+    """A table `when`: sizes of data, bounds included."""
+
+    min_rows: Count | None = None
+    max_rows: Count | None = None
+    min_features: Count | None = None
+    max_features: Count | None = None
+    sparse: bool | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> WhenTable:
+        for name in ("rows", "features"):
+            least, most = getattr(self, f"min_{name}"), getattr(self, f"max_{name}")
+            if least is not None and most is not None and least > most:
+                raise ValueError(f"min_{name} is more than max_{name}")
+        return self
+
+
+class RuleTable(StrictTable):
+    """A table `[[rule]]`: changes of `[protocol]`."""
+
+    when: WhenTable
+    protocol: ProtocolTable
+
+
+class ShareTable(StrictTable):
+    """A parameter's value that depends on the number of rows."""
+
+    share_of_rows: Annotated[float, Field(gt=0, le=1)]
+    min: Annotated[int, Field(ge=1)] = 1
+    max: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> ShareTable:
+        if self.max is not None and self.min > self.max:
+            raise ValueError("min is more than max")
+        return self
+
+
+class SizedBlockTable(BlockTable):
+    """A table `[[block]]` of a suite with rules on size."""
+
+    when: WhenTable = WhenTable()
+
+
+class SizedSuiteFile(SuiteFile):
+    """A whole suite file with rules on size."""
+
+    rule: list[RuleTable] = Field(default_factory=list)
+    block: list[SizedBlockTable] = Field(default_factory=list)  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -64,14 +126,14 @@ def read_for(
     """
     problems: list[str] = []
     raw = parsed(text, name)
-    for place, table in tables_of(raw):
+    for place, table in tables_of_file(raw):
         for key in METHODS.keys() & table.keys():
             table[key] = _fill_in(table[key], f"{place}{key}", size, problems)
     problems += [
         f"{place}: a suite with rules on size has no datasets; it is read for one"
         for place, _, _ in lists_of(raw, {"datasets": "dataset"})
     ]
-    file, lines = checked(raw, SizedSuiteFile, METHODS, registry, problems, installed_only)
+    file, lines = checked_suite(raw, SizedSuiteFile, METHODS, registry, problems, installed_only)
     context = context_of(registry)
     rules = [rule.protocol for rule in file.rule if _holds(rule.when, size)]
     protocol = file.protocol.changed_by("protocol", *rules, context=context)
@@ -90,6 +152,16 @@ def read_for(
         shared=Block(datasets=(dataset,), **top, protocol=protocol.record()),
         left_out=tuple(blocks[False]),
     )
+
+
+def every_cell(text: str, name: str, registry: Registry) -> list[Cell]:
+    """Return the cells of all blocks of a suite with rules on size, for 1,000 rows.
+
+    SuiteError is raised with every mistake of the file.
+    """
+    sized = read_for(Ref("data"), Size(1000, 10, False), text, name, registry)
+    blocks = (*sized.suite.blocks, *sized.left_out)
+    return cells(replace(sized.suite, blocks=blocks), registry)
 
 
 def chosen_cells(
@@ -175,7 +247,7 @@ def _fill_in(value: Any, at: str, size: Size, problems: list[str]) -> Any:
     try:
         share = ShareTable.model_validate(value)
     except ValidationError as error:
-        problems += explained(error, value, ShareTable, at)
+        problems += explained_mistakes(error, value, ShareTable, at)
         return 1
     # as it is written: 0.1 of 30 rows are 3
     n = max(share.min, int(Fraction(str(share.share_of_rows)) * size.rows))
