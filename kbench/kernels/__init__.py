@@ -35,7 +35,6 @@ from kbench.kernels.base import (
 from kbench.kernels.distances import Gaussian, Laplace, LaplaceL1, Matern
 from kbench.kernels.histograms import AdditiveChi2, Chi2, Intersection
 from kbench.kernels.inner_products import Cosine, Linear, Polynomial
-from kbench.kernels.mercer import Mercer, is_psd
 from kbench.kernels.precomputed import Precomputed
 
 __all__ = [
@@ -50,7 +49,6 @@ __all__ = [
     "LaplaceL1",
     "Linear",
     "Matern",
-    "Mercer",
     "Normalized",
     "Polynomial",
     "Precomputed",
@@ -58,7 +56,6 @@ __all__ = [
     "Scaled",
     "Similarity",
     "Sum",
-    "is_psd",
     "median_distance",
     "normalized",
     "resolve_kernel",

@@ -21,16 +21,19 @@ from kbench_testing._cases import (
     parametrize_with_checks,
     run,
 )
+from kbench_testing._mercer import Mercer, is_psd
 from kbench_testing._subject import ConformanceWarning, Nonconforming, Subject
 
 __all__ = [
     "CHECKS",
     "CheckResult",
     "ConformanceWarning",
+    "Mercer",
     "Nonconforming",
     "Subject",
     "checks_of",
     "components",
+    "is_psd",
     "parametrize_with_checks",
     "run",
 ]

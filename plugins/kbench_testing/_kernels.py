@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench.kernels import is_psd
+from kbench_testing._mercer import is_psd
 from kbench_testing._samples import inputs
 from kbench_testing._subject import Subject, named_error, same
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from kbench.kernels import is_psd
 from kbench_balcan import BalcanF1, BalcanF2, HiddenSubset, hidden_subset
 from kbench_learners import LinearSVM
+from kbench_testing import is_psd
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
