@@ -142,8 +142,7 @@ from kbench.registry.notifications import DEADLINE_S, still_working
 from kbench.registry.outlines import outline, parameters_of
 from kbench.registry.registry import Registry, build
 from kbench.registry.source import content_of, folders_of, source_of
-from kbench.registry.summaries import Summaries
-from kbench.registry.summaries import of_suite as summary_of_suite
+from kbench.registry.summaries import Summaries, first_sentence
 from kbench.registry.verbs import Verbs, implemented
 from kbench.report import leaderboard as leaderboard_tables
 from kbench.report import lines
@@ -428,6 +427,7 @@ __all__ = [
     "explained_mistakes",
     "features",
     "find",
+    "first_sentence",
     "fit_and_predict",
     "fit_map",
     "folders_of",
@@ -546,7 +546,6 @@ __all__ = [
     "strata",
     "stratified_folds",
     "suite_of",
-    "summary_of_suite",
     "table_named",
     "tables_of",
     "tables_of_file",

@@ -13,7 +13,6 @@ import functools
 import importlib.util
 import inspect
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +24,6 @@ _END = re.compile(r"(?<=[^\s.][^\s.][.!?])\s+(?=[A-Z])")
 
 _QUOTED = re.compile(rb"(\"\"\"|''').*?\1", re.DOTALL)
 """A string in triple quotes."""
-
-_TABLE = re.compile(r"^\s*\[", re.MULTILINE)
-"""The header of a table in TOML, or a line of a nested list."""
 
 
 class Summaries:
@@ -157,34 +153,6 @@ def _partial(value: ast.expr) -> tuple[str, dict[str, str]]:
             }
             return value.args[0].id, preset
     return "", {}
-
-
-def of_suite(text: str) -> str:
-    r"""Return the first sentence of a suite's description, or of the comment it begins with.
-
-    Examples
-    --------
-    >>> of_suite("# Small sets, for a look\n# in 20 seconds. Not more.\nname = 'x'")
-    'Small sets, for a look in 20 seconds.'
-    """
-    described = _description(text)
-    if isinstance(described, str) and described:
-        return first_sentence(described)
-    comment = []
-    for line in text.splitlines():
-        if not line.startswith("#") or not line.strip("# "):
-            break
-        comment.append(line.lstrip("#"))
-    return first_sentence("\n".join(comment))
-
-
-def _description(text: str) -> Any:
-    """Return a suite's ``description``, which can only stand before the first table."""
-    # a cut inside a value of several lines leaves invalid TOML: then all of it is parsed
-    for part in (_TABLE.split(text, maxsplit=1)[0], text):
-        with contextlib.suppress(tomllib.TOMLDecodeError):
-            return tomllib.loads(part).get("description")
-    return None
 
 
 def first_sentence(text: str) -> str:

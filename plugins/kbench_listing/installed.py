@@ -104,7 +104,8 @@ def _what(given: str | None) -> str | None:
 
 
 def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str, str]]:
-    from kbench.features import makers, summary_of_suite
+    from kbench.features import makers
+    from kbench_listing.suites import summary_of
 
     kind = _KINDS[what]
     if kind is None:
@@ -127,7 +128,7 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
             "plugin": registry.owner(kind, name).name,
             **({"family": record.family} if kind in ("feature map", "learner") else {}),
             **({"tasks": ", ".join(record.tasks)} if kind == "learner" else {}),
-            "description": summary_of_suite(_text(record))
+            "description": summary_of(_text(record))
             if kind == "suite"
             else summaries.of(makers(record)[0]),
         }

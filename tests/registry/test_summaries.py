@@ -9,7 +9,7 @@ from kbench.registry import summaries
 from kbench.registry.callables import makers
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
-from kbench.registry.summaries import Summaries, first_sentence, of_suite
+from kbench.registry.summaries import Summaries, first_sentence
 
 
 class Described:
@@ -96,24 +96,6 @@ def test_what_a_plugin_is(package):
 )
 def test_the_first_sentence(text, sentence):
     assert first_sentence(text) == sentence
-
-
-def test_a_suite_without_a_comment_has_no_sentence():
-    assert of_suite('datasets = ["iris"]\n# Not this.') == ""
-    assert of_suite("#\n# Nor this.") == ""
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        'datasets = [\n["iris"]\n]\ndescription = "Said. More."',
-        'description = """\n[1] Said. More."""',
-        'description = "Said. More."\n[protocol]\nn_folds = 2',
-        'description = "Said. More."\n[protocol\nn_folds =',
-    ],
-)
-def test_what_a_suite_says_of_itself(value):
-    assert of_suite(f"# A comment.\n{value}").removeprefix("[1] ") == "Said."
 
 
 def test_sources_read_in_part_say_the_same(monkeypatch):
