@@ -33,6 +33,7 @@ PACKAGES = (
     "kbench_mlflow",
     "kbench_nbcs",
     "kbench_openml",
+    "kbench_reporting",
     "kbench_rescoring",
     "kbench_sharing",
     "kbench_suites",

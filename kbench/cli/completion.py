@@ -1,4 +1,4 @@
-"""What a shell may complete: names of suites, components, measures, tables and pictures.
+"""What a shell may complete: names of suites, components and measures.
 
 Where nothing fits, the shells complete names of files.
 """
@@ -76,21 +76,6 @@ def measures(incomplete: str) -> list[str]:
 def of(names: Iterable[str]) -> Complete:
     """Return the function that completes names that are known here."""
     return lambda incomplete: _beginning(incomplete, names)
-
-
-def tables(incomplete: str) -> list[str]:
-    """Return the tables of a report that begin so."""
-    from kbench.report.tables import table_names
-
-    return _beginning(incomplete, ["list", *table_names()])
-
-
-def pictures(incomplete: str) -> list[str]:
-    """Return the built-in pictures and those of plugins that begin so."""
-    from kbench.execution.plugins import load_registry
-    from kbench.report.figures import KINDS
-
-    return _beginning(incomplete, [*KINDS, *load_registry().all("figure")])
 
 
 def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:

@@ -17,16 +17,5 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("Compare one method with each other one:", "kbench results uci --focus 'rff + ridge'"),
         ("Write the cells as a file:", "kbench results uci --format csv > uci.csv"),
     ),
-    "report": (
-        ("Write a page and look at it:", "kbench report uci --open"),
-        ("Print a table of three methods for a paper:",
-         "kbench report uci --table main --format latex --methods nystroem,rff,identity"),
-        ("Print the names of all tables:", "kbench report uci --table list"),
-    ),
-    "plot": (
-        ("Draw accuracy against time:", "kbench plot measure-time uci -o uci.pdf"),
-        ("Draw the ranks of some methods:",
-         "kbench plot ranks uci --methods 'rff + ridge,nystroem' -o ranks.svg"),
-    ),
 }  # fmt: skip
 """By the words after `kbench`; the tests parse each."""

@@ -44,16 +44,6 @@ CORE: Mapping[str, CoreCommand] = {
         "Print the results of a suite, read back from MLflow: one row per cell.",
         "reading results",
     ),
-    "report": CoreCommand(
-        "kbench.cli.report:report",
-        "Write a suite's results, read from MLflow, as one self-contained HTML page.",
-        "reading results",
-    ),
-    "plot": CoreCommand(
-        "kbench.cli.report:plot",
-        "Draw one picture of a suite's results for a paper.",
-        "reading results",
-    ),
 }
 """Commands of the core, in the order of the help page, which imports none of them."""
 

@@ -3,8 +3,10 @@ from kbench.api.inputs import (
     check_limit,
     chosen_suite,
     imported_rows,
+    known_suite,
     notices,
     option_names,
+    own_methods,
     stored_results,
 )
 from kbench.api.running import run_shown
@@ -27,6 +29,7 @@ from kbench.cli.options import (
     Offline,
     Open,
     OrderBy,
+    Outdated,
     Quiet,
     Store,
     Target,
@@ -161,13 +164,14 @@ from kbench.report.axes import WIDTH as CHART_WIDTH
 from kbench.report.charts import MOST_LINES
 from kbench.report.content import ALPHA, ROPE, ReportData, machine_facts, name_of
 from kbench.report.escaping import environment_of_pages
+from kbench.report.figures import KINDS as PICTURES
 from kbench.report.figures import picture
 from kbench.report.looks import Looks
 from kbench.report.page import Block, Lead, page
-from kbench.report.paper import as_float
+from kbench.report.paper import as_float, chosen_datasets, chosen_methods, listed, turned
 from kbench.report.sections import Chart, Folded, Heading, Note, Part, Section
 from kbench.report.svg import document, element, escape, text, width_of
-from kbench.report.tables import headings_of, table_named, tables_of
+from kbench.report.tables import check_table, headings_of, table_named, table_names, tables_of
 from kbench.report.text import (
     Column,
     Table,
@@ -258,6 +262,7 @@ __all__ = [
     "MOST_LINES",
     "NEVER_RANKED",
     "NO_TEST",
+    "PICTURES",
     "PLAIN",
     "RIGHT",
     "ROPE",
@@ -334,6 +339,7 @@ __all__ = [
     "Open",
     "Options",
     "OrderBy",
+    "Outdated",
     "Part",
     "PlannedCell",
     "Planner",
@@ -397,10 +403,13 @@ __all__ = [
     "cells",
     "check_embedding",
     "check_limit",
+    "check_table",
     "checked_labels",
     "checked_numbers",
     "checked_suite",
     "checksums",
+    "chosen_datasets",
+    "chosen_methods",
     "chosen_suite",
     "cluster_id",
     "columns",
@@ -455,6 +464,7 @@ __all__ = [
     "joined",
     "key_of_json",
     "known_measure",
+    "known_suite",
     "labelled",
     "labels",
     "latex_text",
@@ -464,6 +474,7 @@ __all__ = [
     "line_key",
     "linear",
     "lines",
+    "listed",
     "lists_of",
     "load_memory_mb",
     "load_registry",
@@ -498,6 +509,7 @@ __all__ = [
     "order",
     "outline",
     "over_slots",
+    "own_methods",
     "own_or_shared",
     "p_value",
     "page",
@@ -547,12 +559,14 @@ __all__ = [
     "stratified_folds",
     "suite_of",
     "table_named",
+    "table_names",
     "tables_of",
     "tables_of_file",
     "takes_weights",
     "task_key",
     "task_of",
     "text",
+    "turned",
     "unit_of",
     "unpacked",
     "width_of",

@@ -27,7 +27,7 @@ from kbench.registry.installed import DISABLED, HOST, disabled, refuse_other_ver
 GROUP = "kbench.features"
 FILE = "feature.toml"
 
-CORE_COMMANDS = ("suite", "results", "report", "plot")
+CORE_COMMANDS = ("suite", "results")
 """Commands of the core, in the order of the help page; no feature can have one of these."""
 
 _MOST_BYTES = 2**18

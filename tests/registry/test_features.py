@@ -32,6 +32,7 @@ BUILT_IN = [
     "leakage",
     "listing",
     "mlflow",
+    "reporting",
     "rescoring",
     "sharing",
     "tables",

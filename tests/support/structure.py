@@ -26,6 +26,7 @@ OWNERS = {
             "kbench_leakage",
             "kbench_listing",
             "kbench_mlflow",
+            "kbench_reporting",
             "kbench_rescoring",
             "kbench_sharing",
             "kbench_tables",

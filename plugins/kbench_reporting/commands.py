@@ -11,17 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbench.cli import completion
-from kbench.cli.echo import echo
-from kbench.cli.feature_options import given
-from kbench.cli.options import Open, Outdated
 from kbench.errors import SuiteError
+from kbench.features import Open, Outdated, completion, echo, given
 from kbench.parameters import check_integer
 
 if TYPE_CHECKING:
-    from kbench.registry.registry import Registry
-    from kbench.report import Table
-    from kbench.report.content import ReportData
+    from kbench.features import Registry, ReportData, Table
 
 _Suite = Annotated[
     str,
@@ -69,6 +64,20 @@ _Focus = Annotated[
 ]
 
 
+def _tables(incomplete: str) -> list[str]:
+    """Return the tables of a report that begin so."""
+    from kbench.features import table_names
+
+    return completion.of(["list", *table_names()])(incomplete)
+
+
+def _pictures(incomplete: str) -> list[str]:
+    """Return the built-in pictures and those of plugins that begin so."""
+    from kbench.features import PICTURES, load_registry
+
+    return completion.of([*PICTURES, *load_registry().all("figure")])(incomplete)
+
+
 class Form(StrEnum):
     """Forms of a report."""
 
@@ -99,7 +108,7 @@ def report(
         typer.Option(
             "--table",
             metavar="NAME",
-            autocompletion=completion.tables,
+            autocompletion=_tables,
             help="The table to print, such as `main`; `list` prints all names.",
         ),
     ] = None,
@@ -128,12 +137,15 @@ def report(
     With --table or a --format other than html, one of its tables is printed instead; the
     options from --methods on are for such a table.
     """
-    from kbench.cli.printing import write_file
-    from kbench.execution.plugins import load_registry
-    from kbench.registry.verbs import Verbs
-    from kbench.report.page import page
-    from kbench.report.paper import turned
-    from kbench.report.tables import table_named, table_names
+    from kbench.features import (
+        Verbs,
+        load_registry,
+        page,
+        table_named,
+        table_names,
+        turned,
+        write_output,
+    )
 
     if name == "list":
         for table, text in table_names().items():
@@ -155,7 +167,7 @@ def report(
     path = output or Path(f"{_file_name(content.suite)}.html")
     verbs = Verbs(partial(echo, err=True))
     written = page(content, registry, verbs=verbs)
-    write_file(path, written.encode())
+    write_output(path, written.encode())
     echo(f"{path}: {len(content.rows)} cells, {path.stat().st_size / 1000:.0f} kB")
     context = {"data": content, "page": written, "options": given()}
     for _, line in verbs.each("kbench_report_written", **context):
@@ -183,7 +195,7 @@ def _check_layout(is_table: bool, form: Form | None, *given: str | bool | int | 
 
 def _check_table(name: str, form: Form) -> None:
     """Refuse a wrong name of a table, before any run is read."""
-    from kbench.report.tables import check_table
+    from kbench.features import check_table
 
     if form is Form.html:
         raise SuiteError(
@@ -195,11 +207,9 @@ def _check_table(name: str, form: Form) -> None:
 def _print_table(
     table: Table, suite: str, form: Form, output: Path | None, caption: str, label: str
 ) -> None:
-    from kbench.cli.printing import write_file
-    from kbench.report import write as in_form
-    from kbench.report.paper import as_float
+    from kbench.features import as_float, write, write_output
 
-    text = in_form(table, form.value)
+    text = write(table, form.value)
     if caption or label:
         text = as_float(text, caption, label)
     if not table.rows:
@@ -207,7 +217,7 @@ def _print_table(
     if output is None:
         echo(text)
         return
-    write_file(output, f"{text}\n".encode())
+    write_output(output, f"{text}\n".encode())
     echo(f"{output}: {table.title}, {len(table.rows)} rows")
 
 
@@ -215,7 +225,7 @@ def plot(
     kind: Annotated[
         str,
         typer.Argument(
-            autocompletion=completion.pictures,
+            autocompletion=_pictures,
             help="measure-time, measure-predict-time, measure-components, time-rows, ranks, "
             "or a plugin's.",
         ),
@@ -232,9 +242,7 @@ def plot(
     datasets: _Datasets = "",
 ) -> None:
     """Draw one picture of a suite's results for a paper."""
-    from kbench.cli.printing import write_file
-    from kbench.execution.plugins import load_registry
-    from kbench.report import figures
+    from kbench.features import load_registry, picture, write_output
 
     form = output.suffix.removeprefix(".").lower()
     if form not in ("pdf", "png", "svg"):
@@ -243,7 +251,7 @@ def plot(
     content = _content(
         suite, registry, machine, without or [], outdated, methods, datasets, focus=focus
     )
-    write_file(output, figures.picture(kind, content, registry, form))
+    write_output(output, picture(kind, content, registry, form))
     echo(str(output))
 
 
@@ -259,10 +267,19 @@ def _content(
     focus: list[str] | None = None,
 ) -> ReportData:
     """Read the results of a suite, and return the content of its report."""
-    from kbench.api.inputs import imported_rows, known_suite, own_methods, stored_results
-    from kbench.report.content import ReportData, machine_facts, name_of
-    from kbench.report.paper import chosen_datasets, chosen_methods, listed
-    from kbench.results.stored import Query
+    from kbench.features import (
+        Query,
+        ReportData,
+        chosen_datasets,
+        chosen_methods,
+        imported_rows,
+        known_suite,
+        listed,
+        machine_facts,
+        name_of,
+        own_methods,
+        stored_results,
+    )
 
     if machine == "all":
         raise SuiteError(
