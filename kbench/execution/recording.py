@@ -237,9 +237,8 @@ class Recording:
                 return plain(name, globals, locals, fromlist, level)
             base = name
             if level:
-                with contextlib.suppress(ImportError, ValueError, TypeError):
-                    package = _package(globals or {})
-                    base = importlib.util.resolve_name("." * level + name, package)
+                with contextlib.suppress(ImportError, ValueError, TypeError, KeyError):
+                    base = importlib.util.resolve_name("." * level + name, globals["__package__"])
             try:
                 module = plain(name, globals, locals, fromlist, level)
             except ModuleNotFoundError as error:
@@ -451,11 +450,8 @@ class Recording:
 
     def _wrap_variables(self) -> None:
         environment: Any = type(os.environ)
-        get, assign, names = (
-            environment.__getitem__,
-            environment.__setitem__,
-            environment.__iter__,
-        )
+        get, assign = environment.__getitem__, environment.__setitem__
+        names = environment.__iter__
         copies: set[tuple[Any, int]] = set()
 
         def getitem(variables: Any, name: Any) -> Any:
@@ -562,14 +558,6 @@ class Recording:
 
 
 _LEFT_OUT = frozenset({"__main__", "", "<frozen importlib"}) | sys.stdlib_module_names
-
-
-def _package(names: dict[str, Any]) -> str:
-    package = names.get("__package__")
-    if package is None:
-        name = str(names.get("__name__", ""))
-        package = name if "__path__" in names else name.rpartition(".")[0]
-    return str(package)
 
 
 def _instruction() -> tuple[Any, int]:
