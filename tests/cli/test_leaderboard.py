@@ -14,7 +14,7 @@ from kbench.registry.installed import Plugin
 from kbench.registry.registry import Registry, build
 from kbench.results.leaderboard import leaderboard
 from kbench_mlflow.tracking import Store
-from tests.cli.test_report import STORE, call, runs
+from tests.plugins.kbench_reporting.test_report import STORE, call, runs
 from tests.support.report_rows import NASTY, changed, grid, nasty_rows, row
 
 BOARD = ("results", "trial", "--leaderboard")

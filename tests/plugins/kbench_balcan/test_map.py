@@ -14,10 +14,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kbench_balcan
 import kbench_balcan._map as map_module
-from kbench.kernels import Cosine, Gaussian, Linear, Polynomial, Similarity, is_psd
+from kbench.kernels import Cosine, Gaussian, Linear, Polynomial, Similarity
 from kbench.registry.callables import resolve
 from kbench_balcan import BalcanF1, BalcanF2, BalcanF3, TensorProductMap, concatenate, tensor
 from kbench_learners import LinearSVM
+from kbench_testing import is_psd
 
 MAPS = [BalcanF1, BalcanF2, BalcanF3]
 SAMPLINGS = ["uniform", "kmeans", "rpcholesky", "greedy"]
