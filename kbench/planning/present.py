@@ -35,7 +35,7 @@ class Present:
     >>> now.why_changed(Manifest({"kbench.errors": now.module("kbench.errors")}))
     ()
     >>> now.why_changed(Manifest({"no_such_module": "1", "kbench.errors": "2"}))
-    ('no_such_module is not there', 'kbench/errors.py changed')
+    ('kbench/errors.py changed', 'no_such_module is not there')
     """
 
     def __init__(self) -> None:

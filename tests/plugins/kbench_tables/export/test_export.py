@@ -12,7 +12,7 @@ import pytest
 from kbench import Cell, Dataset, DatasetError, ExportError, PluginError, Protocol, Ref
 from kbench.machine import cluster_id, machine_id
 from kbench.planning.planned import PlannedCell, task_key
-from kbench.records import DatasetFacts, Result
+from kbench.records import DatasetFacts, Manifest, Result
 from kbench.registry.installed import how_to_get, installed
 from kbench.registry.registry import build
 from kbench.results.rows import Row
@@ -230,10 +230,11 @@ def test_a_cell_of_a_suite_is_named_by_its_name_or_key(tmp_path, monkeypatch, st
 
 def finish(planned, place, accuracies):
     """Write a journal of some place in which the first splits of a cell are known."""
-    journal = Journal(state_folder(place) / "journal.jsonl")
+    journal, nothing = Journal(state_folder(place) / "journal.jsonl"), Manifest()
+    journal.keep_manifest(nothing)
     for index, accuracy in enumerate(accuracies):
-        key = task_key(planned.key, index)
-        result = Result(key, planned.key, index, "ok", {"accuracy": accuracy})
+        key, measures = task_key(planned.key, index), {"accuracy": accuracy}
+        result = Result(key, planned.key, index, "ok", measures, manifest=nothing.digest)
         journal.append("result", **result.to_json())
 
 
