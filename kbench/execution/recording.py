@@ -447,6 +447,10 @@ class Recording:
         io.open = builtins.open = open_file
         io.open_code, os.open = open_code, open_descriptor
         os.listdir, os.scandir, os.mkdir, os.stat = listdir, scandir, mkdir, stat
+        # the standard library asks whether a function can do more, such as follow no link
+        pairs = (descriptor, os.open), (listed, listdir), (scanned, scandir), (made, mkdir)
+        for able in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
+            able |= {new for old, new in (*pairs, (stated, stat)) if old in able}
 
     def _wrap_variables(self) -> None:
         environment: Any = type(os.environ)
