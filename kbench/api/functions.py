@@ -199,7 +199,7 @@ def load_results(
         There is no such store, or it has no runs of the suite.
     """
     given = checked_options("load_results", features)
-    stored = stored_results(Query(suite, given, machine, outdated=outdated, notice=_warned))
+    stored = stored_results(Query(suite, given, machine, outdated=outdated, notice=warnings.warn))
     return Results(
         suite,
         stored.rows,
@@ -208,10 +208,6 @@ def load_results(
         experiment=stored.name,
         budget=stored.budget,
     )
-
-
-def _warned(text: str) -> None:
-    warnings.warn(text, stacklevel=4)
 
 
 def _names(given: Names) -> list[str]:

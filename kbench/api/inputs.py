@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from kbench.errors import SuiteError
+from kbench.execution.plugins import load_registry
 from kbench.messages import did_you_mean
 from kbench.parameters import check_integer, check_number
 from kbench.planning.cells import select
 from kbench.planning.files import in_folder
+from kbench.planning.planner import Planner
 from kbench.planning.published import with_published
 from kbench.planning.suite_file import find, read
 from kbench.records import Measure, Suite
@@ -31,6 +33,7 @@ from kbench.results.rows import Method, Row
 from kbench.results.stored import Query, StoredResults
 from kbench.results.validity import current, with_validity
 from kbench.runner import Options
+from kbench.storage.datacache import DataCache
 
 _SIDES: tuple[Kind, Kind] = ("feature map", "learner")
 
@@ -144,7 +147,7 @@ def stored_results(query: Query) -> StoredResults:
     found: StoredResults | None = verbs.one("kbench_stored_results", query=query)
     if found is None and query.file:
         raise SuiteError(f"no feature reads {query.file}")
-    stored = with_validity(found or from_journal(query))
+    stored = with_validity(found or from_journal(query), Planner(load_registry(), DataCache()))
     return stored if query.outdated or query.superseded else current(stored, query.notice)
 
 

@@ -23,6 +23,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from types import FrameType
@@ -30,6 +31,7 @@ from typing import Any
 
 from kbench.planning.present import Present, names_digest, variable
 from kbench.registry.dependencies import Dependencies
+from kbench.registry.installed import HOST, packages
 from kbench.registry.source import content_of, is_installed
 from kbench.storage.states import state_of
 
@@ -60,11 +62,10 @@ SMALL = 2**20
 
 _STANDARD = os.path.realpath(sysconfig.get_path("stdlib"))
 _UNCOUNTED = (
-    *("/proc/", "/sys/", "/dev/", "/etc/localtime", "/etc/mime.types"),
+    *("/proc/", "/sys/", "/dev/null", "/dev/urandom", "/dev/random", "/etc/localtime"),
     *("/usr/share/zoneinfo/", "/usr/share/locale/", "/usr/lib/locale/"),
 )
 _BYTECODE = (".pyc", ".nbi", ".nbc")
-_BUILT_IN = "kbench"
 _TASK = "<task>"
 
 _recording: Recording | None = None
@@ -81,6 +82,7 @@ def install(own: Iterable[str], hidden: Iterable[str] = ()) -> None:
         _recording = Recording()
         _recording.wrap()
     _recording.own, _recording.hidden = frozenset(own), frozenset(hidden)
+    _recording.built_in = frozenset(packages(HOST))
 
 
 def begin(needed: Dependencies) -> None:
@@ -125,7 +127,7 @@ class Recording:
     """The modules of a process, who imported them, and what they read."""
 
     def __init__(self) -> None:
-        self.own, self.hidden = frozenset[str](), frozenset[str]()
+        self.own, self.hidden, self.built_in = (frozenset[str](),) * 3
         self._loaded: dict[str, tuple[str | None, str]] = {}
         self._needs: dict[str, dict[str, None]] = {}
         self._later: dict[str, dict[str, None]] = {}
@@ -150,7 +152,7 @@ class Recording:
         self._later = {
             who: names
             for who, names in self._later.items()
-            if who != _TASK and not who.startswith(_BUILT_IN)
+            if who != _TASK and not self._is_built_in(who)
         }
         # what packages import within themselves is most of all, and has been noted
         self._seen.difference_update(self._own_keys)
@@ -175,7 +177,7 @@ class Recording:
                 parent = name.rpartition(".")[0]
                 waiting += filter(None, (parent, *self._needs.get(name, ())))
                 waiting += self._later.get(name, ())
-                if not name.startswith(_BUILT_IN):
+                if not self._is_built_in(name):
                     self._foreign_of_plugins |= set(map(self._place, waiting))
                 found.setdefault("modules", {})[name] = self._loaded_as(name)
             else:
@@ -198,6 +200,9 @@ class Recording:
             path = str(spec.origin) if spec is not None and spec.has_location else ""
             return _sha_of(path) if path else "", path
         return self._loaded[name]
+
+    def _is_built_in(self, name: str) -> bool:
+        return name.partition(".")[0] in self.built_in
 
     def _is_own(self, name: str) -> bool:
         """Tell whether a module counts by itself, not as a part of a distribution."""
@@ -401,15 +406,16 @@ class Recording:
 
     def _wrap_files(self) -> None:
         opened, code, descriptor = io.open, io.open_code, os.open
-        listed, scanned, made, stated = os.listdir, os.scandir, os.mkdir, os.stat
+        listed, scanned, made = os.listdir, os.scandir, os.mkdir
+        stated, lstated = os.stat, os.lstat
 
         def open_file(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
             if self._skip(file):
                 return opened(file, mode, *args, **kwargs)
-            if not {"w", "x", "a", "+"}.isdisjoint(mode):
-                self._wrote(file)
+            if "r+" in mode.replace("b", "") or not {"w", "x", "a", "+"} & {*mode}:
+                self.read_file(file)  # `r+` is how numpy maps files by default
             else:
-                self.read_file(file)
+                self._wrote(file)
             return opened(file, mode, *args, **kwargs)
 
         def open_code(path: Any) -> Any:
@@ -418,7 +424,7 @@ class Recording:
 
         def open_descriptor(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
             if not self._skip(path):
-                if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+                if flags & (os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND):
                     self._wrote(path)
                 else:
                     self.read_file(path)
@@ -437,17 +443,21 @@ class Recording:
             self._wrote(path)
 
         def stat(path: Any, *args: Any, **kwargs: Any) -> os.stat_result:
+            look = lstated if kwargs.pop("_link", False) else stated
             try:
-                return stated(path, *args, **kwargs)
+                return look(path, *args, **kwargs)
             except FileNotFoundError:
-                if not self._skip(path) and not (args or kwargs.get("dir_fd")):
+                if not (args or kwargs.get("dir_fd")):
                     self.read_file(path)
                 raise
 
         io.open = builtins.open = open_file
         io.open_code, os.open = open_code, open_descriptor
         os.listdir, os.scandir, os.mkdir, os.stat = listdir, scandir, mkdir, stat
-        # the standard library asks whether a function can do more, such as follow no link
+        os.lstat = partial(stat, _link=True)
+        for name in {"bz2", "tokenize"} & sys.modules.keys():  # which have bound it
+            sys.modules[name]._builtin_open = open_file  # type: ignore[attr-defined]
+        # the standard library asks whether a function can do more
         pairs = (descriptor, os.open), (listed, listdir), (scanned, scandir), (made, mkdir)
         for able in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
             able |= {new for old, new in (*pairs, (stated, stat)) if old in able}
@@ -516,7 +526,7 @@ class Recording:
             first = path.replace("dist-packages", "site-packages").rpartition("/site-packages/")[2]
             self._add(self._needs, reader, [first.partition("/")[0].removesuffix(".py")])
             return
-        if reader.startswith(_BUILT_IN) and f"/{reader.partition('.')[0]}/" not in path:
+        if self._is_built_in(reader) and f"/{reader.partition('.')[0]}/" not in path:
             return
         self._reads.setdefault(reader, {}).setdefault("files", {})[path] = value(path)
         self._tell_read(reader, "files", path)
@@ -526,7 +536,7 @@ class Recording:
 
     def _read_variable(self, name: str) -> None:
         reader = self._reader(directly=True)
-        if not reader or name in self.hidden or reader.startswith(_BUILT_IN):
+        if not reader or name in self.hidden or self._is_built_in(reader):
             return
         known = self._reads.setdefault(reader, {}).setdefault("variables", {})
         if name not in known:
@@ -541,11 +551,10 @@ class Recording:
     def _reader(self, directly: bool = False) -> str:
         """Return the innermost module of a component in the calls so far; empty for none.
 
-        With `directly`, only the standard library may lie between it and the call. A thread that
-        runs nothing else belongs to the task.
+        With `directly`, only the standard library may lie between it and the call. What other
+        threads do belongs to the task.
         """
         frame: FrameType | None = sys._getframe(2)
-        is_foreign = threading.current_thread() is threading.main_thread()
         while frame is not None:
             name = str(frame.f_globals.get("__name__") or "")
             top = name.partition(".")[0]
@@ -556,9 +565,8 @@ class Recording:
                     return name
                 if directly:
                     return ""
-                is_foreign = True
             frame = frame.f_back
-        return "" if is_foreign else _TASK
+        return "" if threading.current_thread() is threading.main_thread() else _TASK
 
 
 _LEFT_OUT = frozenset({"__main__", "", "<frozen importlib"}) | sys.stdlib_module_names

@@ -144,7 +144,7 @@ from kbench.registry.installed import DISABLED, HOST, Plugin, how_to_get, instal
 from kbench.registry.notifications import DEADLINE_S, still_working
 from kbench.registry.outlines import outline, parameters_of
 from kbench.registry.registry import Registry, build
-from kbench.registry.source import content_of, folders_of, source_of
+from kbench.registry.source import content_of, folders_of, modules_of, source_of
 from kbench.registry.summaries import Summaries, first_sentence
 from kbench.registry.verbs import Verbs, implemented
 from kbench.report import leaderboard as leaderboard_tables
@@ -489,6 +489,7 @@ __all__ = [
     "measure",
     "measure_here",
     "missing_rows",
+    "modules_of",
     "most_bytes",
     "n_candidates",
     "n_missing",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,7 @@ from kbench.storage.files import write_file
 from kbench.storage.journal import state_folder
 from kbench.storage.states import may_lie, state_of
 
-MOST = 20_000
-"""Files whose digests are kept; with more, all are computed again."""
+MOST = 20_000  # files whose digests are kept; with more, all are computed again
 
 
 class Digests:
@@ -26,9 +26,10 @@ class Digests:
         self._kept: dict[str, Any] = {}
         self._of_content: dict[str, str] = {}
         self._is_changed = False
-        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-            known = json.loads(self._file.read_bytes())
-            if len(known["files"]) <= MOST:
+        with contextlib.suppress(OSError, ValueError):
+            checksum, _, text = self._file.read_bytes().partition(b"\n")
+            known = json.loads(text) if int(checksum, 16) == zlib.crc32(text) else {"files": {}}
+            if 0 < len(known["files"]) <= MOST:
                 self._kept, self._of_content = dict(known["files"]), dict(known["contents"])
 
     def of_bytes(self, path: str | Path) -> str | None:
@@ -38,6 +39,8 @@ class Digests:
             with contextlib.suppress(OSError, ValueError, StopIteration, KeyError):
                 return hashlib.sha256(content_of(Path(path))).hexdigest()
             return None
+        if not Path(path).is_file():  # a pipe would wait for a writer
+            return ""
         return self.of_state(f"bytes {path}", state, lambda: _hashed(path))
 
     def of_content(self, path: str | Path, digest: Callable[[bytes], str]) -> str | None:
@@ -65,9 +68,9 @@ class Digests:
     def save(self) -> None:
         """Keep the digests for the next process; one that cannot be written computes them."""
         if self._is_changed:
-            text = json.dumps({"files": self._kept, "contents": self._of_content})
+            text = json.dumps({"files": self._kept, "contents": self._of_content}).encode()
             with contextlib.suppress(OSError):
-                write_file(self._file, text.encode(), 0o600, flush=False)
+                write_file(self._file, b"%08x\n" % zlib.crc32(text) + text, 0o600, flush=False)
         self._is_changed = False
 
 

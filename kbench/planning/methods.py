@@ -17,8 +17,7 @@ from kbench.registry.registry import Registry
 EVALUATION = "kbench.evaluation.evaluate"
 """The module that decides numbers, with all that it imports."""
 
-Components = Collection[tuple[Kind, str]]
-"""Kinds and names."""
+Components = Collection[tuple[Kind, str]]  # kinds and names
 
 
 def components_of(cell: Cell, registry: Registry) -> list[tuple[Kind, Ref]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kbench.errors import PluginError
+from kbench.errors import KbenchError, PluginError
 from kbench.evaluation.definitions import COMPUTED
 from kbench.messages import SHARED_CATEGORIES, counted
 from kbench.planning.cells import cells
@@ -82,6 +82,14 @@ class Planner:
     def dataset(self, ref: Ref) -> DatasetFacts | None:
         """Return the cache's facts of a dataset; None where it must be loaded."""
         return self._cache.recall(*self.origin(ref), self.is_valid)
+
+    def has_other_data(self, ref: Ref, checksum: str) -> bool:
+        """Tell whether a line of a suite that gave some data is known to give others now."""
+        with contextlib.suppress(KbenchError):
+            self._cache.describe(checksum)  # else nothing is known of it
+            facts = self.dataset(ref)
+            return facts is None or facts.checksum != checksum
+        return False
 
     def is_valid(self, manifest: Manifest) -> bool:
         """Tell whether all that something was made from is as it was."""

@@ -7,6 +7,7 @@ code has changed.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -22,6 +23,10 @@ from kbench.storage.journal import Journal
 
 _PLAIN = ("key", "n_splits", "equivalence", "family")
 """Fields of a planned cell that are kept as they are."""
+
+
+_WRONG = (TypeError, KeyError, ValueError, IndexError, AttributeError, KbenchError)
+"""Errors of lines of another version."""
 
 
 class Plans:
@@ -104,7 +109,7 @@ class Plans:
                 new = {cell.cell.name: cell for cell in _unpacked(line["content"])}
                 measure = Measure(**line["content"]["measure"])
                 codes |= dict(line["content"].get("codes", {}))
-            except (TypeError, KeyError, ValueError, IndexError, AttributeError, KbenchError):
+            except _WRONG:
                 # it is unknown what it replaces: nothing earlier is safe to deliver
                 self.unread += 1
                 planned.clear()
@@ -121,6 +126,16 @@ class Plans:
         recall_added(planned.values(), validity, codes)
         validity.present.save()
         return [*planned.values()], measure
+
+    def datasets(self, suite: str) -> dict[str, tuple[Ref, str]]:
+        """Return the lines of the datasets that were planned last, with their checksums."""
+        found: dict[str, tuple[Ref, str]] = {}
+        for line in self._of(suite):
+            with contextlib.suppress(*_WRONG):
+                for each in _unpacked(line["content"]):
+                    if each.dataset is not None:
+                        found[each.cell.dataset.label] = each.cell.dataset, each.dataset.checksum
+        return found
 
     def budget(self, suite: str, store: str | None = None) -> str:
         """Return the budget that a suite claims, as last planned; empty for none."""

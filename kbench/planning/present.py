@@ -16,7 +16,7 @@ from typing import Any
 from kbench.planning.digests import Digests
 from kbench.planning.syntax import syntax_digest
 from kbench.records import INSTALLED, NAMESPACE, Manifest
-from kbench.registry.source import folders_of, is_installed, modules_of, source_of
+from kbench.registry.source import folders_of, is_installed, source_of
 from kbench.storage.states import state_of
 
 CHANGED = "changed while it was read"
@@ -55,10 +55,10 @@ class Present:
 
     def of(self, manifest: Manifest) -> Manifest:
         """Return what a manifest names as it is now."""
-        versions = {
-            name: self.distribution(name) if was is None or " " in was else self.version(name)
-            for name, was in manifest.distributions.items()
-        }
+        versions = {name: self.distribution(name) for name in manifest.distributions}
+        for name, was in manifest.distributions.items():
+            if was is not None and " " not in was:  # of another host: its version counts
+                versions[name] = (versions[name] or "").partition(" ")[0] or None
         return Manifest(
             # a module that was hashed may have been installed with a version since
             {name: self._as_before(name, was) for name, was in manifest.modules.items()},
@@ -135,10 +135,6 @@ class Present:
     def _source(self, module: str) -> Path | None:
         return source_of(module, self._sources)
 
-    def package(self, name: str) -> Manifest:
-        """Return all modules of a package with an ``__init__.py``."""
-        return Manifest({module: self._hashed(module) for module in modules_of(name)})
-
     def _readable(self, reason: str) -> str:
         """Name the file of a module that changed."""
         name, changed, _ = reason.partition(" changed")
@@ -181,11 +177,6 @@ class Present:
         return path
 
     # -- distributions
-
-    def version(self, name: str) -> str | None:
-        """Return the version of a distribution; None where there is none."""
-        found = self.distribution(name)
-        return None if found is None else found.partition(" ")[0]
 
     def _distribution(self, name: str) -> str | None:
         """Return version and digest of the files of a distribution; None where there is none."""

@@ -17,8 +17,7 @@ LOOK_AHEAD = 16
 UNKNOWN = "dependencies unknown"
 """Why a result of an earlier version, which recorded none, is not reused."""
 
-SHOWN = 3
-"""Changes that are named of a result."""
+SHOWN = 3  # changes that are named of a result
 
 
 @dataclass

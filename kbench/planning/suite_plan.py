@@ -11,6 +11,7 @@ from kbench.planning.cells import cell_problems
 from kbench.planning.planned import PlannedCell, out_of_date
 from kbench.planning.planner import Planner, with_expanded
 from kbench.planning.plans import Plans
+from kbench.planning.present import Present
 from kbench.planning.recall import Validity, recall, recall_added, set_aside
 from kbench.planning.strategy import InOrder, longest_first
 from kbench.planning.tasks import task_of, with_measure
@@ -119,6 +120,15 @@ class SuitePlan:
     ) -> tuple[list[PlannedCell], list[PlannedCell]]:
         """Return the cells to compute here, and those of which results from elsewhere are used."""
         return set_aside(cells, results)
+
+    def recheck(self, cells: Iterable[PlannedCell]) -> str:
+        """Mark cells of which something was edited while they were computed; return a notice."""
+        validity = Validity(self.journal, Present())
+        for cell in cells:
+            whys = [validity.why(each) for each in {r.manifest for r in cell.results.values()}]
+            cell.outdated = "; ".join(filter(None, whys))
+        changed = out_of_date(cell for cell in cells if cell.outdated)
+        return f"out of date already, run the suite again: {changed}" if changed else ""
 
     def further(self, cell: Cell) -> list[PlannedCell]:
         """Plan one more cell."""

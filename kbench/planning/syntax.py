@@ -27,10 +27,10 @@ def syntax_digest(source: bytes) -> str:
     r"""Return the SHA-256 of a module's syntax tree (hex).
 
     Comments, formatting and positions do not count, nor do docstrings and other statements
-    that are just a string, annotations of functions without decorators, the bodies of hook
-    implementations that only return records, and code for type checkers only. Annotations of
-    classes count: they make the fields of dataclasses. Of a source that does not parse, all
-    bytes count: nothing can import it, and a correction is an edit of code.
+    that are just a string, annotations of functions without decorators, and the bodies of hook
+    implementations that return literal records. Annotations of classes count: they make the
+    fields of dataclasses. Of a source that does not parse, all bytes count: nothing can import
+    it, and a correction is an edit of code.
 
     Examples
     --------
@@ -51,16 +51,13 @@ def syntax_digest(source: bytes) -> str:
 
 def _serialized(tree: ast.Module) -> list[str]:
     """Serialize a tree unambiguously."""
-    for_types, makers = _names_of_type_checking(tree), _makers(tree)
+    makers = _makers(tree)
     written: list[str] = []
     waiting: list[Any] = [tree]
     while waiting:
         node = waiting.pop()
         kind = type(node)
-        if kind is ast.If and for_types:
-            if isinstance(node.test, ast.Name | ast.Attribute):
-                node.body = [] if ast.unparse(node.test) in for_types else node.body
-        elif kind in _FUNCTIONS and not node.decorator_list:
+        if kind in _FUNCTIONS and not node.decorator_list:
             node.returns = None
             for argument in _arguments(node.args):
                 argument.annotation = None
@@ -79,44 +76,42 @@ def _serialized(tree: ast.Module) -> list[str]:
     return written
 
 
-_HOMES = ("kbench", "kbench.records", "functools")
+_HOMES = ("kbench", "kbench.records")
 
 
-def _only_returns_records(function: ast.FunctionDef, known: Collection[str]) -> bool:
-    """Tell whether a function is the implementation of a hook that does nothing else.
+_LITERAL = (
+    *(ast.Return, ast.List, ast.Tuple, ast.Dict, ast.Constant, ast.Call, ast.keyword, ast.Name),
+    *(ast.Load, ast.UnaryOp, ast.USub, ast.Expr),
+)
 
-    The records that it returns are in the keys of cells, with all arguments. It may call what
-    `known` names, which makes records and partials: what else it called could return other
-    code under the same name.
+
+def _only_returns_records(function: ast.FunctionDef, makers: Collection[str]) -> bool:
+    """Tell whether a function is the implementation of a hook that returns literal records.
+
+    Their values are in the keys of cells. A name could stand for other code under the same
+    name, so that there is none but those of `makers`.
     """
-    if not function.name.startswith("kbench_"):
-        return False
-    for node in ast.walk(function):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) not in known:
-            return False
-        if isinstance(node, ast.Lambda | ast.NamedExpr | ast.Await | ast.Yield):
-            return False
-        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
-            return False  # it changes something else
-    return all(
-        isinstance(each, ast.Import | ast.ImportFrom | ast.Return | ast.Assign)
-        or _is_docstring(each)
-        for each in function.body
-    ) and all(ast.unparse(each).endswith("hookimpl") for each in function.decorator_list)
+    nodes = [node for each in function.body for node in ast.walk(each)]
+    return (
+        function.name.startswith("kbench_")
+        and all(ast.unparse(each).endswith("hookimpl") for each in function.decorator_list)
+        and all(isinstance(node, _LITERAL) for node in nodes)
+        and all(node.id in makers for node in nodes if isinstance(node, ast.Name))
+    )
 
 
 def _makers(tree: ast.Module) -> set[str]:
-    """Return the names that a module imports from where records and partials come from."""
-    found = {"list", "tuple", "dict"}
+    """Return the names that a module imports from where records come from."""
+    found = set()
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module in _HOMES and not node.level:
             found |= {alias.name for alias in node.names if alias.asname is None}
-    bound = {node.name for node in ast.walk(tree) if isinstance(node, (*_FUNCTIONS, ast.ClassDef))}
-    return found - bound
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and _is_text(statement.value)
+    for each in ast.walk(tree):
+        if isinstance(each, (*_FUNCTIONS, ast.ClassDef)):
+            found.discard(each.name)
+        elif isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):
+            found.discard(each.id)
+    return found
 
 
 def _literal(value: Any) -> str:
@@ -132,22 +127,3 @@ def _is_text(value: ast.expr) -> bool:
 def _arguments(args: ast.arguments) -> Iterator[ast.arg]:
     yield from (*args.posonlyargs, *args.args, *args.kwonlyargs)
     yield from filter(None, (args.vararg, args.kwarg))
-
-
-def _names_of_type_checking(tree: ast.Module) -> set[str]:
-    """Return how a module names `typing.TYPE_CHECKING`, unless it binds such a name itself."""
-    names: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module == "typing" and not node.level:
-            names |= {alias.name for alias in node.names if alias.asname is None}
-        elif isinstance(node, ast.Import):
-            names |= {f"{a.name}.TYPE_CHECKING" for a in node.names if a.name == "typing"}
-    names &= {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
-    if names and any(
-        isinstance(node, ast.Name | ast.Attribute)
-        and not isinstance(node.ctx, ast.Load)
-        and "TYPE_CHECKING" in (getattr(node, "id", ""), getattr(node, "attr", ""))
-        for node in ast.walk(tree)
-    ):
-        return set()
-    return names

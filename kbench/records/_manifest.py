@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
 INSTALLED = "installed"
@@ -77,31 +76,10 @@ class Manifest:
         mine, theirs = vars(self), vars(other)
         return type(self)(**{part: _union(mine[part], theirs[part]) for part in _PARTS})
 
-    @property
-    def is_portable(self) -> bool:
-        """Whether it can be compared on another machine: no variable and no outside file counts."""
-        return not any(Path(name).is_absolute() for name in self.files) and not any(
-            value is not None for value in self.variables.values()
-        )
-
     def across_hosts(self) -> Self:
         """Return the same without digests of distributions' files, which hosts may build anew."""
         return replace(
             self, distributions={name: _version(v) for name, v in self.distributions.items()}
-        )
-
-    def portable(self) -> Self:
-        """Return what may be published: no paths, and no values of variables.
-
-        Files outside of packages have a number instead of a name.
-        """
-        outside = sum(Path(name).is_absolute() for name in self.files)
-        files = {name: v for name, v in self.files.items() if not Path(name).is_absolute()}
-        files |= {f"/{number}": "" for number in range(outside)}
-        return replace(
-            self.across_hosts(),
-            files=files,
-            variables={n: None if v is None else "set" for n, v in self.variables.items()},
         )
 
     def differences(self, now: Self) -> list[str]:

@@ -62,9 +62,10 @@ def installed() -> list[Plugin]:
     return sorted(unique.values(), key=lambda p: (p.distribution != HOST, p.distribution, p.name))
 
 
-def packages() -> list[str]:
-    """Return the top-level packages of kbench and of the plugins that are installed."""
-    return sorted({"kbench", *(plugin.module.partition(".")[0] for plugin in installed())} - {""})
+def packages(distribution: str = "") -> list[str]:
+    """Return the top-level packages of kbench and of installed plugins, or of those of one."""
+    chosen = [each for each in installed() if distribution in ("", each.distribution)]
+    return sorted({"kbench", *(plugin.module.partition(".")[0] for plugin in chosen)} - {""})
 
 
 def disabled() -> list[str]:

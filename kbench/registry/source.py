@@ -76,9 +76,5 @@ def folders_of(package: str, known: dict[str, Path | None]) -> Sequence[str]:
 
 
 def is_installed(path: str | Path) -> bool:
-    """Tell whether a file lies where installers put distributions, not in a working copy.
-
-    >>> is_installed("/usr/lib/python3/dist-packages/numpy/__init__.py"), is_installed("maps.py")
-    (True, False)
-    """
+    """Tell whether a file lies where installers put distributions, not in a working copy."""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(path).parts)

@@ -89,6 +89,8 @@ def of_cell(planned: PlannedCell, measure: Measure = ACCURACY) -> Row:
         checksum=planned.dataset.checksum if planned.dataset else "",
         equivalence=planned.equivalence,
         family=planned.family,
+        outdated=planned.outdated,
+        notes=f"out of date: {planned.outdated}" if planned.outdated else "",
         made_from=" ".join(sorted({each.manifest or UNKNOWN for each in planned.in_order})),
     )
 
@@ -148,7 +150,7 @@ def of_cell_with_splits(planned: PlannedCell, machine: str, measure: Measure = A
         split_hash={str(result.split): result.details.split_hash for result in done},
         version=_joined(result.version for result in results),
         at_edge=_joined(name for result in done for name in result.details.at_edge),
-        notes=_joined(_notes(done, measure.name), "; "),
+        notes=_joined(filter(None, [row.notes, *_notes(done, measure.name)]), "; "),
         contention=_joined(doubts, "; "),
         timing="" if timings <= {"shared"} else _joined(timings),
         calibration_s=_joined(f"{result.calibration_s:.4g}" for result in results),

@@ -54,8 +54,11 @@ def execute(run: Run) -> Report:
             _fetch(run)
             _plan(run)
             strategy = run.verbs.one("kbench_strategy", run=run) or _usual(run)
+            n_tasks = strategy.n_tasks
             lost = _compute(run, strategy, engine)
             added = _complete(run)
+            if n_tasks and (changed := run.plan.recheck(run.cells)):
+                run.notice(changed)
         except KeyboardInterrupt:
             interrupted = True
         computing.close()

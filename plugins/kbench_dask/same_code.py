@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kbench.errors import ClusterError
-from kbench.features import Manifest, Preload, Present, WarmParents, machine
+from kbench.features import Manifest, Preload, Present, WarmParents, machine, modules_of
 from kbench.messages import last_line
 from kbench.records.canonical import digest
 
@@ -37,7 +37,8 @@ def manifest_of(preload: Preload, components: Mapping[str, Sequence[Any]]) -> Ma
         )
     present = Present()
     # what brings a task to its evaluation must be the same too, such as the form of its answer
-    made = (present.made(outcome.recorded) or Manifest()) | present.package("kbench")
+    core = Manifest({module: present.module(module) for module in modules_of("kbench")})
+    made = (present.made(outcome.recorded) or Manifest()) | core
     present.save()
     return _without_paths(made.across_hosts()) | _versions()
 

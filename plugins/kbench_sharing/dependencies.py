@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from kbench.errors import BundleError
 from kbench.features import Manifest, Present
@@ -31,10 +31,24 @@ _HASH = re.compile(r"[0-9a-f]{32,64}")
 _SET = "set"
 
 
+def portable(manifest: Manifest) -> Manifest:
+    """Return what may be published of a manifest: no paths, and no values of variables.
+
+    Files outside of packages have a number instead of a name.
+    """
+    outside = sum(Path(name).is_absolute() for name in manifest.files)
+    files = {name: v for name, v in manifest.files.items() if not Path(name).is_absolute()}
+    return replace(
+        manifest.across_hosts(),
+        files=files | {f"/{number}": "" for number in range(outside)},
+        variables={n: None if v is None else _SET for n, v in manifest.variables.items()},
+    )
+
+
 def lines_of(manifests: Iterable[Manifest]) -> list[dict[str, object]]:
     """Return manifests as lines of a bundle: what is on the author's machine only is left out."""
-    portable = {each.digest: each for each in (manifest.portable() for manifest in manifests)}
-    return [{"digest": key, **portable[key].to_json()} for key in sorted(portable)]
+    found = {each.digest: each for each in map(portable, manifests)}
+    return [{"digest": key, **found[key].to_json()} for key in sorted(found)]
 
 
 def read_dependencies(

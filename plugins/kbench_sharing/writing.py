@@ -16,6 +16,7 @@ from kbench.records.canonical import dumps, encodable, to_json
 from kbench_sharing import container, form
 from kbench_sharing.columns import folds_of, packed
 from kbench_sharing.dependencies import lines_of as lines_of_dependencies
+from kbench_sharing.dependencies import portable
 from kbench_sharing.known import Known
 from kbench_sharing.plugins import plugin_lines, plugin_sources, third_party
 from kbench_sharing.predictions import lines_of_predictions
@@ -185,7 +186,7 @@ def _result(result: Result, known: Known, number: int, with_errors: bool) -> dic
         **({"error": result.error, "printed": result.printed} if with_errors else {}),
         "cell": result.cell_key,
         "machine": number,
-        "manifest": known.manifest_of(result).portable().digest,
+        "manifest": portable(known.manifest_of(result)).digest,
         "limits": limits,
         "details": details,
         # a measure that is not defined has no value in JSON, and none in a table

@@ -121,8 +121,11 @@ def test_what_is_computed_of_a_content_is_computed_once(settled, kept, tmp_path,
 
 def test_what_is_not_there_has_no_digest(kept, tmp_path):
     one = Digests(kept)
-    for path in (tmp_path / "gone", tmp_path, tmp_path / "gone" / "file", "\0", ""):
+    for path in (tmp_path / "gone", tmp_path / "gone" / "file", "\0", ""):
         assert one.of_bytes(path) is None
+    os.mkfifo(tmp_path / "pipe")  # nobody writes into it
+    for path in (tmp_path, tmp_path / "pipe"):
+        assert one.of_bytes(path) == ""
     assert one.of_content(tmp_path / "gone", lambda content: "never") is None
     one.save()
     assert not kept.exists()
@@ -138,14 +141,18 @@ def test_a_file_in_an_archive_has_a_digest(kept, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"files": {}}', '{"files": 1, "contents": {}}', "\x00", "null"]
+    "text",
+    [
+        *("", "{", "[]", "null", "\x00", "0\n", "zz\n{}", "[" * 100_000),
+        *('{"files": {}}', '{"files": {"bytes x": 5}, "contents": {}}'),
+    ],
 )
 def test_a_damaged_file_of_digests_is_written_anew(settled, kept, file, text):
     kept.write_text(text)
     one = Digests(kept)
     assert one.of_bytes(file) == sha(b"one")
     one.save()
-    assert len(json.loads(kept.read_text())["files"]) == 1
+    assert len(json.loads(kept.read_text().partition("\n")[2])["files"]) == 1
 
 
 def test_too_many_digests_are_forgotten(settled, hashed, kept, file, monkeypatch):

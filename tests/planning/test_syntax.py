@@ -220,20 +220,6 @@ TYPED = "{}\nif {}:\n    import {}\n"
     ("imported", "name"),
     [
         ("from typing import TYPE_CHECKING", "TYPE_CHECKING"),
-        ("from typing import Any, TYPE_CHECKING", "TYPE_CHECKING"),
-        ("import typing", "typing.TYPE_CHECKING"),
-    ],
-)
-def test_what_is_for_type_checkers_does_not_count(imported, name):
-    block = TYPED.format(imported, name, "{}")
-    assert digest(block.format("a")) == digest(block.format("b"))
-    rest = block.format("a") + "else:\n    import {}\n"
-    assert digest(rest.format("c")) != digest(rest.format("d"))
-
-
-@pytest.mark.parametrize(
-    ("imported", "name"),
-    [
         ("", "TYPE_CHECKING"),
         ("from settings import TYPE_CHECKING", "TYPE_CHECKING"),
         ("from .typing import TYPE_CHECKING", "TYPE_CHECKING"),

@@ -85,29 +85,6 @@ def test_differences_name_versions_first_and_say_what_has_happened():
     assert WHOLE.differences(WHOLE) == []
 
 
-def test_what_is_published_has_no_paths_and_no_values():
-    published = WHOLE.portable()
-    assert published.files == {"maps:weights.bin": "2", "/0": "", "/1": ""}
-    assert published.variables == {"LEVEL": "set", "UNSET": None}
-    assert published.distributions == {"python": "3.11", "numpy": "2.1"}
-    assert published.modules == WHOLE.modules
-    assert "ada" not in json.dumps(published.to_json())
-
-
-@pytest.mark.parametrize(
-    ("manifest", "portable"),
-    [
-        (Manifest({"maps": "1"}, {"maps:weights.bin": "2"}, {"UNSET": None}), True),
-        (Manifest(files={"/home/ada/table.csv": "3"}), False),
-        (Manifest(files={"/home/ada/gone.csv": None}), False),
-        (Manifest(variables={"LEVEL": "4"}), False),
-        (WHOLE.portable(), False),
-    ],
-)
-def test_it_is_compared_on_other_machines_where_nothing_of_one_machine_counts(manifest, portable):
-    assert manifest.is_portable is portable
-
-
 def test_hosts_may_have_built_the_files_of_a_version_anew():
     one, other = (Manifest(distributions={"numpy": f"2.1 {each}"}) for each in "56")
     assert one.digest != other.digest

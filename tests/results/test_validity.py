@@ -6,11 +6,14 @@ import pytest
 
 from kbench.errors import SuiteError
 from kbench.machine import machine_id
+from kbench.planning.planner import Planner
 from kbench.planning.present import variable
 from kbench.planning.recall import UNKNOWN as WITHOUT
 from kbench.records import ACCURACY, Manifest
+from kbench.registry.registry import Registry
 from kbench.results.stored import StoredResults
 from kbench.results.validity import UNKNOWN, current, with_validity
+from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 from tests.support.report_rows import row
 
@@ -28,6 +31,10 @@ def manifests(monkeypatch):
     return valid.digest, other.digest
 
 
+def planner():
+    return Planner(Registry(), DataCache())
+
+
 def stored(*made_from, **more):
     rows = [
         replace(row("iris", f"map-{i}", **more), made_from=each, machine=machine_id())
@@ -37,7 +44,7 @@ def stored(*made_from, **more):
 
 
 def reasons(results):
-    return [each.outdated for each in with_validity(results).rows]
+    return [each.outdated for each in with_validity(results, planner()).rows]
 
 
 def test_rows_say_whether_they_are_out_of_date(manifests):
@@ -58,7 +65,7 @@ def test_the_reason_is_the_first_of_the_notes(manifests):
     _, other = manifests
     given = stored(other)
     given.rows[0] = replace(given.rows[0], notes="its fit did not converge")
-    (marked,) = with_validity(given).rows
+    (marked,) = with_validity(given, planner()).rows
     assert marked.notes == f"out of date: {CHANGED}; its fit did not converge"
     assert marked.measures == given.rows[0].measures
 
@@ -78,7 +85,7 @@ def test_nothing_is_said_of_rows_of_other_machines(manifests):
 def test_what_is_out_of_date_is_left_out_and_counted(manifests):
     valid, other = manifests
     notices = []
-    results = with_validity(stored(valid, other, other, UNKNOWN))
+    results = with_validity(stored(valid, other, other, UNKNOWN), planner())
     kept = current(results, notices.append)
     assert [each.feature_map for each in kept.rows] == ["map-0"]
     (notice,) = notices
@@ -94,13 +101,13 @@ def test_results_that_are_all_out_of_date_are_an_error(manifests):
     _, other = manifests
     notices = []
     with pytest.raises(SuiteError, match=rf"are out of date \({CHANGED}: 2 cells\)"):
-        current(with_validity(stored(other, other)), notices.append)
+        current(with_validity(stored(other, other), planner()), notices.append)
     assert notices == []
 
 
 def test_nothing_is_said_where_all_is_valid(manifests):
     valid, _ = manifests
-    results = with_validity(stored(valid))
+    results = with_validity(stored(valid), planner())
     notices = []
     assert current(results, notices.append) is results
     assert notices == []

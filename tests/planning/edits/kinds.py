@@ -844,10 +844,7 @@ WRITINGS = [
         "hook-body",
         KEPT,
         head=ONE,
-        then={
-            "PKG/__init__.py": ENTRY.replace("return [", "records = [")
-            + "    return list(records)\n"
-        },
+        then={"PKG/__init__.py": ENTRY.replace('Map")]', 'Map"), FeatureMap("KIND-b", "PKG:No")]')},
     ),
 ]
 
@@ -1114,7 +1111,14 @@ MORE = [
         files={"HERE/home/KIND.txt": "1"},
         then={"HERE/home/KIND.txt": "2"},
     ),
-    variable("copied-environment", "1", "2", head="import os", value="dict(os.environ)['LEVEL']"),
+    variable(
+        "copied-environment",
+        "1",
+        "2",
+        head="import os",
+        value="dict(os.environ)['LEVEL']",
+        entry=ENTRY.replace('Map"', 'Map", reads_env=["LEVEL"]'),
+    ),
     variable(
         "default-of-variable",
         None,
