@@ -261,6 +261,6 @@ def variable(name: str) -> str | None:
 
 
 def names_digest(names: Iterable[str]) -> str:
-    """Return the digest of the names in a folder, without those of bytecode and hidden files."""
-    counted = sorted(n for n in names if n != "__pycache__" and not n.startswith("."))
+    """Return the digest of the names in a folder, without that of bytecode."""
+    counted = sorted(name for name in names if name != "__pycache__")
     return hashlib.sha256("\0".join(counted).encode("utf-8", "surrogateescape")).hexdigest()

@@ -287,9 +287,8 @@ def test_names_in_a_folder_that_was_listed_count(folder):
     manifest = made(files={str(shelf): names_digest(["a.csv"])})
     (shelf / "a.csv").write_text("2")
     (shelf / "__pycache__").mkdir()
-    (shelf / ".hidden").touch()
     assert why(manifest) == []
-    (shelf / "b.csv").touch()
+    (shelf / ".b.csv").touch()
     assert why(manifest) == [f"the file {shelf} changed"]
     shutil.rmtree(shelf)
     assert why(manifest) == [f"the file {shelf} is not there"]
