@@ -102,3 +102,22 @@ def test_results_that_are_all_out_of_date_are_an_error(run, capfd):
         assert (code, reason in " ".join(err.split())) == (2, True), err
     with pytest.raises(SuiteError, match="out of date"):
         kbench.load_results("ours")
+
+
+def test_results_of_data_that_have_changed_are_out_of_date(tmp_path, monkeypatch, store_uri, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store_uri)
+    rows = [f"{i % 7},{i % 3},{'ab'[i % 2]}" for i in range(60)]
+    table = "\n".join(["x,z,y", *rows, ""])
+    (tmp_path / "table.csv").write_text(table)
+    line = '{ name = "csv", path = "table.csv", target = "y", label = "mine" }'
+    text = SUITE.replace('{ name = "two-moons", n_samples = 60 }', line)
+    (tmp_path / "ours.toml").write_text(text.replace(', "scaled"', ""))
+    assert command("suite", "ours.toml", "--quiet", capfd=capfd)[0] == 0
+    assert rows_of("results", "ours", capfd=capfd)[0] == {"identity"}
+    (tmp_path / "table.csv").write_text(table.replace("0,0,a", "9,9,b"))
+    code, _, err = command("results", "ours", capfd=capfd)
+    assert code == 2
+    assert "the data of mine changed: 1 cell" in err
+    (tmp_path / "table.csv").unlink()
+    assert command("results", "ours", capfd=capfd)[0] == 2

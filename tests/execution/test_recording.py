@@ -109,6 +109,27 @@ def by_numpy(path):
     import numpy
     numpy.load(path)
 
+def mapped(path):
+    import numpy
+    # for update, by default
+    numpy.memmap(path, dtype="u1", shape=(1,))[0]
+
+def updated(path):
+    with open(path, "r+") as file:
+        file.read()
+
+def in_a_thread_of_a_library(path):
+    import concurrent.futures, numpy
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        list(pool.map(numpy.loadtxt, [path]))
+
+def compressed(path):
+    import bz2
+    try:
+        bz2.open(path).read()
+    except OSError:  # it is none
+        pass
+
 def by_descriptor(path):
     os.close(os.open(path, os.O_RDONLY))
 
@@ -187,6 +208,7 @@ LAB = {
     "lab/forms.py": FORMS,
     "lab/reads.py": READS,
     "lab/unused.py": "",
+    "kbench_of_others.py": READS,
     "lab/weights.txt": "w",
 }
 
@@ -206,7 +228,8 @@ def lab(tmp_path_factory):
         patch.setenv("LAB_SET", "one")
         patch.syspath_prepend(str(folder))
         preload = ["kbench.execution.recording", "numpy", "lab_tasks", "lab.forms", "lab.reads"]
-        with Sandbox(preload=preload, record=["kbench", "lab"]) as sandbox:
+        own = ["kbench", "lab", "kbench_of_others"]
+        with Sandbox(preload=preload, record=own) as sandbox:
             yield folder, sandbox
 
 
@@ -317,11 +340,24 @@ def test_the_bytes_that_are_executed_count_and_not_those_of_stale_bytecode(tmp_p
 # -- files, folders and variables
 
 
-@pytest.mark.parametrize("way", ["opened", "by_path", "by_descriptor"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        *("opened", "by_path", "by_descriptor", "mapped", "updated", "compressed"),
+        "in_a_thread_of_a_library",
+    ],
+)
 def test_a_file_is_recorded_however_it_is_read(tmp_path, recorded, way):
     (tmp_path / "table.csv").write_text("1")
     found = recorded(way, tmp_path / "table.csv", module="lab.reads")
     assert found["files"] == {str(tmp_path / "table.csv"): sha(b"1")}
+
+
+def test_a_plugin_of_others_is_not_taken_for_a_built_in_one_by_its_name(tmp_path, recorded):
+    (tmp_path / "table.csv").write_text("1")
+    found = recorded("opened", tmp_path / "table.csv", module="kbench_of_others")
+    assert found["files"] == {str(tmp_path / "table.csv"): sha(b"1")}
+    assert set(recorded("by_get", module="kbench_of_others")["variables"]) == {"LAB_SET"}
 
 
 def test_a_file_that_a_library_reads_for_a_component_is_recorded(tmp_path, recorded):

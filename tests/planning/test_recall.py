@@ -5,10 +5,13 @@ import dataclasses
 import pytest
 
 from kbench import Cell, Limits, Protocol, Ref
+from kbench.machine import machine_id
 from kbench.planning.planned import PlannedCell, out_of_date, task_key
 from kbench.planning.present import Present, variable
 from kbench.planning.recall import UNKNOWN, Validity, recall, recall_added
-from kbench.records import Manifest, Result
+from kbench.planning.suite_plan import SuitePlan
+from kbench.records import Manifest, Result, Suite
+from kbench.registry.registry import Registry
 from kbench.storage.journal import Journal
 from tests.planning.test_planner import IRIS
 
@@ -199,3 +202,18 @@ def test_an_added_measure_is_of_the_code_that_is_there_now(journal, edit):
     # those of another result of the task are not
     compute(journal, 0.1, ended_ms=8)
     assert measures() == set()
+
+
+def test_what_is_edited_while_it_is_computed_is_marked_at_the_end(monkeypatch):
+    monkeypatch.setenv("LAB_CODE", "one")
+    plan = SuitePlan(Suite("lab", ()), Registry(), machine_id())
+    made = Manifest(variables={"LAB_CODE": variable("LAB_CODE")})
+    plan.journal.keep_manifest(made)
+    ref = Ref("x")
+    cells = [PlannedCell(Cell(ref, ref, ref, Protocol()), "k", None, 1) for _ in range(2)]
+    cells[0].results[0] = Result("t", "k", 0, "ok", manifest=made.digest)
+    assert plan.recheck(cells) == ""
+    monkeypatch.setenv("LAB_CODE", "two")
+    why = "the environment variable LAB_CODE has another value"
+    assert plan.recheck(cells) == f"out of date already, run the suite again: {why}: 1 cell"
+    assert [cell.outdated for cell in cells] == [why, ""]

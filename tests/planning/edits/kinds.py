@@ -60,6 +60,21 @@ def described(name: str, line: str, grid: str, **more: Any) -> Kind:
     return _kind(name, AGAIN, {}, {}, entry=code, value="self.scale", **more)
 
 
+CLOSURES = """
+
+from PKG._map import Map
+
+
+def scaled(scale):
+    return lambda: Map(scale)
+
+
+ONE, TWO = scaled(2.0), scaled(3.0)
+
+
+@"""
+"""Two makers of one name before the hook of an entry module."""
+
 DECLARING = ENTRY.replace('Map"', 'Map", depends=["PKG:value"]')
 """What compiled code reads is declared."""
 
@@ -512,6 +527,15 @@ DESCRIPTIONS = [
             "PKG/__init__.py": ENTRY.replace('"PKG._map:Map"', "lambda: Map(3.0)").replace(
                 "\n\n\n@", "\n\nfrom PKG._map import Map\n\n\n@"
             )
+        },
+    ),
+    Kind(
+        "closure-in-record",
+        AGAIN,
+        value="self.scale",
+        entry=ENTRY.replace('"PKG._map:Map"', "ONE").replace("\n\n\n@", CLOSURES),
+        then={
+            "PKG/__init__.py": ENTRY.replace('"PKG._map:Map"', "TWO").replace("\n\n\n@", CLOSURES)
         },
     ),
     Kind(
