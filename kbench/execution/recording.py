@@ -134,8 +134,7 @@ class Recording:
         self._foreign_of_plugins: set[str] = set()
         self._reads: dict[str, dict[str, dict[str, Any]]] = {}
         self._tops: dict[str, bool] = {}
-        self._seen: set[Any] = set()
-        self._own_keys: list[Any] = []
+        self._seen, self._own_seen, self._before = set[Any](), set[Any](), set[Any]()
         self._running = threading.local()
         self._written: set[str] = set()
         self._included: set[str] | None = None
@@ -154,8 +153,8 @@ class Recording:
             for who, names in self._later.items()
             if who != _TASK and not self._is_built_in(who)
         }
-        # what packages import within themselves is most of all, and has been noted
-        self._seen.difference_update(self._own_keys)
+        # not cleared: that would write to memory that the forks of a warm parent share
+        self._before, self._own_seen = self._own_seen, set()
         self._included, self._process = set(), os.getpid()
         self._include([*NUMERIC, *modules])
 
@@ -235,7 +234,8 @@ class Recording:
         ) -> Any:
             try:
                 importer = globals["__name__"]
-                is_known = (importer, name, fromlist, level) in seen
+                key = importer, name, fromlist, level
+                is_known = key in seen or key in self._own_seen
             except (TypeError, KeyError):  # called by a program, not by a statement
                 importer, fromlist, is_known = None, tuple(fromlist or ()), False
             if is_known:  # a fit may pass here a hundred times
@@ -249,10 +249,8 @@ class Recording:
             except ModuleNotFoundError as error:
                 self._missing(importer, error.name or base)
                 raise
-            key = (importer, name, fromlist, level)
-            seen.add(key)
-            if importer is None or self._is_own(importer):
-                self._own_keys.append(key)
+            is_own = importer is None or self._is_own(importer)
+            (self._own_seen if is_own else seen).add((importer, name, fromlist, level))
             self._note(importer, self._imported(base, fromlist))
             return module
 
@@ -510,10 +508,9 @@ class Recording:
 
     def _count(self, reader: str, path: str, value: Callable[[str], Any]) -> None:
         key = (reader, path)
-        if key in self._seen:
+        if key in self._own_seen:
             return
-        self._seen.add(key)
-        self._own_keys.append(key)
+        self._own_seen.add(key)
         is_uncounted = path.startswith(_UNCOUNTED) or path.endswith(_BYTECODE)
         is_source = any(path == file for _, file in self._loaded.values())
         if is_source and not self._reader(directly=True):
