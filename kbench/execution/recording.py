@@ -23,7 +23,6 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from types import FrameType
@@ -278,8 +277,7 @@ class Recording:
             return spec
 
         def exec_module(loader: Any, module: Any) -> None:
-            is_source = isinstance(loader, external.SourceLoader)
-            self._run(module, lambda: execute(loader, module), is_source)
+            self._run(module, lambda: execute(loader, module))
 
         def exec_extension(loader: Any, module: Any) -> None:
             self._run(module, lambda: extend(loader, module))
@@ -375,7 +373,7 @@ class Recording:
         stack = getattr(self._running, "stack", None)
         return stack[-1] if stack else ""
 
-    def _run(self, module: Any, execute: Callable[[], None], is_source: bool = False) -> None:
+    def _run(self, module: Any, execute: Callable[[], None]) -> None:
         """Execute a module: what is imported meanwhile is needed by it."""
         spec = getattr(module, "__spec__", None)
         name = str(getattr(spec, "name", None) or module.__name__)
@@ -383,14 +381,13 @@ class Recording:
         self.tell_loaded(name, spec)
         own = bool(path) and not self._is_foreign(name, path)
         if own:
-            # one that is loaded from a path is not in `sys.modules`, and counts all the same
-            self._loaded.setdefault(name, (_sha_of(path), path))
+            # one that is loaded from a path is not in `sys.modules`, and counts all the same;
+            # of a source, `get_code` has the bytes that are executed
+            self._loaded[name] = _sha_of(path), path
             self._note(self._reader(), [name])
         stack = self._running.__dict__.setdefault("stack", [])
         stack.append(name)
         try:
-            if own and not is_source:
-                self._loaded[name] = _sha_of(path), path
             execute()
         finally:
             stack.pop()
@@ -404,8 +401,7 @@ class Recording:
 
     def _wrap_files(self) -> None:
         opened, code, descriptor = io.open, io.open_code, os.open
-        listed, scanned, made = os.listdir, os.scandir, os.mkdir
-        stated, lstated = os.stat, os.lstat
+        listed, scanned, made, stated = os.listdir, os.scandir, os.mkdir, os.stat
 
         def open_file(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
             if self._skip(file):
@@ -440,25 +436,28 @@ class Recording:
             made(path, *args, **kwargs)
             self._wrote(path)
 
-        def stat(path: Any, *args: Any, **kwargs: Any) -> os.stat_result:
-            look = lstated if kwargs.pop("_link", False) else stated
-            try:
-                return look(path, *args, **kwargs)
-            except FileNotFoundError:
-                if not (args or kwargs.get("dir_fd")):
-                    self.read_file(path)
-                raise
+        def looking(look: Any) -> Any:
+            def looked(path: Any, *args: Any, **kwargs: Any) -> os.stat_result:
+                try:
+                    return look(path, *args, **kwargs)  # type: ignore[no-any-return]
+                except FileNotFoundError:
+                    if not (args or kwargs.get("dir_fd")):
+                        self.read_file(path)
+                    raise
+
+            return looked
 
         io.open = builtins.open = open_file
         io.open_code, os.open = open_code, open_descriptor
-        os.listdir, os.scandir, os.mkdir, os.stat = listdir, scandir, mkdir, stat
-        os.lstat = partial(stat, _link=True)
+        os.listdir, os.scandir, os.mkdir = listdir, scandir, mkdir
+        os.stat, os.lstat = looking(stated), looking(os.lstat)
         for name in {"bz2", "tokenize"} & sys.modules.keys():  # which have bound it
             sys.modules[name]._builtin_open = open_file  # type: ignore[attr-defined]
         # the standard library asks whether a function can do more
-        pairs = (descriptor, os.open), (listed, listdir), (scanned, scandir), (made, mkdir)
+        before: list[Any] = [descriptor, listed, scanned, made, stated]
+        after: list[Any] = [os.open, os.listdir, os.scandir, os.mkdir, os.stat]
         for able in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
-            able |= {new for old, new in (*pairs, (stated, stat)) if old in able}
+            able |= {new for old, new in zip(before, after, strict=True) if old in able}
 
     def _wrap_variables(self) -> None:
         environment: Any = type(os.environ)
@@ -486,7 +485,7 @@ class Recording:
         environment.__iter__ = iterate
 
     def _skip(self, path: Any) -> bool:
-        return isinstance(path, int) or not isinstance(path, str | bytes | os.PathLike)
+        return not isinstance(path, str | bytes | os.PathLike)  # but a descriptor
 
     def _wrote(self, path: Any) -> None:
         if not self._skip(path) and self._reader():
@@ -519,17 +518,20 @@ class Recording:
             return
         if path.startswith(_STANDARD) and not is_installed(path):
             return
-        if is_installed(path) and not self._is_of_own(path):
-            first = path.replace("dist-packages", "site-packages").rpartition("/site-packages/")[2]
-            self._add(self._needs, reader, [first.partition("/")[0].removesuffix(".py")])
+        if is_installed(path) and self.own.isdisjoint(path.split("/")):
+            inside = path.replace("dist-packages", "site-packages").rpartition("/site-packages/")[2]
+            first = inside.partition("/")[0]
+            if first.endswith((".dist-info", ".egg-info")):  # what it says of a distribution
+                name = first.partition("-")[0]
+                self._reads.setdefault(reader, {}).setdefault("distributions", {})[name] = None
+                self._tell_read(reader, "distributions", name)
+            else:
+                self._add(self._needs, reader, [first.removesuffix(".py")])
             return
         if self._is_built_in(reader) and f"/{reader.partition('.')[0]}/" not in path:
             return
         self._reads.setdefault(reader, {}).setdefault("files", {})[path] = value(path)
         self._tell_read(reader, "files", path)
-
-    def _is_of_own(self, path: str) -> bool:
-        return not self.own.isdisjoint(path.split("/"))
 
     def _read_variable(self, name: str) -> None:
         reader = self._reader(directly=True)

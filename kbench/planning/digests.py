@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kbench.registry.source import content_of
-from kbench.storage.files import write_file
+from kbench.storage.files import file_digest, write_file
 from kbench.storage.journal import state_folder
 from kbench.storage.states import may_lie, state_of
 
@@ -41,7 +41,7 @@ class Digests:
             return None
         if not Path(path).is_file():  # a pipe would wait for a writer
             return ""
-        return self.of_state(f"bytes {path}", state, lambda: _hashed(path))
+        return self.of_state(f"bytes {path}", state, lambda: file_digest(path))
 
     def of_content(self, path: str | Path, digest: Callable[[bytes], str]) -> str | None:
         """Return a digest that a function computes from the content of a file; None for none."""
@@ -72,9 +72,3 @@ class Digests:
             with contextlib.suppress(OSError):
                 write_file(self._file, b"%08x\n" % zlib.crc32(text) + text, 0o600, flush=False)
         self._is_changed = False
-
-
-def _hashed(path: str | Path) -> str | None:
-    with contextlib.suppress(OSError), Path(path).open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-    return None

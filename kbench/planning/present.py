@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import csv
 import hashlib
+import inspect
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -97,8 +99,10 @@ class Present:
         distributions: dict[str, str | None] = {"python": python()}
         for top in recorded.get("packages", ()):
             owners = self._owners.get(top, ())
-            modules |= {} if "-" in top else {top: INSTALLED if owners else self._hashed(top)}
+            modules[top] = INSTALLED if owners else self._hashed(top)
             distributions |= {owner: self.distribution(owner) for owner in owners}
+        for name in recorded.get("distributions", ()):
+            distributions[name] = self.distribution(name)
         for path, state in recorded.get("files", {}).items():
             if path not in written:
                 files[self._name(path)] = self._digest_as_read(path, state)
@@ -222,7 +226,7 @@ class Present:
             if "-" not in Path(folder).stem:
                 continue  # of an editable install, in the project's own folder
             name = distribution.metadata["Name"]
-            for top in (*_tops(distribution), Path(folder).name):
+            for top in _tops(distribution):
                 if name not in owners.setdefault(top, []):
                     owners[top].append(name)
         return owners
@@ -230,15 +234,11 @@ class Present:
 
 def _as_record(sha: str) -> str:
     """Return a digest as RECORD has it."""
-    import base64
-
     return f"sha256={base64.urlsafe_b64encode(bytes.fromhex(sha)).decode().rstrip('=')}"
 
 
 def _tops(distribution: metadata.Distribution) -> Iterator[str]:
     """Yield the top-level modules that a distribution declares or lists."""
-    import inspect
-
     yield from (distribution.read_text("top_level.txt") or "").split()
     paths = (distribution.read_text("RECORD") or "").splitlines()
     for first, slash in {path.partition(",")[0].partition("/")[:2] for path in paths}:

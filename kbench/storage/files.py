@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import hashlib
 import os
 import secrets
 import stat
@@ -88,6 +90,13 @@ def read_file(path: Path, most: int) -> bytes:
     if len(data) > most:
         raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
     return data
+
+
+def file_digest(path: str | Path) -> str | None:
+    """Return the SHA-256 of a file (hex); None where it cannot be read."""
+    with contextlib.suppress(OSError), Path(path).open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+    return None
 
 
 def make_folder(path: Path, like: Path) -> None:

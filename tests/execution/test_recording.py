@@ -145,6 +145,10 @@ def globbed(path):
 def walked(path):
     list(os.walk(path))
 
+def version(name):
+    import importlib.metadata
+    return importlib.metadata.version(name)
+
 def exists(path):
     return os.path.exists(path), pathlib.Path(path).is_file()
 
@@ -253,7 +257,8 @@ def recorded(lab):
 
 
 def joined(reports):
-    found = {part: {} for part in ("modules", "packages", "files", "variables", "written")}
+    parts = ("modules", "packages", "files", "variables", "written", "distributions")
+    found = {part: {} for part in parts}
     for report in reports:
         for part, values in report.items():
             found[part] |= values
@@ -366,6 +371,13 @@ def test_a_file_that_a_library_reads_for_a_component_is_recorded(tmp_path, recor
     np.save(tmp_path / "weights.npy", np.arange(3))
     found = recorded("by_numpy", tmp_path / "weights.npy", module="lab.reads")
     assert set(found["files"]) == {str(tmp_path / "weights.npy")}
+
+
+def test_what_metadata_say_of_a_distribution_counts_as_that_distribution(recorded):
+    found = recorded("version", "rich", module="lab.reads")
+    assert set(found["distributions"]) == {"rich"}
+    made = Present().made([found])
+    assert made.distributions["rich"] == Present().distribution("rich")
 
 
 def test_the_state_of_a_large_file_is_recorded(tmp_path, recorded):

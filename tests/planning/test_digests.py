@@ -26,8 +26,8 @@ def settled(monkeypatch):
 @pytest.fixture
 def hashed(monkeypatch):
     """The files whose content is read."""
-    read, compute = [], digests._hashed
-    monkeypatch.setattr(digests, "_hashed", lambda path: read.append(path) or compute(path))
+    read, compute = [], digests.file_digest
+    monkeypatch.setattr(digests, "file_digest", lambda path: read.append(path) or compute(path))
     return read
 
 

@@ -53,6 +53,7 @@ from kbench.storage.datacache._entry import (
 from kbench.storage.datacache._form import check_dataset
 from kbench.storage.datacache._scratch import ScratchFolder, sweep, temporary
 from kbench.storage.files import (
+    file_digest,
     make_folder,
     read_file,
     remedy,
@@ -111,14 +112,8 @@ def unsure_files(params: Mapping[str, Any]) -> dict[str, str]:
     for file in (file for path in paths for file in named_files(path)):
         state = state_of(file)
         if state is not None and may_lie(state):
-            found[str(file)] = _sha(str(file))
+            found[str(file)] = file_digest(file) or ""
     return found
-
-
-def _sha(file: str) -> str:
-    with contextlib.suppress(OSError), Path(file).open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-    return ""
 
 
 def plain(value: Any) -> Any:
@@ -308,7 +303,9 @@ class DataCache:
         try:
             file = self.origin(source, params, code)
             record = json.loads(read_file(file, _RECORD_BYTES))
-            if any(_sha(name) != sha for name, sha in record.get("unsure", {}).items()):
+            if any(
+                (file_digest(name) or "") != sha for name, sha in record.get("unsure", {}).items()
+            ):
                 return None
             if is_valid and not is_valid(Manifest.from_json(record["manifest"])):
                 return None
