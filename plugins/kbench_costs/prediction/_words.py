@@ -20,13 +20,15 @@ def too_large(
     >>> from kbench.records import Estimate
     >>> cost = Cost(Estimate(41_984, 39_000, 45_000))
     >>> too_large(cost, 4096, "n_components", 2000)
-    'needs 41 GB, the limit is 4 GB; the largest n_components that fits is 2,000'
-    >>> too_large(cost, 4096, "n_components", 2000, in_blocks=3000)
-    'needs 41 GB, the limit is 4 GB; n_components up to 2,000 fit, and from 3,000 on, in blocks'
+    'needs 41 GB, the limit is 4 GB; n_components up to about 2,000 should fit'
+    >>> too_large(cost, 4096, "n_components", in_blocks=3000)
+    'needs 41 GB, the limit is 4 GB; n_components from 3,000 on should fit, in blocks'
     """
     least = "at least " if cost.is_least else ""
     text = f"needs {least}{of_memory(cost.memory_mb.value)}, the limit is {of_memory(limit_mb)}"
-    if in_blocks is not None:
-        smaller = "" if largest is None else f"{name} up to {largest:,} fit, and "
-        return f"{text}; {smaller}from {'' if smaller else f'{name} = '}{in_blocks:,} on, in blocks"
-    return text if largest is None else f"{text}; the largest {name} that fits is {largest:,}"
+    narrow = [] if largest is None else [f"up to about {largest:,}"]
+    wide = [] if in_blocks is None else [f"from {in_blocks:,} on"]
+    if not narrow + wide:
+        return text
+    which = " and ".join(narrow + wide)
+    return f"{text}; {name} {which} should fit{', in blocks' if wide else ''}"

@@ -215,9 +215,8 @@ def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, sto
     assert report.failed
     words = large.problem.reason
     assert words.startswith("needs at least ")
-    assert ", the limit is 150 MB; the largest n_components that fits is " in words
-    largest = int(words.rpartition(" ")[2].replace(",", ""))
-    assert 100 < largest < 6000
+    said = re.search(r", the limit is 150 MB; n_components up to about ([\d,]+) should fit$", words)
+    largest = int(said[1].replace(",", ""))
     # rows planned = rows shown = runs in the store
     assert len(Store(store_uri).read("trial")) == 2
     assert of_cell_in_full(large, "here").error == words
@@ -232,8 +231,9 @@ def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, sto
     _, printed, _ = command("results", "trial", "--store", store_uri, capfd=capfd)
     assert f"skipped: work 6000 + centroids on blobs: {words}" in printed
 
-    fits = execute(runner(wide(largest), memory=150)[0])
-    assert fits.cells[0].status == "ok", [words, *Journal().read("trials")]
+    # an estimate: what the allocator gives back in time differs by a third between runs
+    narrower = of_cell(execute(runner(wide(largest), memory=1000)[0]).cells[0])
+    assert 0.5 * 150 < narrower.measures["peak_memory_mb"] < 1.5 * 150
 
     raised, seen = ran(*runner(wide(6000), wide(5), memory=1000))
     assert raised.cells[0].problem is None

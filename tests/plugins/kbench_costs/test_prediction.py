@@ -136,7 +136,7 @@ def test_the_largest_width_is_approached_from_above():
 def test_a_refusal_says_what_would_fit():
     known = cost.predict([Trial(1000, False, "memory", 1.0, 4096.0)], 10_250)
     assert cost.too_large(known, 4096.0, "n_components", 2000) == (
-        "needs at least 41 GB, the limit is 4 GB; the largest n_components that fits is 2,000"
+        "needs at least 41 GB, the limit is 4 GB; n_components up to about 2,000 should fit"
     )
     assert cost.too_large(known, 512.0) == "needs at least 41 GB, the limit is 512 MB"
 
@@ -144,8 +144,8 @@ def test_a_refusal_says_what_would_fit():
 @pytest.mark.parametrize(
     ("largest", "words"),
     [
-        (130, "; n_components up to 130 fit, and from 700 on, in blocks"),
-        (None, "; from n_components = 700 on, in blocks"),
+        (130, "; n_components up to about 130 and from 700 on should fit, in blocks"),
+        (None, "; n_components from 700 on should fit, in blocks"),
     ],
 )
 def test_a_refusal_names_the_width_from_which_blocks_fit(largest, words):
