@@ -395,7 +395,12 @@ def test_a_worker_that_dies_costs_a_retry_and_then_a_crash(site, task_of, tmp_pa
     """Its nanny starts another, which is used although it came in the middle of the run."""
     trace = tmp_path / "trace"
     tasks = [task_of("doze", trace=str(trace)), *[task_of("work") for _ in range(3)]]
-    with local_cluster(1) as dask, prepared(dask.scheduler_address) as engine:
+    start = ("distributed.cli.dask_worker", "--nthreads", "1", "--no-dashboard", "--no-nanny")
+    with (
+        local_cluster(1) as dask,
+        prepared(dask.scheduler_address) as engine,
+        contextlib.ExitStack() as later,
+    ):
         killed = []
 
         def kill_the_worker():
@@ -403,11 +408,13 @@ def test_a_worker_that_dies_costs_a_retry_and_then_a_crash(site, task_of, tmp_pa
             task = (set(pids(trace)) - set(killed)).pop()
             killed.append(task)
             os.kill(parent(parent(task)), signal.SIGKILL)  # of the sandbox's supervisor
-            assert wait_until(lambda: not Path(f"/proc/{task}").exists(), 5)
+            assert wait_until(lambda: not Path(f"/proc/{task}").exists(), 60)
 
         def killer():
             kill_the_worker()
             kill_the_worker()
+            # a nanny that thinks its worker is still starting does not replace it
+            later.enter_context(dask_process(*start, dask.scheduler_address))
 
         thread = threading.Thread(target=killer)
         thread.start()
