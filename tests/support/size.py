@@ -1,0 +1,99 @@
+"""Counts of the product's source: lines, code, files, `Any`, names that repeat, long signatures."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDERS = ("kbench", "plugins", "suites", "dashboards")
+
+_NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+
+
+@dataclass
+class Size:
+    """What a tree has; `code` leaves out docstrings, comments and blank lines."""
+
+    files: int = 0
+    lines: int = 0
+    code: int = 0
+    statements: int = 0
+    nodes: int = 0
+    any: int = 0
+    dict_any: int = 0
+
+
+def sources(root: Path) -> Iterator[Path]:
+    for folder in FOLDERS:
+        yield from sorted((root / folder).rglob("*.py"))
+
+
+def measured(root: Path) -> Size:
+    """Measure the product below a folder."""
+    size = Size()
+    for path in sources(root):
+        text = path.read_text()
+        tree = ast.parse(text)
+        nodes = list(ast.walk(tree))
+        size.files += 1
+        size.lines += len(text.splitlines())
+        size.code += len(_lines_of_tokens(text) - _lines_of_docstrings(nodes))
+        size.statements += sum(isinstance(node, ast.stmt) for node in nodes)
+        size.nodes += len(nodes)
+        size.any += sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes)
+        size.dict_any += text.count("dict[str, Any]")
+    return size
+
+
+def same_names(folder: Path) -> dict[str, list[Path]]:
+    """Return the modules of a folder that share their name with another one."""
+    found: dict[str, list[Path]] = defaultdict(list)
+    for path in folder.rglob("*.py"):
+        if path.stem not in ("__init__", "__main__"):
+            found[path.stem].append(path)
+    return {name: paths for name, paths in found.items() if len(paths) > 1}
+
+
+def long_signatures(root: Path, most: int) -> Iterator[str]:
+    """Yield the functions with more than `most` parameters, as ``module.py:name``."""
+    for path in sources(root):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                given = node.args
+                n = len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
+                if n > most:
+                    yield f"{path.relative_to(root).as_posix()}:{node.name}"
+
+
+def _lines_of_tokens(text: str) -> set[int]:
+    lines = set[int]()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _NO_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return lines
+
+
+def _lines_of_docstrings(nodes: list[ast.AST]) -> set[int]:
+    """Return the lines of strings that stand alone: docstrings, also of attributes."""
+    lines = set[int]()
+    for node in nodes:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            if isinstance(node.value.value, str) and node.end_lineno:
+                lines.update(range(node.lineno, node.end_lineno + 1))
+    return lines
+
+
+if __name__ == "__main__":
+    print(measured(Path(__file__).parents[2]))
