@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         EngineOffer,
         ImportedRow,
         Labels,
+        Lead,
         Options,
         PlannedCell,
         Query,
@@ -218,6 +219,24 @@ def kbench_report_sections(data: ReportData) -> Sequence[Section] | None:
 @hookspec
 def kbench_report_written(data: ReportData, page: str, options: Mapping[str, Any]) -> str | None:
     """Keep a page that was written, and say so in a line. `options` has the feature's options."""
+
+
+@hookspec
+def kbench_report_page(data: ReportData, registry: Registry, lead: Lead | None) -> str | None:
+    """Write a report as one self-contained HTML page, with `lead` at the top. One answer at most.
+
+    Called for features that show an answer of their own on such a page.
+    """
+
+
+@hookspec
+def kbench_report_picture(
+    kind: str, data: ReportData, registry: Registry, form: str
+) -> bytes | None:
+    """Draw a picture of a report as a file: "pdf", "png" or "svg". One answer at most.
+
+    Called by `Results.plot`.
+    """
 
 
 @hookspec

@@ -104,7 +104,7 @@ def test_the_wheel_has_the_packages_at_its_top_and_nothing_else(built):
     assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
     assert "kbench_suites/uci.toml" in names
     assert any(name.startswith("kbench_testing/scaffold/templates/") for name in names)
-    assert "kbench/report/templates/page.html.j2" in names
+    assert "kbench_reporting/templates/page.html.j2" in names
     assert {f"kbench_{name}/feature.toml" for name in ("mlflow", "tables")} <= set(names)
     assert "kbench/features/__init__.pyi" in names
     assert not [name for name in names if name.endswith(".md") and "dist-info" not in name]

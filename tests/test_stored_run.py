@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kbench.report.leaderboard import table
-from kbench.report.tables import TABLES
+from kbench.report.tables import leaderboard_table, table_named
 from kbench.results.leaderboard import leaderboard
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -38,9 +37,9 @@ def test_the_best_values_are_strong_in_the_page(stored):
     from docutils import nodes
 
     content = stored.stored(DOCS / "measured" / "uci.json")
-    main = stored.drawn(TABLES["main"][1](content))
+    main = stored.drawn(table_named("main", content))
     assert len(list(main.findall(nodes.strong))) >= len(content.datasets)
-    first = stored.drawn(table(leaderboard(content.rows, content.measure), ["mean"]))
+    first = stored.drawn(leaderboard_table(leaderboard(content.rows, content.measure), ["mean"]))
     assert [entry.astext() for entry in next(iter(first.findall(nodes.row)))] == [
         "no.", "feature map", "learner", "mean accuracy"
     ]  # fmt: skip

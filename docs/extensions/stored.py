@@ -16,10 +16,9 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from kbench.records import Measure
-from kbench.report import leaderboard as board
 from kbench.report.content import ReportData
 from kbench.report.paper import turned
-from kbench.report.tables import TABLES
+from kbench.report.tables import leaderboard_table, table_named, table_names
 from kbench.report.text import Table
 from kbench.results.leaderboard import leaderboard
 from kbench.results.rows import Row, known_measure
@@ -63,11 +62,11 @@ class Stored(SphinxDirective):
         content = stored(path)
         if name == "leaderboard":
             columns = self.options.get("columns", "").split()
-            made = board.table(leaderboard(content.rows, content.measure), columns)
-        elif name in TABLES:
-            made = TABLES[name][1](content)
+            made = leaderboard_table(leaderboard(content.rows, content.measure), columns)
+        elif name in table_names():
+            made = table_named(name, content)
         else:
-            raise self.error(f"no such table: {name}; there are leaderboard, {', '.join(TABLES)}")
+            raise self.error(f"no such table: {name}; there are {', '.join(table_names())}")
         if "transpose" in self.options:
             made = turned(made)
         busy = sum(bool(row.contention) for row in content.rows)

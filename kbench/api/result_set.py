@@ -17,6 +17,7 @@ from kbench.parameters import check_choice
 from kbench.records import Measure
 from kbench.registry.verbs import Verbs
 from kbench.report.content import ReportData, machine_facts
+from kbench.report.page import picture
 from kbench.report.paper import chosen_datasets, chosen_methods, turned
 from kbench.report.tables import check_table, table_named
 from kbench.report.text import FORMATS, shown, write
@@ -47,9 +48,7 @@ class Picture:
         self.svg = self._in("svg").decode()
 
     def _in(self, form: str) -> bytes:
-        from kbench.report import figures
-
-        return figures.picture(self._kind, self._drawn, load_registry(), form)
+        return picture(self._kind, self._drawn, load_registry(), form)
 
     def save(self, path: str | Path) -> Path:
         """Write it to a file whose name ends in .pdf, .png or .svg, and return its path.

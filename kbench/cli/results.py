@@ -161,7 +161,7 @@ def _print_others_alone(
     from kbench.api.inputs import imported_rows
     from kbench.cli import show
     from kbench.planning.raw import experiment_of
-    from kbench.report.imported import table
+    from kbench.report.tables import others_table
 
     kept = imported_rows(experiment_of(suite), notice=notice)
     if not kept:
@@ -174,7 +174,7 @@ def _print_others_alone(
     elif form is Form.json:
         echo(printable_json([each.to_json(measure) for each in beside], indent=1))
     else:
-        echo(report.write(table(beside, measure), form.value))
+        echo(report.write(others_table(beside, measure), form.value))
     return True
 
 
@@ -232,11 +232,11 @@ def _print_leaderboard(
     """Print one row per method, and over which datasets its numbers are."""
     from kbench import report
     from kbench.cli import printing
-    from kbench.report.leaderboard import sentences, table
+    from kbench.report.tables import leaderboard_sentences, leaderboard_table
     from kbench.results.leaderboard import leaderboard
 
     board = leaderboard(rows, measure)
-    made = table(board, columns, families, focus=focus)
+    made = leaderboard_table(board, columns, families, focus=focus)
     if form is not Form.table:
         echo(report.write(made, form.value))
         return
@@ -251,5 +251,5 @@ def _print_leaderboard(
     console = printing.console()
     printing.print_table(console, {column.heading: column.numeric for column in shown}, lines)
     echo("")
-    for sentence in sentences(board):
+    for sentence in leaderboard_sentences(board):
         echo(sentence)

@@ -19,7 +19,6 @@ from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Measure, Published, Result
 from kbench.registry.verbs import Verbs
 from kbench.report import Table, shown, tables
-from kbench.report import imported as of_others
 from kbench.report.content import NO_FAILURE, ReportData
 from kbench.report.sections import Section, sections_of
 from kbench.results import order, sources, stats
@@ -311,10 +310,10 @@ def print_others(beside: Sequence[BesideOwn], measure: Measure) -> None:
     """Print rows that others computed, each beside the own row that it may be compared with."""
     if not beside:
         return
-    made = of_others.table(beside, measure)
+    made = tables.others_table(beside, measure)
     console = printing.console()
     console.print("\n[bold]by others[/bold]")
-    console.print(escape(of_others.SENTENCE), soft_wrap=True)
+    console.print(escape(tables.OTHERS), soft_wrap=True)
     _print_table(console, made, ["red" if each.other.is_refuted else "" for each in beside])
 
 

@@ -147,33 +147,56 @@ from kbench.registry.registry import Registry, build
 from kbench.registry.source import content_of, folders_of, modules_of, source_of
 from kbench.registry.summaries import Summaries, first_sentence
 from kbench.registry.verbs import Verbs, implemented
-from kbench.report import leaderboard as leaderboard_tables
-from kbench.report import lines
-from kbench.report.axes import (
+from kbench.report.charts import BOTTOM as CHART_BOTTOM
+from kbench.report.charts import HEIGHT as CHART_HEIGHT
+from kbench.report.charts import (
     LEFT,
+    MOST_LINES,
     RIGHT,
+    SHAPES,
     Axis,
     Frame,
+    Line,
+    Look,
+    Looks,
+    draw_lines,
     duration,
+    duration_unit,
     linear,
     logarithmic,
     number,
+    of_measure,
     spans_decade,
+    tick,
 )
-from kbench.report.axes import WIDTH as CHART_WIDTH
-from kbench.report.charts import MOST_LINES
-from kbench.report.content import ALPHA, ROPE, ReportData, machine_facts, name_of
-from kbench.report.escaping import environment_of_pages
-from kbench.report.figures import KINDS as PICTURES
-from kbench.report.figures import picture
-from kbench.report.looks import Looks
-from kbench.report.page import Block, Lead, page
+from kbench.report.charts import WIDTH as CHART_WIDTH
+from kbench.report.content import ALPHA, ROPE, Entry, ReportData, machine_facts, name_of
+from kbench.report.page import Block, Lead, environment_of_pages, page, picture
 from kbench.report.paper import as_float, chosen_datasets, chosen_methods, listed, turned
-from kbench.report.sections import Chart, Folded, Heading, Note, Part, Section
-from kbench.report.svg import document, element, escape, text, width_of
-from kbench.report.tables import check_table, headings_of, table_named, table_names, tables_of
+from kbench.report.sections import Chart, Folded, Heading, Note, Part, Section, sections_of
+from kbench.report.svg import checked as checked_picture
+from kbench.report.svg import document, element, escape, text, width_of, wrapped
+from kbench.report.tables import (
+    OTHERS,
+    best_marks,
+    check_table,
+    few_splits,
+    headings_of,
+    lacking,
+    leaderboard_sentences,
+    leaderboard_table,
+    others_table,
+    table_named,
+    table_names,
+    tables_of,
+    value_writer,
+    why_not,
+)
+from kbench.report.tables import cells as cells_table
 from kbench.report.text import (
+    OF_ANY_SIZE,
     Column,
+    Place,
     Table,
     beside,
     decimals,
@@ -189,7 +212,9 @@ from kbench.report.text import (
 )
 from kbench.results import order, sources, stats
 from kbench.results.budget_curves import mean_curve
+from kbench.results.budgets import Budget, seconds_by_family, unequal
 from kbench.results.certainty import compared_rows, shared_splits, split_values
+from kbench.results.focus import against
 from kbench.results.imported import (
     HERE,
     VERDICTS,
@@ -197,6 +222,7 @@ from kbench.results.imported import (
     ImportedRow,
     Verdict,
     as_one_side,
+    beside_own,
     comparable,
     without_times,
 )
@@ -214,19 +240,25 @@ from kbench.results.rows import (
     known_measure,
     task_of,
 )
+from kbench.results.rows import is_share as is_share_measure
 from kbench.results.sources import by_split, of_cell_in_full, of_cell_with_splits
 from kbench.results.stats import (
     NO_TEST,
     Array,
     CorrectedT,
+    Front,
+    FrontPlace,
     Scores,
     Standing,
+    Status,
     corrected_t,
     holdout_ratio,
     holm,
     on_dataset,
+    pareto_front,
     ranks,
     scores,
+    smallest_p,
     unit_of,
 )
 from kbench.results.stored import Query, StoredResults
@@ -242,6 +274,8 @@ from kbench.storage.predictions import DamagedPredictionsError, blob_of_seed, mo
 __all__ = [
     "ALPHA",
     "BLOCK_ROWS",
+    "CHART_BOTTOM",
+    "CHART_HEIGHT",
     "CHART_WIDTH",
     "COMPUTE",
     "COMPUTED",
@@ -262,12 +296,14 @@ __all__ = [
     "MOST_LINES",
     "NEVER_RANKED",
     "NO_TEST",
-    "PICTURES",
+    "OF_ANY_SIZE",
+    "OTHERS",
     "PLAIN",
     "RIGHT",
     "ROPE",
     "SALT",
     "SEARCHED",
+    "SHAPES",
     "TEXTS",
     "TIMES",
     "VERDICTS",
@@ -281,6 +317,7 @@ __all__ = [
     "Axis",
     "Block",
     "BlockTable",
+    "Budget",
     "CallOutcome",
     "Candidate",
     "Cell",
@@ -300,6 +337,7 @@ __all__ = [
     "Delivered",
     "Engine",
     "EngineOffer",
+    "Entry",
     "Feature",
     "FeatureError",
     "FeatureMaps",
@@ -310,6 +348,8 @@ __all__ = [
     "Format",
     "Frame",
     "Fresh",
+    "Front",
+    "FrontPlace",
     "Group",
     "Handover",
     "Heading",
@@ -326,8 +366,10 @@ __all__ = [
     "Lead",
     "Learners",
     "Limits",
+    "Line",
     "LinearModels",
     "LocalEngine",
+    "Look",
     "Looks",
     "Manifest",
     "Measure",
@@ -341,6 +383,7 @@ __all__ = [
     "OrderBy",
     "Outdated",
     "Part",
+    "Place",
     "PlannedCell",
     "Planner",
     "Plans",
@@ -366,6 +409,7 @@ __all__ = [
     "Scores",
     "Section",
     "Standing",
+    "Status",
     "Store",
     "StoredResults",
     "Strategy",
@@ -390,22 +434,27 @@ __all__ = [
     "Visible",
     "WarmParents",
     "Watcher",
+    "against",
     "applies",
     "as_float",
     "as_one_side",
     "assign",
     "beside",
+    "beside_own",
+    "best_marks",
     "blob_of_seed",
     "build",
     "by_dataset",
     "by_split",
     "candidates",
     "cells",
+    "cells_table",
     "check_embedding",
     "check_limit",
     "check_table",
     "checked_labels",
     "checked_numbers",
+    "checked_picture",
     "checked_suite",
     "checksums",
     "chosen_datasets",
@@ -426,7 +475,9 @@ __all__ = [
     "default_cache",
     "derive_seed",
     "document",
+    "draw_lines",
     "duration",
+    "duration_unit",
     "echo",
     "element",
     "environment_of_pages",
@@ -435,6 +486,7 @@ __all__ = [
     "experiment_of",
     "explained_mistakes",
     "features",
+    "few_splits",
     "find",
     "first_sentence",
     "fit_and_predict",
@@ -461,19 +513,21 @@ __all__ = [
     "installed",
     "is_number",
     "is_share",
+    "is_share_measure",
     "joined",
     "key_of_json",
     "known_measure",
     "known_suite",
     "labelled",
     "labels",
+    "lacking",
     "latex_text",
     "leaderboard",
-    "leaderboard_tables",
+    "leaderboard_sentences",
+    "leaderboard_table",
     "learner_side",
     "line_key",
     "linear",
-    "lines",
     "listed",
     "lists_of",
     "load_memory_mb",
@@ -503,11 +557,13 @@ __all__ = [
     "of_block",
     "of_cell_in_full",
     "of_cell_with_splits",
+    "of_measure",
     "of_width",
     "on_dataset",
     "opened",
     "option_names",
     "order",
+    "others_table",
     "outline",
     "over_slots",
     "own_methods",
@@ -517,6 +573,7 @@ __all__ = [
     "parameter_mistakes",
     "parameter_problems",
     "parameters_of",
+    "pareto_front",
     "parsed",
     "parts",
     "picture",
@@ -540,12 +597,15 @@ __all__ = [
     "scores",
     "search",
     "search_side",
+    "seconds_by_family",
+    "sections_of",
     "send_scored",
     "share",
     "shared_splits",
     "show",
     "shown",
     "signed",
+    "smallest_p",
     "source_of",
     "sources",
     "spans_decade",
@@ -567,13 +627,18 @@ __all__ = [
     "task_key",
     "task_of",
     "text",
+    "tick",
     "turned",
+    "unequal",
     "unit_of",
     "unpacked",
+    "value_writer",
+    "why_not",
     "width_of",
     "with_expanded",
     "with_measure",
     "without_times",
+    "wrapped",
     "write",
     "write_file",
     "write_output",

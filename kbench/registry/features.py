@@ -14,7 +14,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from pathlib import Path
@@ -68,10 +68,11 @@ class Option:
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table that a section of the feature adds to the report."""
+    """A table of the report: that of a function of its data, or one of a section of the feature."""
 
     help: str
     after: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,9 @@ def _mistakes(made: Mapping[str, Any]) -> Iterable[str]:
         for key in ("functions", "completions")
         for name, value in made.get(key, {}).items()
     }
+    targets |= {
+        f"tables.{name}.target": each.target for name, each in made["tables"].items() if each.target
+    }
     for name, command in made["commands"].items():
         targets[f"commands.{name}.target"] = command.target
         for each in command.examples:
@@ -156,7 +160,7 @@ def _record(record: type, content: Any, place: str) -> dict[str, Any]:
         type_ = {"tuple": list, "Mapping": dict, "str": str, "bool": bool}[wanted]
         if key in content and not isinstance(content[key], type_):
             problems.append(f"{at}{key} must be {_WORDS[type_]}, got {content[key]!r}")
-        elif key in ("target", "help", "commands") and place and key not in content:
+        elif place and key not in content and each.default is each.default_factory is MISSING:
             problems.append(f"{at}{key}: missing")
     if problems:
         raise FeatureError(*problems)

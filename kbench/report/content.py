@@ -14,7 +14,6 @@ import numpy as np
 
 from kbench import machine
 from kbench.records import ACCURACY, Measure, Published, TaskType
-from kbench.report.budgets import sentences
 from kbench.results import stats
 from kbench.results.budgets import Budget, budgets
 from kbench.results.certainty import Certainty
@@ -317,10 +316,6 @@ class ReportData:
         for i, budget in enumerate(found):
             first.setdefault(budget.group, i)
         return sorted(found, key=lambda budget: first[budget.group])
-
-    def budget_sentences(self) -> list[str]:
-        """Say at what budgets methods were compared."""
-        return sentences(self.budgets(), self.budget)
 
     def sizes(self) -> list[int]:
         """Return the numbers of training rows of what is compared, where they vary.

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
 from kbench.report.content import name_of
-from kbench.report.tables import GRIDS
 from kbench.report.text import Column, Table
 from kbench.results.rows import Method, Row
 
@@ -86,10 +85,10 @@ def turned(table: Table) -> Table:
 
     SuiteError is raised where the table has other columns.
     """
-    if not (table.is_grid or table.name in GRIDS) or table.by:
+    if not table.is_grid or table.by:
         raise SuiteError(
             f"--transpose: the table {table.name!r} has columns of several kinds; the tables "
-            f"that can be turned are {', '.join(GRIDS)}, and grids of features"
+            "that can be turned are main, plain, ranks, and grids of features"
         )
     first, *methods = table.visible
     if not methods:

@@ -1,50 +1,32 @@
-"""All tables of a report, before they are written in a form."""
+"""Tables of results: all cells, the leaderboard, rows of others, and those that features make."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from kbench.errors import FeatureError, SuiteError
-from kbench.messages import did_you_mean
+from kbench.messages import counted, did_you_mean
 from kbench.records import Measure
 from kbench.registry.features import working
 from kbench.registry.verbs import Verbs
-from kbench.report import imported, leaderboard
-from kbench.report.axes import duration, duration_unit, number
-from kbench.report.certainty import STANDING_COLUMNS, of_standings
+from kbench.report.charts import duration, duration_unit, number
 from kbench.report.content import ReportData, name_of
 from kbench.report.sections import sections_of
-from kbench.report.text import Column, Place, Table, decimals, p_value, shown, signed
-from kbench.results.budgets import Budget
-from kbench.results.focus import against
-from kbench.results.imported import beside_own
+from kbench.report.text import Column, Place, Table, decimals, heading, shown, signed
+from kbench.results.imported import BesideOwn
+from kbench.results.leaderboard import Leader, Leaderboard
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, task_of
-from kbench.results.stats import ranks as rank_within
 
-_LABELS = (
-    Column("dataset"),
-    Column("feature_map", "feature map"),
-    Column("learner"),
-)
+# -- cells
 
 
-def _values(measure: Measure, digits: int | None = None) -> Callable[[Any], str]:
+def value_writer(measure: Measure, digits: int | None = None) -> Callable[[Any], str]:
     """Return the function that writes values of a measure, by its size or with some decimals."""
     return partial(shown, measure.name) if digits is None else partial(decimals, digits=digits)
-
-
-def _differences(measure: Measure, digits: int | None = None) -> Callable[[Any], str]:
-    """Return the function that writes differences of a measure."""
-    return partial(signed, written=_values(measure, digits))
-
-
-def _two_digits(value: float) -> str:
-    return f"{value:.2f}"
 
 
 def cells(rows: Sequence[Row], measure: Measure) -> Table:
@@ -67,7 +49,7 @@ def cells(rows: Sequence[Row], measure: Measure) -> Table:
         for name in (*columns(measure, task), "family", *default)
     ]
     best: dict[str, float] = {}
-    written = _values(measure)
+    written = value_writer(measure)
     for row in rows:
         if row.is_complete and row.value(measure.name) is not None:
             gain = measure.gain(row.value(measure.name))
@@ -76,16 +58,17 @@ def cells(rows: Sequence[Row], measure: Measure) -> Table:
     for i, row in enumerate(rows):
         place, value = (i, measure.name), row.value(measure.name)
         if value is None:
-            notes[place] = _why_not(row, measure)
+            notes[place] = why_not(row, measure)
         elif not row.is_complete:
-            notes[place] = _few_splits(row)
+            notes[place] = few_splits(row)
         elif written(value) == written(measure.gain(best[row.dataset])):
             marks[place] = "best"
     lines = [{column.name: row.value(column.name) for column in made} for row in rows]
     return Table("cells", "All cells", made, lines, marks, notes, by="dataset")
 
 
-def _why_not(row: Row, measure: Measure) -> str:
+def why_not(row: Row, measure: Measure) -> str:
+    """Say why a row does not have a measure."""
     return row.status if row.status != "ok" else lacking(measure)
 
 
@@ -99,53 +82,9 @@ def lacking(measure: Measure) -> str:
     return f"no {what.get(measure.needs, measure.name)}"
 
 
-def _few_splits(row: Row) -> str:
+def few_splits(row: Row) -> str:
+    """Say how many of its splits a row has."""
     return f"{row.n_splits_done} of {row.n_splits} splits"
-
-
-def main(content: ReportData) -> Table:
-    """Return datasets against methods: mean and standard deviation of the measure."""
-    return _against_methods("main", content, content.measure)
-
-
-def plain(content: ReportData) -> Table:
-    """Return the plain measure of the task in the same form, beside another that is compared."""
-    measure = content.plain
-    if measure is None:
-        return Table("plain", "The plain measure of the task", [Column("dataset")], [])
-    return _against_methods("plain", content, measure)
-
-
-def _against_methods(table: str, content: ReportData, measure: Measure) -> Table:
-    """Return datasets against methods by a measure; marks are those of the compared one."""
-    compared, written = measure == content.measure, _values(measure, content.digits)
-    names = headings_of(content.methods)
-    made = [Column("dataset")]
-    for name in names.values():
-        made.append(Column(name, "", written, True, sd=f"{name} (sd)"))
-        made.append(Column(f"{name} (sd)", "", written, True))
-    rows, marks, notes = [], {}, {}
-    for i, (dataset, entries) in enumerate(content.table()):
-        values: dict[str, Any] = {"dataset": dataset}
-        for method, entry in zip(content.methods, entries, strict=True):
-            name, row = names[method], entry.row
-            values[name] = row.value(measure.name) if row else None
-            values[f"{name} (sd)"] = row.value(measure.sd) if row else None
-            if entry.mark and compared:
-                marks[i, name] = entry.mark
-            if row is None:
-                notes[i, name] = "not planned"
-            elif row.value(measure.name) is None:
-                notes[i, name] = _why_not(row, measure)
-            elif row.n_splits_done < row.n_splits:
-                notes[i, name] = _few_splits(row)
-            elif row.converged is False:
-                notes[i, name] = "not converged"
-        rows.append(values)
-    title = f"{measure.words} of each method on each dataset"
-    if measure.in_units:
-        title += ", in the units of its target"
-    return Table(table, title, made, rows, marks, notes)
 
 
 def headings_of(methods: Sequence[Method]) -> dict[Method, str]:
@@ -159,308 +98,197 @@ def headings_of(methods: Sequence[Method]) -> dict[Method, str]:
     return headings
 
 
-def methods(content: ReportData) -> Table:
-    """Return the methods in the order of their mean ranks."""
-    measure, counted = content.measure, len(content.scores.groups)
-    written = _values(measure, content.digits)
+# -- the leaderboard
+
+WIDE = ("family", "low", "high", "rank", "n_components", "candidates", "finished")
+"""Columns that have no room on a screen or in a paper, unless they are asked for."""
+
+_COMBINED = {"places": ("place_low", "place_high"), "finished": ("n_failed", "n_skipped")}
+"""Columns of text, with the numbers behind them in CSV and JSON."""
+
+
+def leaderboard_table(
+    board: Leaderboard,
+    columns: Sequence[str] = (),
+    families: Sequence[str] = (),
+    digits: int | None = None,
+    focus: Sequence[Method] = (),
+) -> Table:
+    """Return a leaderboard as a table.
+
+    Parameters
+    ----------
+    board : Leaderboard
+    columns : sequence of str, optional
+        Names of the columns to show, in this order, behind the method; all by default.
+    families : sequence of str, optional
+        Families of the methods to show; places are still those among all methods.
+    digits : int, optional
+        Decimals of the measure.
+    focus : sequence of (feature map, learner), optional
+        Methods with an arrow beside their name.
+
+    SuiteError is raised where a column or a family is not known.
+    """
+    if families:
+        board = board.of_families(_known(families, board.families, "--family"))
+    made = _columns(board, digits)
+    if columns:
+        by_name = {column.name: column for column in made}
+        fixed = ("place", *LABELS[1:])
+        names = [name for name in by_name if name not in fixed and not by_name[name].data_only]
+        chosen = _known(columns, names, "--columns")
+        made = [by_name[name] for name in fixed]
+        for name in chosen:
+            made.append(replace(by_name[name], wide=False))
+            made += [by_name[other] for other in _COMBINED.get(name, ())]
+    rows = [_row(line) for line in board.lines]
+    notes = {
+        (i, "learner"): "in focus" for i, line in enumerate(board.lines) if line.method in focus
+    }
+    return Table("leaderboard", _title(board), made, rows, best_marks(rows, board.measure), notes)
+
+
+def leaderboard_sentences(board: Leaderboard) -> list[str]:
+    """Say over which datasets the leaderboard is, and what is missing."""
+    found = []
+    n = len(board.datasets)
+    if not board.measure.in_units or n < 2:
+        text = f"Means and ranks are over the {counted(n, 'dataset')} that all methods finished"
+        text += f", which count as {board.n_groups} groups" if 0 < board.n_groups < n else ""
+        left = ", ".join(board.left_out)
+        found.append(text + (f"; left out: {left}." if left else "."))
+    else:
+        found.append(
+            f"{board.measure.words} is in the units of each dataset's target, so there is no mean."
+        )
+    bad = [line for line in board.lines if line.n_failed]
+    if bad:
+        names = ", ".join(f"{line.name} on {line.n_failed}" for line in bad[:5])
+        more = f" and {len(bad) - 5} more methods" if len(bad) > 5 else ""
+        found.append(f"Failed: {names}{more}.")
+    skipped = sum(line.n_skipped for line in board.lines)
+    if skipped:
+        found.append(f"{counted(skipped, 'cell')} not measured, or on fewer splits than planned.")
+    equal = dict(board.same)
+    for line in board.lines:
+        if line.place is None and line.method in equal:
+            kept = " + ".join(equal[line.method])
+            found.append(f"{line.name} has no place: it equals {kept} up to a rotation.")
+    return found
+
+
+def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
+    measure = board.measure
+    value = partial(shown, measure.name) if digits is None else partial(decimals, digits=digits)
+    two, whole = partial(decimals, digits=2), partial(decimals, digits=0)
     made = [
         Column("place", "no.", numeric=True),
-        *_LABELS[1:],
-        Column("rank", "mean rank", _two_digits, True),
-        Column("mean", f"mean {measure.words}", written, True),
-        Column("low", "95 % from", written, True),
-        Column("high", "to", written, True),
-        Column("wins", "first or tied", lambda value: f"{value} of {counted}", True),
-        *STANDING_COLUMNS,
+        Column("feature_map", "feature map"),
+        Column("learner"),
+        Column("family"),
+        Column("places", numeric=True),
+        Column("place_low", numeric=True, data_only=True),
+        Column("place_high", numeric=True, data_only=True),
+        Column("rank", "mean rank", two, True),
+        Column("mean", f"mean {measure.words}", value, True),
+        Column("low", "95 % from", value, True),
+        Column("high", "to", value, True),
+        Column("wins", "wins", whole, True),
         Column("fit_time_s", "fit time", duration, True, unit=duration_unit),
         Column("predict_row_s", "to predict a row", duration, True, unit=duration_unit),
-        Column("n_components", "components", number, True, wide=True),
+        Column("n_components", "components", number, True),
+        Column("search_s", "search, CPU", duration, True, unit=duration_unit),
+        Column("candidates", "candidates", number, True),
+        Column("front", "front"),
+        Column("finished", "finished", numeric=True),
+        Column("n_failed", numeric=True, data_only=True),
+        Column("n_skipped", numeric=True, data_only=True),
     ]
-    rows: list[dict[str, Any]] = []
-    notes = {}
-    for i, (standing, more) in enumerate(
-        zip(content.standings, of_standings(content), strict=True)
-    ):
-        values = {name: _known(value) for name, value in vars(standing).items()}
-        rows.append(values | dict(zip(LABELS[1:], standing.method, strict=True)) | more)
-        if more["dominated_by"]:
-            notes[i, "front"] = f"by {more['dominated_by']}"
-    best: dict[str, float] = {}
-    if rows:
-        gains = [measure.gain(round(row["mean"], 12)) for row in rows]
-        # the fastest method is often trivial, so that times have no mark
-        best = {"rank": min(row["rank"] for row in rows), "mean": measure.gain(max(gains))}
-    marks = {
+    return [replace(column, wide=column.name in WIDE) for column in made]
+
+
+def _row(line: Leader) -> dict[str, Any]:
+    low, high = line.place_low, line.place_high
+    return {
+        **vars(line),
+        **dict(zip(LABELS[1:], line.method, strict=True)),
+        "places": None if low is None else f"{low}" if low == high else f"{low} to {high}",
+        "finished": f"{line.n_finished} of {line.n_datasets}",
+    }
+
+
+def best_marks(rows: Sequence[Mapping[str, Any]], measure: Measure) -> dict[Place, str]:
+    """Mark the best rank and mean; the fastest method is often trivial and has no mark."""
+    if len(rows) < 2:
+        return {}
+    best = {}
+    for name, gain in (("rank", -1), ("mean", measure.gain(1))):
+        values = [row[name] for row in rows if row[name] is not None]
+        if values:
+            best[name] = max(values, key=lambda value: gain * value)
+    return {
         (i, name): "best"
         for i, row in enumerate(rows)
         for name, value in best.items()
         if row[name] is not None and round(row[name], 12) == round(value, 12)
     }
-    return Table("methods", "Methods over all datasets", made, rows, marks, notes)
 
 
-def _known(value: Any) -> Any:
-    return None if isinstance(value, float) and value != value else value
+def _title(board: Leaderboard) -> str:
+    return f"Leaderboard over {counted(len(board.datasets), 'dataset')}"
 
 
-def focus(content: ReportData) -> Table:
-    """Return the methods in focus beside each other method, with tests over datasets."""
-    written = _differences(content.measure, content.digits)
-    made = [
-        Column("method"),
-        Column("against"),
-        Column("datasets", numeric=True),
-        *(Column(name, "", numeric=True) for name in ("won", "tied", "lost", "untested")),
-        Column("difference", "", written, True),
-        Column("p_holm", "p (Holm)", p_value, True),
-        Column("verdict", "over the datasets"),
+def _known(names: Sequence[str], known: Sequence[str], option: str) -> list[str]:
+    for name in names:
+        if name not in known:
+            raise SuiteError(
+                f"{option}: {name!r} is not known{did_you_mean(name, known)}\n"
+                f"there are: {', '.join(known)}"
+            )
+    return list(dict.fromkeys(names))
+
+
+# -- rows of others
+
+OTHERS = (
+    "Rows of others are in no mean, rank, test or front, and their times are not shown: they "
+    "were taken on other machines. A difference is theirs minus ours, on the splits of both."
+)
+"""What a reader must know of the table."""
+
+
+def others_table(beside: Sequence[BesideOwn], measure: Measure) -> Table:
+    """Return rows of others, each beside the own row that it may be compared with."""
+    written = partial(shown, measure.name)
+    columns = [
+        Column("dataset"),
+        Column("feature_map", "feature map"),
+        Column("learner"),
+        Column("by"),
+        Column("splits"),
+        Column("measure", heading(measure), written, True),
+        Column("here", "here", written, True),
+        Column("difference", "difference", partial(signed, written=written), True),
+        Column("compared"),
+        Column("state"),
     ]
-    rows: list[dict[str, Any]] = []
-    for method in content.focus:
-        for each in against(content.rows, method, content.measure):
-            names = {"method": name_of(method), "against": name_of(each.other)}
-            more = {"datasets": each.n_datasets, "difference": _known(each.difference)}
-            rows.append(vars(each) | names | more | {"p_holm": each.p})
-    return Table("focus", "Methods in focus beside the others", made, rows, by="method")
+    lines = [each.to_line() for each in beside]
+    return Table("others", "Rows of others", columns, lines, by="dataset")
 
 
-def ranks(content: ReportData) -> Table:
-    """Return the rank of each method on each group of datasets that counts."""
-    ranked = rank_within(content.scores.gains) if content.standings else np.empty((0, 0))
-    place = {method: i for i, method in enumerate(content.scores.methods)}
-    names = headings_of([standing.method for standing in content.standings])
-    made = [
-        Column("dataset", "dataset or group"),
-        *(Column(name, "", lambda value: f"{value:g}", True) for name in names.values()),
-    ]
-    rows: list[dict[str, Any]] = []
-    marks: dict[Place, str] = {}
-    for i, group in enumerate(content.scores.groups if names else ()):
-        values = {name: float(ranked[i, place[method]]) for method, name in names.items()}
-        rows.append({"dataset": group} | values)
-        marks |= {(i, name): "best" for name, rank in values.items() if rank == ranked[i].min()}
-    return Table("ranks", "Rank of each method on each dataset", made, rows, marks)
-
-
-def pairs(content: ReportData) -> Table:
-    """Return the methods two by two, with tests over datasets."""
-    written = _differences(content.measure, content.digits)
-    made = [
-        Column("first"),
-        Column("second"),
-        Column("difference", "", written, True),
-        Column("low", "95 % from", written, True),
-        Column("high", "to", written, True),
-        Column("median", "", written, True, wide=True),
-        Column("median_low", "95 % from", written, True, wide=True),
-        Column("median_high", "to", written, True, wide=True),
-        *(Column(name, "", numeric=True) for name in ("won", "tied", "lost")),
-        Column("p", "p", p_value, True),
-        Column("p_holm", "p (Holm)", p_value, True),
-        *(Column(name, "", _two_digits, True) for name in ("better", "same", "worse")),
-    ]
-    rows, marks = [], {}
-    for i, pair in enumerate(content.pairs() if content.standings else ()):
-        names = {"first": name_of(pair.first), "second": name_of(pair.second)}
-        counts = {"won": pair.wins, "tied": pair.ties, "lost": pair.losses}
-        pair_values = {name: _known(value) for name, value in vars(pair).items()}
-        rows.append(pair_values | names | counts | {"p_holm": pair.adjusted} | vars(pair.posterior))
-        if pair.adjusted <= content.alpha:
-            marks[i, "p_holm"] = "best"
-    return Table("pairs", "Methods two by two over datasets", made, rows, marks)
-
-
-def failures(content: ReportData) -> Table:
-    """Return the cells that failed, and why."""
-    made = [
-        *_LABELS,
-        Column("status"),
-        Column("n_splits_done", "splits done", numeric=True),
-        Column("n_splits", "of", numeric=True),
-        Column("why"),
-        Column("error", "all of it", wide=True),
-    ]
-    rows = []
-    for row in content.failures():
-        lines = [line for line in row.error.strip().splitlines() if line.strip()]
-        values = {column.name: row.value(column.name) for column in made}
-        rows.append(values | {"why": lines[-1].strip() if lines else "", "error": row.error})
-    return Table("failures", "Failed cells", made, rows)
-
-
-def skipped(content: ReportData) -> Table:
-    """Return the cells that were not measured, and why."""
-    made = [*_LABELS, Column("status"), Column("why")]
-    rows = [
-        {column.name: row.value(column.name) for column in made} | {"why": _why(row)}
-        for row in content.skipped()
-    ]
-    return Table("skipped", "Skipped cells", made, rows)
-
-
-def _why(row: Row) -> str:
-    return row.error or "the run ended before"
-
-
-def unavailable(content: ReportData) -> Table:
-    """Return the datasets without data, and why."""
-    made = [Column("dataset"), Column("cells", numeric=True), Column("why")]
-    rows = [
-        {"dataset": name, "cells": count, "why": why}
-        for name, (count, why) in content.unavailable().items()
-    ]
-    return Table("unavailable", "Unavailable data", made, rows)
-
-
-def doubts(content: ReportData) -> Table:
-    """Return the reasons why numbers are less certain: one line per cell and reason."""
-    reasons: list[tuple[Row, str]] = [(row, _few_splits(row)) for row in content.partial()]
-    reasons += [(row, "a fit did not converge") for row in content.not_converged()]
-    for row in content.rows:
-        if row.at_edge:
-            reasons.append((row, f"chosen at the edge of its grid: {row.at_edge}"))
-        if row.notes:
-            reasons.append((row, row.notes))
-        if row.contention:
-            reasons.append((row, f"the machine was busy: {row.contention}"))
-    rows = [dict(zip((*LABELS, "why"), (*row.labels, why), strict=True)) for row, why in reasons]
-    return Table("doubts", "What makes numbers less certain", [*_LABELS, Column("why")], rows)
-
-
-def sizes(content: ReportData) -> Table:
-    """Return fit times by the number of training rows, and the growth fitted to them."""
-    made = [
-        Column("place", "no.", numeric=True),
-        *_LABELS[1:],
-        Column("exponent", "time grows as n to the", _two_digits, True),
-        Column("r2", "R²", _two_digits, True),
-        Column("datasets", "", numeric=True),
-        *(Column(f"n={n}", f"n = {number(n)}", duration, True) for n in content.sizes()),
-    ]
-    rows = []
-    for growth in content.growth():
-        values: dict[str, Any] = dict.fromkeys(column.name for column in made)
-        values |= vars(growth) | dict(zip(LABELS[1:], growth.method, strict=True))
-        values["datasets"] = growth.n_datasets
-        rows.append(values | {f"n={n:.0f}": seconds for n, seconds in growth.points})
-    return Table("sizes", "Fit time by number of training rows", made, rows)
-
-
-def search(content: ReportData) -> Table:
-    """Return what the searches saw: their measure by the values of each parameter."""
-    rows = content.searched()
-    names = {row["measure"] for row in rows}
-    name = names.pop() if len(names) == 1 else ""
-    four = partial(shown, name)
-    made = [
-        *_LABELS,
-        Column("parameter"),
-        Column("measure", wide=bool(name)),
-        Column("value", "", number, True),
-        Column("mean", f"inner {name or 'mean'}", four, True),
-        Column("standard_error", "standard error", four, True),
-        Column("n", "inner folds", numeric=True),
-        Column("at_edge", "best at an edge"),
-    ]
-    title = "Mean over the inner folds by searched parameter"
-    return Table("search", title, made, rows, by="dataset")
-
-
-def budgets(content: ReportData) -> Table:
-    """Return the budget of each method: candidates, CPU time, and what the search gained."""
-    found, measure = content.budgets(), content.measure
-    written = _values(measure)
-    made = [
-        Column("family", "", lambda family: family or "its own"),
-        *_LABELS[1:],
-        Column("least", "candidates from", number, True),
-        Column("most", "to", number, True),
-        Column("search_time_cpu_s", "CPU time of a search", duration, True, unit=duration_unit),
-        Column("searched", "", _without_sides),
-        Column("at_edge", "best at an edge", lambda share: f"{share * 100:.0f} %", True),
-    ]
-    if any(budget.default is not None for budget in found):
-        made += [
-            Column("default", f"default {measure.words}", written, True),
-            Column("tuned", "tuned", written, True),
-            Column("difference", "", _differences(measure), True),
-        ]
-    rows = [
-        dict(zip(LABELS[1:], budget.method, strict=True))
-        | {name: getattr(budget, name) for name in ("family", "least", "most", "at_edge")}
-        | {"search_time_cpu_s": budget.search_s, "searched": ", ".join(budget.parameters)}
-        | {"default": budget.default, "tuned": budget.tuned, "difference": _difference(budget)}
-        for budget in found
-    ]
-    return Table("budgets", "Budgets of the methods", made, rows)
-
-
-def _without_sides(names: str) -> str:
-    """Write searched parameters for people.
-
-    >>> _without_sides("feature_map.bandwidth_factor, learner.kernel.degree, preprocess")
-    'bandwidth_factor, kernel.degree, preprocess'
-    """
-    sides = ("feature_map.", "learner.")
-    plain = names.split(", ")
-    for side in sides:
-        plain = [name.removeprefix(side) for name in plain]
-    return ", ".join(dict.fromkeys(plain))
-
-
-def _difference(budget: Budget) -> float | None:
-    if budget.default is None or budget.tuned is None:
-        return None
-    return budget.tuned - budget.default
-
-
-TABLES: Mapping[str, tuple[str, Callable[[ReportData], Table]]] = {
-    "leaderboard": (
-        "one row per method: place, mean, wins, times, size, budget",
-        lambda content: leaderboard.table(
-            content.leaderboard, digits=content.digits, focus=content.focus
-        ),
-    ),
-    "main": ("datasets against methods, the best in bold", main),
-    "plain": ("datasets against methods by accuracy or rmse, if neither is compared", plain),
-    "focus": ("the methods in focus beside each other one: wins, ties, losses, tests", focus),
-    "methods": ("mean ranks, means, times of each method", methods),
-    "ranks": ("rank of each method on each dataset", ranks),
-    "pairs": ("methods two by two: differences and tests", pairs),
-    "others": (
-        "rows that others computed, beside ours",
-        lambda content: imported.table(
-            beside_own(content.rows, content.others, content.measure), content.measure
-        ),
-    ),
-    "sizes": ("fit time by number of training rows", sizes),
-    "search": ("what searches saw: their measure by the values of each parameter", search),
-    "budgets": ("candidates and search times of each method, default and tuned", budgets),
-    "failures": ("cells that failed, and why", failures),
-    "skipped": ("cells that were not measured, and why", skipped),
-    "unavailable": ("unavailable datasets, and why", unavailable),
-    "doubts": ("what makes numbers less certain, cell by cell", doubts),
-    "cells": (
-        "every cell with its columns",
-        lambda content: cells(content.rows, content.measure),
-    ),
-}
-"""Tables of the core by name: a description, and the function that makes it."""
-
-GRIDS = ("main", "plain", "ranks")
-"""Those of datasets against methods, which can be turned."""
+# -- tables by name
 
 
 def table_names() -> dict[str, str]:
     """Return the names of all tables, each with a line of help; no feature is imported."""
-    found = [(name, text) for name, (text, _) in TABLES.items()]
-    for feature in working():
-        for name, table in feature.metadata.tables.items():
-            names = [each for each, _ in found]
-            if name not in names:
-                place = names.index(table.after) + 1 if table.after in names else len(found)
-                found.insert(place, (name, table.help))
-    return dict(found)
+    every = [pair for feature in working() for pair in feature.metadata.tables.items()]
+    names = [name for name, table in every if not table.after]
+    for name, table in every:
+        if table.after:
+            names.insert(names.index(table.after) + 1 if table.after in names else len(names), name)
+    helps = {name: table.help for name, table in every}
+    return {name: helps[name] for name in names}
 
 
 def check_table(name: str) -> None:
@@ -474,7 +302,7 @@ def check_table(name: str) -> None:
 
 
 def table_named(name: str, content: ReportData) -> Table:
-    """Return a table of the core, or of a feature; no other feature is asked.
+    """Return a table of a feature; no other feature is asked.
 
     Raises
     ------
@@ -483,13 +311,11 @@ def table_named(name: str, content: ReportData) -> Table:
     FeatureError
         The feature that has it fails.
     """
-    if name in TABLES:
-        return TABLES[name][1](content)
     check_table(name)
     owner = next(each for each in working() if name in each.metadata.tables)
     problems = [f"the feature {owner.name!r} did not make it"]
     verbs = Verbs(lambda text: problems.insert(0, text), [owner])
-    found = next((each for each in _of_features(content, verbs) if each.name == name), None)
+    found = _made(content, verbs, [name]).get(name)
     if found is None:
         raise FeatureError(f"there is no table {name!r}: {problems[0]}")
     return found
@@ -497,13 +323,24 @@ def table_named(name: str, content: ReportData) -> Table:
 
 def tables_of(content: ReportData, verbs: Verbs | None = None) -> dict[str, Table]:
     """Return all tables by name; a feature that fails is left out, and `verbs` says so."""
-    made = {each.name: each for each in _of_features(content, verbs or Verbs())}
-    made |= {name: make(content) for name, (_, make) in TABLES.items()}
-    return {name: made[name] for name in table_names() if name in made}
+    names = list(table_names())
+    made = _made(content, verbs or Verbs(), names)
+    return {name: made[name] for name in names if name in made}
 
 
-def _of_features(content: ReportData, verbs: Verbs) -> Iterator[Table]:
-    for feature, section in sections_of(content, verbs):
-        for table in section.every_table():
-            if table.name in feature.metadata.tables:
-                yield table
+def _made(content: ReportData, verbs: Verbs, names: Sequence[str]) -> dict[str, Table]:
+    """Return tables by name: those that have a function, and those in sections of features."""
+    made: dict[str, Table] = {}
+    for feature in verbs.features:
+        tables = {} if feature.reason else feature.metadata.tables
+        try:
+            for name in names:
+                if name in tables and tables[name].target:
+                    made[name] = feature.load(tables[name].target)(content)
+        except (Exception, SystemExit) as error:
+            verbs.fail(feature.name, f"{type(error).__name__}: {error}")
+    if set(names) - made.keys():
+        for feature, section in sections_of(content, verbs):
+            known = feature.metadata.tables
+            made |= {each.name: each for each in section.every_table() if each.name in known}
+    return made

@@ -11,14 +11,15 @@ from kbench.features import (
     Chart,
     Folded,
     Heading,
+    Line,
     Looks,
     Note,
     Part,
     ReportData,
     Section,
     Table,
+    draw_lines,
     duration,
-    lines,
     name_of,
     shown,
 )
@@ -100,7 +101,7 @@ def _chart_of_seconds(data: ReportData, table: Table) -> Iterator[Chart]:
     measure = spent[0].measure
     looks = Looks(data.rows)
     drawn = [
-        lines.Line(
+        Line(
             name_of(each.method),
             each.curve,
             place[each.method],
@@ -111,7 +112,7 @@ def _chart_of_seconds(data: ReportData, table: Table) -> Iterator[Chart]:
     ]
     written = partial(shown, measure.name)
     label, words = "seconds of search on a split", f"inner {measure.words}"
-    picture = lines.draw(drawn, label, words, duration, written, measure)
+    picture = draw_lines(drawn, label, words, duration, written, measure)
     yield Chart(f"Inner {measure.words} against seconds of search", picture, table)
 
 

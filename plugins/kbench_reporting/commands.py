@@ -73,9 +73,10 @@ def _tables(incomplete: str) -> list[str]:
 
 def _pictures(incomplete: str) -> list[str]:
     """Return the built-in pictures and those of plugins that begin so."""
-    from kbench.features import PICTURES, load_registry
+    from kbench.features import load_registry
+    from kbench_reporting.pictures import KINDS
 
-    return completion.of([*PICTURES, *load_registry().all("figure")])(incomplete)
+    return completion.of([*KINDS, *load_registry().all("figure")])(incomplete)
 
 
 class Form(StrEnum):
@@ -140,12 +141,12 @@ def report(
     from kbench.features import (
         Verbs,
         load_registry,
-        page,
         table_named,
         table_names,
         turned,
         write_output,
     )
+    from kbench_reporting.page import page
 
     if name == "list":
         for table, text in table_names().items():
@@ -242,7 +243,8 @@ def plot(
     datasets: _Datasets = "",
 ) -> None:
     """Draw one picture of a suite's results for a paper."""
-    from kbench.features import load_registry, picture, write_output
+    from kbench.features import load_registry, write_output
+    from kbench_reporting.pictures import picture
 
     form = output.suffix.removeprefix(".").lower()
     if form not in ("pdf", "png", "svg"):

@@ -17,11 +17,12 @@ from kbench.features import (
     environment_of_pages,
     heading,
     leaderboard,
+    leaderboard_sentences,
+    leaderboard_table,
     name_of,
     shown,
     write_file,
 )
-from kbench.features import leaderboard_tables as leaders
 from kbench.messages import counted
 from kbench_sharing.board import Board, Published, boards
 from kbench_sharing.container import whole_folder
@@ -122,10 +123,10 @@ def _line(board: Board, address: str) -> dict[str, Any]:
 def _of_board(board: Board, template: Template) -> Iterable[tuple[str, str]]:
     """Yield the pages of a suite, of its datasets and of its methods."""
     made = leaderboard(board.compared, board.measure)
-    table = leaders.table(made)
+    table = leaderboard_table(made)
     others = board.others()
     lines = [_row(board, each, others.get(each.place, "")) for each in board.rows]
-    said = [*leaders.sentences(made)]
+    said = [*leaderboard_sentences(made)]
     if board.timed_on:
         said.append(f"Times were taken by {board.timed_on}.")
     else:

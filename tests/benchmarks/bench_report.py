@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from kbench.registry.registry import Registry
 from kbench.report.content import ReportData
-from kbench.report.page import page
+from kbench_reporting.page import page
 from tests.support.report_rows import grid
 
 CHROMIUM = next(

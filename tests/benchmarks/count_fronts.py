@@ -102,7 +102,7 @@ def main():
 
 
 def as_svg(figure):
-    from kbench.report.figures import saved
+    from kbench_reporting.pictures import saved
 
     return saved(figure, "svg")
 

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from kbench.registry.registry import Registry
-from kbench.report.page import page
+from kbench_reporting.page import page
 from tests.support.report_rows import NASTY, content, grid, nasty_rows
 
 CHROMIUM = next(

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from kbench.registry.registry import Registry
-from kbench.report.page import page
+from kbench_reporting.page import page
 from tests.support.report_rows import NASTY, changed, content, grid, nasty_rows, row, searched
 
 CHROMIUM = next(

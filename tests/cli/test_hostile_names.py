@@ -17,10 +17,10 @@ from kbench.cli import main, printing, show
 from kbench.errors import SuiteError
 from kbench.registry.registry import Registry
 from kbench.report import write
-from kbench.report.page import page
 from kbench.report.svg import text as svg_text
-from kbench.report.tables import TABLES
+from kbench.report.tables import cells, tables_of
 from kbench_mlflow.tracking.text import printable as stored_text
+from kbench_reporting.page import page
 from tests.support.command_here import command
 from tests.support.command_lines import all_commands
 from tests.support.report_rows import content, row
@@ -38,13 +38,13 @@ def rows():
 @pytest.mark.parametrize("form", ["csv", "json", "latex", "markdown"])
 def test_no_table_has_control_characters(form):
     made = content(rows())
-    for name, (_, make) in TABLES.items():
-        text = write(make(made), form)
+    for name, table in tables_of(made).items():
+        text = write(table, form)
         assert not FORBIDDEN.search(text), name
         text.encode()
         if form == "json":
             assert isinstance(json.loads(text), list)
-    table = TABLES["cells"][1](made)
+    table = cells(made.rows, made.measure)
     assert "a\ufffd[2J" in write(table, "csv")
     assert json.loads(write(table, "json"))[0]["dataset"] == HOSTILE, "JSON loses nothing"
 
@@ -59,7 +59,7 @@ def test_a_page_has_no_control_characters():
 @pytest.mark.parametrize("formula", ["=1+1", "+1", "-1+2", "@SUM(A1)", "|x", "\t=1", " =1", "\r=1"])
 def test_no_name_is_a_formula_in_a_spreadsheet(formula):
     made = content([row(formula, "b", accuracies=(0.7, 0.9))])
-    (_, line) = csv.reader(io.StringIO(write(TABLES["cells"][1](made), "csv")))
+    (_, line) = csv.reader(io.StringIO(write(cells(made.rows, made.measure), "csv")))
     assert line[0].startswith("'")
 
 

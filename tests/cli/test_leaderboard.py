@@ -103,13 +103,13 @@ def test_methods_of_own_plugins_are_in_focus_by_default():
 
 def test_hostile_names_stay_text_in_every_form():
     from kbench.report import write
-    from kbench.report.leaderboard import table
+    from kbench.report.tables import leaderboard_table
 
     rows = [changed(each, family=NASTY[0]) for each in nasty_rows()]
     rows.append(row(NASTY[0], "=1+1", "@cmd"))
-    made = table(leaderboard(rows), families=[NASTY[0]], focus=[rows[0].method])
+    made = leaderboard_table(leaderboard(rows), families=[NASTY[0]], focus=[rows[0].method])
     assert len(made.rows) > 3
     for form in ("csv", "latex", "markdown", "json"):
         assert write(made, form)
-    lines = list(csv.DictReader(io.StringIO(write(table(leaderboard(rows)), "csv"))))
+    lines = list(csv.DictReader(io.StringIO(write(leaderboard_table(leaderboard(rows)), "csv"))))
     assert {"'=1+1", "'@cmd"} <= {value for line in lines for value in line.values()}

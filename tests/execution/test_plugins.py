@@ -21,9 +21,9 @@ from kbench.registry.installed import installed
 from kbench.registry.outlines import outline
 from kbench.registry.registry import build
 from kbench.report.content import ReportData
-from kbench.report.figures import given_picture
 from kbench.runner import Options, Run, execute
 from kbench.storage.datacache import DataCache
+from kbench_reporting.pictures import given_picture
 from tests.support.command_here import command
 from tests.support.planted import plant, run_text, statuses, suite_text
 from tests.support.report_rows import grid

@@ -18,6 +18,7 @@ from kbench.results.sources import means
 from kbench.results.stats import on_dataset
 from kbench_mlflow.reading import measure_of
 from kbench_mlflow.tracking import StoredRun
+from kbench_reporting.tables import skipped
 from tests.support.report_rows import changed
 
 ERROR = Measure("expected_error", "lower")
@@ -254,7 +255,7 @@ def test_cells_that_were_not_measured_are_no_failures():
     ]
     content = ReportData("suite", rows)
     assert [r.status for r in content.failures()] == ["memory"]
-    made = tables.skipped(content).rows
+    made = skipped(content).rows
     assert [(r["status"], r["why"]) for r in made] == [
         ("skipped", "needs 41 GB, the limit is 4 GB"),
         ("not run", "the run ended before"),

@@ -6,10 +6,12 @@ import subprocess
 import pytest
 
 from kbench.errors import SuiteError
-from kbench.report import tables, write
+from kbench.report import write
 from kbench.report.content import ReportData
 from kbench.report.paper import as_float, chosen_datasets, chosen_methods, turned
+from kbench.report.tables import tables_of
 from kbench.report.text import Column, Table
+from kbench_reporting import tables
 from tests.support.report_rows import NASTY, row
 
 ROWS = [
@@ -78,7 +80,7 @@ def test_datasets_named_as_another_column_are_told_apart():
     names = ("method", "method", "a", "a (sd)")
     table = Table("main", "", [Column("dataset"), Column("m")], [])
     rows = [{"dataset": name, "m": float(i)} for i, name in enumerate(names)]
-    made = turned(Table("main", "", table.columns, rows))
+    made = turned(Table("main", "", table.columns, rows, is_grid=True))
     (line,) = made.rows
     assert [column.name for column in made.visible] == [
         "method",
@@ -138,7 +140,7 @@ def test_latex_compiles_the_tables(tmp_path):
         for kind, learner in ((NASTY[1], "ridge"), (NASTY[2], "ridge"), ("rff", "svm"))
     ]
     given = ReportData("trial", named)
-    texts = [write(table, "latex") for table in tables.tables_of(given).values()]
+    texts = [write(table, "latex") for table in tables_of(given).values()]
     texts.append(as_float(write(turned(tables.main(given)), "latex"), "50 % of a_b", "tab:a_b"))
     head = r"\documentclass{article}\usepackage{booktabs}\usepackage[T1]{fontenc}\begin{document}"
     source = "\n\n".join([head, *texts, r"\end{document}"])

@@ -10,10 +10,10 @@ from kbench.records import Measure, Published
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench.report.content import ReportData
-from kbench.report.page import page
 from kbench.results.rows import Row
 from kbench_claims.agreement import histogram, scatter, sentences
 from kbench_claims.published import agreements, beside_published
+from kbench_reporting.page import page
 
 ERROR = Measure("gram_error_frobenius", "lower")
 N = 60

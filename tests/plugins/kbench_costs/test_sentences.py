@@ -1,9 +1,9 @@
 """Sentences on predictions of memory and time."""
 
 from kbench.registry.registry import Registry
-from kbench.report.page import page
 from kbench_costs import errors as costs
 from kbench_costs.sentences import sentences
+from kbench_reporting.page import page
 from tests.support.report_rows import changed, content, row
 
 

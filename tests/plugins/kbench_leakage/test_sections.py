@@ -1,11 +1,11 @@
 """The section of a report: signs, none, or not checked."""
 
 from kbench.registry.registry import Registry
-from kbench.report.page import page
 from kbench_leakage import kept
 from kbench_leakage.findings import Finding, Leakage
 from kbench_leakage.scoring import Score
 from kbench_leakage.sections import sections
+from kbench_reporting.page import page
 from tests.support.report_rows import changed, content, row
 
 

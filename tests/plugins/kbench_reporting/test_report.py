@@ -10,8 +10,8 @@ from kbench.cli.app import app
 from kbench.errors import KbenchError
 from kbench.registry.installed import Plugin
 from kbench.registry.registry import build
-from kbench.report.page import page
 from kbench_mlflow.tracking import Store, StoredRun
+from kbench_reporting.page import page
 from tests.support.report_rows import content, grid
 
 STORE = ["--store", "http://nowhere.invalid"]

@@ -3,10 +3,11 @@ import json
 import pytest
 
 from kbench.registry.registry import Registry
-from kbench.report import tables, write
-from kbench.report.budgets import sentences
-from kbench.report.page import page
+from kbench.report import write
 from kbench.results.budgets import Budget
+from kbench_reporting import tables
+from kbench_reporting.page import page
+from kbench_reporting.sentences import budget_sentences
 from tests.support.report_rows import NASTY, changed, content, row
 
 
@@ -16,20 +17,20 @@ def budget(name, counts, family="Fourier", seconds=None, learner="ridge"):
 
 def test_without_a_claim_the_range_is_said():
     found = [budget("rff", (8, 8)), budget("nystroem", (4, 16), "landmarks")]
-    assert sentences(found, "") == ["Methods were compared at 4 to 16 candidates."]
-    assert sentences([budget("rff", (1,))], "") == ["Methods were compared at 1 candidate."]
+    assert budget_sentences(found, "") == ["Methods were compared at 4 to 16 candidates."]
+    assert budget_sentences([budget("rff", (1,))], "") == ["Methods were compared at 1 candidate."]
     # one that has nothing to search does not make a range; results of old versions say nothing
-    assert sentences([budget("rff", (8,)), budget("identity", (1,), "baseline")], "") == [
+    assert budget_sentences([budget("rff", (8,)), budget("identity", (1,), "baseline")], "") == [
         "Methods were compared at 8 candidates."
     ]
-    assert sentences([Budget(("rff", "ridge"), "Fourier", {})], "candidates") == []
+    assert budget_sentences([Budget(("rff", "ridge"), "Fourier", {})], "candidates") == []
 
 
 def test_equal_candidates_are_claimed_only_where_they_are():
     equal = [budget("rff", (8, 4)), budget("orf", (8, 4)), budget("nystroem", (2,), "landmarks")]
     claim = "Within each family, methods have equal numbers of candidates"
-    assert sentences(equal, "candidates")[1:] == [f"{claim}."]
-    (_, said) = sentences([*equal, budget("qmc", (8, 3))], "candidates")
+    assert budget_sentences(equal, "candidates")[1:] == [f"{claim}."]
+    (_, said) = budget_sentences([*equal, budget("qmc", (8, 3))], "candidates")
     assert said == f"{claim}, except: qmc + ridge (3 to 8 beside 4 of the family 'Fourier')."
 
 
@@ -40,14 +41,14 @@ def test_seconds_are_compared_over_families():
         budget("mine", (8,), "", 2.0),
         budget("identity", (1,), "trees", learner="boosting"),
     ]
-    said = sentences(found, "seconds")
+    said = budget_sentences(found, "seconds")
     assert "Numbers of candidates were chosen on development sets" in said[2]
     assert said[3] == (
         "The family that searches longest (Fourier, 3 s per split) takes 2.5 times as long as "
         "the one that searches shortest (landmarks, 1.2 s)."
     )
     assert said[4] == "Without a search: identity + boosting."
-    assert len(sentences(found[:1], "seconds")) == 3
+    assert len(budget_sentences(found[:1], "seconds")) == 3
 
 
 def rows_of(names, **more):

@@ -13,10 +13,14 @@ from kbench.errors import SuiteError
 from kbench.evaluation.definitions import MEASURES
 from kbench.records import Measure
 from kbench.registry.registry import Registry
-from kbench.report import axes, charts, figures, scatter, tables, write
-from kbench.report.page import page
+from kbench.report import charts as axes
+from kbench.report import write
+from kbench.report.tables import cells
+from kbench.report.text import shown as written
 from kbench.results.order import ranks
 from kbench.results.rows import Row, columns
+from kbench_reporting import charts, pictures, tables
+from kbench_reporting.page import page
 from tests.support.report_rows import changed, content, regression_row
 
 STANDARDISED = MEASURES["rmse_standardised"]
@@ -49,7 +53,7 @@ def test_the_columns_of_a_regression_table_have_no_accuracy(rows):
     assert tuple(written)[: len(names)] == names
     assert written["task"] == "regression"
     assert written["by_split"] == rows[0].values_by_split["rmse"]
-    table = tables.cells(rows, STANDARDISED)
+    table = cells(rows, STANDARDISED)
     assert tuple(column.name for column in table.columns) == (*names, "family")
     assert "accuracy" not in page(report(rows), Registry()).partition("<script>")[0]
 
@@ -79,7 +83,7 @@ def test_a_measure_in_units_is_not_compared_over_datasets(rows, name):
     html = page(shown, Registry())
     assert "units of each dataset’s target, so methods are not compared over datasets" in html
     with pytest.raises(SuiteError, match=rf"nothing to draw: {name} is in the units"):
-        figures.picture("ranks", shown, Registry(), "svg")
+        pictures.picture("ranks", shown, Registry(), "svg")
     # within a dataset they are ranked and marked
     assert ranks(rows, measure) == [1.0, 2.0] * 3
     assert tables.main(shown).marks[0, "good + ridge"] == "best"
@@ -98,7 +102,7 @@ def test_small_units_hide_no_difference():
 
 
 def test_better_values_stand_higher():
-    svg = scatter.draw(["a", "b", "c"], [1.0, 2.0, 3.0], [0.5, 0.2, 0.4], STANDARDISED, "time")
+    svg = charts.scatter(["a", "b", "c"], [1.0, 2.0, 3.0], [0.5, 0.2, 0.4], STANDARDISED, "time")
     root = ElementTree.fromstring(svg)
     points = {
         group.find("{*}text").text: float(group.find("{*}rect").get("y"))
@@ -128,12 +132,12 @@ def test_an_axis_tells_values_of_any_size_apart(values):
 
 
 def test_the_axis_of_a_picture_for_a_paper_is_turned(rows):
-    drawn = figures._against(report(rows), charts.COSTS[0])
+    drawn = pictures._against(report(rows), charts.COSTS[0])
     (panel,) = drawn.axes
     assert panel.yaxis_inverted()
     assert panel.get_ylabel() == "rmse standardised (lower is better)"
     for kind in ("measure-time", "accuracy-time"):  # the name of earlier versions
-        assert figures.picture(kind, report(rows), Registry(), "svg").startswith(b"<?xml")
+        assert pictures.picture(kind, report(rows), Registry(), "svg").startswith(b"<?xml")
 
 
 def test_a_method_without_a_predictive_distribution_is_shown_without_a_rank(rows):
@@ -180,7 +184,7 @@ def test_search_curves_are_those_of_the_measure_that_was_searched(rows):
 
 
 def test_data_for_programs_keep_all_digits(rows):
-    lines = csv.DictReader(io.StringIO(write(tables.cells(rows, STANDARDISED), "csv")))
+    lines = csv.DictReader(io.StringIO(write(cells(rows, STANDARDISED), "csv")))
     assert float(next(lines)["rmse"]) == rows[0].measures["rmse"]
 
 
@@ -188,4 +192,4 @@ def test_data_for_programs_keep_all_digits(rows):
     ("value", "text"), [(0.4, "0.4"), (123456.7, "123457"), (0.00001234, "1.234e-05")]
 )
 def test_a_measure_of_a_plugin_is_readable_whatever_its_size(value, text):
-    assert tables.shown("my_loss", value) == text
+    assert written("my_loss", value) == text

@@ -10,27 +10,28 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kbench import records
 from kbench.errors import PluginError, SuiteError
-from kbench.messages import did_you_mean
-from kbench.records import Make
-from kbench.registry.callables import Reference, resolve
-from kbench.registry.registry import Registry
-from kbench.report import diagram
-from kbench.report.axes import (
+from kbench.features import (
+    MOST_LINES,
+    Looks,
+    Reference,
+    Registry,
+    ReportData,
+    Status,
     duration,
-    error_axis,
+    is_share_measure,
     number,
     of_measure,
+    pareto_front,
+    resolve,
+    shown,
     spans_decade,
-    upper_part,
+    wrapped,
 )
-from kbench.report.certainty import is_stable, places
-from kbench.report.charts import COSTS, MOST_LINES, Cost
-from kbench.report.content import ReportData
-from kbench.report.looks import MARKERS, Looks
-from kbench.report.svg import wrapped
-from kbench.report.text import shown
-from kbench.results.rows import is_share
-from kbench.results.stats import Status, pareto_front
+from kbench.messages import did_you_mean
+from kbench.records import Make
+from kbench_reporting import diagram
+from kbench_reporting.charts import COSTS, Cost, error_axis, upper_part
+from kbench_reporting.sentences import is_stable, places
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,6 +47,8 @@ _FILLS: Mapping[Status, Literal["full", "left", "none"]] = {
     "dominated": "none",
 }
 """A point is filled on the front, empty off it, and half filled where this is undecided."""
+_MARKERS = "osDv^P"
+"""Markers of matplotlib that stand for the shapes of families."""
 _ERRORS = {kind.replace("measure", "error"): cost for kind, cost in _COSTS.items()}
 """The same with 1 - value on a logarithmic axis, of measures whose best value is 1."""
 KINDS = (*_COSTS, *_ERRORS, "time-rows", "ranks")
@@ -90,7 +93,7 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
     if kind == "time-rows":
         return saved(_growth(content), form)
     if kind in _ERRORS:
-        if not is_share(content.measure):
+        if not is_share_measure(content.measure):
             raise SuiteError(
                 f"nothing to draw: 1 - {content.measure.name} is not an error; "
                 f"draw {kind.replace('error', 'measure')}"
@@ -232,7 +235,7 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
         axes.plot(
             x,
             y,
-            MARKERS[look.shape],
+            _MARKERS[look.shape],
             color=f"C{look.colour}",
             alpha=0.35 if content.focus and not in_focus else 1,
             markersize=10 if in_focus else 6,

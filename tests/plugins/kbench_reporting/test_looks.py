@@ -4,7 +4,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kbench.report.looks import MARKERS, SHAPES, Look, Looks, left_half, outline
+from kbench.report.charts import SHAPES, Look, Looks
+from kbench_reporting.charts import _CORNERS, left_half, outline
+from kbench_reporting.pictures import _MARKERS
 from tests.support.report_rows import changed, row
 
 
@@ -29,4 +31,4 @@ def test_shapes_and_their_halves_are_distinct_and_drawn(shape):
         xs = [float(corner.split()[0]) for corner in d.strip("MZ").split("L")]
         assert max(xs) == 50
         assert min(xs) < 35
-    assert len(MARKERS) == SHAPES
+    assert len(_MARKERS) == len(_CORNERS) + 1 == SHAPES

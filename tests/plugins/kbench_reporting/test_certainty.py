@@ -10,11 +10,12 @@ import pytest
 from kbench.errors import SuiteError
 from kbench.records import Measure
 from kbench.registry.registry import Registry
-from kbench.report import certainty, figures, write
+from kbench.report import write
 from kbench.report.content import ReportData
-from kbench.report.page import page
 from kbench.report.tables import table_named
 from kbench.results import stats
+from kbench_reporting import pictures, sentences
+from kbench_reporting.page import page
 from tests.support.report_rows import changed, content, grid, row
 
 
@@ -61,7 +62,7 @@ def test_statuses_are_in_the_table_its_csv_and_json_and_the_chart():
 
 
 def test_points_of_the_picture_are_filled_by_status():
-    drawn = figures._against(content(clear()), figures._COSTS["measure-time"])
+    drawn = pictures._against(content(clear()), pictures._COSTS["measure-time"])
     filled = [line.get_fillstyle() for line in drawn.axes[0].lines if line.get_marker() == "o"]
     assert sorted(filled) == ["full", "full", "left", "none"]
 
@@ -72,10 +73,10 @@ def test_a_first_place_among_equals_is_not_stable():
     assert "The first place is not certain: good + ridge and twin + ridge may be" in text
     sure = content([each for each in clear() if each.feature_map != "twin"])
     for made, n in ((content(clear()), 1), (sure, 0)):
-        words = figures.picture("ranks", made, Registry(), "svg").decode()
+        words = pictures.picture("ranks", made, Registry(), "svg").decode()
         assert words.count("The first place is not certain.") == n
     assert "is not stable" not in page(sure, Registry())
-    assert certainty.stability_sentences(sure) == [
+    assert sentences.stability_sentences(sure) == [
         "good + ridge is significantly better than every other method.",
         "good + ridge is first in > 99 % of the draws of the mean ranks.",
         "It stays first whichever dataset is left out.",
@@ -89,12 +90,12 @@ def test_a_dataset_without_which_another_is_first_is_named():
         rows += [row(dataset, "a", accuracies=[a, a - 0.01]), row(dataset, "b", accuracies=[b, b])]
     rows += [row("w", "a", accuracies=[0.5, 0.5]), row("w", "b", accuracies=[0.5, 0.5])]
     (sentence,) = (
-        each for each in certainty.stability_sentences(content(rows)) if "left out" in each
+        each for each in sentences.stability_sentences(content(rows)) if "left out" in each
     )
     assert sentence == "It stays first whichever dataset is left out."
     rows = [each for each in rows if each.dataset != "y"]
     (sentence,) = (
-        each for each in certainty.stability_sentences(content(rows)) if "left out" in each
+        each for each in sentences.stability_sentences(content(rows)) if "left out" in each
     )
     assert sentence == "Another method is first if one is left out: without x b + ridge."
 
@@ -117,7 +118,7 @@ def test_the_splits_of_one_dataset_have_their_own_times():
             row("iris", name, accuracies=values, values_by_split=by_split, fit_time_s=seconds)
         )
     made = said(rows)
-    assert [place.status for place in certainty.places(made, "fit_time_s")] == [
+    assert [place.status for place in sentences.places(made, "fit_time_s")] == [
         "frontier",
         "dominated",
     ]
@@ -143,7 +144,7 @@ def test_a_front_without_statuses_says_why(rows, words):
     made = said(rows)
     front = made.certainty.front("fit_time_s")
     assert front.reason == words
-    assert certainty.front_sentence(made, front, "fit time") == (
+    assert sentences.front_sentence(made, front, "fit time") == (
         f"The front against fit time has no statuses: {words}."
     )
     assert all(each["front"] is None for each in table_named("methods", made).rows)
@@ -183,7 +184,7 @@ def test_a_method_far_below_the_others_does_not_spoil_the_axis():
 def test_pictures_clip_the_same_methods():
     made = content(far())
     for as_error, low in ((False, 0.88), (True, 0.12)):
-        drawn = figures._against(made, figures._COSTS["measure-time"], as_error)
+        drawn = pictures._against(made, pictures._COSTS["measure-time"], as_error)
         bottom, top = drawn.axes[0].get_ylim()
         assert bottom == pytest.approx(low, abs=0.02)
         assert (bottom > top) == as_error
@@ -197,7 +198,7 @@ def test_errors_of_a_measure_that_is_no_share_are_not_drawn():
     rows = [changed(each, log_loss=0.1) for each in grid(2, 2)]
     made = ReportData("s", rows, measure=Measure("log_loss", "lower"))
     with pytest.raises(SuiteError, match="1 - log_loss is not an error; draw measure-time"):
-        figures.picture("error-time", made, Registry(), "svg")
+        pictures.picture("error-time", made, Registry(), "svg")
 
 
 def test_a_page_computes_the_front_of_each_cost_once(monkeypatch):

@@ -1,14 +1,34 @@
-"""How certain fronts and places are, in sentences and as columns of tables."""
+"""How certain fronts, places and means are, and at what budgets methods were compared."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from statistics import median
 from typing import Any
 
+from kbench.features import (
+    Budget,
+    Column,
+    Front,
+    FrontPlace,
+    ReportData,
+    Row,
+    duration,
+    holdout_ratio,
+    name_of,
+    named,
+    number,
+    seconds_by_family,
+    share,
+    smallest_p,
+    unequal,
+)
 from kbench.messages import counted
-from kbench.report.content import ReportData, name_of
-from kbench.report.text import Column, named, share
-from kbench.results.stats import Front, FrontPlace, smallest_p
+from kbench.records import Measure
+
+# -- fronts and places
 
 
 def places(content: ReportData, cost: str) -> list[FrontPlace]:
@@ -118,3 +138,103 @@ def is_stable(content: ReportData) -> bool:
     """Whether the first place of the diagram of ranks is certain."""
     stability = content.certainty.stability
     return stability is not None and stability.is_stable
+
+
+# -- budgets
+
+
+def span(least: float, most: float) -> str:
+    """Write a range of numbers.
+
+    >>> span(4.0, 16.0), span(8.0, 8.0)
+    ('4 to 16', '8')
+    """
+    low, high = number(least), number(most)
+    return low if low == high else f"{low} to {high}"
+
+
+def budget_sentences(budgets: Sequence[Budget], claimed: str) -> list[str]:
+    """Say at what budgets methods were compared, and where a claim of the suite does not hold.
+
+    `claimed` is `Suite.budget`: "candidates", "seconds", or empty.
+    """
+    counted = [budget for budget in budgets if budget.candidates and not budget.is_baseline]
+    if not counted:
+        return []
+    counts = [count for budget in counted for count in budget.candidates.values()]
+    said = [f"Methods were compared at {_candidates(min(counts), max(counts))}."]
+    if not claimed:
+        return said
+    said.append(_within_families(counted))
+    if claimed == "seconds":
+        said += _across_families(counted)
+    return said
+
+
+def _candidates(least: float, most: float) -> str:
+    return f"{span(least, most)} candidate{'' if most == 1 else 's'}"
+
+
+def _within_families(budgets: Sequence[Budget]) -> str:
+    claim = "Within each family, methods have equal numbers of candidates"
+    exceptions = [
+        f"{' + '.join(budget.method)} ({span(budget.least or 0, budget.most or 0)} "
+        f"beside {span(usual[0], usual[-1])} of the family {budget.family!r})"
+        for budget, usual in unequal(budgets)
+    ]
+    return f"{claim}, except: {'; '.join(exceptions)}." if exceptions else f"{claim}."
+
+
+def _across_families(budgets: Sequence[Budget]) -> list[str]:
+    said = [
+        "Numbers of candidates were chosen on development sets so that families search for "
+        "equal CPU seconds."
+    ]
+    seconds = seconds_by_family(budgets)
+    if len(seconds) > 1:
+        shortest, *_, longest = sorted(seconds, key=seconds.__getitem__)
+        said.append(
+            f"The family that searches longest ({_group_named(longest)}, "
+            f"{duration(seconds[longest])} per split) takes "
+            f"{number(seconds[longest] / seconds[shortest])} times as long as the one that "
+            f"searches shortest ({_group_named(shortest)}, {duration(seconds[shortest])})."
+        )
+    without = [" + ".join(budget.method) for budget in budgets if not budget.is_searched]
+    if without:
+        said.append(f"Without a search: {', '.join(without)}.")
+    return said
+
+
+def _group_named(group: str | tuple[str, str]) -> str:
+    return group if isinstance(group, str) else " + ".join(group)
+
+
+# -- digits
+
+_MOST_DECIMALS = 6
+
+
+def decimals_for(rows: Iterable[Row], measure: Measure) -> int | None:
+    """Return the decimals that show two digits of the usual standard error of some means.
+
+    The error is that of the corrected t-test. It is None where no spread is known.
+
+    Examples
+    --------
+    >>> from kbench.features import Row
+    >>> def row(sd):
+    ...     measures = {"accuracy": 0.9, "accuracy_sd": sd, "n_test": 10.0, "n_train": 40.0}
+    ...     return Row("iris", "rff", "ridge", "ok", 4, 4, measures)
+    >>> [decimals_for([row(sd)], Measure("accuracy")) for sd in (0.02, 20.0)]
+    [3, 0]
+    >>> decimals_for([row(0.0)], Measure("accuracy")) is None
+    True
+    """
+    errors = [
+        row.value(measure.sd) * math.sqrt(1 / row.n_splits_done + holdout_ratio(row))
+        for row in rows
+        if row.n_splits_done and 0 < (row.value(measure.sd) or 0) < math.inf
+    ]
+    if not errors:
+        return None
+    return min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(median(errors)))))

@@ -10,8 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kbench.report.axes import tick
-from kbench.report.svg import document, element, text, width_of, wrapped
+from kbench.features import document, element, text, tick, width_of, wrapped
 
 _AXIS, _LINE, _BAR, _SIZE = 420.0, 18.0, 9.0, 13.0
 _LONGEST = 34

@@ -18,14 +18,16 @@ from kbench.errors import PluginError, SuiteError
 from kbench.evaluation.definitions import MEASURES
 from kbench.records import ACCURACY, Measure, Published
 from kbench.registry.registry import Registry
-from kbench.report import diagram, figures, lines, scatter, write
-from kbench.report.digits import decimals_for
-from kbench.report.page import page
+from kbench.report import charts, write
 from kbench.report.tables import table_named, table_names
 from kbench.results.imported import Check, ImportedRow
 from kbench.results.stats import corrected_t, on_dataset
 from kbench_mlflow.reading import of_run
 from kbench_mlflow.tracking import StoredRun
+from kbench_reporting import diagram, pictures
+from kbench_reporting.charts import scatter
+from kbench_reporting.page import page
+from kbench_reporting.sentences import decimals_for
 from tests.support.report_rows import (
     NASTY,
     changed,
@@ -250,7 +252,7 @@ def test_the_page_refers_to_nothing_outside_it():
 
 
 def test_points_at_one_place_show_all_their_numbers():
-    drawn = scatter.draw(
+    drawn = scatter(
         ["a", "b", "c"],
         [300.0, 4.0, 300.0],
         [0.9, 0.8, 0.9],
@@ -275,9 +277,9 @@ def test_svg_is_well_formed_and_names_are_whole():
     for name in NASTY:
         assert name.replace(" ", "") in "".join(written).replace(" ", "")
     costs, values = [10.0**i for i in range(7)], [0.5] * 7
-    ElementTree.fromstring(scatter.draw(NASTY, costs, values, ACCURACY, "time <s>"))
-    drawn = [lines.Line(name, [(1.0, 2.0), (9.0, 3.0)], i + 1) for i, name in enumerate(NASTY)]
-    ElementTree.fromstring(lines.draw(drawn, "rows <n>", "time <s>", str, str))
+    ElementTree.fromstring(scatter(NASTY, costs, values, ACCURACY, "time <s>"))
+    drawn = [charts.Line(name, [(1.0, 2.0), (9.0, 3.0)], i + 1) for i, name in enumerate(NASTY)]
+    ElementTree.fromstring(charts.draw_lines(drawn, "rows <n>", "time <s>", str, str))
 
 
 def test_names_of_a_diagram_lie_within_it_and_apart():
@@ -300,10 +302,10 @@ def test_names_of_a_diagram_lie_within_it_and_apart():
 
 @pytest.mark.filterwarnings("ignore:Glyph", "ignore:constrained_layout")
 @pytest.mark.parametrize("form", ["pdf", "png", "svg"])
-@pytest.mark.parametrize("kind", figures.KINDS)
+@pytest.mark.parametrize("kind", pictures.KINDS)
 def test_pictures_for_a_paper(kind, form):
     rows = nasty_rows() if form == "svg" else grid(3, 2)
-    data = figures.picture(kind, content(rows), Registry(), form)
+    data = pictures.picture(kind, content(rows), Registry(), form)
     assert data.startswith({"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}[form])
     if form == "svg":
         ElementTree.fromstring(data)
@@ -315,8 +317,8 @@ def test_a_formula_in_a_name_is_no_formula_and_no_tick_is_raw():
         for d, n in (("iris", 1), ("wine", 2), ("zoo", 9))
         for m in ("$x^2$", "$\\frac{$")
     ]
-    for kind in figures.KINDS:
-        tree = ElementTree.fromstring(figures.picture(kind, content(rows), Registry(), "svg"))
+    for kind in pictures.KINDS:
+        tree = ElementTree.fromstring(pictures.picture(kind, content(rows), Registry(), "svg"))
         written = "".join(tree.itertext())
         assert "$x^2$ + ridge" in written
         assert "mathdefault" not in written
@@ -324,9 +326,9 @@ def test_a_formula_in_a_name_is_no_formula_and_no_tick_is_raw():
 
 def test_an_unknown_picture_is_an_error_that_says_what_there_is():
     with pytest.raises(SuiteError, match="did you mean 'ranks'"):
-        figures.picture("rank", content(grid(2, 2)), Registry(), "svg")
+        pictures.picture("rank", content(grid(2, 2)), Registry(), "svg")
     with pytest.raises(SuiteError, match="nothing to draw"):
-        figures.picture("ranks", content([row("iris", "a")]), Registry(), "svg")
+        pictures.picture("ranks", content([row("iris", "a")]), Registry(), "svg")
 
 
 def test_figures_of_plugins_get_all_measures_and_stand_in_their_suites_only():
@@ -352,7 +354,7 @@ def test_a_figure_of_a_plugin_keeps_its_formulas():
         return figure
 
     registry = with_figures(("here", draw, ()))
-    tree = ElementTree.fromstring(figures.picture("here", content(grid(2, 2)), registry, "svg"))
+    tree = ElementTree.fromstring(pictures.picture("here", content(grid(2, 2)), registry, "svg"))
     assert "$" not in "".join(tree.itertext())
 
 
@@ -364,7 +366,7 @@ def test_a_figure_that_fails_is_said_and_stops_nothing():
     assert "figure 'bad': KeyError" in text
     assert "draw returned NoneType" in text
     with pytest.raises(PluginError, match="figure 'bad'"):
-        figures.picture("bad", content(grid(2, 2)), registry, "svg")
+        pictures.picture("bad", content(grid(2, 2)), registry, "svg")
 
 
 # -- size

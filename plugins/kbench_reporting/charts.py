@@ -1,0 +1,388 @@
+"""The charts of the page, each with the table of its numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from kbench.features import (
+    CHART_BOTTOM,
+    CHART_HEIGHT,
+    CHART_WIDTH,
+    LEFT,
+    MOST_LINES,
+    RIGHT,
+    SHAPES,
+    Axis,
+    Chart,
+    Frame,
+    Line,
+    Look,
+    Looks,
+    ReportData,
+    Status,
+    Table,
+    document,
+    draw_lines,
+    duration,
+    element,
+    escape,
+    heading,
+    is_share_measure,
+    logarithmic,
+    number,
+    of_measure,
+    pareto_front,
+    shown,
+    text,
+    width_of,
+)
+from kbench.records import Measure
+from kbench_reporting.sentences import places
+from kbench_reporting.tables import methods, sizes
+
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A cost of methods: an attribute of `kbench.results.stats.Standing`, and words for it."""
+
+    attribute: str
+    title: str
+    label: str
+    written: Callable[[float], str] = duration
+
+
+COSTS = (
+    Cost("fit_time_s", "fit time", "fit time, geometric mean over datasets"),
+    Cost("predict_row_s", "prediction time", "time to predict one row, geometric mean"),
+    Cost("n_components", "number of components", "components, mean over datasets", number),
+)
+
+
+def _with_statuses(table: Table, content: ReportData, cost: str) -> Table:
+    """Return the table of methods with the statuses of the front against another cost."""
+    decided = not content.certainty.front(cost).reason
+    rows = [
+        {**row, "front": place.status if decided else None, "p_front": place.probability}
+        for row, place in zip(table.rows, places(content, cost), strict=True)
+    ]
+    return replace(table, rows=rows, notes={})
+
+
+def drawn_costs(content: ReportData) -> Iterator[Cost]:
+    """Yield the costs that are known of all methods, and differ."""
+    for cost in COSTS:
+        costs = [getattr(standing, cost.attribute) for standing in content.standings]
+        # an older store may not have them, and a chart of one width shows nothing
+        if all(map(math.isfinite, costs)) and len({round(value, 12) for value in costs}) > 1:
+            yield cost
+
+
+def of_costs(content: ReportData) -> Iterator[Chart]:
+    """Draw the measure against the costs of several methods over common datasets."""
+    standings, words = content.standings, heading(content.measure)
+    looks = Looks(content.rows)
+    styles = [looks[standing.method] for standing in standings]
+    for cost in drawn_costs(content):
+        costs = [getattr(standing, cost.attribute) for standing in standings]
+        title = f"{words} against {cost.title}"
+        draw = partial(
+            scatter,
+            [standing.name for standing in standings],
+            costs,
+            [standing.mean for standing in standings],
+            content.measure,
+            cost.label,
+            cost.written,
+            [place.status for place in places(content, cost.attribute)],
+            styles=styles,
+        )
+        shown = {"place", "feature_map", "learner", "mean", cost.attribute, "front", "p_front"}
+        table = _with_statuses(methods(content), content, cost.attribute)
+        columns = [replace(c, wide=False) for c in table.columns if c.name in shown]
+        as_error = draw(as_error=True) if is_share_measure(content.measure) else ""
+        yield Chart(title, draw(), replace(table, title=title, columns=columns), as_error)
+
+
+def of_growth(content: ReportData) -> Iterator[Chart]:
+    """Draw the fit time against the number of training rows, where sizes vary."""
+    growth = content.growth()
+    if growth:
+        looks = Looks(content.rows)
+        drawn = [
+            Line(line.name, line.points, line.place, colour=looks[line.method].colour)
+            for line in growth[:MOST_LINES]
+        ]
+        label, title = "training rows", "Fit time against training rows"
+        picture = draw_lines(drawn, label, "fit time", number, duration)
+        yield Chart(title, picture, sizes(content))
+
+
+# -- a measure against a cost: a number per method, names where there is room
+
+_R, _SIZE, _NUMBER = 10.0, 11.5, 10.5
+_FILLED: tuple[Status, ...] = ("frontier", "undecided", "dominated")
+_BELOW = " (below the axis)"
+_WORDS: Mapping[Status, str] = {
+    "frontier": "on the front",
+    "undecided": "undecided",
+    "dominated": "dominated",
+}
+
+
+def scatter(
+    names: Sequence[str],
+    costs: Sequence[float],
+    values: Sequence[float],
+    measure: Measure,
+    label: str,
+    written: Callable[[float], str] = duration,
+    statuses: Sequence[Status] = (),
+    as_error: bool = False,
+    styles: Sequence[Look] = (),
+) -> str:
+    """Draw a measure against a cost on a logarithmic axis; the Pareto front is a line.
+
+    Better values stand higher, whatever the direction of the measure. A point is filled on the
+    front, empty off it, and half filled where this is undecided. A few methods that are far
+    worse than the others stand below the axis, with an arrow.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Methods; each is shown by its place, from 1.
+    costs, values : sequence of float
+        Their places on the axes; costs positive.
+    measure : Measure
+        The measure of the values.
+    label : str
+        Label of the horizontal axis.
+    written : callable, default `duration`
+        Writes a cost.
+    statuses : sequence of str, optional
+        What is known of each method and the front; all are undecided by default.
+    as_error : bool, default False
+        Draw 1 - value on a logarithmic axis.
+    styles : sequence of Look, optional
+        Colour and shape of each method; points of several methods at one place have those of
+        the first.
+    """
+    inside = upper_part(values, measure)
+    axis = error_axis(inside, measure) if as_error else of_measure(inside, measure)
+    frame = Frame(logarithmic(costs, label, written), axis)
+    parts = frame.drawn()
+    worst = min(map(measure.gain, inside))
+    clipped = [measure.gain(value) < worst for value in values]
+    points = [
+        (frame.x(a), frame.floor - _R - 1 if below else frame.y(1 - b if as_error else b))
+        for a, b, below in zip(costs, values, clipped, strict=True)
+    ]
+    front = pareto_front(costs, [measure.gain(round(value, 12)) for value in values])
+    # the front begins at the worst that the axis shows
+    d = f"M{points[front[0]][0]:.1f} {frame.floor:.1f}"
+    # names keep clear of the points and of the line
+    taken: list[Box] = [(a - _R, b - _R, a + _R, b + _R) for a, b in points]
+    before = (points[front[0]][0], frame.floor)
+    for i in front:
+        a, b = points[i]
+        d += f"H{a:.1f}V{b:.1f}"
+        taken.append((before[0], before[1] - 1, a, before[1] + 1))
+        taken.append((a - 1, min(b, before[1]), a + 1, max(b, before[1])))
+        before = (a, b)
+    taken.append((before[0], before[1] - 1, CHART_WIDTH, before[1] + 1))
+    parts.append(element("path", d=f"{d}H{CHART_WIDTH - RIGHT:.1f}", class_="front"))
+    # the last drawn lies on top: the front, and of it the best
+    best = set(front)
+    if not statuses:
+        statuses = ["undecided" for _ in names]
+    for group in sorted(_together(points), key=lambda some: (not best.isdisjoint(some), -some[0])):
+        a, b = points[group[0]]
+        status = min((statuses[i] for i in group), key=_FILLED.index)
+        titles = (
+            f"{names[i]}: {measure.words} {shown(measure.name, values[i])}, "
+            f"{written(costs[i])}, {_WORDS[statuses[i]]}{_BELOW if clipped[i] else ''}"
+            for i in group
+        )
+        numbers = ", ".join(str(i + 1) for i in group)
+        half = max(_R, width_of(numbers, _NUMBER) / 2 + 3)
+        style = styles[group[0]] if styles else Look()
+        parts.append(
+            element(
+                "g",
+                element("title", escape("; ".join(titles))),
+                outline(style.shape, a, b, half, _R),
+                *([left_half(style.shape, a, b, half, _R)] if status == "undecided" else []),
+                text(numbers, a, b + 4, text_anchor="middle"),
+                *([_arrow(a, frame.floor)] if clipped[group[0]] else []),
+                class_=f"point {status} c{style.colour}",
+                data_m=" ".join(map(str, group)),
+            )
+        )
+        taken.append((a - half, b - _R, a + half, b + _R))
+    for i in [*front, *(i for i in range(len(points)) if i not in front)]:
+        name = f"{names[i]}: {shown(measure.name, values[i])}" if clipped[i] else names[i]
+        parts += _label(name, points[i], taken)
+    return document(
+        CHART_WIDTH,
+        CHART_HEIGHT,
+        parts,
+        f"{measure.words} against {label}",
+        role="group",
+        class_="scatter",
+    )
+
+
+def upper_part(values: Sequence[float], measure: Measure) -> list[float]:
+    """Return the values that an axis shows: without a few that are far worse than the others.
+
+    A quarter of them at most, if the gap before the others is the larger half of the range.
+    One bad baseline would leave no room for the differences of all others.
+
+    >>> upper_part([0.46, 0.89, 0.91, 0.95], Measure("accuracy"))
+    [0.89, 0.91, 0.95]
+    >>> upper_part([0.5, 0.6, 0.7, 0.8], Measure("accuracy"))
+    [0.5, 0.6, 0.7, 0.8]
+    """
+    order = sorted(values, key=measure.gain)
+    spread = abs(order[-1] - order[0])
+    for n in range(len(order) // 4, 0, -1):
+        if abs(order[n] - order[n - 1]) > spread / 2:
+            shown = set(order[n:])
+            return [value for value in values if value in shown]
+    return list(values)
+
+
+def error_axis(values: Sequence[float], measure: Measure) -> Axis:
+    """Return a logarithmic axis of 1 - value, on which better values come later.
+
+    A value of 1 has no logarithm: it stands at half the smallest other error.
+
+    >>> axis = error_axis([0.9, 0.99], Measure("accuracy"))
+    >>> axis.label, axis.share(0.01) > axis.share(0.1)
+    ('1 - accuracy (lower is better)', True)
+    """
+    errors = [1 - value for value in values]
+    least = min((error for error in errors if error > 1e-9), default=0.01)
+    axis = logarithmic(
+        [max(error, least / 2) for error in errors],
+        f"1 - {measure.words} (lower is better)",
+        number,
+    )
+    return replace(axis, low=axis.high, high=axis.low)
+
+
+def overlap(one: Box, other: Box) -> bool:
+    """Return whether two boxes (left, top, right, bottom) share a point."""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _arrow(a: float, floor: float) -> str:
+    d = f"M{a - 5:.1f} {floor + 1:.1f}h10l-5 6Z"
+    return element("path", d=d, class_="below")
+
+
+def _together(points: Sequence[tuple[float, float]]) -> list[list[int]]:
+    """Return the numbers of the points, those at one place together.
+
+    >>> _together([(10.0, 20.0), (30.0, 20.0), (10.01, 20.0)])
+    [[0, 2], [1]]
+    """
+    groups: dict[tuple[float, float], list[int]] = {}
+    for i, (a, b) in enumerate(points):
+        groups.setdefault((round(a, 1), round(b, 1)), []).append(i)
+    return list(groups.values())
+
+
+def _label(name: str, point: tuple[float, float], taken: list[Box]) -> list[str]:
+    """Write a name beside its point where it covers nothing else; else nothing."""
+    a, b = point
+    wide = width_of(name, _SIZE)
+    for left, middle, anchor in (
+        (a + _R + 4, b, "start"),
+        (a - _R - 4 - wide, b, "end"),
+        (a - wide / 2, b - _R - 9, "middle"),
+        (a - wide / 2, b + _R + 9, "middle"),
+        (a + _R, b + _R + 4, "start"),
+        (a - _R - wide, b - _R - 4, "end"),
+    ):
+        box = (left, middle - 7, left + wide, middle + 7)
+        inside = box[0] >= LEFT and box[2] <= CHART_WIDTH - 2 and box[1] >= 2
+        if (
+            not inside
+            or box[3] > CHART_HEIGHT - CHART_BOTTOM
+            or any(overlap(box, other) for other in taken)
+        ):
+            continue
+        taken.append(box)
+        at = {"start": box[0], "end": box[2], "middle": (box[0] + box[2]) / 2}[anchor]
+        return [text(name, at, middle + 4, class_="label", text_anchor=anchor)]
+    return []
+
+
+# -- shapes of families
+
+# corners of a shape: x as a share of half its width, then in radii; y in radii
+_CORNERS: Sequence[Sequence[tuple[float, float, float]]] = (
+    ((-1, 0, -1), (1, 0, -1), (1, 0, 1), (-1, 0, 1)),
+    ((-1, -0.35, 0), (-1, 0.35, -1), (1, -0.35, -1), (1, 0.35, 0), (1, -0.35, 1), (-1, 0.35, 1)),
+    ((-1, -0.3, -1), (1, 0.3, -1), (1, -0.35, 1), (-1, 0.35, 1)),
+    ((-1, 0.35, -1), (1, -0.35, -1), (1, 0.3, 1), (-1, -0.3, 1)),
+    ((-1, 0.1, -1), (1, 0.3, -1), (1, -0.1, 1), (-1, -0.3, 1)),
+)
+
+
+def outline(shape: int, x: float, y: float, half: float, radius: float) -> str:
+    """Draw a shape of a width and the height of two radii around a point."""
+    if shape == 0:
+        return element(
+            "rect",
+            x=x - half,
+            y=y - radius,
+            width=2 * half,
+            height=2 * radius,
+            rx=radius,
+            class_="shape",
+        )
+    return element("path", d=_path(_corners(shape, x, y, half, radius)), class_="shape")
+
+
+def left_half(shape: int, x: float, y: float, half: float, radius: float) -> str:
+    """Draw the left half of a shape."""
+    if shape == 0:
+        left = x - half + radius
+        d = (
+            f"M{x:.1f} {y - radius:.1f}H{left:.1f}"
+            f"A{radius} {radius} 0 0 0 {left:.1f} {y + radius:.1f}H{x:.1f}Z"
+        )
+        return element("path", d=d, class_="half")
+    corners = _corners(shape, x, y, half, radius)
+    kept: list[tuple[float, float]] = []
+    for (a, b), (c, d_) in zip(corners, [*corners[1:], corners[0]], strict=True):
+        if a <= x:
+            kept.append((a, b))
+        if (a <= x) != (c <= x):
+            kept.append((x, b + (d_ - b) * (x - a) / (c - a)))
+    return element("path", d=_path(kept), class_="half")
+
+
+def sample(shape: int) -> str:
+    """Draw a shape as a small picture for a legend."""
+    drawn = outline(shape % SHAPES, 10, 6, 8, 5)
+    return element("svg", drawn, width=20, height=12, class_="sample", aria_hidden="true")
+
+
+def _corners(
+    shape: int, x: float, y: float, half: float, radius: float
+) -> list[tuple[float, float]]:
+    return [
+        (x + side * half + more * radius, y + up * radius) for side, more, up in _CORNERS[shape - 1]
+    ]
+
+
+def _path(corners: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in corners) + "Z"

@@ -1,0 +1,308 @@
+"""The HTML page of a report: one file that loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import re
+import shlex
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING, Any
+
+from kbench import records
+from kbench._version import __version__
+from kbench.errors import PluginError
+from kbench.features import (
+    ALPHA,
+    MOST_LINES,
+    OF_ANY_SIZE,
+    OTHERS,
+    ROPE,
+    Chart,
+    Entry,
+    Lead,
+    Looks,
+    Method,
+    Part,
+    Registry,
+    ReportData,
+    Section,
+    Verbs,
+    beside,
+    checked_picture,
+    columns,
+    decimals,
+    environment_of_pages,
+    heading,
+    lacking,
+    leaderboard_sentences,
+    name_of,
+    p_value,
+    sections_of,
+    shown,
+    smallest_p,
+)
+from kbench.messages import counted, printable, printable_json, printable_lines
+from kbench_reporting import charts, diagram, pictures, sentences, tables
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+_SUBSCRIPT = re.compile(r"_\{(\w+)\}")
+
+_EMBEDDED_SVG = 300_000
+"""Bytes of a plugin's figure beyond which it is embedded as PNG."""
+
+_MOST_LISTED = 50
+"""Remarks of a kind that are listed; the table `doubts` has all."""
+_SCRIPTS = (
+    *("sort", "fold", "filter", "choose", "numbers", "cells", "details", "two", "search"),
+    *("light", "tip", "error", "download", "state"),
+)
+"""Parts of the page's script, in the order in which they need each other."""
+_SHOWN = (
+    *("leaderboard", "focus", "plain", "methods", "ranks", "pairs", "others", "budgets"),
+    *("failures", "skipped", "unavailable"),
+)
+"""Tables that the page draws as they are; its template lays out the others."""
+
+
+def page(
+    content: ReportData,
+    registry: Registry,
+    lead: Lead | None = None,
+    verbs: Verbs | None = None,
+) -> str:
+    """Write the report of a suite as one self-contained HTML page, with `lead` at the top.
+
+    The registry has the figures, and further sections (``*.html.j2``), of plugins; `verbs` the
+    features that add sections, the installed ones by default. Every name is escaped; nothing is
+    loaded from elsewhere.
+    """
+    from markupsafe import Markup
+
+    environment = environment_of_pages(__package__)
+    environment.filters |= {"p": p_value, "quoted": shlex.quote}
+    environment.globals |= {
+        "name_of": name_of,
+        "shown": shown,
+        "beside": beside,
+        "counted": counted,
+        "most_listed": _MOST_LISTED,
+    }
+    numbers = {method: str(i) for i, method in enumerate(content.methods)}
+    environment.globals["numbers_of"] = partial(_numbers_of, numbers)
+    folder = files(__package__) / "templates"
+    names = columns(content.measure, content.task)
+    curves = content.curves()
+    values: dict[str, Any] = {
+        "content": content,
+        "lead": lead,
+        "measure": content.measure,
+        "heading": heading(content.measure),
+        "lacking": lacking(content.measure),
+        "written": partial(shown, content.measure.name),
+        "digits_of": partial(_digits_of, content),
+        "looks": Looks(content.rows),
+        "sample": lambda shape: Markup(charts.sample(shape)),
+        "leaderboard_sentences": leaderboard_sentences(content.leaderboard),
+        "in_focus": [numbers[method] for method in content.focus if method in numbers],
+        "tables": {name: getattr(tables, name)(content) for name in _SHOWN},
+        "columns": names,
+        "any_size": json.dumps([name for name in names if name in OF_ANY_SIZE]),
+        "cells": Markup(
+            _script_json([[row.value(name) for name in names] for row in content.rows])
+        ),
+        "most_lines": MOST_LINES,
+        "checked": lambda picture: Markup(checked_picture(picture)),
+        "version": __version__,
+        "alpha": ALPHA,
+        "rope": ROPE,
+        "others_sentence": OTHERS,
+        "smallest_p": smallest_p(len(content.scores.tried)),
+        "css": Markup((files("kbench.report") / "templates/page.css").read_text(encoding="utf-8")),
+        "js": Markup(_scripts(folder / "page")),
+        "data": Markup(_script_json(content.splits_by_cell())),
+        "curves": Markup(_script_json(curves)) if curves["methods"] else "",
+        "budget_sentences": sentences.budget_sentences(content.budgets(), content.budget),
+        "diagram": "",
+        "figures": [
+            _embedded(figure, content)
+            for figure in pictures.given_for(content.suite, registry).values()
+        ],
+    }
+    if content.standings:
+        values["stable"] = sentences.is_stable(content)
+        values["stability"] = sentences.stability_sentences(content)
+        values["fronts"] = [
+            sentences.front_sentence(content, content.certainty.front(cost.attribute), cost.title)
+            for cost in charts.drawn_costs(content)
+        ]
+        methods = [standing.name for standing in content.standings]
+        ranks = [standing.rank for standing in content.standings]
+        values["diagram"] = Markup(diagram.draw(methods, ranks, content.cliques()))
+        values["of_costs"] = [_shown(chart) for chart in charts.of_costs(content)]
+        values["of_growth"] = [_shown(chart) for chart in charts.of_growth(content)]
+    values["sections"] = [
+        _section(name, section, environment, values)
+        for name, section in sorted(registry.all("dashboard").items())
+        if name.endswith(".html.j2")
+    ]
+    values["added"] = added_sections(content, environment, verbs or Verbs(warnings.warn))
+    return environment.get_template("page.html.j2").render(values)
+
+
+def _shown(chart: Chart) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    pictures = {"picture": Markup(chart.svg), "as_error": Markup(chart.as_error)}
+    return {"title": chart.title, "table": chart.table} | pictures
+
+
+def _digits_of(content: ReportData, entries: Sequence[Entry]) -> Callable[[Any], str]:
+    """Return the function that writes the values of a dataset, with the digits that count."""
+    rows = [entry.row for entry in entries if entry.row is not None]
+    digits = content.digits
+    if digits is None:
+        digits = sentences.decimals_for(rows, content.measure)
+    name = content.measure.name
+    return partial(shown, name) if digits is None else partial(decimals, digits=digits)
+
+
+def _scripts(folder: Traversable) -> str:
+    parts = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
+    return "\n".join(['"use strict";', *parts])
+
+
+def _numbers_of(numbers: Mapping[Method, str], row: Mapping[str, Any]) -> str:
+    """Return the numbers of the methods that a row of a table is about, with spaces."""
+    if "first" in row and "second" in row:
+        return _both(numbers, row["first"], row["second"])
+    if "method" in row and "against" in row:
+        return _both(numbers, row["method"], row["against"])
+    return numbers.get((row.get("feature_map", ""), row.get("learner", "")), "")
+
+
+def _both(numbers: Mapping[Method, str], *names: str) -> str:
+    by_name = {name_of(method): number for method, number in numbers.items()}
+    return " ".join(filter(None, (by_name.get(name, "") for name in names)))
+
+
+def _script_json(value: Any) -> str:
+    """Write JSON that no name in it can break out of a script element."""
+    text = printable_json(value, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _section(name: str, file: Traversable, environment: Environment, values: Any) -> Markup:
+    """Render a plugin's section, or the problem with it."""
+    from markupsafe import Markup
+
+    try:
+        template = environment.from_string(file.read_text(encoding="utf-8"))
+        return Markup(template.render(values))
+    except Exception as error:
+        problem = printable(f"{type(error).__name__}: {error}")
+        return Markup('<p class="bad">the section {} cannot be shown: {}</p>').format(name, problem)
+
+
+def _embedded(figure: records.Figure, content: ReportData) -> dict[str, str]:
+    """Draw a plugin's figure as an image, or return the problem."""
+    try:
+        form, data = "svg+xml", pictures.given_picture(figure, content, "svg")
+        if len(data) > _EMBEDDED_SVG:
+            form, data = "png", pictures.given_picture(figure, content, "png")
+    except PluginError as error:
+        return {"title": figure.title, "problem": str(error)}
+    # in an image no script runs
+    address = f"data:image/{form};base64,{base64.b64encode(data).decode('ascii')}"
+    return {"title": figure.title, "address": address, "name": figure.name}
+
+
+# -- sections of features: each is rendered by itself, so that a bad one is left out
+
+
+@dataclass(frozen=True)
+class Added:
+    """A section of a feature, rendered; `charts` are those that stand among charts of the core."""
+
+    section: Section
+    markup: Markup
+    charts: Markup
+
+
+@dataclass(frozen=True)
+class AddedSections:
+    """What features add to a page, by its places."""
+
+    every: Sequence[Added] = field(default_factory=list)
+
+    def after(self, place: str) -> list[Added]:
+        """Return the sections that follow one of the core."""
+        own = (each for each in self.every if not each.section.within)
+        return [each for each in own if each.section.after == place]
+
+    def within(self, place: str) -> list[Added]:
+        """Return the parts of a section of the core."""
+        return [each for each in self.every if each.section.within == place]
+
+
+def added_sections(content: ReportData, environment: Environment, verbs: Verbs) -> AddedSections:
+    """Render the sections of features; one that cannot be rendered leaves its feature out.
+
+    No section may have an address that the template of the page has.
+    """
+    environment.filters |= {"subscripts": _with_subscripts, "picture": _picture}
+    macros: Any = environment.get_template("section.html.j2").module
+    source = (files(__package__) / "templates/page.html.j2").read_text(encoding="utf-8")
+    taken = set(re.findall(r'\bid="([\w-]+)"', source))
+    made: list[tuple[str, Added]] = []
+    failed = set()
+    for feature, section in sections_of(content, verbs):
+        if not section.shown() or section.within == "terminal" or feature.name in failed:
+            continue
+        try:
+            if section.name in taken:
+                raise ValueError(f"another section has the name {section.name!r}")
+            taken.add(section.name)
+            made.append((feature.name, _rendered(section, macros)))
+        except Exception as error:
+            failed.add(feature.name)
+            verbs.fail(feature.name, f"{section.title}: {type(error).__name__}: {error}")
+    return AddedSections([each for name, each in made if name not in failed])
+
+
+def _rendered(section: Section, macros: Any) -> Added:
+    parts, charts = section.shown(), []
+    if section.within == "times":
+        charts = [part for part in parts if isinstance(part, Chart)]
+        parts = [part for part in parts if not isinstance(part, Chart)]
+    groups = list(_grouped(parts))
+    make = {"times": macros.rest, "doubts": macros.doubts, "run": macros.line}
+    markup = make.get(section.within, macros.section)(section, groups)
+    return Added(section, markup, macros.charts(charts))
+
+
+def _grouped(parts: Sequence[Part]) -> Iterator[tuple[str, list[Part]]]:
+    """Yield neighbouring parts of a kind together, with its name."""
+    for kind, group in itertools.groupby(parts, key=type):
+        yield kind.__name__, list(group)
+
+
+def _with_subscripts(text: str) -> Markup:
+    from markupsafe import Markup, escape
+
+    return Markup(_SUBSCRIPT.sub(r"<sub>\1</sub>", str(escape(printable_lines(text)))))
+
+
+def _picture(svg: str) -> Markup:
+    from markupsafe import Markup
+
+    return Markup(checked_picture(svg))
