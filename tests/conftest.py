@@ -191,11 +191,10 @@ def connect_openml(monkeypatch, tmp_path):
     """Point the openml client at a server, with an empty cache, short waits and no proxy."""
     import openml
 
-    from kbench_openml import _server, _transport
+    from kbench_openml import _transport
 
     monkeypatch.setattr(_transport, "BACKOFF_S", 0.01)
     monkeypatch.setattr(_transport, "CONNECT_S", 5.0)
-    monkeypatch.setattr(_server, "CONNECT_S", 5.0)
     monkeypatch.setattr(_transport, "SILENCE_S", 10.0)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(openml.config, "_root_cache_directory", tmp_path / "openml")

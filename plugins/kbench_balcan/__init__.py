@@ -12,8 +12,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "_closure": ["TensorProductMap", "concatenate", "tensor"],
-        "_conic": ["conic", "conic_margin"],
-        "_hidden": ["HiddenSubset", "hidden_subset"],
+        "_data": ["HiddenSubset", "conic", "conic_margin", "hidden_subset"],
         "_map": ["BalcanF1", "BalcanF2", "BalcanF3"],
         "_theory": ["TheorySizes", "theory_sizes"],
     },
@@ -71,7 +70,7 @@ def kbench_kernels():
     classes = {name: name.title().replace("-", "") for name in _KERNELS}
     return [
         *(KernelSpec(name, make=f"kbench.kernels:{cls}") for name, cls in classes.items()),
-        KernelSpec("hidden-subset", make="kbench_balcan._hidden:HiddenSubset"),
+        KernelSpec("hidden-subset", make="kbench_balcan._data:HiddenSubset"),
     ]
 
 
@@ -97,6 +96,6 @@ def kbench_feature_maps():
 def kbench_datasets():
     """List the paper's synthetic problems."""
     return [
-        DatasetSource("conic", load="kbench_balcan._conic:conic"),
-        DatasetSource("hidden-subset", load="kbench_balcan._hidden:hidden_subset"),
+        DatasetSource("conic", load="kbench_balcan._data:conic"),
+        DatasetSource("hidden-subset", load="kbench_balcan._data:hidden_subset"),
     ]

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.kernels import Precomputed, Similarity, resolve_kernel
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_balcan._basis import orthonormal_basis
-from kbench_balcan._landmarks import SAMPLINGS, choose_landmarks
+from kbench_balcan._landmarks import SAMPLINGS, choose_landmarks, orthonormal_basis
 from kbench_balcan._theory import theory_sizes
 
 FLOATS = [np.float64, np.float32]

@@ -12,7 +12,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "_arc_cosine": ["ArcCosineFeatures"],
-        "_binning": ["RandomBinningFeatures"],
+        "_base": ["Identity"],
         "_chi2": ["SkewedChi2Map"],
         "_fourier": [
             "LaplaceFourierFeatures",
@@ -21,17 +21,13 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "QMCFourierFeatures",
             "RandomFourierFeatures",
         ],
-        "_identity": ["Identity"],
         "_leverage_fourier": ["LeverageFourierFeatures"],
-        "_maclaurin": ["RandomMaclaurinFeatures"],
-        "_mondrian": ["MondrianFeatures"],
+        "_maclaurin": ["OptimizedMaclaurinFeatures", "RandomMaclaurinFeatures"],
         "_nystroem": ["NystroemMap"],
-        "_optimized_maclaurin": ["OptimizedMaclaurinFeatures"],
-        "_polynomial": ["PolynomialMap", "PolynomialSketch"],
-        "_product_sketch": ["ProductSketch"],
-        "_splines": ["SplineFeatures"],
+        "_partitions": ["MondrianFeatures", "RandomBinningFeatures", "RandomTreesFeatures"],
+        "_polynomial": ["PolynomialMap", "PolynomialSketch", "SplineFeatures"],
+        "_sketches": ["ProductSketch"],
         "_structured": ["FastfoodFeatures", "StructuredOrthogonalFeatures"],
-        "_trees": ["RandomTreesFeatures"],
     },
 )
 
@@ -133,7 +129,7 @@ def kbench_feature_maps():
     structured = {"grid": _FACTORS, "depends": (f"{__name__}._fourier",)}
     sketch, maclaurin = "product_sketch_gram", "optimized_maclaurin_gram"
     return [
-        _map("identity", "_identity:Identity", "linear_gram"),
+        _map("identity", "_base:Identity", "linear_gram"),
         _map("polynomial", "_polynomial:PolynomialMap", polynomial),
         _map("polynomial-sketch", "_polynomial:PolynomialSketch", polynomial, grid=degrees),
         FeatureMap(
@@ -166,17 +162,17 @@ def kbench_feature_maps():
             gaussian_elsewhere,
             grid=_FACTORS,
         ),
-        _map("random-binning", "_binning:RandomBinningFeatures", "binning_gram", grid=_FACTORS),
-        _map("mondrian", "_mondrian:MondrianFeatures", "mondrian_gram", grid=_FACTORS),
+        _map("random-binning", "_partitions:RandomBinningFeatures", "binning_gram", grid=_FACTORS),
+        _map("mondrian", "_partitions:MondrianFeatures", "mondrian_gram", grid=_FACTORS),
         FeatureMap(
             "tree-embedding",
-            make=f"{__name__}._trees:RandomTreesFeatures",
+            make=f"{__name__}._partitions:RandomTreesFeatures",
             grid={"max_depth": (5, 3, 7, 9)},
             family=FAMILIES["tree-embedding"],
         ),
         FeatureMap(
             "splines",
-            make=f"{__name__}._splines:SplineFeatures",
+            make=f"{__name__}._polynomial:SplineFeatures",
             grid={"n_knots": (5, 3, 9, 17)},
             family=FAMILIES["splines"],
         ),
@@ -184,23 +180,23 @@ def kbench_feature_maps():
         _map(
             "random-maclaurin", "_maclaurin:RandomMaclaurinFeatures", "maclaurin_gram", grid=_SERIES
         ),
-        _map("product-sketch", "_product_sketch:ProductSketch", sketch, grid=degrees),
-        _map("product-sketch-srht", "_product_sketch:srht_product_sketch", sketch, grid=degrees),
+        _map("product-sketch", "_sketches:ProductSketch", sketch, grid=degrees),
+        _map("product-sketch-srht", "_sketches:srht_product_sketch", sketch, grid=degrees),
         _map(
             "product-sketch-countsketch",
-            "_product_sketch:countsketch_product_sketch",
+            "_sketches:countsketch_product_sketch",
             sketch,
             grid=degrees,
         ),
         _map(
             "optimized-maclaurin",
-            "_optimized_maclaurin:OptimizedMaclaurinFeatures",
+            "_maclaurin:OptimizedMaclaurinFeatures",
             maclaurin,
             grid=_SERIES,
         ),
         _map(
             "optimized-maclaurin-srht",
-            "_optimized_maclaurin:srht_maclaurin",
+            "_maclaurin:srht_maclaurin",
             maclaurin,
             grid=_SERIES,
         ),

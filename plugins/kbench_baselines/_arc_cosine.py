@@ -8,8 +8,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_baselines._bandwidth import root_mean_square
-from kbench_baselines._base import DifferentiableMap, dense
+from kbench_baselines._base import DifferentiableMap, dense, root_mean_square
 
 
 def arc_cosine_kernel(X, Y, order):

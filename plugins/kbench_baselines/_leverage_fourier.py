@@ -8,8 +8,7 @@ from sklearn.utils import check_random_state
 
 from kbench.parameters import check_integer, check_number
 from kbench_baselines._base import dense
-from kbench_baselines._fourier import _FourierMap
-from kbench_baselines._frequencies import fourier_features, fourier_gradient
+from kbench_baselines._fourier import _FourierMap, fourier_features, fourier_gradient
 
 
 class LeverageFourierFeatures(_FourierMap):

@@ -6,10 +6,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from kbench.parameters import check_integer
-from kbench_baselines._bandwidth import resolve_bandwidth
-from kbench_baselines._base import DifferentiableMap, dense
-from kbench_baselines._frequencies import fourier_gradient, waves
-from kbench_baselines._hadamard import padded_size, rows_together, walsh_hadamard
+from kbench_baselines._base import DifferentiableMap, dense, resolve_bandwidth
+from kbench_baselines._fourier import fourier_gradient, waves
+from kbench_baselines._sketches import padded_size, rows_together, walsh_hadamard
 
 
 class _StructuredFourierMap(DifferentiableMap):

@@ -26,9 +26,7 @@ _FUNCTIONS = {
         "circles": "circles",
         "checkerboard": "checkerboard",
         "polytope": "polytope",
-    },
-    "_shells": {"hypersphere-shells": "hypersphere_shells"},
-    "_friedman": {
+        "hypersphere-shells": "hypersphere_shells",
         "friedman1": "friedman1",
         "friedman2": "friedman2",
         "friedman3": "friedman3",

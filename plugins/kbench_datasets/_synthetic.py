@@ -6,10 +6,17 @@ claim about real data.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from scipy.special import gammainc
+from sklearn import datasets
 
 from kbench import Dataset
 from kbench.parameters import check_integer, check_number
+from kbench.tables.growing import GrowingArray
+from kbench.tables.limits import check_values
 
 
 def two_moons(n_samples: int = 1000, noise: float = 0.2, seed: int = 0) -> Dataset:
@@ -246,3 +253,197 @@ def _dataset(name: str, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) 
         source="synthetic",
         role="development",
     )
+
+
+BLOCK = 1 << 16
+"""Rows that are drawn together, from a generator that belongs to them."""
+
+
+def hypersphere_shells(
+    n_samples: int = 10_000,
+    n_features: int = 8,
+    n_shells: int = 2,
+    noise: float = 0.1,
+    seed: int = 0,
+) -> Dataset:
+    """Shells around the origin that alternate between two classes.
+
+    Rows are standard normal. The square of their norm has a chi-squared distribution, of
+    which the quantiles of 1/n_shells, 2/n_shells, ... divide the space into shells of equal
+    probability. The shells have the labels 0, 1, 0, ... from the inside, and each label is
+    flipped with the probability `noise`. No classifier has an expected error below `noise`,
+    and the one that knows the shells has it: `noise` is the Bayes error.
+
+    The first n rows are the same whatever `n_samples` is. Large arrays are written to the
+    data cache block by block, and never are in memory as a whole.
+
+    Parameters
+    ----------
+    n_samples : int, default 10,000
+        Rows.
+    n_features : int, default 8
+        Dimension.
+    n_shells : int, default 2
+        Shells; the innermost is a ball, and the outermost has no bound.
+    noise : float, default 0.1
+        Probability of a flipped label, below 0.5.
+    seed : int, default 0
+        Seed of the points and of the flipped labels.
+
+    Returns
+    -------
+    Dataset
+        Shape (n_samples, n_features), float32, two classes.
+
+    Raises
+    ------
+    ValueError
+        A parameter is out of its range.
+    DatasetError
+        The inputs would need more than ``KBENCH_MAX_DATASET_MB``.
+
+    Examples
+    --------
+    >>> data = hypersphere_shells(n_samples=1000, n_features=2, noise=0.0)
+    >>> bool(np.all(data.y == ((data.X.astype(float) ** 2).sum(axis=1) > 2 * np.log(2))))
+    True
+    """
+    check_integer(n_samples, "n_samples", least=4)
+    check_integer(n_features, "n_features", least=1)
+    check_integer(n_shells, "n_shells", least=2)
+    check_number(noise, "noise", least=0, below=0.5)
+    check_integer(seed, "seed", least=0)
+    shape = f"{n_samples:,} rows with {n_features:,} columns"
+    check_values(n_samples * n_features, "hypersphere-shells", shape, n_bytes=4)
+    X, y = GrowingArray(np.float32, n_features), GrowingArray(np.int64)
+    for number, start in enumerate(range(0, n_samples, BLOCK)):
+        n = min(BLOCK, n_samples - start)
+        rng = np.random.default_rng([seed, number])
+        flips = rng.random(BLOCK)[:n] < noise
+        part = rng.standard_normal((n, n_features), np.float32)
+        square = np.einsum("ij,ij->i", part, part, dtype=np.float64)
+        shell = np.floor(n_shells * gammainc(n_features / 2, square / 2)).astype(np.int64)
+        X.append(part)
+        y.append((shell + flips) % 2)
+    return Dataset(
+        name="hypersphere-shells",
+        X=X.array(),
+        y=y.array(),
+        source=f"synthetic, Bayes error {noise:g}",
+        role="development",
+        target_names=("0", "1"),
+    )
+
+
+def friedman1(n_samples: int = 1000, noise: float = 1.0, seed: int = 0) -> Dataset:
+    r"""Ten uniform inputs, of which five matter.
+
+    .. math:: y = 10 \sin(\pi x_0 x_1) + 20 (x_2 - 1/2)^2 + 10 x_3 + 5 x_4 + \varepsilon
+
+    with inputs in [0, 1].
+
+    Parameters
+    ----------
+    n_samples : int, default 1000
+        Rows.
+    noise : float, default 1
+        Standard deviation of the normal noise on the target; no model has a smaller rmse
+        in expectation.
+    seed : int, default 0
+        Seed of the points and of the noise.
+
+    Returns
+    -------
+    Dataset
+        A regression task, shape (n_samples, 10).
+
+    Raises
+    ------
+    ValueError
+        A parameter is out of its range.
+
+    References
+    ----------
+    J. H. Friedman, "Multivariate adaptive regression splines", Annals of Statistics 19
+    (1991).
+
+    Examples
+    --------
+    >>> friedman1(n_samples=50).X.shape
+    (50, 10)
+    """
+    return _drawn("friedman1", datasets.make_friedman1, n_samples, noise, seed)
+
+
+def friedman2(n_samples: int = 1000, noise: float = 125.0, seed: int = 0) -> Dataset:
+    r"""Impedance of an alternating current circuit, of four inputs of different scales.
+
+    .. math:: y = \sqrt{x_0^2 + (x_1 x_2 - 1 / (x_1 x_3))^2} + \varepsilon
+
+    with inputs in [0, 100], [40π, 560π], [0, 1] and [1, 11].
+
+    Parameters
+    ----------
+    n_samples : int, default 1000
+        Rows.
+    noise : float, default 125
+        Standard deviation of the normal noise on the target.
+    seed : int, default 0
+        Seed of the points and of the noise.
+
+    Returns
+    -------
+    Dataset
+        A regression task, shape (n_samples, 4).
+
+    Raises
+    ------
+    ValueError
+        A parameter is out of its range.
+
+    References
+    ----------
+    J. H. Friedman, "Multivariate adaptive regression splines", Annals of Statistics 19
+    (1991); L. Breiman, "Bagging predictors", Machine Learning 24 (1996).
+    """
+    return _drawn("friedman2", datasets.make_friedman2, n_samples, noise, seed)
+
+
+def friedman3(n_samples: int = 1000, noise: float = 0.1, seed: int = 0) -> Dataset:
+    r"""Phase of an alternating current circuit, of the inputs of `friedman2`.
+
+    .. math:: y = \arctan((x_1 x_2 - 1 / (x_1 x_3)) / x_0) + \varepsilon
+
+    Parameters
+    ----------
+    n_samples : int, default 1000
+        Rows.
+    noise : float, default 0.1
+        Standard deviation of the normal noise on the target.
+    seed : int, default 0
+        Seed of the points and of the noise.
+
+    Returns
+    -------
+    Dataset
+        A regression task, shape (n_samples, 4).
+
+    Raises
+    ------
+    ValueError
+        A parameter is out of its range.
+
+    References
+    ----------
+    J. H. Friedman, "Multivariate adaptive regression splines", Annals of Statistics 19
+    (1991); L. Breiman, "Bagging predictors", Machine Learning 24 (1996).
+    """
+    return _drawn("friedman3", datasets.make_friedman3, n_samples, noise, seed)
+
+
+def _drawn(name: str, make: Callable[..., Any], n_samples: int, noise: float, seed: int) -> Dataset:
+    check_integer(n_samples, "n_samples", least=4)
+    check_number(noise, "noise", least=0)
+    check_integer(seed, "seed", least=0)
+    X, y = make(n_samples=n_samples, noise=noise, random_state=seed)
+    return Dataset(name, X, y, source="synthetic", role="development", task="regression")

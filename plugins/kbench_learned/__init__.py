@@ -10,8 +10,7 @@ from kbench import BANDWIDTH_FACTORS, FeatureMap, Learner, Ref, hookimpl
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "_map": ["LearnedMetricMap"],
-        "_partition": ["LearnedPartitionMap"],
+        "_map": ["LearnedMetricMap", "LearnedPartitionMap"],
         "_rfm": ["RecursiveFeatureMachineClassifier", "RecursiveFeatureMachineRegressor"],
     },
 )
@@ -38,9 +37,7 @@ def kbench_feature_maps():
         *(_learned(name, _FACTORS) for name in (*fourier, "nystroem")),
         _learned("arc-cosine", {}),
         # its roots are fitted to each column, which undoes the weights of a diagonal
-        _learned(
-            "nbcs-rotated", {"metric": ("full", "low_rank")}, "_partition:LearnedPartitionMap"
-        ),
+        _learned("nbcs-rotated", {"metric": ("full", "low_rank")}, "_map:LearnedPartitionMap"),
         _learned("simplicial-mesh", {}, scaling="common"),
     ]
 

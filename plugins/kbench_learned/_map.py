@@ -5,20 +5,65 @@ from __future__ import annotations
 import warnings
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_learned._base_map import needs_seed, refuse_without_gradient, with_parameters
-from kbench_learned._choice import choose
-from kbench_learned._folds import folds_of
 from kbench_learned._metric import Form, one_hot_groups
-from kbench_learned._rounds import Trajectory, fits, learn
-from kbench_learned._targets import of_labels, of_numbers
+from kbench_learned._ridge import folds_of, of_labels, of_numbers
+from kbench_learned._rounds import Trajectory, choose, fits, learn
+
+DIFFERENTIABLE = (
+    *("rff", "orthogonal-rff", "qmc-rff", "leverage-rff", "fastfood", "sorf", "laplace-rff"),
+    *("matern-rff", "nystroem", "nystroem-kmeans", "nystroem-leverage", "nystroem-rpcholesky"),
+    *("arc-cosine", "nbcs", "nbcs-rotated", "nbcs-adaptive", "simplicial-mesh"),
+)
+"""Maps of kbench that have gradients, for messages."""
+
+
+def refuse_without_gradient(base: Any) -> None:
+    """Raise a ValueError if a map has no gradient; it names those that have one."""
+    if isinstance(base, str):
+        raise ValueError(
+            f"base_map must be a feature map, got the text {base!r}; a suite file has "
+            f'base_map = {{ name = "{base}" }}'
+        )
+    if not (hasattr(base, "fit") and hasattr(base, "transform")):
+        raise ValueError(f"base_map must be a feature map, got {base!r}")
+    try:
+        _ = base.input_gradient
+    except AttributeError as error:
+        name = type(base).__name__
+        reason = error.__cause__ or f"{name} has no method input_gradient"
+        raise ValueError(
+            f"base_map must have a gradient in its inputs: {reason}. Maps of kbench that have "
+            f"one are {', '.join(DIFFERENTIABLE)}"
+        ) from None
+
+
+def with_parameters(base: Any, **given: Any) -> Any:
+    """Return a clone of a map with parameters that are not None, or a ValueError."""
+    base = clone(base)
+    known = base.get_params(deep=False)
+    given = {name: value for name, value in given.items() if value is not None}
+    for name in given:
+        if name not in known:
+            raise ValueError(
+                f"{name} is not a parameter of base_map={type(base).__name__}, which has "
+                f"{', '.join(sorted(known))}"
+            )
+    return base.set_params(**given)
+
+
+def needs_seed(base: Any) -> bool:
+    """Whether a map draws at random and has no seed."""
+    return base.get_params(deep=False).get("random_state", 0) is None
+
 
 METRICS = ("auto", "full", "diagonal", "low_rank")
 
@@ -374,3 +419,47 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         inner = get_tags(base).transformer_tags if hasattr(base, "__sklearn_tags__") else None
         tags.transformer_tags.preserves_dtype = inner.preserves_dtype if inner else []
         return tags
+
+
+class LearnedPartitionMap(LearnedMetricMap):
+    """`LearnedMetricMap` around a map that has neither `n_components` nor a bandwidth.
+
+    Use it where the base map decides its number of features by itself, as nested barycentric
+    coordinates do: an estimator must not have parameters that it would refuse.
+
+    Parameters
+    ----------
+    base_map, metric, rank, rounds, patience, regularization, groups, random_state
+        As in `LearnedMetricMap`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kbench_nbcs import NestedBarycentricMap
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> nested = NestedBarycentricMap(2, n_roots=2, rotate=True)
+    >>> learned = LearnedPartitionMap(nested, rounds=1, metric="full", random_state=0)
+    >>> learned.fit(X, X[:, 0] ** 2).form_
+    'full'
+    """
+
+    def __init__(
+        self,
+        base_map,
+        *,
+        metric="auto",
+        rank=10,
+        rounds=10,
+        patience=2,
+        regularization=1e-4,
+        groups="one-hot",
+        random_state=None,
+    ):
+        self.base_map = base_map
+        self.metric = metric
+        self.rank = rank
+        self.rounds = rounds
+        self.patience = patience
+        self.regularization = regularization
+        self.groups = groups
+        self.random_state = random_state

@@ -10,9 +10,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.kernels import Gaussian, Matern, median_distance
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_learned._folds import folds_of
 from kbench_learned._metric import Form
-from kbench_learned._targets import Targets, of_labels, of_numbers
+from kbench_learned._ridge import Targets, folds_of, of_labels, of_numbers
 
 KERNELS = ("laplace", "gaussian")
 PENALTIES = np.logspace(-7, 2, 10)

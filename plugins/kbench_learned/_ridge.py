@@ -2,11 +2,89 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What is fitted: targets, or labels as -1 and 1, in units of their deviations.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (n_rows, n_outputs)
+        Standardised columns.
+    strata : ndarray of int, shape (n_rows,)
+        Numbers of the classes; 0 in regression.
+    location, scale : ndarray, shape (n_outputs,)
+        The columns are ``columns * scale + location`` in their own units.
+    """
+
+    columns: np.ndarray
+    strata: np.ndarray
+    location: np.ndarray
+    scale: np.ndarray
+
+    def original(self, columns: np.ndarray) -> np.ndarray:
+        """Return predictions of the columns in their own units."""
+        return columns * self.scale + self.location
+
+
+def of_numbers(y: np.ndarray) -> Targets:
+    """Return the targets of a regression."""
+    return _standardised(y[:, None].astype(np.float64), np.zeros(len(y), dtype=np.intp))
+
+
+def of_labels(y: np.ndarray) -> Targets:
+    """Return a column for each class against the rest, and one column for two classes."""
+    classes, strata = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError("y has one class, and a metric cannot be learned from it")
+    columns = np.where(strata[:, None] == np.arange(len(classes)), 1.0, -1.0)
+    return _standardised(columns[:, 1:] if len(classes) == 2 else columns, strata)
+
+
+def _standardised(columns: np.ndarray, strata: np.ndarray) -> Targets:
+    location, scale = columns.mean(axis=0), columns.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    return Targets((columns - location) / scale, strata, location, scale)
+
+
+_PARTS = 5
+"""A fold holds out one of so many parts of the rows."""
+
+_HELD_OUT = 1_000
+"""Rows that all folds together hold out, if there are enough of them."""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows to fit on, and held-out rows."""
+
+    fit: np.ndarray
+    held_out: np.ndarray
+
+
+def folds_of(strata: np.ndarray, rng: np.random.RandomState) -> list[Fold]:
+    """Hold out as many parts of the rows in turn as have 1,000 rows together.
+
+    Errors of fewer rows choose a round by chance, and more rows take time. Strata are alike in all
+    parts. Below four rows there is no fold.
+    """
+    n_parts = min(_PARTS, len(strata) // 2)
+    if n_parts < 2:
+        return []
+    order = rng.permutation(len(strata))
+    order = order[np.argsort(strata[order], kind="stable")]
+    part = np.empty(len(order), dtype=np.intp)
+    part[order] = np.arange(len(order)) % n_parts
+    n_folds = min(n_parts, math.ceil(_HELD_OUT * n_parts / len(strata)))
+    return [Fold(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in range(n_folds)]
+
 
 PENALTIES = np.logspace(-7, 2, 19)
 """Penalties, in units of the mean squared norm of the centred features."""

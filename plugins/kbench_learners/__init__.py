@@ -10,11 +10,15 @@ from kbench import BANDWIDTH_FACTORS, FeatureMap, Learner, Ref, Search, hookimpl
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "_bayesian_linear": ["BayesianLinearRegression"],
-        "_boosting": ["GradientBoostingClassifier", "GradientBoostingRegressor"],
+        "_bayesian_linear": ["BayesianLinearRegression", "DirichletGPClassifier"],
         "_core_vector_machine": ["CoreVectorMachine"],
-        "_dirichlet_gp": ["DirichletGPClassifier"],
         "_gaussian_process": ["GaussianProcess"],
+        "_held_out": [
+            "GradientBoostingClassifier",
+            "GradientBoostingRegressor",
+            "MultilayerPerceptronClassifier",
+            "MultilayerPerceptronRegressor",
+        ],
         "_kernel_kmeans": ["KernelKMeans", "KernelKMeansMap"],
         "_kernel_perceptron": ["KernelPerceptron"],
         "_kernel_ridge": ["KernelRidgeClassifier", "KernelRidgeRegressor"],
@@ -22,9 +26,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "_linear_svm": ["LinearSVM"],
         "_linear_svr": ["LinearSVR"],
         "_logistic": ["LogisticClassifier"],
-        "_mean": ["MeanRegressor"],
-        "_mlp": ["MultilayerPerceptronClassifier", "MultilayerPerceptronRegressor"],
         "_mkl": ["MultipleKernelSVM"],
+        "_references": ["MeanRegressor"],
         "_ridge": ["PathRidge", "PathRidgeClassifier"],
         "_winnow": ["BalancedWinnow"],
     },
@@ -207,8 +210,8 @@ def kbench_learners():
         Learner(
             "gradient-boosting",
             family="trees",
-            make="kbench_learners._boosting:GradientBoostingClassifier",
-            regressor="kbench_learners._boosting:GradientBoostingRegressor",
+            make="kbench_learners._held_out:GradientBoostingClassifier",
+            regressor="kbench_learners._held_out:GradientBoostingRegressor",
             grid=_BOOSTING,
             simpler={
                 "max_leaf_nodes": "smaller",
@@ -239,8 +242,8 @@ def kbench_learners():
         Learner(
             "mlp",
             family="networks",
-            make="kbench_learners._mlp:MultilayerPerceptronClassifier",
-            regressor="kbench_learners._mlp:MultilayerPerceptronRegressor",
+            make="kbench_learners._held_out:MultilayerPerceptronClassifier",
+            regressor="kbench_learners._held_out:MultilayerPerceptronRegressor",
             grid={
                 "n_layers": [2, 1, 3],
                 "n_units": [128, 32, 64, 256],
@@ -267,7 +270,7 @@ def kbench_learners():
         Learner(
             "dirichlet-gp",
             family="linear",
-            make="kbench_learners._dirichlet_gp:DirichletGPClassifier",
+            make="kbench_learners._bayesian_linear:DirichletGPClassifier",
             grid={"alpha": [1e-2, 1e-4, 1e-3, 1e-1]},
             rotation_invariant=True,
         ),
@@ -286,7 +289,7 @@ def kbench_learners():
         Learner(
             "mean",
             family="baseline",
-            regressor="kbench_learners._mean:MeanRegressor",
+            regressor="kbench_learners._references:MeanRegressor",
             baseline=True,
         ),
     ]

@@ -1,14 +1,19 @@
-"""Parts that own classifiers and regressors share: checks of inputs, reports of convergence."""
+"""Bases of the learners: checks of inputs, binary problems of classes, paths, linear functions."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from kbench.parameters import check_choice
 
 
 def check_classes(estimator: BaseEstimator, classes: np.ndarray) -> None:
@@ -155,3 +160,225 @@ def row_weights(sample_weight, n_samples: int) -> np.ndarray | None:
     if not weight.any():
         raise ValueError("all values of sample_weight are zero")
     return weight
+
+
+SCHEMES = ("ovr", "ovo")
+
+
+class MarginClassifier(ClassifierMixin, Estimator):
+    """A classifier by the margins of binary problems.
+
+    A subclass checks its parameters in `_check_parameters`, fits in `_fit`, and returns
+    margins in `_margins`, in the order of `binary_problems`. Without a parameter
+    `multiclass`, each class is against the rest.
+    """
+
+    def fit(self, X, y):
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+            Inputs, or a square Gram matrix with a precomputed kernel. Only a learner
+            whose tags say so takes sparse matrices.
+        y : array-like, shape (n_samples,)
+            Labels of at least two classes.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range or `y` has one class only.
+        """
+        self._fit_checked(X, y)
+        self._warn_unless_converged()
+        return self
+
+    def decision_function(self, X):
+        """Score the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+            Inputs, or similarities to the training rows with a precomputed kernel.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,), or (n_samples, n_classes) for more than two
+            Two classes: positive for ``classes_[1]``. More: one score for each class;
+            with "ovo", votes plus a share below 1/2 that breaks ties by the sum of the
+            pair decisions.
+        """
+        return self.scores_of(self._checked_margins(X))
+
+    def scores_of(self, margins):
+        """Combine the margins of all problems into scores, as `decision_function` does.
+
+        Parameters
+        ----------
+        margins : ndarray, shape (n_samples, n_problems)
+
+        Returns
+        -------
+        ndarray, shape (n_samples,), or (n_samples, n_classes) for more than two
+        """
+        return class_scores(margins, len(self.classes_), getattr(self, "multiclass", "ovr"))
+
+    def predict(self, X):
+        """Predict the class with the highest score.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+            Inputs, or similarities to the training rows with a precomputed kernel.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,)
+            Labels.
+        """
+        scores = self.decision_function(X)
+        codes = (scores >= 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def _training_data(self, X, y):
+        """Validate a training set; set `classes_` and return rows and their class numbers."""
+        X, y = self._validated(X, y, order=self._order)
+        return X, class_numbers(self, y)
+
+    def _checked_margins(self, X) -> np.ndarray:
+        check_is_fitted(self)
+        return self._margins(self._validated(X, reset=False))
+
+
+def binary_problems(
+    codes: np.ndarray, n_classes: int, scheme: str
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the rows of each binary problem, and signs 1.0 and -1.0 of its two sides.
+
+    `codes` are labels 0..n_classes-1. Two classes are one problem, whatever the scheme, and
+    the second is positive. "ovr" is each class against the rest, "ovo" each pair of classes
+    (i, j) with i < j, of which i is positive.
+    """
+    check_choice(scheme, "multiclass", SCHEMES)
+    everything = np.arange(len(codes))
+    if n_classes == 2:
+        yield everything, np.where(codes == 1, 1.0, -1.0)
+    elif scheme == "ovr":
+        for k in range(n_classes):
+            yield everything, np.where(codes == k, 1.0, -1.0)
+    else:
+        for i, j in combinations(range(n_classes), 2):
+            rows = np.flatnonzero((codes == i) | (codes == j))
+            yield rows, np.where(codes[rows] == i, 1.0, -1.0)
+
+
+def class_scores(margins: np.ndarray, n_classes: int, scheme: str) -> np.ndarray:
+    """Combine margins of binary problems, shape (n_samples, n_problems), into class scores.
+
+    Of pairs, votes are counted, and the sum of margins decides ties. The scores of two
+    classes are one column.
+    """
+    if n_classes == 2:
+        return margins[:, 0]
+    if scheme != "ovo":
+        return margins
+    votes = np.zeros((len(margins), n_classes))
+    sums = np.zeros((len(margins), n_classes))
+    for problem, (i, j) in enumerate(combinations(range(n_classes), 2)):
+        first = margins[:, problem] >= 0
+        votes[:, i] += first
+        votes[:, j] += ~first
+        sums[:, i] += margins[:, problem]
+        sums[:, j] -= margins[:, problem]
+    # squeezed into (-1/3, 1/3): the sum never outweighs a vote
+    return votes + sums / (3 * (np.abs(sums) + 1))
+
+
+class PathMixin:
+    """An estimator that is fitted for several values of one parameter together.
+
+    A subclass names the parameter in `_path` and fits all of a list of estimators, which
+    differ in it only, in `_fit_together`.
+    """
+
+    _path: ClassVar[str]
+
+    def _fit_path(self, X, y, values, **weights):
+        """Return fitted clones, in the order of `values`; `_fit_together` gets the weights."""
+        fitted = [clone(self).set_params(**{self._path: value}) for value in values]
+        for estimator in fitted:
+            estimator._check_parameters()
+        X, target = self._training_data(X, y)
+        names = ("classes_", "n_features_in_", "feature_names_in_")
+        shared = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        for estimator in fitted:
+            vars(estimator).update(shared)
+        self._fit_together(X, target, fitted, **weights)
+        for estimator in fitted:
+            estimator._warn_unless_converged()
+        return fitted
+
+
+class PathClassifier(PathMixin, MarginClassifier):
+    """A classifier with a path, without weights of the rows."""
+
+    def fit_path(self, X, y, values):
+        """Fit for several values of the path's parameter, faster than one by one.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+            Inputs, or a square Gram matrix with a precomputed kernel.
+        y : array-like, shape (n_samples,)
+            Labels of at least two classes.
+        values : sequence of float
+            Values of `C`, in any order.
+
+        Returns
+        -------
+        list of classifiers
+            Fitted clones, in the order of `values`.
+        """
+        return self._fit_path(X, y, values)
+
+    def _fit(self, X, codes) -> None:
+        self._fit_together(X, codes, [self])
+
+
+class LinearClassifier(MarginClassifier):
+    """A classifier with a row of `coef_` and a value of `intercept_` for each problem."""
+
+    def _margins(self, X) -> np.ndarray:
+        return np.asarray(X @ self.coef_.T) + self.intercept_
+
+    def pair_decisions(self, X):
+        """Return signed decisions of all pairs of classes, "ovo" only.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_classes, n_classes)
+            Entry (k, l) is positive for class k against class l.
+        """
+        margins = self._checked_margins(X)
+        k = len(self.classes_)
+        out = np.zeros((len(margins), k, k))
+        for number, (first, second) in enumerate(combinations(range(k), 2)):
+            out[:, first, second] = margins[:, number]
+            out[:, second, first] = -margins[:, number]
+        return out
+
+
+class LinearRegressor(WeightedRegressor):
+    """A regressor with coefficients `coef_` and a number `intercept_`."""
+
+    def _predicted(self, X) -> np.ndarray:
+        return np.asarray(X @ self.coef_) + self.intercept_

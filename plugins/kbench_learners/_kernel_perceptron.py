@@ -7,8 +7,8 @@ from sklearn.utils import check_random_state
 
 from kbench.kernels import resolve_kernel
 from kbench.parameters import check_choice, check_integer
+from kbench_learners._estimator import MarginClassifier, binary_problems
 from kbench_learners._kernel_machine import KernelMixin, gram_blocks, kernel_sums
-from kbench_learners._reduction import MarginClassifier, binary_problems
 
 OUTPUTS = ("last", "averaged", "voted", "survivor")
 _BLOCK = 256

@@ -9,9 +9,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
 from sklearn.exceptions import ConvergenceWarning
 
 from kbench.parameters import check_choice, check_number
-from kbench_learners._estimator import Regressor
+from kbench_learners._estimator import SCHEMES, MarginClassifier, Regressor, binary_problems
 from kbench_learners._kernel_machine import KernelMixin, kernel_sums
-from kbench_learners._reduction import SCHEMES, MarginClassifier, binary_problems
 
 
 def ridge_coefficients(K, targets, alpha: float, fit_intercept: bool):

@@ -2,15 +2,235 @@
 
 from __future__ import annotations
 
-import numpy as np
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
-from kbench.kernels import resolve_kernel
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
+
+from kbench.kernels import Gaussian, Linear, Polynomial, resolve_kernel
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_learners._box_qp import solve_box_qp
+from kbench_learners._estimator import SCHEMES, PathClassifier, binary_problems
 from kbench_learners._kernel_machine import KernelMixin, kernel_sums
-from kbench_learners._libsvm import Machines, machines_along, needs_no_gram, own_kernel
-from kbench_learners._path import PathClassifier
-from kbench_learners._reduction import SCHEMES, binary_problems
+
+_MAX_GRAM_ENTRIES = 2**27
+"""A larger Gram matrix, more than 1 GiB, is not formed where libsvm has the kernel."""
+
+_MAX_DENSE_COLUMNS = 128
+"""Up to so many columns libsvm's own kernel is quicker than a Gram matrix for one fit.
+
+libsvm computes only the kernel values that it needs, one by one, and a Gram matrix costs
+less a value, the more columns there are. Measured with 1,800 rows of 10 classes, CPU seconds
+of both: 0.03 and 0.05 with 64 columns, 0.05 and 0.05 with 256, 0.20 and 0.09 with 1,024, at
+the median bandwidth; at a quarter of it the Gram matrix is quicker from 64 columns on.
+"""
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Solutions of all binary problems at one value of C.
+
+    `coef` are ``y_i alpha_i``, shape (n_problems, n_support), of the rows `support`, in
+    rising order.
+    """
+
+    support: np.ndarray
+    coef: np.ndarray
+    intercept: np.ndarray
+    n_iter: int
+    converged: bool
+
+
+def own_kernel(kernel) -> dict | None:
+    """Return the parameters of `SVC` for a kernel that libsvm has, None for another."""
+    if type(kernel) is Gaussian:
+        return {"kernel": "rbf", "gamma": 0.5 / kernel.bandwidth**2}
+    if type(kernel) is Linear:
+        return {"kernel": "linear"}
+    if type(kernel) is Polynomial:
+        parameters = {"gamma": 1.0, "coef0": kernel.offset, "degree": kernel.degree}
+        return {"kernel": "poly", **parameters}
+    return None
+
+
+def needs_no_gram(kernel, X, n_fits: int) -> bool:
+    """Return True where libsvm's own kernel is quicker, or a Gram matrix would be too large.
+
+    `n_fits` is how often a Gram matrix of the rows would be used.
+    """
+    if own_kernel(kernel) is None:
+        return False
+    quick = not sp.issparse(X) and X.shape[1] <= _MAX_DENSE_COLUMNS
+    return (n_fits == 1 and quick) or X.shape[0] ** 2 > _MAX_GRAM_ENTRIES
+
+
+def machines_along(
+    Cs: Sequence[float], X, codes, scheme: str, parameters: dict
+) -> Iterator[Machines]:
+    """Yield the solutions for each of the rising values `Cs`.
+
+    `parameters` are those of `SVC` but for C; `X` is a Gram matrix where they say so.
+    A solution in which no ``alpha_i`` reaches C is one for all larger C too: it fulfils the
+    same optimality conditions.
+    """
+    largest, previous = np.inf, 0.0
+    for C in Cs:
+        if largest >= previous:
+            machines = _solved(SVC(C=C, **parameters), X, codes, scheme)
+            largest, previous = np.abs(machines.coef).max(initial=0.0), C * (1 - 1e-12)
+        yield machines
+
+
+def _solved(svc: SVC, X, codes, scheme: str) -> Machines:
+    n_classes = int(codes.max()) + 1
+    if n_classes == 2 or scheme == "ovo":
+        return _one_against_one(_fitted(svc, X, codes), n_classes)
+    coef, intercept, steps, solved = np.zeros((n_classes, X.shape[0])), [], 0, True
+    for k in range(n_classes):
+        _fitted(svc, X, codes == k)
+        coef[k, svc.support_] = svc.dual_coef_[0]
+        intercept.append(svc.intercept_[0])
+        steps, solved = max(steps, int(svc.n_iter_.max())), solved and svc.fit_status_ == 0
+    support = np.flatnonzero(coef.any(axis=0))
+    return Machines(support, coef[:, support], np.array(intercept), steps, solved)
+
+
+def _fitted(svc: SVC, X, targets) -> SVC:
+    with warnings.catch_warnings(), config_context(assume_finite=True):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return svc.fit(X, targets)
+
+
+def _one_against_one(svc: SVC, n_classes: int) -> Machines:
+    """Return the solutions of all pairs of classes of a fitted `SVC`.
+
+    Its row j - 1 holds the coefficients of the rows of class i < j against class j, and row
+    i those of the rows of class j against class i.
+    """
+    order = np.argsort(svc.support_)
+    compact = svc.dual_coef_.toarray() if sp.issparse(svc.dual_coef_) else svc.dual_coef_
+    if n_classes == 2:
+        coef = compact[:, order]
+    else:
+        ends = np.cumsum(svc.n_support_)
+        members = [slice(*part) for part in zip(ends - svc.n_support_, ends, strict=True)]
+        coef = np.zeros((len(svc.intercept_), len(order)))
+        for problem, (i, j) in enumerate(combinations(range(n_classes), 2)):
+            coef[problem, members[i]] = compact[j - 1, members[i]]
+            coef[problem, members[j]] = compact[i, members[j]]
+        coef = coef[:, order]
+    steps = int(np.max(svc.n_iter_))
+    return Machines(svc.support_[order], coef, svc.intercept_, steps, svc.fit_status_ == 0)
+
+
+_PATIENCE = 30  # steps without a smaller gap, after which rounding errors dominate
+
+
+@dataclass(frozen=True)
+class BoxSolution:
+    """Solution of ``min 1/2 a' Q a - sum(a)``, ``0 <= a <= C``.
+
+    Dual variables `a` at a bound are there exactly. `gap` is the duality gap relative to
+    the primal objective, `n_iter` the number of Newton steps.
+    """
+
+    a: np.ndarray
+    gap: float
+    n_iter: int
+
+
+def solve_box_qp(Q: np.ndarray, C: float, tol: float, max_iter: int) -> BoxSolution:
+    """Solve the dual by a primal-dual interior point method, to a relative gap of `tol`.
+
+    Mehrotra's predictor-corrector steps (Nocedal and Wright, "Numerical
+    Optimization", 2006, section 16.6), one Cholesky decomposition each. Neither the
+    scale nor the rank of `Q` matters: the barrier's diagonal makes every system definite.
+
+    `Q` is ``y_i y_j k(x_i, x_j)``, shape (n, n), positive semidefinite. The result is the
+    best point of all steps.
+    """
+    n = len(Q)
+    scale = float(np.mean(Q.diagonal()))
+    if scale <= 0:  # Q = 0: every variable is at its upper bound
+        return BoxSolution(np.full(n, C), 0.0, 0)
+    Q = Q / scale
+    upper = C * scale
+    x = np.full(n, min(1.0, upper / 2))  # dual variables, times scale
+    s = upper - x  # room above
+    z = np.ones(n)  # multiplier of x >= 0
+    w = np.ones(n)  # multiplier of x <= upper
+    best = BoxSolution(np.zeros(n), np.inf, 0)
+    for step in range(1, max_iter + 1):
+        margins = Q @ x
+        a = _snapped(x, s, z, w, upper)
+        gap = _relative_gap(Q, a, upper)
+        if gap < best.gap:
+            best = BoxSolution(np.minimum(a / scale, C), gap, step - 1)
+        if gap <= tol or step - best.n_iter > _PATIENCE:
+            break
+        mu = (x @ z + s @ w) / (2 * n)
+        residual = margins - 1 - z + w
+        diagonal = z / x + w / s
+        system = Q + np.diag(diagonal)
+        try:
+            factor = cho_factor(system, check_finite=False)
+        except LinAlgError:
+            break
+        newton = (system, factor)
+        # predictor: straight at the solution; corrector: back to the centre
+        dx, dz, dw = _direction(newton, residual, x, s, z, w, x * z, s * w)
+        t = min(_longest(x, dx), _longest(s, -dx), _longest(z, dz), _longest(w, dw))
+        after = ((x + t * dx) @ (z + t * dz) + (s - t * dx) @ (w + t * dw)) / (2 * n)
+        target = mu * (after / mu) ** 3
+        dx, dz, dw = _direction(
+            newton, residual, x, s, z, w, x * z + dx * dz - target, s * w - dx * dw - target
+        )
+        primal = 0.9995 * min(_longest(x, dx), _longest(s, -dx))
+        dual = 0.9995 * min(_longest(z, dz), _longest(w, dw))
+        t = min(primal, dual, 1.0)
+        if not np.isfinite(t) or t <= 0:
+            break
+        x, s, z, w = x + t * dx, s - t * dx, z + t * dz, w + t * dw
+    return BoxSolution(best.a, best.gap, step)
+
+
+def _direction(newton, residual, x, s, z, w, xz, sw):
+    """Solve the Newton system for given complementarity residuals."""
+    system, factor = newton
+    right = -residual - xz / x + sw / s
+    dx = cho_solve(factor, right, check_finite=False)
+    # one step of refinement: near the solution the system is ill-conditioned
+    dx += cho_solve(factor, right - system @ dx, check_finite=False)
+    return dx, -(xz + z * dx) / x, -(sw - w * dx) / s
+
+
+def _longest(value, direction) -> float:
+    """Return the longest step, up to 1, that keeps a vector nonnegative."""
+    shrinking = direction < 0
+    if not shrinking.any():
+        return 1.0
+    with np.errstate(over="ignore"):
+        return min(1.0, float((-value[shrinking] / direction[shrinking]).min()))
+
+
+def _snapped(x, s, z, w, upper):
+    """Put variables whose multiplier outweighs them on their bound."""
+    a = np.where(x / upper < z * 1e-3, 0.0, x)
+    return np.where(s / upper < w * 1e-3, upper, a)
+
+
+def _relative_gap(Q, a, upper) -> float:
+    margins = Q @ a
+    quadratic = a @ margins / 2
+    primal = quadratic + upper * np.maximum(0.0, 1.0 - margins).sum()
+    dual = a.sum() - quadratic
+    return float((primal - dual) / max(primal, np.finfo(float).tiny))
 
 
 class KernelSVM(KernelMixin, PathClassifier):

@@ -10,8 +10,7 @@ from lightgbm import LGBMClassifier, LGBMRegressor, early_stopping
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
-from kbench_learners._boosting import ROUNDS
-from kbench_learners._held_out import SHARE, HeldOutClassifier, HeldOutRegressor, Weighted
+from kbench_learners._held_out import ROUNDS, SHARE, HeldOutClassifier, HeldOutRegressor, Weighted
 
 
 class _LightGBM(Weighted):

@@ -13,12 +13,9 @@ from sklearn.utils.metaestimators import available_if
 
 from kbench.parameters import check_choice, check_integer, check_number
 from kbench_learners._block_fits import SquaredHingeFit
-from kbench_learners._design import Design
-from kbench_learners._linear import LinearClassifier
-from kbench_learners._path import PathClassifier
+from kbench_learners._design import Design, dense_where_quicker
+from kbench_learners._estimator import SCHEMES, LinearClassifier, PathClassifier, binary_problems
 from kbench_learners._paths import LOSSES, binary_path, expanded, least_squares
-from kbench_learners._products import dense_where_quicker
-from kbench_learners._reduction import SCHEMES, binary_problems
 
 MULTICLASS = ("ovo", "ovr", "crammer_singer")
 

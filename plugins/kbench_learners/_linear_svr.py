@@ -6,13 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from kbench.parameters import check_integer, check_number
-from kbench_learners._design import Design
-from kbench_learners._directions import ActiveRows
-from kbench_learners._estimator import row_weights
-from kbench_learners._linear import LinearRegressor
-from kbench_learners._newton import minimise
-from kbench_learners._path import PathMixin
-from kbench_learners._products import dense_where_quicker
+from kbench_learners._design import Design, dense_where_quicker
+from kbench_learners._estimator import LinearRegressor, PathMixin, row_weights
+from kbench_learners._newton import ActiveRows, minimise
 
 
 class LinearSVR(PathMixin, LinearRegressor):

@@ -11,9 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from kbench.parameters import check_choice, check_integer, check_number
 from kbench_learners._block_fits import LogisticFit
-from kbench_learners._linear import LinearClassifier
-from kbench_learners._path import PathClassifier
-from kbench_learners._reduction import binary_problems
+from kbench_learners._estimator import LinearClassifier, PathClassifier, binary_problems
 
 MULTICLASS = ("multinomial", "ovr")
 

@@ -7,8 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from kbench_learners._design import Design
-from kbench_learners._directions import ActiveRows, AllRows, cholesky_solve
-from kbench_learners._newton import ClippedQuadratic, Logistic, Solution, minimise
+from kbench_learners._newton import (
+    ActiveRows,
+    AllRows,
+    ClippedQuadratic,
+    Logistic,
+    Solution,
+    cholesky_solve,
+    minimise,
+)
 
 LOSSES = ("squared_hinge", "hinge", "logistic")
 

@@ -10,17 +10,27 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, cg
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_learners._design import MAX_FACTOR_COLUMNS, MAX_FACTOR_ROWS, Design
-from kbench_learners._directions import cholesky_solve
-from kbench_learners._estimator import row_weights
-from kbench_learners._linear import LinearClassifier, LinearRegressor
-from kbench_learners._path import PathMixin
-from kbench_learners._products import dense_where_quicker, inner_products
-from kbench_learners._reduction import SCHEMES, binary_problems
-from kbench_learners._ridge_sums import fitted_from_sums
+from kbench_learners._design import (
+    MAX_FACTOR_COLUMNS,
+    MAX_FACTOR_ROWS,
+    Design,
+    dense_where_quicker,
+    inner_products,
+)
+from kbench_learners._estimator import (
+    SCHEMES,
+    LinearClassifier,
+    LinearRegressor,
+    PathMixin,
+    binary_problems,
+    check_classes,
+    row_weights,
+)
+from kbench_learners._newton import cholesky_solve
 
 _CHUNK_ENTRIES = 2_000_000
 
@@ -443,3 +453,38 @@ def _iterated(X, mean, moments, alpha, start, tol, max_iter, weight):
         W[:, k], info = cg(operator, moments[:, k], x0=start[:, k], rtol=tol, maxiter=max_iter)
         unfinished += info != 0
     return W, unfinished == 0
+
+
+def fitted_from_sums(estimator, sums, alphas):
+    """Yield a clone of `estimator` for every alpha, with its coefficients and intercepts.
+
+    The clones lack these and `classes_`.
+    """
+    if not sums.n > 0:
+        raise ValueError("all values of sample_weight are zero")
+    moments, target = sums.moments, sums.target_mean
+    if sums.classes is not None:
+        check_classes(estimator, sums.classes)
+        # indicators become targets -1 and 1, of two classes those of the second
+        columns = [1] if len(sums.classes) == 2 else slice(None)
+        moments, target = 2.0 * moments[:, columns], 2.0 * target[columns] - 1.0
+    fitted = [clone(estimator).set_params(alpha=alpha) for alpha in alphas]
+    for each in fitted:
+        each._check_parameters()
+        each.n_features_in_ = len(sums.mean)
+        each.n_iter_, each.converged_ = 1, True
+    solutions = _solutions(sums.gram, moments, alphas)
+    for each, W in zip(fitted, solutions, strict=True):
+        yield each, W, target - sums.mean @ W
+
+
+def _solutions(G, moments, alphas):
+    """Solve ``(G + alpha I) W = moments`` for every alpha, with `G` positive semidefinite."""
+    values, vectors = eigh(G, driver="evd", check_finite=False)
+    floor = len(values) * np.finfo(float).eps * max(values[-1], 0.0)
+    projected = vectors.T @ moments
+    for alpha in alphas:
+        # directions that have no variance have no moment either, but for rounding errors
+        shifted = np.maximum(values, 0.0) + alpha
+        inverse = np.where(shifted > floor, 1.0 / shifted, 0.0)
+        yield vectors @ (inverse[:, None] * projected)

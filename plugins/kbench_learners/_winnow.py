@@ -7,8 +7,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_learners._linear import LinearClassifier
-from kbench_learners._reduction import binary_problems
+from kbench_learners._estimator import LinearClassifier, binary_problems
 
 NORMS = ("l2", "l1", "max")
 _LARGEST_EXPONENT = 300.0  # caps a weight at 1e130, far from overflow

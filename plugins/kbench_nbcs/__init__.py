@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "_map": ["NestedBarycentricMap"],
         "_margins": ["margin_measures"],
         "_mesh": ["SimplicialMeshMap"],
-        "_mesh_kernel": ["mesh_kernel", "rotated_mesh_kernel"],
+        "_mesh_cells": ["mesh_kernel", "rotated_mesh_kernel"],
         "_theory": [
             *("ConvexApproximation", "approximate_convex_body", "hinge_bound"),
             *("margin_error_bound", "refine_weights", "theory_stages", "vc_bound"),
@@ -75,5 +75,5 @@ def kbench_figures() -> list[Figure]:
         for name, title in titles.items()
     ]
     curves = "Accuracy against search and fit time, by size of the map"
-    draw = "kbench_nbcs._curves:figure_curves"
+    draw = "kbench_nbcs._figures:figure_curves"
     return [*figures, Figure("map-curves", curves, draw, ("map-curves",))]

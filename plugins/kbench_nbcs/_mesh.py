@@ -11,8 +11,14 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from kbench.parameters import check_integer, check_number
 from kbench_nbcs import _mesh_cells
 from kbench_nbcs._base import CoordinateMap, index_type, random_frame
-from kbench_nbcs._mesh_cells import MAX_DIMENSION, MIXER, NO_KEY, UNIT
-from kbench_nbcs._mesh_kernel import mesh_kernel, rotated_mesh_kernel
+from kbench_nbcs._mesh_cells import (
+    MAX_DIMENSION,
+    MIXER,
+    NO_KEY,
+    UNIT,
+    mesh_kernel,
+    rotated_mesh_kernel,
+)
 
 try:
     from kbench_nbcs import _mesh_compiled as kernels

@@ -18,8 +18,7 @@ from typing import Any
 
 from kbench import DatasetError
 from kbench.messages import printable
-from kbench_openml._server import configured
-from kbench_openml._transport import polite, shortened
+from kbench_openml._transport import configured, polite, shortened
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """The source `openml`: names in a suite, and data without a network.
 
 The openml client finds and downloads (with its configuration and cache), under the
-rules of `_transport` and `_client`; `_datasets` and `_tasks` check the results.
+rules of `_transport` and `_client`; `_datasets` checks the results.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from kbench.errors import SourceUnreachable
 from kbench.parameters import check_choice, check_integer
 from kbench.records import TASK_TYPES
 from kbench_openml._client import client, one_process, translated, write_whole
-from kbench_openml._datasets import find, load_data
-from kbench_openml._server import Server, configured, is_offline, is_reachable
-from kbench_openml._tasks import load_task
-from kbench_openml._transport import not_cached
+from kbench_openml._datasets import find, load_data, load_task
+from kbench_openml._transport import Server, configured, is_offline, is_reachable, not_cached
 
 WINE = 187
 """The only dataset of which an equal copy, value by value, ships with scikit-learn."""

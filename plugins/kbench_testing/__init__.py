@@ -21,7 +21,7 @@ from kbench_testing._cases import (
     parametrize_with_checks,
     run,
 )
-from kbench_testing._mercer import Mercer, is_psd
+from kbench_testing._kernels import Mercer, is_psd
 from kbench_testing._subject import ConformanceWarning, Nonconforming, Subject
 
 __all__ = [

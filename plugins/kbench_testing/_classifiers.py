@@ -6,8 +6,7 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.features import checked_labels, predictions_of
-from kbench_testing._samples import blobs
-from kbench_testing._subject import Subject, most_classes, named_error, tags_of
+from kbench_testing._subject import Subject, blobs, most_classes, named_error, tags_of
 
 
 def check_labels(subject: Subject) -> None:

@@ -11,8 +11,17 @@ import numpy as np
 from kbench.features import resolve
 from kbench.messages import did_you_mean
 from kbench.records import Search, alternatives
-from kbench_testing._samples import blobs, inputs, linear, targets
-from kbench_testing._subject import Subject, named_error, quiet, same, tags_of
+from kbench_testing._subject import (
+    Subject,
+    blobs,
+    inputs,
+    linear,
+    named_error,
+    quiet,
+    same,
+    tags_of,
+    targets,
+)
 
 _METRIC_NAME = re.compile(r"[\w\-. :/]+")
 

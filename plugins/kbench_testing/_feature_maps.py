@@ -8,8 +8,18 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.features import check_embedding, resolve
-from kbench_testing._samples import inputs, labels, targets
-from kbench_testing._subject import SEED, Subject, dense, named_error, quiet, same, tags_of
+from kbench_testing._subject import (
+    SEED,
+    Subject,
+    dense,
+    inputs,
+    labels,
+    named_error,
+    quiet,
+    same,
+    tags_of,
+    targets,
+)
 
 
 def _inputs(subject: Subject, n_samples: int = 60, seed: int = 0) -> np.ndarray:

@@ -8,8 +8,7 @@ import numpy as np
 
 from kbench.features import LinearModels, Sample, Sums, Targets, is_number, labels
 from kbench.messages import did_you_mean
-from kbench_testing._samples import blobs, linear, noise, standardised
-from kbench_testing._subject import Subject, most_classes
+from kbench_testing._subject import Subject, blobs, linear, most_classes, noise, standardised
 
 MOST_PASSES = 1000
 """Passes over a small set after which a fit should be done."""

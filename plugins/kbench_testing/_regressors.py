@@ -6,8 +6,7 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.features import checked_numbers, predictions_of
-from kbench_testing._samples import linear, standardised
-from kbench_testing._subject import Subject, quiet, tags_of
+from kbench_testing._subject import Subject, linear, quiet, standardised, tags_of
 
 _NORMAL_90 = 1.645
 _LEAST_EXPLAINED = 0.4

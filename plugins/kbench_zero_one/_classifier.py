@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.kernels import resolve_kernel
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_zero_one._ball import UnitBall
-from kbench_zero_one._kernel import ZeroOneKernel
+from kbench_zero_one._kernel import UnitBall, ZeroOneKernel
 from kbench_zero_one._rule import RandomisedClassifier
 from kbench_zero_one._solver import (
     dual_values_at_full_rank,

@@ -17,7 +17,15 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from kbench_nbcs._curves import FAMILIES, REFERENCES, by_dataset, cost, family, figure_curves, front
+from kbench_nbcs._figures import (
+    FAMILIES,
+    REFERENCES,
+    by_dataset,
+    cost,
+    family,
+    figure_curves,
+    front,
+)
 
 DEVELOPMENT = ("letter", "segment")
 

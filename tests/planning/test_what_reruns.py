@@ -198,7 +198,7 @@ def test_a_constant_of_every_module_counts(manifests, copied, edit):
         ("kbench.evaluation.search._halving", {"halved + ridge"}),
         ("kbench.evaluation.calibration", {"calibrated + ridge"}),
         ("kbench_nbcs._forest", NBCS),
-        ("kbench_baselines._frequencies", FOURIER),
+        ("kbench_baselines._fourier", FOURIER),
         ("kbench_learners._newton", {n for n in EVERY if "linear-svm" in n or "ridge" in n}),
         ("kbench_learners._winnow", {"rff + winnow"}),
         # which fits of many rows use only

@@ -61,7 +61,7 @@ def test_conic_refuses(params, message):
 
 
 def test_conic_refuses_empty_regions(monkeypatch):
-    import kbench_balcan._conic as module
+    import kbench_balcan._data as module
 
     monkeypatch.setattr(module, "_MAX_BATCHES", 5)
     with pytest.raises(ValueError, match="region of class 1 is empty"):

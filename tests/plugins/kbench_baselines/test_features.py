@@ -20,8 +20,8 @@ from kbench_baselines import (
     SkewedChi2Map,
 )
 from kbench_baselines._arc_cosine import arc_cosine_gram, arc_cosine_kernel
-from kbench_baselines._binning import bin_keys
 from kbench_baselines._chi2 import additive_chi2_gram, skewed_chi2_gram
+from kbench_baselines._partitions import bin_keys
 from kbench_baselines._polynomial import polynomial_gram
 
 WINE = minmax_scale(load_wine().data)[::2]

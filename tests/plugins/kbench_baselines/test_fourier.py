@@ -11,8 +11,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import minmax_scale
 
 from kbench_baselines import OrthogonalFourierFeatures, QMCFourierFeatures, RandomFourierFeatures
-from kbench_baselines._fourier import gaussian_gram
-from kbench_baselines._frequencies import gaussian_orthogonal, gaussian_qmc
+from kbench_baselines._fourier import gaussian_gram, gaussian_orthogonal, gaussian_qmc
 
 WINE = minmax_scale(load_wine().data)[::2]
 

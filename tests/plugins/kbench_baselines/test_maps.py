@@ -43,13 +43,12 @@ from kbench_baselines import (
     StructuredOrthogonalFeatures,
 )
 from kbench_baselines._arc_cosine import arc_cosine_gram
-from kbench_baselines._binning import binning_gram
 from kbench_baselines._chi2 import skewed_chi2_gram
 from kbench_baselines._fourier import gaussian_gram, laplace_gram, matern_gram
 from kbench_baselines._maclaurin import maclaurin_gram
-from kbench_baselines._mondrian import mondrian_gram
+from kbench_baselines._partitions import binning_gram, mondrian_gram
 from kbench_baselines._polynomial import polynomial_gram
-from kbench_baselines._product_sketch import product_sketch_gram
+from kbench_baselines._sketches import product_sketch_gram
 
 MAPS = {record.name: record for record in kbench_baselines.kbench_feature_maps()}
 WINE = minmax_scale(load_wine().data)[::2]

@@ -17,14 +17,15 @@ from sklearn.preprocessing import minmax_scale
 
 from kbench.kernels import Matern
 from kbench_baselines import NystroemMap
-from kbench_baselines._landmarks import (
+from kbench_baselines._nystroem import (
     _ridge_scores,
     distinct_rows,
+    inverse_root,
     kernel_diagonal,
     leverage_rows,
+    nystroem_gram,
     rpcholesky_pivots,
 )
-from kbench_baselines._nystroem import inverse_root, nystroem_gram
 
 WINE = minmax_scale(load_wine().data)[::2]
 LANDMARKS = ["uniform", "kmeans", "rpcholesky", "leverage"]

@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomTreesEmbedding
 from sklearn.preprocessing import SplineTransformer, minmax_scale
 
 from kbench_baselines import MondrianFeatures, RandomTreesFeatures, SplineFeatures
-from kbench_baselines._mondrian import grow_mondrian
+from kbench_baselines._partitions import grow_mondrian
 
 WINE = minmax_scale(load_wine().data)[::2]
 

@@ -8,8 +8,8 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from kbench_baselines import OptimizedMaclaurinFeatures, ProductSketch, RandomFourierFeatures
-from kbench_baselines._degrees import Moments, _expected, allocate
 from kbench_baselines._fourier import gaussian_gram
+from kbench_baselines._maclaurin import Moments, _expected, allocate
 from kbench_baselines._sketches import draw_sketch, real_features, row_blocks
 
 RNG = np.random.default_rng(0)

@@ -8,9 +8,8 @@ from scipy import stats
 from scipy.linalg import hadamard
 
 from kbench_baselines import FastfoodFeatures, StructuredOrthogonalFeatures
-from kbench_baselines._fourier import gaussian_gram
-from kbench_baselines._frequencies import waves
-from kbench_baselines._hadamard import padded_size, rows_together, walsh_hadamard
+from kbench_baselines._fourier import gaussian_gram, waves
+from kbench_baselines._sketches import padded_size, rows_together, walsh_hadamard
 
 RNG = np.random.default_rng(0)
 AS_PUBLISHED = partial(StructuredOrthogonalFeatures, least_inputs=1)

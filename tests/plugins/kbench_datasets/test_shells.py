@@ -7,7 +7,7 @@ from kbench import DatasetError
 from kbench.storage.datacache import DataCache
 from kbench.tables import growing
 from kbench.tables.growing import spilling_to
-from kbench_datasets import _shells, hypersphere_shells
+from kbench_datasets import _synthetic, hypersphere_shells
 
 
 @pytest.mark.parametrize("n_shells", [2, 3])
@@ -26,7 +26,7 @@ def test_noise_is_the_error_of_the_classifier_that_knows_the_shells(n_shells):
 
 
 def test_the_first_rows_do_not_depend_on_their_number(monkeypatch):
-    monkeypatch.setattr(_shells, "BLOCK", 64)
+    monkeypatch.setattr(_synthetic, "BLOCK", 64)
     few, many = hypersphere_shells(n_samples=100), hypersphere_shells(n_samples=300)
     np.testing.assert_array_equal(few.X, many.X[:100])
     np.testing.assert_array_equal(few.y, many.y[:100])

@@ -20,12 +20,10 @@ from kbench_baselines import (
     RandomFourierFeatures,
 )
 from kbench_learned import LearnedMetricMap
-from kbench_learned._base_map import DIFFERENTIABLE
-from kbench_learned._choice import choose, standard_error
-from kbench_learned._folds import folds_of
+from kbench_learned._map import DIFFERENTIABLE
 from kbench_learned._metric import diagonal_of, low_rank_root, one_hot_groups, root
-from kbench_learned._ridge import PENALTIES, ridge_path
-from kbench_learned._rounds import Fitted, Trajectory, judged
+from kbench_learned._ridge import PENALTIES, folds_of, ridge_path
+from kbench_learned._rounds import Fitted, Trajectory, choose, judged, standard_error
 from kbench_nbcs import NestedBarycentricMap, SimplicialMeshMap
 from kbench_testing import components, run
 

@@ -8,8 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 from kbench.kernels import Gaussian, Laplace, Linear
-from kbench_learners import CoreVectorMachine, _core_vectors
-from kbench_learners._core_vectors import Similarities, core_set, decisions
+from kbench_learners import CoreVectorMachine, _core_vector_machine
+from kbench_learners._core_vector_machine import Similarities, core_set, decisions
 
 
 def optimum(K, y, C, n_steps=200_000):
@@ -65,7 +65,7 @@ def test_the_ways_to_compute_agree(kernel, switched_off, monkeypatch):
     machine = CoreVectorMachine(C=10.0, kernel=kernel).fit(inputs, y)
     quick = machine.decision_function(inputs)
     core_sizes = machine.core_sizes_
-    monkeypatch.setattr(_core_vectors, switched_off, 0)
+    monkeypatch.setattr(_core_vector_machine, switched_off, 0)
     np.testing.assert_allclose(machine.fit(inputs, y).decision_function(inputs), quick, atol=1e-4)
     np.testing.assert_array_equal(machine.core_sizes_, core_sizes)
 

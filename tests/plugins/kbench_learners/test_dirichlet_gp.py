@@ -61,7 +61,7 @@ def test_a_prediction_does_not_depend_on_the_other_rows(parts, monkeypatch):
     X, X_new, y, _ = parts
     model = DirichletGPClassifier(random_state=0).fit(X, y)
     together = model.predict_proba(X_new)
-    monkeypatch.setattr("kbench_learners._dirichlet_gp._BLOCK_ENTRIES", 10_000)
+    monkeypatch.setattr("kbench_learners._bayesian_linear._DRAWN_ENTRIES", 10_000)
     np.testing.assert_allclose(model.predict_proba(X_new), together, atol=1e-12)
     np.testing.assert_allclose(model.predict_proba(X_new[3:4]), together[3:4], atol=1e-12)
 

@@ -13,8 +13,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kbench.kernels import Gaussian, Laplace, Linear, Polynomial
-from kbench_learners import KernelSVM, _libsvm
-from kbench_learners._box_qp import solve_box_qp
+from kbench_learners import KernelSVM, _kernel_svm
+from kbench_learners._kernel_svm import solve_box_qp
 
 
 @parametrize_with_checks([KernelSVM(), KernelSVM("linear", fit_intercept=False)])
@@ -138,10 +138,10 @@ def test_a_gram_matrix_and_libsvm_s_own_kernel_agree(kernel, multiclass, monkeyp
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     fits = []
     for largest_gram in (0, 2**27):
-        monkeypatch.setattr(_libsvm, "_MAX_GRAM_ENTRIES", largest_gram)
-        monkeypatch.setattr(_libsvm, "_MAX_DENSE_COLUMNS", 0)
+        monkeypatch.setattr(_kernel_svm, "_MAX_GRAM_ENTRIES", largest_gram)
+        monkeypatch.setattr(_kernel_svm, "_MAX_DENSE_COLUMNS", 0)
         gram = largest_gram > 0 or isinstance(kernel, Laplace)
-        assert _libsvm.needs_no_gram(kernel, X, 1) != gram
+        assert _kernel_svm.needs_no_gram(kernel, X, 1) != gram
         svm = KernelSVM(kernel, C=3.0, tol=1e-9, multiclass=multiclass).fit(X, y)
         fits.append(svm.decision_function(X))
         np.testing.assert_array_equal(svm.support_, np.sort(svm.support_))
@@ -181,8 +181,8 @@ def test_a_path_solves_no_further_than_the_largest_coefficient(ring, monkeypatch
         solved.append(svc.C)
         return fitted(svc, *args)
 
-    fitted = _libsvm._fitted
-    monkeypatch.setattr(_libsvm, "_fitted", counted)
+    fitted = _kernel_svm._fitted
+    monkeypatch.setattr(_kernel_svm, "_fitted", counted)
     path = KernelSVM(Gaussian(0.1), tol=1e-8).fit_path(X, y, [1e3, 1e5, 0.1, 1e7])
     # with so small a bandwidth every row has a margin of 1 at a coefficient of about 1
     assert solved == [0.1, 1e3]

@@ -13,10 +13,9 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from kbench_learners import LinearSVM
-from kbench_learners._design import Design
-from kbench_learners._directions import ActiveRows
+from kbench_learners._design import Design, inner_products
 from kbench_learners._linear_svm import margin_error
-from kbench_learners._products import inner_products
+from kbench_learners._newton import ActiveRows
 
 LOSSES = {
     "squared_hinge": lambda m: np.maximum(0.0, 1.0 - m) ** 2,
@@ -116,7 +115,7 @@ def test_conjugate_gradients_reach_the_same_solution(loss, monkeypatch):
     direct = LinearSVM(loss=loss, C=2.0, tol=1e-8).fit(X, y)
     for name in ("MAX_FACTOR_COLUMNS", "MAX_FACTOR_ROWS"):
         monkeypatch.setattr(f"kbench_learners._design.{name}", 5)
-    monkeypatch.setattr("kbench_learners._directions._MAX_ROWS", 5)
+    monkeypatch.setattr("kbench_learners._newton._MAX_ROWS", 5)
     iterated = LinearSVM(loss=loss, C=2.0, tol=1e-8).fit(X, y)
     assert iterated.converged_
     np.testing.assert_allclose(iterated.objective_, direct.objective_, rtol=1e-7)
@@ -470,8 +469,8 @@ def test_products_of_sparse_rows(density):
 
 
 def test_iterations_that_take_too_long_give_way_to_a_factorisation(monkeypatch):
-    monkeypatch.setattr("kbench_learners._directions._CG_EXPECTED", 0)
-    monkeypatch.setattr("kbench_learners._directions._MAX_ROWS", 0)
+    monkeypatch.setattr("kbench_learners._newton._CG_EXPECTED", 0)
+    monkeypatch.setattr("kbench_learners._newton._MAX_ROWS", 0)
     rng = np.random.default_rng(0)
     A = rng.normal(size=(200, 40)) * np.logspace(0, -4, 40)  # far too many iterations
     g, J = rng.normal(size=40), np.arange(0, 200, 2)
@@ -480,5 +479,5 @@ def test_iterations_that_take_too_long_give_way_to_a_factorisation(monkeypatch):
     np.testing.assert_allclose((np.eye(40) + 1e8 * A[J].T @ A[J]) @ d, -g, atol=1e-6)
     assert solver._cg_expected > 0
     # now that this is known, they are not even tried
-    monkeypatch.setattr("kbench_learners._directions.conjugate_gradients", None)
+    monkeypatch.setattr("kbench_learners._newton.conjugate_gradients", None)
     np.testing.assert_array_equal(solver.direction(g, J, 1e8, 1e-12), d)

@@ -1,7 +1,7 @@
 import pytest
 from matplotlib.figure import Figure
 
-from kbench_nbcs._curves import figure_curves, front
+from kbench_nbcs._figures import figure_curves, front
 from tests.benchmarks.count_fronts import pareto_table
 
 

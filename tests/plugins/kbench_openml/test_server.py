@@ -10,7 +10,7 @@ import time
 import pytest
 
 from kbench.errors import SourceUnreachable
-from kbench_openml import _server
+from kbench_openml import _transport
 from kbench_openml._source import load
 from tests.support.openml_server import OpenMLServer
 
@@ -33,10 +33,10 @@ def test_connecting_gives_up_in_time(monkeypatch):
         over.wait(60)
         raise OSError
 
-    monkeypatch.setattr(_server, "CONNECT_S", 0.2)
+    monkeypatch.setattr(_transport, "CONNECT_S", 0.2)
     monkeypatch.setattr(socket, "create_connection", connect)
     start = time.monotonic()
-    assert not _server._connects("example.org", 443)
+    assert not _transport._connects("example.org", 443)
     assert time.monotonic() - start < 10
     over.set()
 
@@ -84,5 +84,5 @@ def test_configuration_is_read_as_the_client_reads_it(connect_openml, monkeypatc
     (folder / "config").write_text(f"server = {server.url}\ncachedir = {tmp_path / 'openml'}\n")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("OPENML_CACHE_DIR", raising=False)
-    found = _server.configured()
+    found = _transport.configured()
     assert (found.url, found.cache) == as_client

@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kbench_zero_one import ZeroOneFeatures, ZeroOneKernel, sigmoid_polynomial
-from kbench_zero_one._features import approximated_kernel
-from kbench_zero_one._monomials import MonomialTable, n_monomials, truncation_degree
+from kbench_zero_one._features import (
+    MonomialTable,
+    approximated_kernel,
+    n_monomials,
+    truncation_degree,
+)
 
 
 def ball(m, d, seed=0):
