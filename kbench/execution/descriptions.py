@@ -10,29 +10,35 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import importlib
 import json
 import sys
 import time
 import zlib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbench._version import __version__
 from kbench.errors import PluginError
-from kbench.execution.import_state import ImportState
+from kbench.execution import recording
 from kbench.messages import last_line, printable
+from kbench.planning.present import variable
 from kbench.registry.callables import Reference
-from kbench.registry.collecting import Record
-from kbench.registry.described import records_of
-from kbench.registry.installed import Plugin, packages
+from kbench.registry.collecting import Record, collect
+from kbench.registry.dependencies import Dependencies
+from kbench.registry.described import description_of, records_of
+from kbench.registry.installed import Plugin, installed, packages
+from kbench.registry.registry import build, why_left_out
+from kbench.registry.source import source_of
 from kbench.storage.files import write_file
 from kbench.storage.journal import state_folder
-from kbench.storage.states import state_of
+from kbench.storage.states import State, state_of
 
 if TYPE_CHECKING:
     from kbench.execution.sandbox import CallOutcome
+
 
 IMPORT_S = 20.0
 """Wall clock that the import of a plugin may take."""
@@ -61,7 +67,7 @@ class Description:
     expires: float = 0.0
 
 
-def collect(plugin: Plugin) -> list[Record]:
+def described(plugin: Plugin) -> list[Record]:
     """Return the records of a plugin without importing it; their callables are references.
 
     PluginError is raised where it has to be left out.
@@ -105,7 +111,7 @@ def _made(plugin: Plugin) -> Description:
 
     payload = {"distribution": plugin.distribution, "plugin": plugin.name}
     with Sandbox(record=packages()) as sandbox:
-        outcome = sandbox.run("kbench.execution.describing:describe", payload, time_s=IMPORT_S)
+        outcome = sandbox.run("kbench.execution.descriptions:describe", payload, time_s=IMPORT_S)
     state = ImportState.of(outcome.recorded)
     made = _concluded(outcome, state)
     if state.modules:  # else the process did not get as far as the plugin
@@ -163,7 +169,7 @@ def _ask(reference: Reference, function: str, argument: Any) -> Any:
     payload = {name: getattr(reference, name) for name in names}
     with Sandbox() as sandbox:
         outcome = sandbox.run(
-            "kbench.execution.describing:call",
+            "kbench.execution.descriptions:call",
             {**payload, "function": function, "argument": argument},
             time_s=CALL_S,
         )
@@ -175,3 +181,94 @@ def _ask(reference: Reference, function: str, argument: Any) -> Any:
         f"{reference.field} of {reference.kind} {reference.name!r} "
         f"(plugin {reference.plugin!r}) failed: {why}"
     )
+
+
+_LEFT_OUT = frozenset({"kbench", "__main__"}) | sys.stdlib_module_names
+"""Top-level modules whose files change only with the versions of Python and kbench."""
+
+
+@dataclass(frozen=True)
+class ImportState:
+    """Files that an import has loaded and read, with their states, and where it found modules.
+
+    `modules` has the file of each top-level module, which another could hide, and None
+    for modules that were not found, which could be installed. `variables` has digests of the
+    environment variables that it read.
+    """
+
+    files: Mapping[str, State | None] = field(default_factory=dict)
+    modules: Mapping[str, str | None] = field(default_factory=dict)
+    variables: Mapping[str, str | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, recorded: Iterable[Mapping[str, Any]]) -> ImportState:
+        """Collect what a process has reported (see `kbench.execution.recording`)."""
+        files: dict[str, State | None] = {}
+        modules: dict[str, str | None] = {}
+        variables: dict[str, str | None] = {}
+        for each in recorded:
+            for name, (path, state) in each.get("loaded", {}).items():
+                if name.partition(".")[0] not in _LEFT_OUT:
+                    files[path] = state
+                    modules |= {} if "." in name else {name: path}
+            missing = (n for n, (sha, _) in each.get("modules", {}).items() if sha is None)
+            modules |= dict.fromkeys(missing)
+            files |= {path: state_of(path) for path in each.get("files", {})}
+            variables |= each.get("variables", {})
+        return cls(files, modules, variables)
+
+    def is_current(self) -> bool:
+        """Tell whether the files are as they were, and the modules where they were."""
+        known: dict[str, Path | None] = {}
+        return (
+            all(state_of(file) == state for file, state in self.files.items())
+            and all(variable(name) == value for name, value in self.variables.items())
+            and all(
+                source_of(module, known) == (None if file is None else Path(file))
+                for module, file in self.modules.items()
+            )
+        )
+
+
+def describe(payload: Mapping[str, str]) -> dict[str, Any]:
+    """Describe the records of a plugin.
+
+    The payload has the names of its ``distribution`` and ``plugin``. The answer has
+    ``records``, or the ``reason`` why there are none. What is loaded and read is reported at
+    once: the import may end this process.
+    """
+    plugin = _plugin(payload)
+    # Python would take the bytecode of this second for that of an edit in the same second
+    sys.dont_write_bytecode = True
+    recording.begin(Dependencies(frozenset({plugin.module})))
+    recording.audit()
+    try:
+        return {"reason": "", "records": description_of(collect(plugin))}
+    except (Exception, SystemExit) as error:
+        return {"reason": why_left_out(error, plugin.distribution), "records": []}
+
+
+def call(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Call a function of kbench with a callable of a plugin and an argument.
+
+    The payload has the names of the plugin, as for `describe`, ``kind``, ``name`` and
+    ``field`` of the callable, ``function`` (``"module:name"``) and ``argument``. The
+    answer has the ``value``, or an ``error`` in the plugin.
+    """
+    registry = build([_plugin(payload)])
+    (plugin,) = registry.plugins
+    if plugin.reason:
+        return {"error": plugin.reason}
+    make = getattr(registry.get(payload["kind"], payload["name"]), payload["field"])
+    module, _, name = payload["function"].partition(":")
+    try:
+        return {"value": getattr(importlib.import_module(module), name)(make, payload["argument"])}
+    except PluginError as error:
+        return {"error": str(error)}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def _plugin(names: Mapping[str, str]) -> Plugin:
+    wanted = (names["distribution"], names["plugin"])
+    return next(each for each in installed() if (each.distribution, each.name) == wanted)

@@ -70,7 +70,7 @@ def _described(plugin: Plugin) -> list[Record]:
         return collect(plugin)
     from kbench.execution import descriptions
 
-    return descriptions.collect(plugin)
+    return descriptions.described(plugin)
 
 
 def _is_third_party(plugin: Plugin) -> bool:

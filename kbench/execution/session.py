@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-from kbench.execution import components
+from kbench.errors import SuiteError
 from kbench.execution.engine import Terms, ThisMachine
 from kbench.execution.fetching import Fetching, is_offline
+from kbench.execution.sandbox import Sandbox
 from kbench.execution.warm_parents import WarmParents, preload_of
 from kbench.planning.suite_plan import SuitePlan
-from kbench.records import DatasetFacts, Problem, Ref, TaskType
+from kbench.records import DatasetFacts, Problem, Ref, Suite, TaskType
+from kbench.records.canonical import to_json
 from kbench.storage.locks import Holder, named
 
 
@@ -60,16 +63,16 @@ class Session:
         """
         task = self._plan.task
         if task not in self._checked:
-            placed, limits = components.placed(self._plan.suite), self._plan.suite.limits
+            components, limits = placed_components(self._plan.suite), self._plan.suite.limits
             with self.parents.using(self.parents.every) as sandbox:
-                components.check(sandbox, placed, limits.memory_mb, task)
+                check_components(sandbox, components, limits.memory_mb, task)
             self._checked |= {None, task}
 
     def terms(self, until: float) -> Terms:
         """Return what must hold on every host that computes tasks of the plan, until a time."""
         suite = self._plan.suite
         preload = preload_of(suite, self._plan.registry)
-        return Terms(preload, components.placed(suite), suite.limits, self.offline, until)
+        return Terms(preload, placed_components(suite), suite.limits, self.offline, until)
 
     @contextmanager
     def alone(self, location: str) -> Iterator[None]:
@@ -90,3 +93,59 @@ class Session:
 def lock_name(suite: str, location: str) -> str:
     """Return the name of the lock of a suite at a location."""
     return f"{suite} in {location}"
+
+
+CHECK_TIME_S = 120.0
+TRIALS_TIME_S = 30.0
+
+Placed = Mapping[str, Sequence[Any]]
+"""Components as JSON with their places in the suite, by kind."""
+
+
+def placed_components(suite: Suite) -> Placed:
+    """Return every component of a suite with its place, by kind, as JSON."""
+    places: dict[str, list[Any]] = {"dataset": [], "feature map": [], "learner": []}
+    for number, block in enumerate(suite.blocks):
+        at = f"block[{number}]." if len(suite.blocks) > 1 else ""
+        for kind, key, refs in (
+            ("dataset", "datasets", block.datasets),
+            ("feature map", "feature_maps", block.feature_maps),
+            ("learner", "learners", block.learners),
+        ):
+            places[kind] += [(f"{at}{key}[{i}]", to_json(ref)) for i, ref in enumerate(refs)]
+    return places
+
+
+def parameter_mistakes(
+    sandbox: Sandbox, components: Placed, task: TaskType | None = None
+) -> list[str]:
+    """Return the mistakes in the parameters of components, checked in a sandbox.
+
+    The `task` of the datasets decides the parameters of learners, where it is known.
+    """
+    payload = {"components": components, "task": task}
+    outcome = sandbox.run("kbench.execution.entry_points:check", payload, time_s=CHECK_TIME_S)
+    if outcome.status != "ok":
+        return [f"the components cannot be checked: {outcome.error}"]
+    return list(outcome.value)
+
+
+def check_components(
+    sandbox: Sandbox, components: Placed, memory_mb: float, task: TaskType | None = None
+) -> None:
+    """Raise a SuiteError with all mistakes in the parameters of components.
+
+    Where there are none, trial fits with a limit of `memory_mb` show refused values.
+    """
+    problems = parameter_mistakes(sandbox, components, task)
+    if not problems:
+        trials = sandbox.run(
+            "kbench.execution.entry_points:check_values",
+            {"components": components},
+            time_s=TRIALS_TIME_S,
+            memory_mb=memory_mb,
+        )
+        # where a trial does harm, the tasks report which and why
+        problems = trials.value if trials.status == "ok" else []
+    if problems:
+        raise SuiteError(*dict.fromkeys(problems))

@@ -74,11 +74,13 @@ from kbench.evaluation.sizes import holdout_sizes
 from kbench.evaluation.splits import derive_seed, strata, stratified_folds
 from kbench.evaluation.sums import Sums, Targets
 from kbench.evaluation.targets import Scale, Truth
-from kbench.execution import components
-from kbench.execution.components import parameter_mistakes
-from kbench.execution.engine import Answer, Engine, EngineOffer, LocalEngine, Terms, ThisMachine
-from kbench.execution.engine.local import over_slots
-from kbench.execution.engine.request import (
+from kbench.execution.engine import Engine, EngineOffer, LocalEngine, Terms, ThisMachine, over_slots
+from kbench.execution.fetching import LOAD_TIME_S, Fetching, load_memory_mb, opened
+from kbench.execution.handover import Handover, send_scored
+from kbench.execution.plugins import import_registry, importable, load_registry
+from kbench.execution.request import (
+    LOCK,
+    Answer,
     Assignments,
     Host,
     Request,
@@ -86,12 +88,13 @@ from kbench.execution.engine.request import (
     measure_here,
     now_ms,
 )
-from kbench.execution.engine.this_machine import LOCK
-from kbench.execution.fetching import LOAD_TIME_S, Fetching, load_memory_mb, opened
-from kbench.execution.handover import Handover, send_scored
-from kbench.execution.plugins import import_registry, importable, load_registry
 from kbench.execution.sandbox import CallOutcome
-from kbench.execution.session import lock_name
+from kbench.execution.session import (
+    check_components,
+    lock_name,
+    parameter_mistakes,
+    placed_components,
+)
 from kbench.execution.warm_parents import Preload, WarmParents, preload_of, preload_of_measures
 from kbench.hookspecs import hookimpl
 from kbench.machine import cluster_id, machine_id
@@ -449,6 +452,7 @@ __all__ = [
     "candidates",
     "cells",
     "cells_table",
+    "check_components",
     "check_embedding",
     "check_limit",
     "check_table",
@@ -466,7 +470,6 @@ __all__ = [
     "comparable",
     "compared_rows",
     "completion",
-    "components",
     "content_of",
     "context_of",
     "corrected_t",
@@ -577,6 +580,7 @@ __all__ = [
     "parsed",
     "parts",
     "picture",
+    "placed_components",
     "predictions_of",
     "preload_of",
     "preload_of_measures",

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 
 from kbench.errors import ClusterError
 from kbench.execution.engine import Engine
-from kbench.execution.writing import note_problems, write_result
+from kbench.execution.request import note_problems, write_result
 from kbench.planning.planned import notices_of_cpus, notices_of_reuse
 from kbench.planning.strategy import Strategy
 from kbench.records import Added, Delivered, Problem, Status

@@ -24,10 +24,11 @@ from kbench.features import (
     Terms,
     ThisMachine,
     WarmParents,
-    components,
+    check_components,
     context_of,
     in_folder,
     machine,
+    placed_components,
     preload_of,
     with_measure,
 )
@@ -222,8 +223,8 @@ class Verifying:
         try:
             with parents.using(parents.every) as sandbox:
                 task = self._bundle.datasets[shared.dataset].task
-                placed = components.placed(suite)
-                components.check(sandbox, placed, self._limits.memory_mb, task)
+                placed = placed_components(suite)
+                check_components(sandbox, placed, self._limits.memory_mb, task)
             facts = fetching.dataset(ref)
             if not isinstance(facts, DatasetFacts):
                 return f"its data are not here: {printable(last_line(facts.reason), 300)}"
@@ -242,7 +243,7 @@ class Verifying:
         self, engine: LocalEngine, suite: Suite, tasks: Sequence[Task]
     ) -> Iterator[Verified]:
         preload = preload_of(suite, self._registry)
-        engine.prepare(Terms(preload, components.placed(suite), self._limits, self._offline))
+        engine.prepare(Terms(preload, placed_components(suite), self._limits, self._offline))
         waiting = {(task.cell_key, task.split_index) for task in tasks}
         for task, answer in engine.run(tasks):
             unit = (task.cell_key, task.split_index)

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from kbench.errors import DatasetError
-from kbench.execution.engine import request
+from kbench.execution import request
 from kbench.planning.present import Present
 
 

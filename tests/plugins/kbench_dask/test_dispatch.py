@@ -10,7 +10,7 @@ import pytest
 
 from kbench.errors import ClusterError
 from kbench.execution.engine import Terms
-from kbench.execution.engine.request import Answer, Host
+from kbench.execution.request import Answer, Host
 from kbench.execution.sandbox import CallOutcome
 from kbench.records import Limits
 from kbench.storage.journal import Journal

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from kbench.api.inputs import chosen_suite
-from kbench.execution.components import check, placed
 from kbench.execution.plugins import load_registry
+from kbench.execution.session import check_components, placed_components
 from kbench.planning.cells import cells
 from kbench.planning.raw import runnable
 from kbench.planning.suite_file import find, read
@@ -25,4 +25,4 @@ def test_every_installed_suite_can_be_run(name, tmp_path, sandbox):
     suite = chosen_suite(name, REGISTRY, data=str(tmp_path))
     planned = cells(suite, REGISTRY)
     assert len(planned) >= len(suite.datasets) > 0
-    check(sandbox, placed(suite), memory_mb=4096)
+    check_components(sandbox, placed_components(suite), memory_mb=4096)

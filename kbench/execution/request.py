@@ -1,4 +1,4 @@
-"""Requests and answers: one task measured in a sandbox, here or on a worker."""
+"""Requests, answers and results: one task measured in a sandbox, here or on a worker."""
 
 from __future__ import annotations
 
@@ -7,32 +7,36 @@ import json
 import time
 from base64 import b64decode, b64encode
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from kbench import machine
+from kbench._version import __version__
 from kbench.errors import DatasetError, KbenchError
 from kbench.evaluation.assignment import Assignment, assign
 from kbench.evaluation.evaluate import scored
 from kbench.evaluation.splits import row_groups
 from kbench.execution.contention import contention, snapshot
-from kbench.execution.engine.this_machine import LOCK
 from kbench.execution.handover import Handover
 from kbench.execution.plugins import importable
 from kbench.execution.sandbox import CallOutcome, Sandbox
 from kbench.execution.warm_parents import WarmParents
-from kbench.planning.planned import task_key
+from kbench.messages import of_memory
+from kbench.planning.planned import PlannedCell, task_key
 from kbench.planning.present import Present
-from kbench.records import Cell, Details, Limits, Manifest, Protocol, Ref, Task
+from kbench.records import Cell, Cost, Details, Limits, Manifest, Protocol, Ref, Result, Task
 from kbench.records.canonical import encodable, from_json, to_json
 from kbench.registry.installed import installed
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
-from kbench.storage.predictions import packed
+from kbench.storage.predictions import blob_of_seed, packed
+
+LOCK = "computing"
+"""Name of the lock that every kbench of a user holds while it computes."""
 
 CPU_CLOCK_S = 0.05
 """Wall clock from which a share of CPU time can be measured."""
@@ -328,3 +332,83 @@ def _waited(outcome: CallOutcome) -> float | None:
     # Clocks of CPU time may tick every few milliseconds and cannot measure short steps;
     # those were repeated, and their median tolerates a wait or two.
     return max(0.0, 1.0 - cpu / wall) if wall >= CPU_CLOCK_S else 0.0
+
+
+def _error(outcome: CallOutcome, predicted: Cost | None) -> str:
+    """Return the error of a task, beside the memory that was predicted if it needed too much."""
+    if outcome.status != "memory" or predicted is None:
+        return outcome.error
+    return f"{outcome.error}; {of_memory(predicted.memory_mb.value)} were predicted"
+
+
+def write_result(
+    journal: Journal,
+    task: Task,
+    answer: Answer,
+    limits: Limits,
+    predicted: Cost | None,
+    jobs: int | None,
+    timing: Literal["shared", "exclusive"],
+) -> Result:
+    """Write the result of a task to the journal and return it.
+
+    What it was made from and its predictions are kept before the line that says that they
+    are there.
+    """
+    outcome, host, manifest = answer.outcome, answer.host, answer.manifest
+    key = task_key(task.cell_key, task.split_index)
+    measures, details = {}, Details()
+    if outcome.status == "ok":
+        value = outcome.value
+        measures = {**value["measures"], "peak_memory_mb": outcome.peak_memory_mb}
+        details = replace(Details.from_json(value["details"]), contention=answer.doubts)
+    result = Result(
+        task_key=key,
+        cell_key=task.cell_key,
+        split=task.split_index,
+        status=outcome.status,
+        measures=measures,
+        details=details,
+        error=_error(outcome, predicted),
+        printed=outcome.printed,
+        started_ms=answer.started_ms,
+        ended_ms=answer.ended_ms,
+        seconds=outcome.seconds,
+        limits=replace(limits, n_splits=None),
+        jobs=jobs,
+        timing=timing,
+        version=__version__,
+        machine=host.machine,
+        host=host.name,
+        cpu=host.cpu,
+        calibration_s=host.calibration_s,
+        cpu_s=outcome.cpu_s,
+        predicted=predicted,
+        manifest="" if manifest is None else manifest.digest,
+    )
+    if manifest is not None:
+        journal.keep_manifest(manifest)
+    for number, content in enumerate(outcome.value["predictions"] if result.is_ok else ()):
+        journal.save_blob(result.address, blob_of_seed(number), content)
+    journal.append("result", **result.to_json())
+    return result
+
+
+def note_problems(journal: Journal, cells: Iterable[PlannedCell]) -> None:
+    """Journal cells that cannot be computed; their runs have the time of the first line."""
+    seen = {(line["cell_key"], line["reason"]): line["at_ms"] for line in journal.read("problem")}
+    for cell in cells:
+        problem = cell.problem
+        if problem is None:
+            continue
+        key = (cell.key, problem.reason)
+        if key not in seen:
+            seen[key] = time.time_ns() // 1_000_000
+            journal.append(
+                "problem",
+                cell_key=cell.key,
+                status=problem.status,
+                reason=problem.reason,
+                at_ms=seen[key],
+            )
+        cell.problem = replace(problem, since_ms=seen[key])

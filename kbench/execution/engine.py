@@ -1,22 +1,113 @@
-"""The local engine: tasks over slots of this machine."""
+"""Engines: they compute tasks in slots of this machine, or wherever a feature has some.
+
+::
+
+    runner ──Task──▶ LocalEngine (threads here)    ──▶ measure ──▶ Sandbox ──▶ Answer
+           └─Task──▶ an engine of a feature        ──▶ measure ──▶ Sandbox ──▶ Answer
+
+A task travels in a `Request`; an `Answer` has its outcome and the host that computed it.
+"""
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
-from kbench.execution.engine.interface import Terms
-from kbench.execution.engine.request import Answer, Assignments, Host, Request, measure
-from kbench.execution.engine.this_machine import ThisMachine
-from kbench.execution.warm_parents import WarmParents
+from kbench.execution.request import LOCK, Answer, Assignments, Host, Request, measure
+from kbench.execution.warm_parents import Preload, WarmParents
 from kbench.planning.present import Present
-from kbench.records import STOPPING, Task
+from kbench.records import STOPPING, Limits, Task
 from kbench.storage.datacache import DataCache
+from kbench.storage.journal import Journal
+from kbench.storage.locks import Holder, named
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Terms of a run: what must be equal on every host, and what holds for all tasks."""
+
+    preload: Preload
+    """Modules and functions that the warm parents of the tasks load, by their third-party plugins
+    (see `warm_parents.preload_of`)."""
+    components: Mapping[str, Sequence[Any]]
+    """Components by kind, with their places in the suite."""
+    limits: Limits = field(default_factory=Limits)
+    """Wall clock and memory of a task."""
+    offline: bool = False
+    """Ask no server for data."""
+    until: float = math.inf
+    """When running tasks are cut off on this machine, by `time.monotonic`."""
+
+
+class Engine(Protocol):
+    """Computes tasks: on this machine, or elsewhere."""
+
+    def prepare(self, terms: Terms) -> None:
+        """Get ready for the first task; refuse hosts that would compute something else.
+
+        ClusterError is raised where no host can be used.
+        """
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer]]:
+        """Yield each task with its answer, in the order in which they end.
+
+        A task is taken only when a slot is free: an earlier answer may still drop it.
+        ClusterError is raised where no host is left.
+        """
+
+    def close(self) -> None:
+        """End the tasks in flight and release the hosts; may be called twice."""
+
+
+@dataclass(frozen=True)
+class EngineOffer:
+    """An engine that a feature offers for a run."""
+
+    place: str
+    """The name of the journal that has its results: times of different places are never mixed."""
+    connect: Callable[[Any], Engine]
+    """``connect(run)`` returns the engine; ClusterError is raised where it cannot be used."""
+
+
+class ThisMachine:
+    """Holds this machine's lock while tasks run.
+
+    With `exclusive`, no other kbench of this user computes meanwhile. `notice` is called
+    with a text that names the process that is waited for.
+    """
+
+    def __init__(self, exclusive: bool, notice: Callable[[str], None]) -> None:
+        self._exclusive, self._notice = exclusive, notice
+        self._lock = ExitStack()
+        self._is_held = False
+
+    def acquire(self) -> None:
+        """Wait for the lock, unless it is held."""
+        if not self._is_held:
+            lock = Journal().lock(LOCK, self._waiting, shared=not self._exclusive)
+            self._lock.enter_context(lock)
+            self._is_held = True
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._lock.close()
+        self._is_held = False
+
+    def _waiting(self, holder: Holder | None) -> None:
+        why = (
+            "which computes on this machine: exclusive timing needs the machine alone"
+            if self._exclusive
+            else "which holds this machine exclusively (--timing exclusive)"
+        )
+        self._notice(f"waiting for {named(holder)}, {why}")
+
 
 T = TypeVar("T")
 R = TypeVar("R")
