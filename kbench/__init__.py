@@ -104,14 +104,14 @@ def __getattr__(name: str) -> Any:
             if hasattr(home, name):
                 return getattr(home, name)
     if not name.startswith("_"):
-        found = import_module("kbench.registry.provided").function(name)
+        found = import_module("kbench.registry.features").function(name)
         if found is not None:
             return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *import_module("kbench.registry.provided").functions()]
+    return [*__all__, *import_module("kbench.registry.features").functions()]
 
 
 class _Provided:
@@ -119,9 +119,9 @@ class _Provided:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> Any:
-        if not name.startswith("kbench.") or name == "kbench.registry.provided":
+        if not name.startswith("kbench.") or name == "kbench.registry.features":
             return None
-        return import_module("kbench.registry.provided").module_spec(name)
+        return import_module("kbench.registry.features").module_spec(name)
 
 
 sys.meta_path.append(_Provided())

@@ -96,7 +96,7 @@ def check_toml(text):
     """Suite files, whole or in part, are read and planned; the rest is TOML of a pyproject."""
     from kbench import Ref
     from kbench.planning.cells import cells
-    from kbench.planning.raw import has_rules
+    from kbench.planning.lines import has_rules
     from kbench.planning.suite_file import read
     from kbench.registry.installed import installed
     from kbench.registry.registry import build

@@ -1,4 +1,4 @@
-"""Runs of a suite with their progress shown: the one path of all commands and functions."""
+"""Runs of a suite with their progress shown, and known results beside them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Sequence
 
 from kbench.api import progress
 from kbench.api.inputs import notices
-from kbench.records import Suite
+from kbench.planning.planned import PlannedCell
+from kbench.records import Cell, Suite
 from kbench.registry.registry import Registry
 from kbench.registry.verbs import Verbs
+from kbench.results.rows import Row, known_measure
+from kbench.results.sources import of_cell_in_full
 from kbench.runner import Options, Report, Run, execute, preview
 
 
@@ -33,3 +36,40 @@ def run_shown(
         display.notice(text)
     with display:
         return preview(run) if dry_run else execute(run)
+
+
+def known_beside(
+    whole: Suite, report: Report, registry: Registry, options: Options
+) -> tuple[list[Row], list[Row], int]:
+    """Return rows of a run, of the suite's other methods, and how many of these are not known.
+
+    The others are cells of the datasets of a run whose results hold for today's code, data and
+    protocol, or that features know. Nothing is fetched or computed. The machine of rows from
+    elsewhere names their author.
+    """
+    run = Run(whole, registry, options)
+    ran = (*report.cells, *report.foreign)
+    run.plan.datasets |= {
+        cell.cell.dataset.label: cell.dataset for cell in ran if cell.dataset is not None
+    }
+    ours = {_labels(cell.cell) for cell in ran}
+    run.plan.settle_measure()
+    planned = [
+        cell
+        for cell in run.plan.cells()[0]
+        if cell.cell.dataset.label in run.plan.datasets and _labels(cell.cell) not in ours
+    ]
+    measure = known_measure(report.suite.compared)
+    of_here, imported = run.plan.without_imported(planned, run.results_from_elsewhere(planned))
+    known = [cell for cell in of_here if cell.is_finished and cell.done] + imported
+    elsewhere = {id(cell) for cell in (*report.foreign, *imported)}
+
+    def row(cell: PlannedCell) -> Row:
+        machine = cell.done[0].machine if id(cell) in elsewhere else run.place
+        return of_cell_in_full(cell, machine, measure)
+
+    return [row(cell) for cell in ran], [row(cell) for cell in known], len(planned) - len(known)
+
+
+def _labels(cell: Cell) -> tuple[str, str, str]:
+    return cell.dataset.label, cell.feature_map.label, cell.learner.label

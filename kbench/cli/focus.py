@@ -11,7 +11,7 @@ from functools import partial
 from rich.console import Console
 from rich.markup import escape
 
-from kbench.api.known import known_beside
+from kbench.api.running import known_beside
 from kbench.cli import printing
 from kbench.messages import counted
 from kbench.records import Measure, Suite

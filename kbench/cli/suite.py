@@ -97,7 +97,7 @@ def suite(
     not computed again.
     """
     from kbench.execution.plugins import load_registry
-    from kbench.planning.raw import runnable
+    from kbench.planning.lines import runnable
 
     registry = load_registry()
     if list_suites:

@@ -27,11 +27,10 @@ from kbench.messages import last_line, printable
 from kbench.planning.present import variable
 from kbench.registry.callables import Reference
 from kbench.registry.collecting import Record, collect
-from kbench.registry.dependencies import Dependencies
+from kbench.registry.dependencies import Dependencies, source_of
 from kbench.registry.described import description_of, records_of
 from kbench.registry.installed import Plugin, installed, packages
 from kbench.registry.registry import build, why_left_out
-from kbench.registry.source import source_of
 from kbench.storage.files import write_file
 from kbench.storage.journal import state_folder
 from kbench.storage.states import State, state_of

@@ -29,9 +29,8 @@ from types import FrameType
 from typing import Any
 
 from kbench.planning.present import Present, names_digest, variable
-from kbench.registry.dependencies import Dependencies
+from kbench.registry.dependencies import Dependencies, content_of, is_installed
 from kbench.registry.installed import HOST, packages
-from kbench.registry.source import content_of, is_installed
 from kbench.storage.states import state_of
 
 DECIDES_NO_NUMBER = frozenset(

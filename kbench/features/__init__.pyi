@@ -100,8 +100,19 @@ from kbench.hookspecs import hookimpl
 from kbench.machine import cluster_id, machine_id
 from kbench.planning.cells import WIDTH, cells, given_width, of_width
 from kbench.planning.files import in_folder
-from kbench.planning.lines import LISTS, labelled, parameter_problems
-from kbench.planning.planned import PlannedCell, task_key
+from kbench.planning.lines import (
+    LISTS,
+    experiment_of,
+    has_rules,
+    is_share,
+    labelled,
+    lists_of,
+    parameter_problems,
+    parsed,
+    runnable,
+)
+from kbench.planning.lines import tables_of as tables_of_file
+from kbench.planning.planned import PlannedCell, Strategy, n_candidates, n_missing, task_key
 from kbench.planning.planner import (
     Planner,
     deciding_kinds,
@@ -112,12 +123,9 @@ from kbench.planning.planner import (
 )
 from kbench.planning.plans import Plans, checksums, store_of
 from kbench.planning.present import Present
-from kbench.planning.raw import experiment_of, has_rules, is_share, lists_of, parsed, runnable
-from kbench.planning.raw import tables_of as tables_of_file
 from kbench.planning.recall import Validity, recall, recall_added
 from kbench.planning.schema import BlockTable, ProtocolTable, StrictTable, SuiteFile
 from kbench.planning.schema import explained as explained_mistakes
-from kbench.planning.strategy import Strategy, n_candidates, n_missing
 from kbench.planning.suite_file import checked as checked_suite
 from kbench.planning.suite_file import context_of, find, of_block, own_or_shared, read, suite_of
 from kbench.planning.tasks import with_measure
@@ -138,21 +146,23 @@ from kbench.records import (
     Task,
     Trial,
 )
-from kbench.registry.callables import Reference, makers, resolve
+from kbench.registry.callables import Reference, makers, outline, parameters_of, resolve
 from kbench.registry.collecting import Kind
+from kbench.registry.dependencies import content_of, folders_of, modules_of, source_of
 from kbench.registry.features import CORE_COMMANDS, Feature, features
 from kbench.registry.features import FILE as FEATURE_FILE
 from kbench.registry.features import read as read_feature
 from kbench.registry.installed import DISABLED, HOST, Plugin, how_to_get, installed
-from kbench.registry.notifications import DEADLINE_S, still_working
-from kbench.registry.outlines import outline, parameters_of
 from kbench.registry.registry import Registry, build
-from kbench.registry.source import content_of, folders_of, modules_of, source_of
 from kbench.registry.summaries import Summaries, first_sentence
 from kbench.registry.verbs import Verbs, implemented
 from kbench.report.charts import BOTTOM as CHART_BOTTOM
 from kbench.report.charts import HEIGHT as CHART_HEIGHT
 from kbench.report.charts import (
+from kbench.registry.verbs import DEADLINE_S, Verbs, implemented, still_working
+from kbench.report import leaderboard as leaderboard_tables
+from kbench.report import lines
+from kbench.report.axes import (
     LEFT,
     MOST_LINES,
     RIGHT,

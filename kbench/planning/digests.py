@@ -1,16 +1,18 @@
-"""Digests of files, kept by the states of the files."""
+"""Digests of files, kept by the states of the files; of sources, those of their syntax trees."""
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import json
+import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from kbench.registry.source import content_of
+from kbench.registry.dependencies import content_of
 from kbench.storage.files import file_digest, write_file
 from kbench.storage.journal import state_folder
 from kbench.storage.states import may_lie, state_of
@@ -72,3 +74,124 @@ class Digests:
             with contextlib.suppress(OSError):
                 write_file(self._file, b"%08x\n" % zlib.crc32(text) + text, 0o600, flush=False)
         self._is_changed = False
+
+
+_FIELDS = {
+    node: tuple(name for name in node._fields if name not in ("ctx", "kind", "type_comment"))
+    for node in vars(ast).values()
+    if isinstance(node, type) and issubclass(node, ast.AST)
+}
+"""Fields of each class of nodes, except ``ctx`` (it follows from a node's place), ``kind``
+(the ``u`` before a string) and comments."""
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+_parsing = threading.Lock()
+"""Python 3.11 counts the depth of a tree for all threads together: SystemError."""
+
+
+def syntax_digest(source: bytes) -> str:
+    r"""Return the SHA-256 of a module's syntax tree (hex).
+
+    Comments, formatting and positions do not count, nor do docstrings and other statements
+    that are just a string, annotations of functions without decorators, and the bodies of hook
+    implementations that return literal records. Annotations of classes count: they make the
+    fields of dataclasses. Of a source that does not parse, all bytes count: nothing can import
+    it, and a correction is an edit of code.
+
+    Examples
+    --------
+    >>> plain = syntax_digest(b"x = 1")
+    >>> plain == syntax_digest(b"'''A constant.'''\nx = (1)  # one")
+    True
+    >>> plain == syntax_digest(b"x = 1.0")
+    False
+    """
+    try:
+        with _parsing:
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return hashlib.sha256(source).hexdigest()
+    # `ast.dump` takes three times as long, and planning waits for it
+    return hashlib.sha256("\n".join(_serialized(tree)).encode("utf-8", "replace")).hexdigest()
+
+
+def _serialized(tree: ast.Module) -> list[str]:
+    """Serialize a tree unambiguously."""
+    makers = _makers(tree)
+    written: list[str] = []
+    waiting: list[Any] = [tree]
+    while waiting:
+        node = waiting.pop()
+        kind = type(node)
+        if kind in _FUNCTIONS and not node.decorator_list:
+            node.returns = None
+            for argument in _arguments(node.args):
+                argument.annotation = None
+        elif kind is ast.FunctionDef and _only_returns_records(node, makers):
+            node.body = []
+        written.append(kind.__name__)
+        for field in _FIELDS[kind]:
+            written.append(field)
+            value = getattr(node, field)
+            for child in value if type(value) is list else (value,):
+                if not isinstance(child, ast.AST):
+                    written.append(_literal(child))
+                elif type(child) is not ast.Expr or not _is_text(child.value):
+                    written.append("*")  # a node, which is written when its turn comes
+                    waiting.append(child)
+    return written
+
+
+_HOMES = ("kbench", "kbench.records")
+
+
+_LITERAL = (
+    *(ast.Return, ast.List, ast.Tuple, ast.Dict, ast.Constant, ast.Call, ast.keyword, ast.Name),
+    *(ast.Load, ast.UnaryOp, ast.USub, ast.Expr),
+)
+
+
+def _only_returns_records(function: ast.FunctionDef, makers: Collection[str]) -> bool:
+    """Tell whether a function is the implementation of a hook that returns literal records.
+
+    Their values are in the keys of cells. A name could stand for other code under the same
+    name, so that there is none but those of `makers`.
+    """
+    nodes = [node for each in function.body for node in ast.walk(each)]
+    return (
+        function.name.startswith("kbench_")
+        and all(ast.unparse(each).endswith("hookimpl") for each in function.decorator_list)
+        and all(isinstance(node, _LITERAL) for node in nodes)
+        and all(node.id in makers for node in nodes if isinstance(node, ast.Name))
+    )
+
+
+def _makers(tree: ast.Module) -> set[str]:
+    """Return the names that a module imports from where records come from."""
+    found = set()
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module in _HOMES and not node.level:
+            found |= {alias.name for alias in node.names if alias.asname is None}
+    for each in ast.walk(tree):
+        if isinstance(each, (*_FUNCTIONS, ast.ClassDef)):
+            found.discard(each.name)
+        elif isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):
+            found.discard(each.id)
+    return found
+
+
+def _literal(value: Any) -> str:
+    # Python refuses to write a very large integer in decimal digits
+    return hex(value) if type(value) is int else repr(value)
+
+
+def _is_text(value: ast.expr) -> bool:
+    """Tell whether a statement of this value is just a string, as a docstring is."""
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def _arguments(args: ast.arguments) -> Iterator[ast.arg]:
+    yield from (*args.posonlyargs, *args.args, *args.kwonlyargs)
+    yield from filter(None, (args.vararg, args.kwarg))

@@ -15,6 +15,7 @@ from kbench.evaluation.definitions import COMPUTED
 from kbench.messages import SHARED_CATEGORIES, counted
 from kbench.planning.cells import cells
 from kbench.planning.methods import (
+    Spans,
     component_code,
     components_of,
     method_code,
@@ -22,7 +23,6 @@ from kbench.planning.methods import (
 )
 from kbench.planning.planned import PlannedCell
 from kbench.planning.present import Present
-from kbench.planning.spans import Spans
 from kbench.records import (
     Cell,
     DatasetFacts,

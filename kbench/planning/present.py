@@ -15,10 +15,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from kbench.planning.digests import Digests
-from kbench.planning.syntax import syntax_digest
+from kbench.planning.digests import Digests, syntax_digest
 from kbench.records import INSTALLED, NAMESPACE, Manifest
-from kbench.registry.source import folders_of, is_installed, source_of
+from kbench.registry.dependencies import folders_of, is_installed, source_of
 from kbench.storage.states import state_of
 
 CHANGED = "changed while it was read"

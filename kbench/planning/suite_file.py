@@ -11,8 +11,15 @@ from pydantic import ValidationError
 from kbench.errors import SuiteError
 from kbench.messages import similar
 from kbench.planning.cells import cell_problems, seedless
-from kbench.planning.lines import LISTS, Lines, parameter_problems
-from kbench.planning.raw import has_rules, lists_of, parsed, runnable
+from kbench.planning.lines import (
+    LISTS,
+    Lines,
+    has_rules,
+    lists_of,
+    parameter_problems,
+    parsed,
+    runnable,
+)
 from kbench.planning.schema import BlockTable, LimitsTable, ProtocolTable, SuiteFile, explained
 from kbench.records import Block, Limits, Published, Ref, Suite
 from kbench.registry.collecting import Kind

@@ -30,14 +30,16 @@ from kbench.records._data import (
 )
 from kbench.records._manifest import INSTALLED, NAMESPACE, Manifest
 from kbench.records._measures import ACCURACY, DEFAULT, RESERVED, Measure, Needs
-from kbench.records._outcomes import Added, Delivered, Missing
 from kbench.records._results import (
     STOPPING,
     WORST_FIRST,
+    Added,
     Cell,
     Cost,
+    Delivered,
     Details,
     Estimate,
+    Missing,
     Mistake,
     Problem,
     Result,

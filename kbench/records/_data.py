@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from kbench.records._components import TaskType
-from kbench.records._json import AsJson
+from kbench.records.canonical import AsJson
 
 if TYPE_CHECKING:
     import numpy as np

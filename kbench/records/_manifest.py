@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
+from kbench.records.canonical import digest
+
 INSTALLED = "installed"
 """Stands for a top-level module of a distribution: its version and files identify it."""
 
@@ -51,8 +53,6 @@ class Manifest:
     @cached_property
     def digest(self) -> str:
         """Its address, 32 hex digits."""
-        from kbench.records.canonical import digest
-
         return digest(self.to_json())[:32]
 
     def to_json(self) -> dict[str, dict[str, str | None]]:

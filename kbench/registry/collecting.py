@@ -34,9 +34,8 @@ from kbench.records import (
     Measure,
     Needs,
 )
-from kbench.registry.callables import makes
+from kbench.registry.callables import identity_of, makes
 from kbench.registry.dependencies import declared
-from kbench.registry.identity import identity_of
 from kbench.registry.installed import GROUP, Plugin
 
 Kind = Literal[

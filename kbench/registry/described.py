@@ -19,9 +19,8 @@ from typing import IO, Any
 from kbench.errors import PluginError
 from kbench.messages import printable
 from kbench.records import Ref, Search
-from kbench.registry.callables import Reference, target_of
+from kbench.registry.callables import Identity, Reference, identity_of, target_of
 from kbench.registry.collecting import HOOKS, Kind, Record, checked_name
-from kbench.registry.identity import Identity, identity_of
 from kbench.registry.installed import Plugin
 from kbench.registry.summaries import Summaries
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kbench.registry.callables import Reference
-from kbench.registry.source import source_of
+from kbench.registry.dependencies import source_of
 
 _END = re.compile(r"(?<=[^\s.][^\s.][.!?])\s+(?=[A-Z])")
 """Between two sentences; no sentence begins after an initial or an "e.g."."""

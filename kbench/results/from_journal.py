@@ -5,8 +5,8 @@ from __future__ import annotations
 from kbench.errors import SuiteError
 from kbench.machine import cluster_id, machine_id
 from kbench.messages import listed, similar
+from kbench.planning.lines import experiment_of
 from kbench.planning.plans import Plans
-from kbench.planning.raw import experiment_of
 from kbench.results.order import by_dataset
 from kbench.results.sources import of_cell_in_full
 from kbench.results.stored import Query, StoredResults

@@ -12,8 +12,7 @@ from contextlib import ExitStack
 from kbench.errors import ClusterError
 from kbench.execution.engine import Engine
 from kbench.execution.request import note_problems, write_result
-from kbench.planning.planned import notices_of_cpus, notices_of_reuse
-from kbench.planning.strategy import Strategy
+from kbench.planning.planned import Strategy, notices_of_cpus, notices_of_reuse
 from kbench.records import Added, Delivered, Problem, Status
 from kbench.runner.report import Report
 from kbench.runner.run import Run

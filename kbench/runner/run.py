@@ -8,14 +8,12 @@ from collections.abc import Mapping, Sequence
 from kbench import machine
 from kbench.execution.engine import Engine, EngineOffer, LocalEngine
 from kbench.execution.session import Session
-from kbench.planning.options import Options
 from kbench.planning.planned import PlannedCell
-from kbench.planning.suite_plan import SuitePlan
+from kbench.planning.suite_plan import Options, SuitePlan
 from kbench.records import Cell, Result, Suite, Task
-from kbench.registry.notifications import Notifications
 from kbench.registry.registry import Registry
-from kbench.registry.verbs import Verbs
-from kbench.runner.watcher import Watcher
+from kbench.registry.verbs import Notifications, Verbs
+from kbench.runner.report import Watcher
 
 
 class Run:

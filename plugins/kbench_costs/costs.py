@@ -41,6 +41,7 @@ from kbench.messages import counted
 from kbench.records import Cell, Cost, Limits, Manifest, Problem, Task, Trial
 from kbench.records.canonical import to_json
 from kbench_costs import prediction as cost
+from kbench_costs import screen
 from kbench_costs.samples import MOST_ROWS, Samples
 
 SHARE, LEAST_S, MOST_S = 0.1, 0.5, 5.0
@@ -160,7 +161,7 @@ class Costs:
     def worth_trials(self, cells: Iterable[PlannedCell]) -> list[PlannedCell]:
         """Return the cells of which trials say more than their shapes, each key once."""
         limit = self._limits.memory_mb
-        chosen = (cell for cell in cells if cost.needs_trials(cell, self._registry, limit))
+        chosen = (cell for cell in cells if screen.needs_trials(cell, self._registry, limit))
         return list({cell.key: cell for cell in chosen}.values())
 
     def n_unknown(self, cells: Sequence[PlannedCell]) -> int:
@@ -182,7 +183,7 @@ class Costs:
         self._recall(cells)
         found: dict[str, Prediction] = {}
         # wide embeddings last: narrower ones say whether a trial is worth its time
-        narrower = cost.narrower(cells, WHOLE_BYTES)
+        narrower = screen.narrower(cells, WHOLE_BYTES)
         first = [cell for cell in cells if cell.key not in narrower]
         for cell, known in over_slots(first, self._work, jobs):
             if known is not None:
@@ -233,7 +234,7 @@ class Costs:
             self._keep(subject)
         limit = self._limits.memory_mb
         if not any(trial.status == "ok" for trial in subject.trials):
-            self._try_rows(subject, cost.rows_of_width(subject.cell, BEYOND * limit))
+            self._try_rows(subject, screen.rows_of_width(subject.cell, BEYOND * limit))
         self._known[planned.key] = subject.trials
         predicted = subject.cost()
         if predicted is None or not predicted.exceeds(limit) or planned.done:
@@ -345,7 +346,7 @@ class Costs:
         With one thread its CPU time is measured, which other programs do not lengthen much.
         """
         task, samples = subject.task, subject.samples
-        cell = subject.cell if is_whole else cost.shortened(subject.cell)
+        cell = subject.cell if is_whole else screen.shortened(subject.cell)
         share, protocol = samples.share(n_rows), cell.protocol
         if not is_whole:
             # nothing hides how memory grows if samples for measures shrink too

@@ -1,12 +1,13 @@
-"""Predicted costs of tasks beside what was measured then."""
+"""Predicted costs of tasks beside what was measured then, and what the report says of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from kbench.features import Row
+from kbench.features import ReportData, Row, Section
+from kbench.messages import counted
 
 CLOCKS = ("task_time_s", "task_time_cpu_s")
 """Measured times of a task: wall clock, CPU."""
@@ -38,7 +39,7 @@ class Predicted:
         return max(map(abs, self.errors))
 
 
-def memory(rows: Iterable[Row]) -> Predicted:
+def memory_errors(rows: Iterable[Row]) -> Predicted:
     """Return the errors of predicted memory, of the rows that have one."""
     pairs = [
         (row.measures.get("predicted_memory_mb"), row.measures.get("peak_memory_mb"))
@@ -48,7 +49,7 @@ def memory(rows: Iterable[Row]) -> Predicted:
     return Predicted(tuple(found / true - 1 for found, true in pairs if found and true))
 
 
-def time(rows: Iterable[Row]) -> Predicted:
+def time_errors(rows: Iterable[Row]) -> Predicted:
     """Return the errors of predicted times, of the rows that have one.
 
     They are times of the CPU, or, with several threads, of the wall clock.
@@ -57,7 +58,7 @@ def time(rows: Iterable[Row]) -> Predicted:
     --------
     >>> measures = {"predicted_time_s": 12.0, "predicted_time_low_s": 9.0,
     ...             "predicted_time_high_s": 16.0, "task_time_cpu_s": 10.0}
-    >>> found = time([Row("iris", "rff", "ridge", "ok", 5, 5, measures)])
+    >>> found = time_errors([Row("iris", "rff", "ridge", "ok", 5, 5, measures)])
     >>> round(found.median, 2), found.n_inside
     (0.2, 1)
     """
@@ -71,3 +72,30 @@ def time(rows: Iterable[Row]) -> Predicted:
         low, high = (row.measures.get(f"predicted_time_{end}_s", found) for end in ("low", "high"))
         n_inside += low <= true <= high
     return Predicted(tuple(errors), n_inside)
+
+
+def sentences(rows: Sequence[Row]) -> list[str]:
+    """Say how far predicted memory and times were from those that were measured.
+
+    Empty where nothing was predicted.
+    """
+    said = []
+    memory, time = memory_errors(rows), time_errors(rows)
+    if memory.errors:
+        said.append(f"Memory of {_errors(memory)}.")
+    if time.errors:
+        inside = f"{time.n_inside} of {len(time.errors)} are in their intervals"
+        said.append(f"Time of {_errors(time)}; {inside}.")
+    return said
+
+
+def _errors(predicted: Predicted) -> str:
+    n = counted(len(predicted.errors), "cell")
+    text = f"{n}: median error {predicted.median:.0%}"
+    return text if len(predicted.errors) == 1 else f"{text}, largest {predicted.largest:.0%}"
+
+
+def sections(data: ReportData) -> list[Section]:
+    """Return what the report says of predicted costs; nothing where nothing was predicted."""
+    said = sentences(data.rows)
+    return [Section("predicted", "predicted before the run", said, within="run")]

@@ -30,6 +30,6 @@ def kbench_predicted_cost(trials: Sequence[Trial], n_rows: int) -> Cost | None:
 @hookimpl
 def kbench_report_sections(data: ReportData) -> Sequence[Section]:
     """Say how good the predictions were."""
-    from kbench_costs.sentences import sections
+    from kbench_costs.errors import sections
 
     return sections(data)

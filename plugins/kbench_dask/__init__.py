@@ -4,6 +4,5 @@
 
     dispatch    the engine: which worker gets which task
     pool        the workers, as they join and leave
-    worker      what runs on a worker
-    same_code   whether a worker computes from what this process has
+    worker      what runs on a worker, and whether it computes from what this process has
 """

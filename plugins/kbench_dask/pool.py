@@ -22,7 +22,7 @@ from typing import Any
 from kbench.errors import ClusterError
 from kbench.features import Host, Manifest, Terms
 from kbench_dask import worker as dask_worker
-from kbench_dask.same_code import differences, manifest_of
+from kbench_dask.worker import differences, manifest_of
 
 CONNECT_S = 5.0
 """Seconds in which the scheduler must answer."""

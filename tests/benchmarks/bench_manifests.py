@@ -80,7 +80,7 @@ def validity() -> dict[str, float]:
     """Return seconds to tell whether the results of so many methods are valid."""
     from kbench.planning.present import Present
     from kbench.records import Manifest
-    from kbench.registry.source import modules_of
+    from kbench.registry.dependencies import modules_of
 
     names = [*modules_of("kbench.evaluation"), *modules_of("kbench_baselines")]
     names += [*modules_of("kbench_learners"), *modules_of("kbench_nbcs")]

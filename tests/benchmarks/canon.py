@@ -3,9 +3,8 @@
 from functools import cache
 
 from kbench.records import Ref
-from kbench.registry.callables import makers, resolve
+from kbench.registry.callables import makers, parameters_of, resolve
 from kbench.registry.installed import HOST, installed
-from kbench.registry.outlines import parameters_of
 from kbench.registry.registry import build
 
 PER_UNIT = {

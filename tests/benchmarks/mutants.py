@@ -52,7 +52,7 @@ ROOMS = {
         "tests/plugins/kbench_compare/test_comparison.py",
         "kbench/results/stats",
     ),
-    "kbench/planning/syntax.py": ("tests/planning/test_syntax.py", "kbench/planning/syntax.py"),
+    "kbench/planning/digests.py": ("tests/planning/test_syntax.py", "kbench/planning/digests.py"),
     "kbench/storage/journal.py": ("tests/storage/test_journal.py", "kbench/storage/journal.py"),
 }
 """Modules or packages that are mutated, each with the tests that must notice."""

@@ -16,9 +16,8 @@ from kbench.execution.plugins import import_registry, load_registry, without_kno
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import read
 from kbench.records import DatasetFacts
-from kbench.registry.callables import Reference
+from kbench.registry.callables import Reference, outline
 from kbench.registry.installed import installed
-from kbench.registry.outlines import outline
 from kbench.registry.registry import build
 from kbench.report.content import ReportData
 from kbench.runner import Options, Run, execute

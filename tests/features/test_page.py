@@ -5,7 +5,7 @@ import re
 from kbench import features as public
 from kbench import hookspecs
 from kbench.registry.features import Command, Option
-from kbench.registry.notifications import DEADLINE_S, HOOKS, MOST
+from kbench.registry.verbs import DEADLINE_S, HOOKS, MOST
 from tests.support.paths import ROOT, SUPPORT
 
 PAGE = (ROOT / "docs" / "write_a_feature.md").read_text()

@@ -1,7 +1,7 @@
 """Several slots begin with the longest tasks."""
 
+from kbench.planning.planned import longest_first
 from kbench.planning.planner import Planner
-from kbench.planning.strategy import longest_first
 from kbench.planning.suite_file import read
 from kbench.records import DatasetFacts, Problem
 from kbench.registry.installed import installed

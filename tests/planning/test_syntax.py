@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from kbench.planning.syntax import syntax_digest
+from kbench.planning.digests import syntax_digest
 from tests.support.paths import ROOT
 
 PLAIN = b"""\
@@ -252,7 +252,7 @@ def test_large_and_deep_sources_are_read():
 def test_a_digest_is_the_same_in_every_process():
     source = "x = {'a', 'b', 'c'} | frozenset(('d', 'e'))\nfrom a import *\n"
     script = (
-        "import sys; from kbench.planning.syntax import syntax_digest; "
+        "import sys; from kbench.planning.digests import syntax_digest; "
         "print(syntax_digest(sys.argv[1].encode()))"
     )
     found = {

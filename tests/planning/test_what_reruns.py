@@ -8,9 +8,9 @@ import pytest
 
 from kbench.planning.present import Present
 from kbench.planning.suite_file import read
+from kbench.registry.dependencies import source_of
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
-from kbench.registry.source import source_of
 from kbench.runner import Options, Run, execute
 from kbench.storage.journal import Journal
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from kbench import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, PluginError, Ref, Search
-from kbench.registry.callables import Reference
+from kbench.registry.callables import Reference, identity_of
 from kbench.registry.collecting import collect
 from kbench.registry.described import description_of, records_of
-from kbench.registry.identity import identity_of
 from kbench.registry.installed import Plugin
 
 PLUGIN = Plugin("p", "p-dist", "1", dict)

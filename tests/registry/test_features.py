@@ -10,7 +10,7 @@ import pytest
 import kbench
 from kbench.cli.pages import CORE
 from kbench.errors import FeatureError
-from kbench.registry import provided
+from kbench.registry import features as provided
 from kbench.registry.features import (
     CORE_COMMANDS,
     Feature,

@@ -17,8 +17,7 @@ import pytest
 from kbench import FeatureMap, Learner
 from kbench.errors import PluginError
 from kbench.kernels import Gaussian
-from kbench.registry.callables import module_of
-from kbench.registry.identity import identity_of
+from kbench.registry.callables import identity_of, module_of
 from kbench.registry.registry import build
 
 HERE = __name__

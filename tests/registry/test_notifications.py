@@ -8,10 +8,9 @@ import pytest
 
 from kbench.features import Delivered
 from kbench.machine import machine_id
-from kbench.registry import notifications
+from kbench.registry import verbs as notifications
 from kbench.registry.features import features, found_without
-from kbench.registry.notifications import Notifications, in_background, still_working
-from kbench.registry.verbs import Verbs
+from kbench.registry.verbs import Notifications, Verbs, in_background, still_working
 from kbench.storage.journal import Journal, state_folder
 from tests.support.command_here import command
 from tests.support.features_here import Site

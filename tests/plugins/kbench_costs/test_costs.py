@@ -19,8 +19,7 @@ from kbench.registry.registry import build
 from kbench.results.sources import of_cell, of_cell_in_full
 from kbench.runner import Options, Run, Watcher, execute, preview
 from kbench.storage.journal import Journal
-from kbench_costs import costs
-from kbench_costs.prediction import _screen
+from kbench_costs import costs, screen
 from kbench_costs.samples import Samples
 from kbench_mlflow.reading import of_run
 from kbench_mlflow.tracking import Store
@@ -117,7 +116,7 @@ class Seen(Watcher):
 @pytest.fixture
 def runner(install_plugin, store_uri, monkeypatch):
     install_plugin("wide_plugin", PLUGIN)
-    monkeypatch.setattr(_screen, "ROWS", 3000)
+    monkeypatch.setattr(screen, "ROWS", 3000)
     monkeypatch.setattr(costs, "FIRST_ROWS", 128)
 
     def make(*maps, memory=4096, **options):

@@ -30,7 +30,7 @@ from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal, state_folder
 from kbench_dask.dispatch import DaskEngine
 from kbench_dask.feature import kbench_engine
-from kbench_dask.same_code import differences, manifest_of
+from kbench_dask.worker import differences, manifest_of
 from tests.support.paths import SUPPORT
 from tests.support.planted import Seen, dask_process, plant, run_text, suite_text
 from tests.support.processes_here import wait_until
