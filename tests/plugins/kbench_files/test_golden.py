@@ -1,0 +1,115 @@
+"""Datasets of thirty files, and predictions of exported models, are those of all versions."""
+
+import numpy as np
+import pytest
+
+from kbench import Cell, Protocol, Ref
+from kbench.registry.callables import resolve
+from kbench.registry.installed import installed
+from kbench.registry.registry import build
+from kbench_tables.export.fit import refit
+from kbench_tables.export.rows import csv_blocks
+from kbench_tables.recommend.data import source_of
+from kbench_tables.recommend.look import look, with_look
+from tests.support.table_files import digest_of, write_all
+
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
+DATASETS = {
+    "clean.csv": "128a43ef86d1ee94",
+    "regression.csv": "a3abaa6dabf2f595",
+    "european.csv": "2ef10a9c04aa12ac",
+    "decimals.csv": "0156b28dd829d76d",
+    "thousands.csv": "02a1715e90b0e9d1",
+    "swiss.csv": "653956406da39626",
+    "blanks.csv": "f53d2241b060bb5c",
+    "tabs.tsv": "2a1065e60b09a35d",
+    "pipes.csv": "b19dcca67870efc6",
+    "dated.csv": "bf8235743c55b0d1",
+    "iso.csv": "41038ae7a941512c",
+    "compact.csv": "a497ba1cb871d996",
+    "units.csv": "84cca8d8e2e43234",
+    "euros.csv": "196862f1a34d1d8d",
+    "unit_target.csv": "620a4ec77b34a047",
+    "wide.csv": "5133cdf044bcef47",
+    "missing.csv": "c09bf66e4de1afa8",
+    "unlabelled.csv": "f0d59f19b0ef04a4",
+    "quoted.csv": "57e140b3fe2b8404",
+    "titled.csv": "6aefb3e4f6695c99",
+    "sep.csv": "f454222d71ab7c7b",
+    "mixed.csv": "5c784f11b845e068",
+    "large.csv": "e74723b0166405cd",
+    "by_target.csv": "4cad62a6b9f01a75",
+    "grouped.csv": "3b237458340a1dd2",
+    "rows.svmlight": "7ccd870e75d5277d",
+    "dense.arff": "857e2d74fa724ec8",
+    "sparse.arff": "2815eb81f02a4723",
+    "packed.csv.gz": "1a4c852efe2b4b2a",
+    "latin.csv": "1c8e31a77879200b",
+    "utf16.csv": "0936bd260af3146b",
+    "typed.parquet": "0fde1c2f5ce82384",
+    "categories.parquet": "57e92c2e8253b2c3",
+    "sheet.xlsx": "cbddeefcd2318293",
+}
+"""Digests of datasets by the names of their files."""
+
+PREDICTED = {
+    "clean.csv": "-0.40069 -0.229608 -0.0585251 -0.411246",
+    "european.csv": "-0.411737 -0.257754 -0.10377 -0.37012",
+    "thousands.csv": "-0.411737 -0.257754 -0.10377 -0.37012",
+    "dated.csv": "-0.133063 -0.320241 -0.293733 -0.291952",
+    "compact.csv": "-0.133063 -0.320241 -0.293733 -0.291952",
+    "units.csv": "-0.326953 -0.507013 -0.533554 -0.475345",
+    "euros.csv": "-2.99853 1.62536 6.24925 -1.74883",
+    "missing.csv": "-0.128983 -0.0435216 -0.258843 -0.157899",
+    "quoted.csv": "-0.508562 -0.36266 -0.14382 -0.185648",
+    "titled.csv": "-0.460571 -0.269619 -0.0786666 -0.408962",
+    "sep.csv": "-0.460571 -0.269619 -0.0786666 -0.408962",
+    "mixed.csv": "-0.11209 -0.19915 -0.232874 -0.0797555",
+    "by_target.csv": "5.30524 3.45205 2.49259 4.42871",
+}
+"""First predictions of a model for the texts of a file."""
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return build(installed())
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("golden")
+    return {folder / name: params for name, params in write_all(folder).items()}
+
+
+def loaded(path, params, registry):
+    """Look at a file and load it, as `kbench run` does."""
+    target = None if path.suffix == ".svmlight" else "y"
+    ref = source_of(str(path), target, registry=registry)
+    ref = Ref(ref.name, {**ref.params, **params}, ref.label)
+    source = registry.get("dataset", ref.name)
+    ref = with_look(ref, look(ref, registry))
+    return ref, resolve(source.load)(**ref.params)
+
+
+def test_datasets_are_equal(files, registry):
+    found = {
+        path.name: digest_of(loaded(path, given, registry)[1]) for path, given in files.items()
+    }
+    assert found == DATASETS
+
+
+def test_predictions_are_equal(files, registry):
+    found = {}
+    for path, given in files.items():
+        if path.name not in PREDICTED:
+            continue
+        ref, data = loaded(path, given, registry)
+        protocol = Protocol(inner_folds=2, search="random", n_candidates=2, missing="indicate")
+        cell = Cell(ref, Ref("identity"), Ref("ridge"), protocol)
+        fitted = refit(cell, data, registry)
+        block = next(csv_blocks(path, *[ref.params.get("delimiter", ",")]))
+        name = "predict" if data.task == "regression" else "decision_function"
+        answers = np.asarray(getattr(fitted.pipeline, name)(block))[:4].tolist()
+        found[path.name] = " ".join(f"{answer:.6g}" for answer in answers)
+    assert found == PREDICTED
