@@ -1,38 +1,56 @@
-"""A user's own data: CSV, parquet, ARFF and svmlight (libsvm) files.
+"""A user's own data: CSV, parquet, Excel, ARFF and svmlight (libsvm) files.
 
 All give the same canonical form as OpenML's data: missing values stay NaN, columns of
 text become indicators. Without a task, a target of numbers that are not all whole is
 that of a regression task.
 
-All but ARFF are read block by block, so that a table is never in memory as a whole. The
-result does not depend on the blocks.
+All but ARFF and Excel are read block by block, so that a table is never in memory as a
+whole. The result does not depend on the blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
-from kbench import Dataset
+from kbench import Dataset, DatasetError
 from kbench.parameters import is_pattern
 from kbench.tables.arff import is_sparse_arff, read_arff
-from kbench.tables.rows import unchanged
+from kbench.tables.rows import TableRows, unchanged
 from kbench.tables.table import Column, labelled, to_dataset
+from kbench_files import FORMS
 from kbench_files._arff import ArffRows, refuse_for_sparse
 from kbench_files._csv import CsvRows
 from kbench_files._dialect import Dialect
 from kbench_files._encoding import Roles, encoded
 from kbench_files._excel import excel_rows
-from kbench_files._parquet import ParquetRows
+from kbench_files._parquet import ENDINGS, ParquetRows
 from kbench_files._parts import with_parts
-from kbench_files._reading import existing
+from kbench_files._reading import existing_files
 from kbench_files._splits import with_splits
 from kbench_files._svmlight import SvmlightRows
 
+_OWN = {
+    "csv": tuple(each.name for each in fields(Dialect)),
+    "parquet": (),
+    "excel": ("sheet",),
+    "arff": (),
+    "svmlight": ("n_features",),
+}
+"""Parameters of `load_table` that only files of one form have."""
 
-def load_csv(
+_OF_COLUMNS = ("target", "ignore", "nominal", "date", "by_target", "unit", "weight")
+_OF_COLUMNS += ("group_by", "order_by")
+"""Parameters of files whose columns have names."""
+
+
+def load_table(
     path: str,
-    target: str,
+    target: str | None = None,
     ignore: Sequence[str] = (),
     nominal: Sequence[str] = (),
     date: Sequence[str] = (),
@@ -44,6 +62,8 @@ def load_csv(
     encoding: str = "utf-8",
     missing: Sequence[str] = (),
     skip: int = 0,
+    sheet: str = "",
+    n_features: int | None = None,
     group: str = "",
     task: str | None = None,
     weight: str | None = None,
@@ -52,21 +72,24 @@ def load_csv(
     group_by: str | None = None,
     order_by: str | None = None,
     label: str = "",
+    form: str | None = None,
 ) -> Dataset:
-    """Read a CSV file with a line of column names.
+    """Read a file of a user's own data.
 
     Parameters
     ----------
     path : str
-        The file; also compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``). Blanks around
-        names and values are left out.
+        The file. Text files may be compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``); of parquet,
+        it may be a folder with files of one table, or a pattern such as ``parts/*.parquet``,
+        which are read in the order of their names. ``.xlsx`` needs openpyxl (the extra
+        ``excel``), ``.xls`` needs xlrd. ARFF is in UTF-8.
     target : str
-        Name of the column to predict.
+        Name of the column to predict. Blanks around names and values are left out.
     ignore : sequence of str, optional
         Columns to leave out.
     nominal : sequence of str, optional
         Columns of numbers that stand for categories. Columns of text always do,
-        in alphabetical order.
+        in alphabetical order; declared categories keep theirs.
     date : sequence of str, optional
         Columns of dates as ``"COLUMN=FORMAT"``, such as ``"joined=%d.%m.%Y"`` or
         ``"joined=ISO8601"``, which become days since 1970. ``"|year"``, ``"|week"`` and
@@ -90,362 +113,117 @@ def load_csv(
         Texts of missing values, beside the usual ones.
     skip : int, default 0
         Lines before that of column names.
-    group : str, optional
-        Group of the dataset; its name by default.
-    task : {"classification", "regression"}, optional
-        By default regression if the target has a number that is not whole.
-    weight : str, optional
-        Name of the column with the weights of the rows.
-    splits : str, optional
-        File of the splits for ``splits = "official"`` in the protocol: CSV, perhaps
-        compressed, with a line of names, then one line per row of the data; one column
-        per split, 1 where the row is tested and 0 where it is for training.
-    overlapping_splits : bool, default False
-        Rows may be tested in several splits, as in repeated holdouts.
-    group_by : str, optional
-        Column of groups, which is not a feature: for ``splits = "official"`` there are five
-        folds, each with all rows of a group or none.
-    order_by : str, optional
-        Column of numbers or dates: for ``splits = "official"`` there is one split, which tests
-        the fifth of the rows that comes last, 50,000 at most.
-    label : str, optional
-        Name of the dataset; the file's name without its ending by default. In a suite
-        file it is the label of the line.
-
-    Returns
-    -------
-    Dataset
-        Empty cells and the usual marks (NA, NaN, null, ?) are missing values.
-
-    Raises
-    ------
-    DatasetError
-        The file cannot be read, a column is not there, or is text.
-    """
-    dialect = Dialect(delimiter, decimal, thousands, encoding, tuple(missing), int(skip))
-    rows = CsvRows(path, dialect, ignore)
-    grouped = () if group_by is None else (group_by,)
-    roles = Roles(target, (*ignore, *grouped), nominal, date, by_target, unit, task, weight)
-    with unchanged(rows.files, rows.what):
-        facts = _facts(path, label, group)
-        data, n_rows = encoded(rows, roles, facts)
-        data = with_parts(data, rows, group_by, order_by, date)
-    return with_splits(data, n_rows, splits, overlapping_splits)
-
-
-def load_parquet(
-    path: str,
-    target: str,
-    ignore: Sequence[str] = (),
-    nominal: Sequence[str] = (),
-    date: Sequence[str] = (),
-    by_target: Sequence[str] = (),
-    unit: Sequence[str] = (),
-    group: str = "",
-    task: str | None = None,
-    weight: str | None = None,
-    splits: str | None = None,
-    overlapping_splits: bool = False,
-    group_by: str | None = None,
-    order_by: str | None = None,
-    label: str = "",
-) -> Dataset:
-    """Read a parquet file, or several of one table.
-
-    Parameters
-    ----------
-    path : str
-        The file; or a folder with files of one table, or a pattern such as
-        ``parts/*.parquet``, which are read in the order of their names.
-    target : str
-        Name of the column to predict.
-    ignore : sequence of str, optional
-        Columns to leave out.
-    nominal : sequence of str, optional
-        Columns of numbers that stand for categories. Columns of text and
-        dictionaries always do.
-    date : sequence of str, optional
-        Columns of dates as ``"COLUMN=FORMAT"``, such as ``"joined=%d.%m.%Y"`` or
-        ``"joined=ISO8601"``, which become days since 1970. ``"|year"``, ``"|week"`` and
-        ``"|day"`` after it add the sine and cosine of the place in that period.
-    by_target : sequence of str, optional
-        Columns of categories that each fit replaces by means of the target (scikit-learn's
-        `TargetEncoder`), instead of an indicator column per category.
-    unit : sequence of str, optional
-        Columns of numbers with a sign or a unit around them, which is left out, as
-        ``"COLUMN=UNIT"``, such as ``"price=$"``, perhaps with the decimal mark and the one
-        between thousands: ``"price=€|,."``. Brackets around a number are a minus.
-    group : str, optional
-        Group of the dataset; its name by default.
-    task : {"classification", "regression"}, optional
-        By default regression if the target has a number that is not whole.
-    weight : str, optional
-        Name of the column with the weights of the rows.
-    splits : str, optional
-        File of the splits for ``splits = "official"`` in the protocol: CSV, perhaps
-        compressed, with a line of names, then one line per row of the data; one column
-        per split, 1 where the row is tested and 0 where it is for training.
-    overlapping_splits : bool, default False
-        Rows may be tested in several splits, as in repeated holdouts.
-    group_by : str, optional
-        Column of groups, which is not a feature: for ``splits = "official"`` there are five
-        folds, each with all rows of a group or none.
-    order_by : str, optional
-        Column of numbers or dates: for ``splits = "official"`` there is one split, which tests
-        the fifth of the rows that comes last, 50,000 at most.
-    label : str, optional
-        Name of the dataset; the file's name without its ending by default. In a suite
-        file it is the label of the line.
-
-    Returns
-    -------
-    Dataset
-        Categories of a dictionary column keep their order. `X` is float32 where it holds
-        all columns exactly by their types: columns of float32 and float16, perhaps beside
-        integers of at most 16 bits.
-
-    Raises
-    ------
-    DatasetError
-        A file cannot be read or has other columns than the first one, a column is not
-        there, or is text.
-    """
-    rows = ParquetRows(path)
-    grouped = () if group_by is None else (group_by,)
-    roles = Roles(target, (*ignore, *grouped), nominal, date, by_target, unit, task, weight)
-    with unchanged(rows.files, rows.what):
-        facts = _facts(path, label, group)
-        data, n_rows = encoded(rows, roles, facts)
-        data = with_parts(data, rows, group_by, order_by, date)
-    return with_splits(data, n_rows, splits, overlapping_splits)
-
-
-def load_excel(
-    path: str,
-    target: str,
-    ignore: Sequence[str] = (),
-    nominal: Sequence[str] = (),
-    date: Sequence[str] = (),
-    by_target: Sequence[str] = (),
-    unit: Sequence[str] = (),
-    sheet: str = "",
-    group: str = "",
-    task: str | None = None,
-    weight: str | None = None,
-    splits: str | None = None,
-    overlapping_splits: bool = False,
-    group_by: str | None = None,
-    order_by: str | None = None,
-    label: str = "",
-) -> Dataset:
-    """Read a sheet of an Excel file with a line of column names.
-
-    Parameters
-    ----------
-    path : str
-        The file. ``.xlsx`` needs openpyxl (the extra ``excel``), ``.xls`` needs xlrd.
-    target : str
-        Name of the column to predict.
-    ignore : sequence of str, optional
-        Columns to leave out.
-    nominal : sequence of str, optional
-        Columns of numbers that stand for categories. Columns of text always do.
-    date : sequence of str, optional
-        Columns of dates as ``"COLUMN=FORMAT"``, such as ``"joined=%d.%m.%Y"`` or
-        ``"joined=ISO8601"``, which become days since 1970. ``"|year"``, ``"|week"`` and
-        ``"|day"`` after it add the sine and cosine of the place in that period.
-    by_target : sequence of str, optional
-        Columns of categories that each fit replaces by means of the target (scikit-learn's
-        `TargetEncoder`), instead of an indicator column per category.
-    unit : sequence of str, optional
-        Columns of numbers with a sign or a unit around them, which is left out, as
-        ``"COLUMN=UNIT"``, such as ``"price=$"``, perhaps with the decimal mark and the one
-        between thousands: ``"price=€|,."``. Brackets around a number are a minus.
     sheet : str, optional
         Name of the sheet; the first one by default.
-    group : str, optional
-        Group of the dataset; its name by default.
-    task : {"classification", "regression"}, optional
-        By default regression if the target has a number that is not whole.
-    weight : str, optional
-        Name of the column with the weights of the rows.
-    splits : str, optional
-        File of the splits for ``splits = "official"`` in the protocol: CSV, perhaps
-        compressed, with a line of names, then one line per row of the data; one column
-        per split, 1 where the row is tested and 0 where it is for training.
-    overlapping_splits : bool, default False
-        Rows may be tested in several splits, as in repeated holdouts.
-    group_by : str, optional
-        Column of groups, which is not a feature: for ``splits = "official"`` there are five
-        folds, each with all rows of a group or none.
-    order_by : str, optional
-        Column of numbers or dates: for ``splits = "official"`` there is one split, which tests
-        the fifth of the rows that comes last, 50,000 at most.
-    label : str, optional
-        Name of the dataset; the file's name without its ending by default. In a suite
-        file it is the label of the line.
-
-    Returns
-    -------
-    Dataset
-        Empty cells and the usual marks are missing values.
-
-    Raises
-    ------
-    DatasetError
-        The file cannot be read, a column is not there, or is text.
-    """
-    rows = excel_rows(path, sheet, ignore).rows
-    grouped = () if group_by is None else (group_by,)
-    roles = Roles(target, (*ignore, *grouped), nominal, date, by_target, unit, task, weight)
-    with unchanged(rows.files, rows.what):
-        facts = _facts(path, label, group)
-        data, n_rows = encoded(rows, roles, facts)
-        data = with_parts(data, rows, group_by, order_by, date)
-    return with_splits(data, n_rows, splits, overlapping_splits)
-
-
-def load_arff(
-    path: str,
-    target: str,
-    ignore: Sequence[str] = (),
-    nominal: Sequence[str] = (),
-    date: Sequence[str] = (),
-    by_target: Sequence[str] = (),
-    unit: Sequence[str] = (),
-    group: str = "",
-    task: str | None = None,
-    weight: str | None = None,
-    splits: str | None = None,
-    overlapping_splits: bool = False,
-    group_by: str | None = None,
-    order_by: str | None = None,
-    label: str = "",
-) -> Dataset:
-    """Read an ARFF file, dense or sparse.
-
-    Parameters
-    ----------
-    path : str
-        The file, in UTF-8.
-    target : str
-        Name of the attribute to predict.
-    ignore : sequence of str, optional
-        Attributes to leave out.
-    nominal : sequence of str, optional
-        Attributes of numbers that stand for categories. Attributes of text always do, in
-        alphabetical order.
-    date : sequence of str, optional
-        Columns of dates as ``"COLUMN=FORMAT"``, such as ``"joined=%d.%m.%Y"`` or
-        ``"joined=ISO8601"``, which become days since 1970. ``"|year"``, ``"|week"`` and
-        ``"|day"`` after it add the sine and cosine of the place in that period.
-    by_target : sequence of str, optional
-        Columns of categories that each fit replaces by means of the target (scikit-learn's
-        `TargetEncoder`), instead of an indicator column per category.
-    unit : sequence of str, optional
-        Columns of numbers with a sign or a unit around them, which is left out, as
-        ``"COLUMN=UNIT"``, such as ``"price=$"``, perhaps with the decimal mark and the one
-        between thousands: ``"price=€|,."``. Brackets around a number are a minus.
-    group : str, optional
-        Group of the dataset; its name by default.
-    task : {"classification", "regression"}, optional
-        By default regression if the target has a number that is not whole.
-    weight : str, optional
-        Name of the column with the weights of the rows.
-    splits : str, optional
-        File of the splits for ``splits = "official"`` in the protocol: CSV, perhaps
-        compressed, with a line of names, then one line per row of the data; one column
-        per split, 1 where the row is tested and 0 where it is for training.
-    overlapping_splits : bool, default False
-        Rows may be tested in several splits, as in repeated holdouts.
-    group_by : str, optional
-        Column of groups, which is not a feature: for ``splits = "official"`` there are five
-        folds, each with all rows of a group or none.
-    order_by : str, optional
-        Column of numbers or dates: for ``splits = "official"`` there is one split, which tests
-        the fifth of the rows that comes last, 50,000 at most.
-    label : str, optional
-        Name of the dataset; the file's name without its ending by default. In a suite
-        file it is the label of the line.
-
-    Returns
-    -------
-    Dataset
-        Nominal attributes become indicators in the declared order. `X` is a CSR matrix where
-        the rows are sparse; these have no `nominal`, `date`, `by_target`, `unit`, `group_by`
-        and `order_by`.
-
-    Raises
-    ------
-    DatasetError
-        The file is not ARFF (with the line), or a column is not there, or is
-        text.
-    """
-    file, what = existing(path)
-    facts = _facts(path, label, group)
-    with unchanged([file], what):
-        if is_sparse_arff(file, what):
-            asked = {"nominal": nominal, "date": date, "by_target": by_target, "unit": unit}
-            refuse_for_sparse({**asked, "group_by": group_by, "order_by": order_by}, what)
-            table = read_arff(file, what)
-            data = to_dataset(table, what, target, tuple(ignore), task, weight, **facts)
-            n_rows = table.n_rows
-        else:
-            rows = ArffRows(path)
-            grouped = () if group_by is None else (group_by,)
-            roles = Roles(target, (*ignore, *grouped), nominal, date, by_target, unit, task, weight)
-            data, n_rows = encoded(rows, roles, facts)
-            data = with_parts(data, rows, group_by, order_by, date)
-    return with_splits(data, n_rows, splits, overlapping_splits)
-
-
-def load_svmlight(
-    path: str,
-    n_features: int | None = None,
-    group: str = "",
-    task: str | None = None,
-    splits: str | None = None,
-    overlapping_splits: bool = False,
-    label: str = "",
-) -> Dataset:
-    """Read a file in the format of SVMlight and LIBSVM.
-
-    Parameters
-    ----------
-    path : str
-        The file; also compressed (``.gz``, ``.bz2``).
     n_features : int, optional
         Number of columns; by default the largest that occurs.
     group : str, optional
         Group of the dataset; its name by default.
     task : {"classification", "regression"}, optional
         By default regression if the target has a number that is not whole.
+    weight : str, optional
+        Name of the column with the weights of the rows.
     splits : str, optional
         File of the splits for ``splits = "official"`` in the protocol: CSV, perhaps
         compressed, with a line of names, then one line per row of the data; one column
         per split, 1 where the row is tested and 0 where it is for training.
     overlapping_splits : bool, default False
         Rows may be tested in several splits, as in repeated holdouts.
+    group_by : str, optional
+        Column of groups, which is not a feature: for ``splits = "official"`` there are five
+        folds, each with all rows of a group or none.
+    order_by : str, optional
+        Column of numbers or dates: for ``splits = "official"`` there is one split, which tests
+        the fifth of the rows that comes last, 50,000 at most.
     label : str, optional
         Name of the dataset; the file's name without its ending by default. In a suite
         file it is the label of the line.
+    form : {"csv", "parquet", "excel", "arff", "svmlight"}, optional
+        By default the ending of the file's name decides.
 
     Returns
     -------
     Dataset
-        `X` is a CSR matrix.
+        Empty cells and the usual marks (NA, NaN, null, ?) are missing values. `X` is a CSR
+        matrix where the rows of the file are sparse; these have no `nominal`, `date`,
+        `by_target`, `unit`, `group_by` and `order_by`. `X` is float32 where it holds all columns
+        exactly by their types, as in parquet files: columns of float32 and float16, perhaps
+        beside integers of at most 16 bits.
 
     Raises
     ------
     DatasetError
-        The file cannot be read, or its labels are not those of the task.
+        A file cannot be read, a column is not there, or is text; or the target is not
+        that of the task.
     """
-    rows = SvmlightRows(path, n_features)
-    with unchanged(rows.files, rows.what):
-        X, labels = rows.read()
-        facts = _facts(path, label, group)
-        data = labelled(X, Column("label", "numeric", (), labels), rows.what, task, **facts)
-    return with_splits(data, len(labels), splits, overlapping_splits)
+    form = form_of(path) if form is None else form
+    files, what = existing_files(path, ENDINGS if form == "parquet" else ())
+    facts = _facts(path, label, group)
+    roles = Roles(str(target), ignore, nominal, date, by_target, unit, task, weight)
+    with unchanged(files, what):
+        if form == "svmlight":
+            X, labels = SvmlightRows(path, n_features).read()
+            data = labelled(X, Column("label", "numeric", (), labels), what, task, **facts)
+            n_rows = len(labels)
+        elif form == "arff" and is_sparse_arff(files[0], what):
+            refuse_for_sparse({**vars(roles), "group_by": group_by, "order_by": order_by}, what)
+            table = read_arff(files[0], what)
+            data = to_dataset(table, what, roles.target, tuple(ignore), task, weight, **facts)
+            n_rows = table.n_rows
+        else:
+            dialect = Dialect(delimiter, decimal, thousands, encoding, tuple(missing), int(skip))
+            rows: TableRows
+            if form == "csv":
+                rows = CsvRows(path, dialect, ignore)
+            elif form == "excel":
+                rows = excel_rows(path, sheet, ignore).rows
+            else:
+                rows = (ParquetRows if form == "parquet" else ArffRows)(path)
+            grouped = () if group_by is None else (group_by,)
+            data, n_rows = encoded(rows, replace(roles, ignore=(*ignore, *grouped)), facts)
+            data = with_parts(data, rows, group_by, order_by, date)
+    return with_splits(data, n_rows, splits, overlapping_splits)
+
+
+def _of_form(form: str, summary: str) -> Callable[..., Dataset]:
+    """Return `load_table` for files of one form: with the parameters that these have."""
+    others = {name for names in _OWN.values() for name in names}
+    others |= {"form", *(_OF_COLUMNS if form == "svmlight" else ())}
+    whole = inspect.signature(load_table)
+    parameters = [
+        each.replace(default=each.empty) if name == "target" else each
+        for name, each in whole.parameters.items()
+        if name in _OWN[form] or name not in others
+    ]
+    signature = whole.replace(parameters=parameters)
+
+    def load(*args: Any, **params: Any) -> Dataset:
+        return load_table(**signature.bind(*args, **params).arguments, form=form)
+
+    before, heading, after = inspect.cleandoc(load_table.__doc__ or "").partition("\n\nReturns\n")
+    start, *entries = re.split(r"\n(?=\w+ : )", before)
+    kept = [entry for entry in entries if entry.partition(" : ")[0] in signature.parameters]
+    start = start.replace("Read a file of a user's own data.", summary)
+    load.__doc__ = "\n".join([start, *kept]) + heading + after
+    load.__name__ = load.__qualname__ = f"load_{form}"
+    vars(load)["__signature__"] = signature
+    return load
+
+
+load_csv = _of_form("csv", "Read a CSV file with a line of column names.")
+load_parquet = _of_form("parquet", "Read a parquet file, or several of one table.")
+load_excel = _of_form("excel", "Read a sheet of an Excel file with a line of column names.")
+load_arff = _of_form("arff", "Read an ARFF file, dense or sparse.")
+load_svmlight = _of_form("svmlight", "Read a file in the format of SVMlight and LIBSVM.")
+
+
+def form_of(path: str) -> str:
+    """Return the form of a file by the ending of its name, perhaps one of compression after it."""
+    endings = {ending: form for form, endings in FORMS.items() for ending in endings}
+    found = [endings[end.lower()] for end in Path(path).suffixes if end.lower() in endings]
+    if not found:
+        raise DatasetError(f"file {path!r}: its name must end in one of {', '.join(endings)}")
+    return found[-1]
 
 
 def _facts(path: str, label: str, group: str) -> dict[str, str]:

@@ -37,11 +37,16 @@ def existing(path: Any, what: str = "file") -> tuple[Path, str]:
     return file, what
 
 
-def existing_files(path: Any, endings: Sequence[str]) -> tuple[list[Path], str]:
-    """Return a file, or those of a folder or a pattern, and a description for messages."""
+def existing_files(path: Any, endings: Sequence[str] = ()) -> tuple[list[Path], str]:
+    """Return a file, or those of a folder or a pattern, and a description for messages.
+
+    Without `endings` there is one file.
+    """
     folder = Path(str(path)).expanduser()
     try:
-        is_one = not folder.is_dir() and (folder.exists() or not is_pattern(folder))
+        is_one = not endings or (
+            not folder.is_dir() and (folder.exists() or not is_pattern(folder))
+        )
     except (OSError, ValueError):
         is_one = True
     if is_one:

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
-from kbench import Cell, Protocol, Ref
+import kbench_files
+from kbench import Cell, DatasetError, Protocol, Ref
 from kbench.registry.callables import resolve
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
+from kbench_files import load_table
+from kbench_files._files import form_of
 from kbench_tables.export.fit import refit
 from kbench_tables.export.rows import csv_blocks
 from kbench_tables.recommend.data import source_of
@@ -113,3 +116,16 @@ def test_predictions_are_equal(files, registry):
         answers = np.asarray(getattr(fitted.pipeline, name)(block))[:4].tolist()
         found[path.name] = " ".join(f"{answer:.6g}" for answer in answers)
     assert found == PREDICTED
+
+
+def test_the_ending_of_a_name_decides_how_a_file_is_read(files):
+    by_name = {path.name: path for path in files}
+    for name in ("clean.csv", "packed.csv.gz", "typed.parquet", "sheet.xlsx", "dense.arff"):
+        params = {"target": "y", "ignore": ["when"] if name[0] in "ts" else []}
+        data = load_table(str(by_name[name]), **params)
+        form = form_of(name)
+        own = getattr(kbench_files, f"load_{form}")
+        assert own(str(by_name[name]), **params).checksum == data.checksum
+    assert load_table(str(by_name["rows.svmlight"]), task="regression").X.shape == (48, 9)
+    with pytest.raises(DatasetError, match=r"must end in one of \.csv, \.tsv, \.parquet"):
+        load_table("mine.txt", "y")
