@@ -12,29 +12,15 @@ import typer
 
 from kbench.errors import SuiteError
 from kbench.features import DataOption as Data
-from kbench.features import (
-    Delimiter,
-    Group,
-    Ignore,
-    Nominal,
-    OrderBy,
-    Target,
-    TaskOption,
-    completion,
-    echo,
-)
+from kbench.features import Target, TaskOption, completion, echo
 from kbench.messages import did_you_mean
 from kbench_tables.commands.options import (
-    Date,
-    Decimal,
-    Encoding,
-    Keep,
+    COLUMNS,
+    Given,
     MeasureName,
-    MissingOption,
     Proba,
     Settings,
-    Sheet,
-    Thousands,
+    with_options,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +31,7 @@ _MOST = 10
 """Cells that a message names."""
 
 
+@with_options(COLUMNS)
 def export(
     suite: Annotated[
         str,
@@ -106,18 +93,8 @@ def export(
     task: TaskOption = None,
     measure: MeasureName = None,
     proba: Proba = False,
-    ignore: Ignore = None,
-    nominal: Nominal = None,
-    keep: Keep = None,
-    date: Date = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    thousands: Thousands = None,
-    encoding: Encoding = None,
-    missing: MissingOption = None,
-    sheet: Sheet = None,
-    group: Group = None,
-    order_by: OrderBy = None,
+    *,
+    own: Given,
     settings: Settings = None,
 ) -> None:
     """Fit one method on all rows, with its parameter search, and save it with a card.
@@ -134,25 +111,8 @@ def export(
         raise SuiteError("-o FOLDER is missing: the folder to make")
     check_export(output, form, onnx)
     registry = load_registry()
-    options = {
-        "target": target,
-        "task": task,
-        "ignore": ignore,
-        "nominal": nominal,
-        "keep": keep,
-        "date": date,
-        "delimiter": delimiter,
-        "decimal": decimal,
-        "thousands": thousands,
-        "encoding": encoding,
-        "missing": missing,
-        "sheet": sheet,
-        "group_by": group,
-        "order_by": order_by,
-        "measure": measure,
-        "proba": proba,
-        "set": settings,
-    }
+    said = {"target": target, "task": task, **own}
+    options = {**said, "measure": measure, "proba": proba, "set": settings}
     chosen = _suite(suite, registry, dataset, feature_map, learner, data, options)
     cache = DataCache()
     planner = Planner(registry, cache)

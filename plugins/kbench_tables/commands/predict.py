@@ -10,20 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import ExportError, KbenchError
-from kbench.features import Delimiter, echo
+from kbench.features import echo
 from kbench.messages import counted
-from kbench_tables.commands.options import (
-    Decimal,
-    Encoding,
-    MissingOption,
-    Sheet,
-    Thousands,
-)
+from kbench_tables.commands.options import READING, Given, with_options
 
 if TYPE_CHECKING:
     from kbench_tables.export.model import Model
 
 
+@with_options(READING)
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder that `kbench export` has written.")],
     file: Annotated[
@@ -48,12 +43,8 @@ def predict(
         str | None,
         typer.Option(metavar="HEX", help="Refuse the model if its model.json has another SHA-256."),
     ] = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    thousands: Thousands = None,
-    encoding: Encoding = None,
-    missing: MissingOption = None,
-    sheet: Sheet = None,
+    *,
+    own: Given,
 ) -> None:
     """Predict each row of a file: classes with probabilities, or numbers with intervals.
 
@@ -65,22 +56,14 @@ def predict(
 
     if output is None:
         raise ExportError("-o FILE is missing: the file to write")
-    given = {
-        "delimiter": delimiter,
-        "decimal": decimal,
-        "thousands": thousands,
-        "encoding": encoding,
-        "missing": missing,
-        "sheet": sheet,
-    }
     loaded = opened(model, sha256)
-    own = type(loaded).__module__.rpartition(".")[0]
-    predicting = importlib.import_module(f"{own}.predicting")
-    values = importlib.import_module(f"{own}.values")
+    package = type(loaded).__module__.rpartition(".")[0]
+    predicting = importlib.import_module(f"{package}.predicting")
+    values = importlib.import_module(f"{package}.values")
     replaced = output.exists()
     try:
         predicting.refuse_existing(output, overwrite)
-        blocks, texts = _opened(file, {k: v for k, v in given.items() if v}, loaded)
+        blocks, texts = _opened(file, {name: value for name, value in own.items() if value}, loaded)
         outcome = predicting.predict_file(
             loaded,
             blocks,
@@ -95,7 +78,7 @@ def predict(
     except (ValueError, OSError) as error:
         raise ExportError(f"{error}; nothing was written") from error
     except Exception as error:  # the model's own package has its own KbenchError
-        if type(error).__module__.startswith(f"{own.partition('.')[0]}."):
+        if type(error).__module__.startswith(f"{package.partition('.')[0]}."):
             raise ExportError(f"{error}; nothing was written") from error
         raise
     for sentence in outcome.sentences:

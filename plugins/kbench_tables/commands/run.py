@@ -13,13 +13,8 @@ import typer
 
 from kbench.errors import SuiteError
 from kbench.features import (
-    Delimiter,
     Fresh,
-    Group,
-    Ignore,
     JsonEvents,
-    Nominal,
-    OrderBy,
     Quiet,
     Target,
     TaskOption,
@@ -28,17 +23,7 @@ from kbench.features import (
 )
 from kbench.features import given as given_options
 from kbench.messages import counted
-from kbench_tables.commands.options import (
-    Date,
-    Decimal,
-    Encoding,
-    Keep,
-    MeasureName,
-    MissingOption,
-    Proba,
-    Sheet,
-    Thousands,
-)
+from kbench_tables.commands.options import COLUMNS, Given, MeasureName, Proba, with_options
 
 if TYPE_CHECKING:
     from kbench.features import Lead, Report, Row
@@ -51,6 +36,7 @@ LABELS = ("feature_map", "learner", "status")
 COSTS = ("fit_time_s", "predict_time_s", "n_components")
 
 
+@with_options(COLUMNS)
 def run(
     file: Annotated[
         str, typer.Argument(help="A .csv, .tsv, .parquet, .arff, .svmlight or .libsvm file.")
@@ -93,18 +79,8 @@ def run(
             "--explain", help="Say which columns the recommended method uses, and where it errs."
         ),
     ] = False,
-    ignore: Ignore = None,
-    nominal: Nominal = None,
-    keep: Keep = None,
-    date: Date = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    thousands: Thousands = None,
-    encoding: Encoding = None,
-    missing: MissingOption = None,
-    sheet: Sheet = None,
-    group: Group = None,
-    order_by: OrderBy = None,
+    *,
+    own: Given,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, help="Tasks at a time; default: physical cores."),
@@ -133,22 +109,7 @@ def run(
     if output is not None and not output.absolute().parent.is_dir():
         raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
     registry = load_registry()
-    own = {
-        "target": target,
-        "task": task,
-        "ignore": ignore,
-        "nominal": nominal,
-        "keep": keep,
-        "date": date,
-        "delimiter": delimiter,
-        "decimal": decimal,
-        "thousands": thousands,
-        "encoding": encoding,
-        "missing": missing,
-        "sheet": sheet,
-        "group_by": group,
-        "order_by": order_by,
-    }
+    own = {"target": target, "task": task, **own}
     data = prepared(file, registry, **own)
     by = comparison(measure, proba, data.facts, registry)
     rounds = rounds_of(data, by, registry, feature_map or (), learner or (), time_limit)
