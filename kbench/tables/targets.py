@@ -12,6 +12,7 @@ from kbench.errors import DatasetError, DatasetParameterError
 from kbench.messages import counted
 from kbench.parameters import check_choice
 from kbench.records import TASK_TYPES, TaskType
+from kbench.tables.texts import is_number
 
 if TYPE_CHECKING:
     from kbench.tables.table import Column
@@ -131,10 +132,7 @@ def _texts(column: Column) -> list[str | None]:
 
 def _number(text: str) -> float:
     """Parse a finite number; NaN where the text is none."""
-    try:
-        value = float(text) if "_" not in text else np.nan
-    except ValueError:
-        return np.nan
+    value = float(text) if is_number(text) else np.nan
     return value if np.isfinite(value) else np.nan
 
 

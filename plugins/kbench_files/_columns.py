@@ -5,22 +5,17 @@ The result is that of pandas on the whole table, whatever the blocks are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from kbench import DatasetError
-from kbench.tables.dates import is_dates
-from kbench.tables.table import Column, is_free_text
+from kbench.tables.table import TEXT_ABOVE, Column
+from kbench.tables.texts import MISSING, is_dates
 
 MAX_DIFFERENT = 1_000_000
 """A column with more different texts has too many to be labels or categories."""
-
-MISSING = (
-    *("", "?", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null", "None"),
-    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-)
-"""Marks of missing values, which pandas takes for texts beside integers beyond int64."""
 
 
 class ColumnScan:
@@ -191,10 +186,18 @@ def text_places(series: Any) -> np.ndarray:
     return np.flatnonzero(is_no_number & series.notna() & ~series.isin(MISSING))
 
 
-def is_number(text: str) -> bool:
-    """Whether a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def is_free_text(different: Sequence[Any], n_rows: int) -> bool:
+    """Distinguish free text and dates, which are not features, from names of categories.
+
+    `different` are the different values of a column that is neither numeric nor
+    declared to be nominal, without missing ones. Values other than strings and
+    truth values are not categories; nor are more than `TEXT_ABOVE` different ones
+    that are more than half as many as rows.
+
+    >>> is_free_text(["red", "blue"], n_rows=3)
+    False
+    >>> is_free_text([f"comment {i}" for i in range(60)], n_rows=100)
+    True
+    """
+    mixed = {type(value) for value in different} - {str, bool}
+    return bool(mixed) or (len(different) > TEXT_ABOVE and len(different) > n_rows / 2)

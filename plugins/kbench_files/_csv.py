@@ -18,7 +18,8 @@ from kbench import DatasetError
 from kbench.messages import counted, listed
 from kbench.tables.rows import Opened, Scan
 from kbench.tables.table import repeated
-from kbench_files._columns import MISSING, is_number, is_numeric, text_places
+from kbench.tables.texts import MISSING, is_number
+from kbench_files._columns import is_numeric, text_places
 from kbench_files._dialect import Dialect, detect, not_encoded
 from kbench_files._encoding import block_rows
 from kbench_files._reading import bounded, existing, first_line

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from kbench import DatasetError
-from kbench.tables.dates import DateColumn, is_dates, moments
 from kbench.tables.rows import TableRows
+from kbench.tables.texts import DateColumn, is_dates, moments
 
 
 class DatedRows:

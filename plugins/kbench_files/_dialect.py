@@ -18,8 +18,7 @@ from typing import Any
 
 from kbench import DatasetError
 from kbench.messages import counted
-from kbench.tables.preamble import preamble
-from kbench_files._columns import MISSING
+from kbench.tables.texts import BLANKS, MISSING, as_plain, preamble, signed
 from kbench_files._reading import bounded
 
 SAMPLE = 1 << 20
@@ -29,9 +28,6 @@ SAMPLE_ROWS = 1000
 """Rows of the sample that are looked at."""
 
 DELIMITERS = (",", ";", "\t", "|")
-
-BLANKS = " \u00a0\u2009\u202f"
-"""Blanks that may stand between groups of three digits; all are one thousands mark."""
 
 _BOMS = {
     codecs.BOM_UTF8: "utf-8",
@@ -95,22 +91,11 @@ class Dialect:
     @property
     def number(self) -> re.Pattern[str]:
         """Pattern of the numbers, with groups of exactly three digits."""
-        mark = re.escape(self.decimal)
-        whole = r"\d+"
-        if self.thousands:
-            group = f"[{BLANKS}]" if self.thousands in BLANKS else re.escape(self.thousands)
-            whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)"
-        finite = rf"(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][+-]?\d+)?"
-        return re.compile(rf"[+-]?(?:{finite}|inf|Inf|infinity|Infinity)")
+        return signed(self.decimal, self.thousands)
 
     def plain(self, series: Any) -> Any:
         """Return texts that are numbers of this dialect as Python writes them."""
-        text = series.str
-        if self.thousands:
-            marks = BLANKS if self.thousands in BLANKS else self.thousands
-            for mark in marks:
-                text = text.replace(mark, "", regex=False).str
-        return text.replace(self.decimal, ".", regex=False)
+        return series.str.translate(as_plain(self.decimal, self.thousands))
 
 
 @dataclass(frozen=True)
@@ -336,6 +321,4 @@ def _doubt(chosen: Dialect, other: Dialect, columns: Sequence[set[str]]) -> str:
 
 
 def _value(text: str, dialect: Dialect) -> float:
-    import pandas
-
-    return float(dialect.plain(pandas.Series([text]))[0])
+    return float(text.translate(as_plain(dialect.decimal, dialect.thousands)))

@@ -10,10 +10,9 @@ import numpy as np
 
 from kbench import Dataset, DatasetError
 from kbench.messages import listed
-from kbench.tables.dates import DateColumn
 from kbench.tables.rows import TableRows
 from kbench.tables.table import Column, Table, check_columns, no_column, to_dataset
-from kbench.tables.units import UnitColumn
+from kbench.tables.texts import DateColumn, UnitColumn
 from kbench_files._columns import ColumnScan, numbers
 from kbench_files._dated import DatedRows
 from kbench_files._unit_rows import UnitRows

@@ -10,9 +10,9 @@ import numpy as np
 
 from kbench import Dataset, DatasetError, DatasetParameterError, Split
 from kbench.messages import counted
-from kbench.tables.dates import ISO, DateColumn
 from kbench.tables.rows import TableRows
 from kbench.tables.table import no_column
+from kbench.tables.texts import ISO, DateColumn
 
 N_FOLDS = 5
 """Splits by groups."""

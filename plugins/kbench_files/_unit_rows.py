@@ -9,7 +9,7 @@ import numpy as np
 
 from kbench import DatasetError
 from kbench.tables.rows import TableRows
-from kbench.tables.units import MISSING, UnitColumn
+from kbench.tables.texts import MISSING, UnitColumn
 
 
 class UnitRows:

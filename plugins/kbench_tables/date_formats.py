@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterable, Sequence
 
-from kbench.tables.dates import ISO
+from kbench.tables.texts import ISO
 
 MOST_MIXED, MOST_FORMATS = 1000, 4
 """Different texts that are looked at where dates may have several formats, and these formats."""

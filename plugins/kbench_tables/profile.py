@@ -11,19 +11,20 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.messages import counted, printable
-from kbench.tables.dates import (
+from kbench.tables.table import TEXT_ABOVE
+from kbench.tables.texts import (
     ISO,
     PARTS,
     DateColumn,
+    UnitColumn,
     as_texts,
     days_of,
     is_dates,
+    is_number,
     moments,
 )
-from kbench.tables.table import TEXT_ABOVE
-from kbench.tables.units import UnitColumn
 from kbench_tables.date_formats import formats_of, several_formats
-from kbench_tables.unit_scan import UnitScan
+from kbench_tables.unit_scan import UnitScan, sentence
 
 MOST_INDICATORS = 20
 """Categories of a column that become indicators, at most; more are encoded by the target."""
@@ -224,7 +225,7 @@ class ColumnProfile:
             return None
         texts = {str(value) for value in self.different}
         # a column with two decimal marks is one of numbers too
-        odd = {text for text in texts if not _is_number(text.replace(",", "."))}
+        odd = {text for text in texts if not is_number(text.replace(",", "."))}
         n_numbers = len(texts) - len(odd)
         if n_numbers > LEAST_NUMBERS and len(odd) < n_numbers / 4:
             first = re.search(r"which has '(.*)'\)$", self.note)
@@ -232,14 +233,6 @@ class ColumnProfile:
             odd = odd or min(by_comma, texts - by_comma, key=len)
             return ("numbers", first[1] if first else min(odd)) if odd else None
         return None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text
 
 
 @dataclass(frozen=True)
@@ -389,7 +382,7 @@ def _of_units(profile: ColumnProfile, column: UnitColumn) -> Fate:
     read_as = DRESSED + (f"`{column.unit}`" if column.unit else "signs")
     has_missing = bool(profile.n_missing) or profile.units.has_missing
     encoded_as = "number" + ", and whether it is missing" * has_missing
-    return Fate(profile.name, read_as, encoded_as, 1 + has_missing, column.sentence())
+    return Fate(profile.name, read_as, encoded_as, 1 + has_missing, sentence(column))
 
 
 def _of_categories(profile: ColumnProfile, asked: Asked) -> Fate:
@@ -455,7 +448,7 @@ def _conflict(profile: ColumnProfile, kind: str, odd: str, asked: Asked) -> str:
     remedy = f"--ignore {name!r} (left out) or --nominal {name!r} (categories)."
     row = re.search(r"before row ([\d,]*\d)", profile.note)
     where = f"row {row[1]} has" if row else "it also has"
-    if _is_number(odd.replace(",", ".")):
+    if is_number(odd.replace(",", ".")):
         where = f"{where} another decimal mark,"
     elif "missing" in asked.taken:
         remedy = f"--missing {odd!r} (a missing value), {remedy}"
@@ -485,7 +478,7 @@ def _signs(profile: ColumnProfile) -> str:
     if profile.is_many or not profile.different or profile.kinds != {"texts"}:
         return ""
     values = [str(value) for value in profile.different]
-    if len(values) > LEAST_NUMBERS and all(map(_is_number, values)):
+    if len(values) > LEAST_NUMBERS and all(map(is_number, values)):
         return "; numbers that are stored as text: store them as numbers to use them"
     if mixed := profile.units.mixed():
         return f"; {mixed}"

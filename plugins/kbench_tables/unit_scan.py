@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from kbench.tables.units import MARKS, MISSING, MONEY, UnitColumn, parts_of, unsigned
+from kbench.tables.texts import (
+    BLANKS,
+    MARKS,
+    MISSING,
+    MONEY,
+    UnitColumn,
+    is_number,
+    parts_of,
+    unsigned,
+)
 
 PLAIN_SHARE = 0.1
 """Share of different values that may lack the unit of all others, zeros aside."""
@@ -65,7 +74,7 @@ class UnitScan:
         if parts.unit or parts.body.strip("0.,"):  # a zero needs no unit
             self._units[parts.unit] += 1
             self._example.setdefault(parts.unit, text)
-        self._is_dressed = self._is_dressed or bool(parts.unit) or not _is_plain(text)
+        self._is_dressed = self._is_dressed or bool(parts.unit) or not is_number(text)
         self._is_given_up = len(self._units) > TRIED
 
     def _fitting(self, body: str) -> list[tuple[str, str]]:
@@ -116,10 +125,14 @@ class UnitScan:
         return f"numbers with several units, such as {shown[0]} and {shown[1]}: write one unit"
 
 
-def _is_plain(text: str) -> bool:
-    """Whether a text is a number as Python writes it."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text
+def sentence(column: UnitColumn) -> str:
+    """Say what of the texts of a column is left out."""
+    parts = [f"`{column.unit}` left out"] if column.unit else []
+    if column.unit == "%":
+        parts.append("45 % is 45")
+    if column.decimal != ".":
+        parts.append(f"`{column.decimal}` as the decimal mark")
+    if column.thousands:
+        mark = "a blank" if column.thousands in BLANKS else f"`{column.thousands}`"
+        parts.append(f"{mark} between thousands")
+    return ", ".join(parts) or "brackets or a sign at the end are a minus"

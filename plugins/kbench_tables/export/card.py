@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kbench.messages import counted, number
-from kbench.tables.dates import DateColumn
-from kbench.tables.units import UnitColumn
+from kbench.tables.texts import DateColumn, UnitColumn
 from kbench_tables.export.fit import Fitted, has_intervals
 
 _SHOWN: Mapping[str, Mapping[str, str]] = {

@@ -25,7 +25,7 @@ from kbench.features import (
     search_side,
 )
 from kbench.records import Cell, Dataset
-from kbench.tables.units import UnitColumn
+from kbench.tables.texts import UnitColumn
 from kbench_tables.export.held_out import Part, calibration, held_out, intervals
 from kbench_tables.export.intervals import Intervals
 from kbench_tables.export.tables import columns_of, dates_of, decoded, raw_table, row_ids_of

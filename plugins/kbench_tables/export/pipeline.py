@@ -18,8 +18,7 @@ from kbench.evaluation.outputs import has_distribution
 from kbench.evaluation.preprocessing import Preprocessing
 from kbench.evaluation.targets import Scale
 from kbench.records import TaskType
-from kbench.tables.dates import DateColumn
-from kbench.tables.units import UnitColumn
+from kbench.tables.texts import DateColumn, UnitColumn
 from kbench_tables.export.values import Texts, UnitTexts, categories, columns_of, dates, numbers
 
 
@@ -37,13 +36,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     coded : sequence of str, optional
         Columns whose categories become one column of their numbers.
     dates : sequence of str, optional
-        Columns of dates, as `kbench.tables.dates.DateColumn` reads them.
+        Columns of dates, as `kbench.tables.texts.DateColumn` reads them.
     decimal, thousands : str
         Decimal mark of texts that are numbers, and the sign between groups of three digits.
     missing : sequence of str, optional
         Texts of missing values, beside the usual ones.
     units : sequence of str, optional
-        Columns of numbers with a unit, as `kbench.tables.units.UnitColumn` reads them.
+        Columns of numbers with a unit, as `kbench.tables.texts.UnitColumn` reads them.
 
     Examples
     --------

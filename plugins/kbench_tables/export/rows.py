@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kbench.tables.preamble import PREAMBLE, preamble
+from kbench.tables.texts import PREAMBLE, preamble
 
 BLOCK = 20_000
 """Rows of a block."""

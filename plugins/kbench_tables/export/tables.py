@@ -10,7 +10,7 @@ import numpy as np
 
 from kbench.features import Registry
 from kbench.records import Cell, Dataset
-from kbench.tables.dates import ISO, DateColumn
+from kbench.tables.texts import ISO, DateColumn
 from kbench_tables.reading import read_table
 
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench.tables.dates import ISO, DateColumn
-from kbench.tables.units import BLANKS, MISSING, UnitColumn, plain, unsigned
+from kbench.tables.texts import ISO, MISSING, DateColumn, UnitColumn, as_plain, signed
 
 _TRUTHS = {
     **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), "False"),
@@ -64,20 +63,15 @@ class Texts:
     def __str__(self) -> str:
         return "" if self.is_plain else f" with {self.decimal!r} as the decimal mark"
 
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile(rf"[+-]?{unsigned(self.decimal, self.thousands).pattern}")
-
     def number(self, text: str) -> float:
         """Return the number of a text, NaN for a missing one; `ValueError` for others."""
         text = text.strip()
         if text in self.marks:
             return math.nan
         if not self.is_plain:
-            if not self._pattern.fullmatch(text):
+            if not signed(self.decimal, self.thousands).fullmatch(text):
                 raise ValueError(text)
-            is_blank = bool(self.thousands) and self.thousands in BLANKS
-            text = plain(text, self.decimal, " " if is_blank else self.thousands)
+            text = text.translate(as_plain(self.decimal, self.thousands))
         elif "_" in text:  # which Python allows in numbers
             raise ValueError(text)
         return float(text)

@@ -36,7 +36,7 @@ from kbench.features import (
 from kbench.features import FitMethod as Method
 from kbench.features import split_scores as scores
 from kbench.records import Dataset, Inputs, Measure
-from kbench.tables.dates import DateColumn
+from kbench.tables.texts import DateColumn
 from kbench_tables.recommend.explanation import Explanation, Importance
 
 REPEATS = 3

@@ -12,14 +12,13 @@ from kbench.features import Reference, Registry, parameters_of, resolve
 from kbench.parameters import named_files
 from kbench.records import Make, Ref
 from kbench.records.canonical import from_json, to_json
-from kbench.tables.dates import DateColumn
 from kbench.tables.rows import FrameRows, Opened
 from kbench.tables.table import check_columns, no_column
-from kbench.tables.units import MISSING, UnitColumn
+from kbench.tables.texts import MISSING, DateColumn, UnitColumn
 from kbench_tables.profile import BY_TARGET, LEFT_OUT, Asked, ColumnProfile, Fate, decide, repeats
 from kbench_tables.reading import table_of
 from kbench_tables.recommend.target import MOST_CLASSES, TargetColumn
-from kbench_tables.unit_scan import UnitScan
+from kbench_tables.unit_scan import UnitScan, sentence
 
 LOOKED_AT_MB = 256
 """A larger file whose source has no `rows` is not inspected: it would be in memory as a whole."""
@@ -214,7 +213,7 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
         sentence=table.sentence,
         doubts=(
             *table.doubts,
-            *(f"target {target!r}: {column.sentence()}" for column in unit),
+            *(f"target {target!r}: {sentence(column)}" for column in unit),
             *_leaks(profiles, decided.fates, ref.params),
         ),
     )

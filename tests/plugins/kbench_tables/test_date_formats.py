@@ -4,7 +4,7 @@ import numpy as np
 import pandas
 import pytest
 
-from kbench.tables.dates import DateColumn
+from kbench.tables.texts import DateColumn
 from kbench_tables.date_formats import formats_of
 
 DAYS = pandas.date_range("2020-01-01", periods=30, freq="11D")

@@ -5,8 +5,8 @@ import pandas
 import pytest
 
 from kbench import DatasetError
-from kbench.tables.dates import DateColumn
 from kbench.tables.rows import FrameRows
+from kbench.tables.texts import DateColumn
 from kbench_tables.profile import Asked, ColumnProfile, decide
 
 N = 120

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbench.tables.units import UnitColumn, parts_of
+from kbench.tables.texts import UnitColumn, parts_of
 from kbench_tables.unit_scan import UnitScan
 
 WRITTEN = {

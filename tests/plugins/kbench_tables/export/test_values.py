@@ -7,7 +7,7 @@ import numpy as np
 import pandas
 import pytest
 
-from kbench.tables.dates import DateColumn
+from kbench.tables.texts import DateColumn
 from kbench_tables.export.values import Texts, categories, columns_of, dates, numbers
 
 PLAIN = Texts()

@@ -1,4 +1,4 @@
-"""Dates as numbers."""
+"""Texts of tables as numbers: dates and units."""
 
 import datetime
 
@@ -7,7 +7,7 @@ import pandas
 import pytest
 
 from kbench import DatasetError
-from kbench.tables.dates import DateColumn
+from kbench.tables.texts import DateColumn, UnitColumn
 
 DAYS = pandas.date_range("2020-01-01", periods=30, freq="11D")
 
@@ -39,3 +39,9 @@ def test_a_specification_is_written_as_it_is_parsed():
     for spec in ("joined", "=%Y", "joined=today", "joined=%Y|month"):
         with pytest.raises(DatasetError, match="date must be COLUMN=FORMAT"):
             DateColumn.parsed(spec, "x")
+
+
+@pytest.mark.parametrize("spec", ["price", "=$", "price=$|;", "price=$|.."[:-1] + "_"])
+def test_a_wrong_spec_is_refused(spec):
+    with pytest.raises(DatasetError, match="unit must be COLUMN=UNIT"):
+        UnitColumn.parsed(spec, "t")

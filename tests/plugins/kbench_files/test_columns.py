@@ -4,7 +4,8 @@ import datetime
 
 import pytest
 
-from kbench.tables.table import TEXT_ABOVE, is_free_text
+from kbench.tables.table import TEXT_ABOVE
+from kbench_files._columns import is_free_text
 
 
 def words(n):

@@ -1,0 +1,309 @@
+"""How the texts of a table are read: numbers, units, dates, missing values, lines before names.
+
+Numbers may have signs around them: `$1,200`, `45 %`, `20 °C`, `(1 200)`. All values of a
+column have one unit, which is left out: 45 % is 45. Dates become days since 1970, and the place
+in the year, the week and the day. This module leaves with an exported model.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import DatasetError
+
+BLANKS = " \u00a0\u2009\u202f"
+"""Blanks that may stand between groups of three digits; a thousands mark " " is any of them."""
+
+MISSING = (
+    *("", "?", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null", "None"),
+    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+"""Texts that mean a missing value, unless they are a known category."""
+
+_CURRENCY = "$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9\u20ba\u20aa\u0e3f\u20ab\u20b4\u20b1\u00a2"
+_CODES = (
+    "USD|EUR|GBP|JPY|CHF|CNY|INR|RUB|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|RON|TRY|ILS|BRL|MXN|ZAR|"
+    "KRW|SGD|HKD|THB|AED|SAR"
+)
+MONEY = re.compile(rf"[A-Z]{{0,3}}[{_CURRENCY}]|(?:{_CODES})|Rs\.?|kr\.?|z\u0142|K\u010d")
+"""The sign or name of a currency."""
+
+_BODY = rf"(?:\d(?:[\d.,'\u2019{BLANKS}]*[\d.,])?|[.,]\d+)(?:[eE][+-]?\d+(?!\w))?"
+_AFTER = (
+    rf"(?:[^\W\d_]|[%\u2030\u00b0{_CURRENCY}])[\w%\u00b0\u00b2\u00b3/.^*\u00b7 {_CURRENCY}]{{0,15}}"
+)
+_FORM = re.compile(
+    rf"(?P<sign>[+\u2212-]?)\s*(?P<before>{MONEY.pattern})?\s*(?P<sign2>[+\u2212-]?)"
+    rf"(?P<body>{_BODY})\s*(?P<after>{_AFTER})?(?P<sign3>[\u2212-]?)"
+)
+MARKS = ("", ",", ".", " ", "'")
+"""Signs between groups of three digits."""
+
+
+@cache
+def unsigned(decimal: str, thousands: str) -> re.Pattern[str]:
+    """Return the pattern of numbers without a sign, with groups of exactly three digits.
+
+    >>> bool(unsigned(",", ".").fullmatch("1.234,5")), bool(unsigned(".", "").fullmatch("1,5"))
+    (True, False)
+    """
+    whole = r"\d+"
+    if thousands:
+        group = "".join(map(re.escape, _same_mark(thousands)))
+        whole = rf"(?:[1-9]\d{{0,2}}(?:[{group}]\d{{3}})+|\d+)"
+    mark = re.escape(decimal)
+    return re.compile(rf"(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][+-]?\d+)?")
+
+
+@cache
+def signed(decimal: str, thousands: str) -> re.Pattern[str]:
+    """Return the pattern of numbers with a sign or none, which may be infinite."""
+    finite = unsigned(decimal, thousands).pattern
+    return re.compile(rf"[+-]?(?:{finite}|inf|Inf|infinity|Infinity)")
+
+
+@cache
+def as_plain(decimal: str, thousands: str) -> dict[int, str | None]:
+    """Return the translation of numbers into those that Python writes.
+
+    >>> "1.234,5".translate(as_plain(",", "."))
+    '1234.5'
+    """
+    left_out = dict.fromkeys(map(ord, _same_mark(thousands)))
+    return {**left_out, ord(decimal): "."}
+
+
+def _same_mark(thousands: str) -> str:
+    """Return the signs that stand for a sign between groups of three digits."""
+    if thousands and thousands in BLANKS:
+        return BLANKS
+    return {"'": "'\u2019"}.get(thousands, thousands)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number as Python writes it, but without underscores."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A text that may be a number: its sign, its digits and marks, and what is around them."""
+
+    is_negative: bool
+    body: str
+    unit: str
+
+
+def parts_of(text: str) -> Parts | None:
+    """Divide a text that may be a number; None for other texts.
+
+    Brackets around a number are a minus, as accountants write it.
+
+    >>> parts_of("($1,200)"), parts_of("18-25")
+    (Parts(is_negative=True, body='1,200', unit='$'), None)
+    """
+    text = text.strip()
+    in_brackets = text.startswith("(") and text.endswith(")")
+    found = _FORM.fullmatch(text[1:-1].strip() if in_brackets else text)
+    if found is None:
+        return None
+    signs = found["sign"] + found["sign2"] + found["sign3"]
+    if len(signs) > 1 or (in_brackets and signs):
+        return None
+    unit = " ".join(part.strip() for part in (found["before"], found["after"]) if part)
+    return Parts(in_brackets or signs in ("-", "\u2212"), found["body"], unit)
+
+
+@dataclass(frozen=True)
+class UnitColumn:
+    """How the numbers of a column are written, that have a unit around them.
+
+    Examples
+    --------
+    >>> column = UnitColumn.parsed("price=$|.,", "mine.csv")
+    >>> column.number("$1,200.50"), column.number("-$3"), column.number("(7)")
+    (1200.5, -3.0, -7.0)
+    """
+
+    name: str
+    """The column."""
+    unit: str = ""
+    """What is left out; empty where numbers have brackets or marks of thousands only."""
+    decimal: str = "."
+    thousands: str = ""
+    """Decimal mark, and the sign between groups of three digits."""
+
+    @classmethod
+    def parsed(cls, spec: str, what: str) -> UnitColumn:
+        """Parse ``"COLUMN=UNIT"``, perhaps with ``"|"``, a decimal and a thousands mark."""
+        name, equals, rest = str(spec).rpartition("=")
+        unit, _, marks = rest.partition("|")
+        decimal, thousands = (marks or ".")[0], marks[1:]
+        if not equals or not name or decimal not in ".," or thousands not in MARKS:
+            raise DatasetError(
+                f"{what}: unit must be COLUMN=UNIT, such as 'price=$', perhaps with '|' and the "
+                f"marks of decimals and thousands after it, 'price=\u20ac|,.', got {spec!r}"
+            )
+        return cls(name, unit, decimal, thousands)
+
+    @property
+    def spec(self) -> str:
+        """The text that `parsed` reads."""
+        marks = self.decimal + self.thousands
+        return f"{self.name}={self.unit}" + (f"|{marks}" if marks != "." else "")
+
+    def number(self, text: str) -> float:
+        """Return the number of a text with the unit or none; `ValueError` for others."""
+        parts = parts_of(text)
+        if parts is None or parts.unit not in ("", self.unit):
+            raise ValueError(text)
+        if not unsigned(self.decimal, self.thousands).fullmatch(parts.body):
+            raise ValueError(text)
+        value = float(parts.body.translate(as_plain(self.decimal, self.thousands)))
+        return -value if parts.is_negative else value
+
+
+PARTS = {"year": 365.2425, "week": 7.0, "day": 1.0}
+"""Periods in days of which the sine and the cosine may be columns."""
+
+ISO = "ISO8601"
+"""The format of all dates and times of ISO 8601."""
+
+_SECONDS_A_DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class DateColumn:
+    """How the dates of a column become numbers.
+
+    Examples
+    --------
+    >>> column = DateColumn.parsed("joined=%d.%m.%Y|year", "mine.csv")
+    >>> column.feature_names
+    ['joined', 'joined: sine of the year', 'joined: cosine of the year']
+    """
+
+    name: str
+    """The column."""
+    format: str = ISO
+    """As of `datetime.datetime.strptime`, or ``"ISO8601"``. Columns that hold dates already, as
+    in parquet and Excel files, need none."""
+    parts: Sequence[str] = ()
+    """Periods whose sine and cosine are columns too."""
+
+    @classmethod
+    def parsed(cls, spec: str, what: str) -> DateColumn:
+        """Parse ``"COLUMN=FORMAT"``, perhaps with ``"|year|week|day"`` or some of these."""
+        name, equals, rest = str(spec).rpartition("=")
+        format_, *parts = rest.split("|")
+        unknown = [part for part in parts if part not in PARTS]
+        if not equals or not name or unknown or not ("%" in format_ or format_ == ISO):
+            raise DatasetError(
+                f"{what}: date must be COLUMN=FORMAT, such as 'joined=%d.%m.%Y' or "
+                f"'joined={ISO}', perhaps with '|year', '|week' or '|day' after it, got {spec!r}"
+            )
+        return cls(name, format_, tuple(parts))
+
+    @property
+    def spec(self) -> str:
+        """The text that `parsed` reads."""
+        return "|".join([f"{self.name}={self.format}", *self.parts])
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns of numbers."""
+        return [
+            self.name,
+            *(f"{self.name}: {wave} of the {part}" for part in self.parts for wave in WAVES),
+        ]
+
+    def encode(self, series: Any) -> np.ndarray:
+        """Return the numbers of dates, NaN where they are missing or not dates."""
+        return self.of_days(days_of(moments(series, self.format)))
+
+    def of_days(self, days: np.ndarray) -> np.ndarray:
+        """Return the numbers of dates that are days since 1970."""
+        columns = [days]
+        for part in self.parts:
+            angle = 2 * np.pi * days / PARTS[part]
+            columns += [np.sin(angle), np.cos(angle)]
+        return np.column_stack(columns)
+
+
+WAVES = ("sine", "cosine")
+
+
+def is_dates(series: Any) -> bool:
+    """Whether a series holds dates or times already, not texts."""
+    import pandas
+
+    if pandas.api.types.is_datetime64_any_dtype(series.dtype):
+        return True
+    return series.dtype == object and pandas.api.types.infer_dtype(series, skipna=True) in (
+        *("date", "datetime", "datetime64"),
+    )
+
+
+def moments(series: Any, format_: str) -> Any:
+    """Return the moments of a series, NaT where there is none; times without a zone are UTC."""
+    import pandas
+
+    if is_dates(series) or not len(series):
+        return pandas.to_datetime(series, utc=True, errors="coerce")
+    if pandas.api.types.is_numeric_dtype(series.dtype):
+        series = as_texts(series)
+    text = series.astype(object).where(series.notna(), None)
+    return pandas.to_datetime(text, utc=True, errors="coerce", format=format_)
+
+
+def as_texts(series: Any) -> Any:
+    """Return numbers as texts, whole ones without a fraction: 20240131 is a date too."""
+    texts = series.astype(object).map(lambda value: f"{value:.15g}", na_action="ignore")
+    return texts.where(series.notna(), None)
+
+
+def days_of(when: Any) -> np.ndarray:
+    """Return days since 1970, with fractions."""
+    naive = when.dt.tz_localize(None) if when.dt.tz is not None else when
+    values = naive.to_numpy().astype("datetime64[us]")
+    days: np.ndarray = values.astype(np.int64) / (_SECONDS_A_DAY * 1e6)
+    return np.where(np.isnat(values), np.nan, days)
+
+
+PREAMBLE = 1 << 16
+"""Characters in which lines before that of column names are looked for."""
+
+SEP = re.compile(r'"?sep=(.)"?[\s;,]*', re.IGNORECASE)
+"""A first line that names the delimiter."""
+
+
+def preamble(text: str) -> tuple[int, str]:
+    r"""Count the lines before that of column names, and return the delimiter that one names.
+
+    They begin with ``#``, unless the only one of them is a line of names itself; or the first
+    is ``sep=;``, as Excel takes it.
+
+    >>> preamble("sep=;\na;b\n1;2"), preamble("# a\n# b\nc,d"), preamble("#a,b\n1,2")
+    ((1, ';'), (2, ''), (0, ''))
+    """
+    lines = text[:PREAMBLE].splitlines()
+    named = SEP.fullmatch(lines[0]) if lines else None
+    n = 1 if named else 0
+    while n < len(lines) and lines[n].startswith("#"):
+        n += 1
+    following = next(csv.reader(lines[n : n + 1], delimiter=named[1] if named else ","), [])
+    has_numbers = any(signed(".", "").fullmatch(value.strip()) for value in following)
+    if n - bool(named) == 1 and (has_numbers or n == len(lines)):
+        n -= 1
+    return n, named[1] if named else ""
