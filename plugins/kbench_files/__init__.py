@@ -38,8 +38,12 @@ def kbench_datasets():
             endings=endings,
             named_by_label=True,
             # rows of svmlight files have no columns with names
-            table=None if form == "svmlight" else f"kbench_files._{form}:{form}_table",
-            rows=None if form == "svmlight" else f"kbench_files._{form}:{form}_rows",
+            table=None if form == "svmlight" else f"{_home(form)}:{form}_table",
+            rows=None if form == "svmlight" else f"{_home(form)}:{form}_rows",
         )
         for form, endings in FORMS.items()
     ]
+
+
+def _home(form):
+    return "kbench_files._csv" if form == "csv" else "kbench_files._typed"

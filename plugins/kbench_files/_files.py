@@ -23,16 +23,13 @@ from kbench.tables.arff import is_sparse_arff, read_arff
 from kbench.tables.rows import TableRows, unchanged
 from kbench.tables.table import Column, labelled, to_dataset
 from kbench_files import FORMS
-from kbench_files._arff import ArffRows, refuse_for_sparse
 from kbench_files._csv import CsvRows
 from kbench_files._dialect import Dialect
 from kbench_files._encoding import Roles, encoded
-from kbench_files._excel import excel_rows
-from kbench_files._parquet import ENDINGS, ParquetRows
-from kbench_files._parts import with_parts
 from kbench_files._reading import existing_files
-from kbench_files._splits import with_splits
+from kbench_files._splits import with_parts, with_splits
 from kbench_files._svmlight import SvmlightRows
+from kbench_files._typed import ENDINGS, ArffRows, ParquetRows, excel_rows, refuse_for_sparse
 
 _OWN = {
     "csv": tuple(each.name for each in fields(Dialect)),

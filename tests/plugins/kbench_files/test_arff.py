@@ -9,7 +9,7 @@ import pytest
 from kbench import DatasetError
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
-from kbench_files import _arff
+from kbench_files import _typed
 from kbench_files._files import load_arff
 from kbench_tables.reading import read_table
 from kbench_tables.recommend.data import prepared
@@ -94,7 +94,7 @@ def test_the_result_does_not_depend_on_the_blocks(monkeypatch):
     write_dense()
     given = {"ignore": ["note"], "date": ["joined=%Y-%m-%d"], "group_by": "person"}
     whole = load_arff("mine.arff", "churn", **given)
-    monkeypatch.setattr(_arff, "block_rows", lambda n: 7)
+    monkeypatch.setattr(_typed, "block_rows", lambda n: 7)
     assert load_arff("mine.arff", "churn", **given).checksum == whole.checksum
     assert len(whole.splits) == 5
 

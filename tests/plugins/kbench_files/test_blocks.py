@@ -12,7 +12,7 @@ from kbench import DatasetError
 from kbench.storage.datacache import DataCache
 from kbench.tables import arff, growing
 from kbench.tables.growing import spilling_to
-from kbench_files import _csv, _parquet, _svmlight
+from kbench_files import _csv, _svmlight, _typed
 from kbench_files._files import load_arff, load_csv, load_parquet, load_svmlight
 
 CELLS = {
@@ -122,7 +122,7 @@ def test_parquet_files_do_not_depend_on_blocks(
     nominal = ["c0"] if is_nominal else []
     whole = outcome(load_parquet, str(file), "y", nominal=nominal)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_parquet, "block_rows", lambda _: 7)
+        patch.setattr(_typed, "block_rows", lambda _: 7)
         assert outcome(load_parquet, str(file), "y", nominal=nominal) == whole
 
 
@@ -254,7 +254,7 @@ def test_a_column_of_timestamps_is_no_text_and_the_message_says_what_to_do(tmp_p
     assert read.feature_names == ("when", "a")
 
 
-@pytest.mark.parametrize("read", [load_parquet, lambda path, _: _parquet.parquet_table(path)])
+@pytest.mark.parametrize("read", [load_parquet, lambda path, _: _typed.parquet_table(path)])
 def test_a_byte_that_changed_in_a_parquet_page_with_a_checksum_is_noticed(tmp_path, read):
     table = pyarrow.table({"a": np.linspace(0, 1, 5000), "y": np.arange(5000) % 2})
     path = tmp_path / "mine.parquet"

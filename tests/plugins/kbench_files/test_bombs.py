@@ -16,7 +16,7 @@ from kbench.tables.arff import read_arff
 from kbench.tables.table import to_dataset
 from kbench_files._csv import csv_table
 from kbench_files._files import load_csv, load_parquet, load_svmlight
-from kbench_files._parquet import parquet_table
+from kbench_files._typed import parquet_table
 
 LIMIT_MB = 2
 ROWS = "0,0,x\n1,0,y\n"

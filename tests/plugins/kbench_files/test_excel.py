@@ -7,8 +7,8 @@ import pandas
 import pytest
 
 from kbench import DatasetError
-from kbench_files._excel import excel_rows
 from kbench_files._files import load_excel
+from kbench_files._typed import excel_rows
 
 pytest.importorskip("openpyxl", reason="the extra excel is not installed")
 

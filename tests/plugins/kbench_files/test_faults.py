@@ -17,7 +17,7 @@ from kbench.storage.datacache import DataCache, _scratch
 from kbench.tables import growing
 from kbench.tables.growing import spilling_to
 from kbench_datasets import hypersphere_shells
-from kbench_files import _csv, _parquet, _svmlight
+from kbench_files import _csv, _svmlight, _typed
 from kbench_files._files import load_arff, load_csv, load_parquet, load_svmlight
 from tests.support.command_here import command
 
@@ -28,7 +28,7 @@ N = 120
 def small_blocks(monkeypatch, tmp_path):
     monkeypatch.setattr(growing, "SPILL", 1)
     monkeypatch.setattr(_csv, "block_rows", lambda _: 7)
-    monkeypatch.setattr(_parquet, "block_rows", lambda _: 7)
+    monkeypatch.setattr(_typed, "block_rows", lambda _: 7)
     monkeypatch.setattr(_svmlight, "BLOCK", 50)
     monkeypatch.chdir(tmp_path)
 

@@ -1,20 +1,23 @@
-"""Parquet files, one or several of one table, read block by block."""
+"""Files whose columns have types: parquet, read block by block, Excel and dense ARFF."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from kbench import DatasetError
-from kbench.messages import listed
+from kbench import DatasetError, DatasetParameterError
+from kbench.messages import did_you_mean, listed
+from kbench.tables.arff import is_sparse_arff, read_arff
 from kbench.tables.limits import check_values
-from kbench.tables.rows import Opened, Scan
-from kbench.tables.table import ignoring, repeated
+from kbench.tables.rows import FrameRows, Opened, Scan
+from kbench.tables.table import Column, Table, ignoring, repeated
+from kbench_files._csv import UNNAMED, refuse_unnamed
 from kbench_files._encoding import block_rows
-from kbench_files._reading import existing_files, first_line
+from kbench_files._reading import existing, existing_files, first_line
 
 ENDINGS = (".parquet", ".pq")
 
@@ -240,3 +243,146 @@ def _fit(one: Any, other: Any) -> bool:
         return _fit(one.value_type, other.value_type)
     is_text = _is_text(one) and _is_text(other)
     return is_text or (_number_type(one) is not None and _number_type(other) is not None)
+
+
+def excel_table(path: str | Path, sheet: str = "", **_: Any) -> Any:
+    """Return a sheet of an Excel file as a data frame, before anything is encoded."""
+    return _read(path, sheet)[0]
+
+
+def _read(path: str | Path, sheet: str) -> tuple[Any, list[str]]:
+    """Return a sheet, by default the first one, and the names of all sheets."""
+    import pandas
+
+    file, what = existing(path)
+    try:
+        with pandas.ExcelFile(file.absolute()) as book:
+            sheets = [str(name) for name in book.sheet_names]
+            if sheet and sheet not in sheets:
+                hint = did_you_mean(sheet, sheets) or f"; there are {listed(sheets)}"
+                raise DatasetError(f"{what}: no sheet is called {sheet!r}{hint}")
+            frame = pandas.read_excel(book, sheet_name=sheet or sheets[0], na_values=["?"])
+    except ImportError as error:
+        needed = "openpyxl" if file.suffix.lower() == ".xlsx" else "xlrd"
+        extra = "pip install 'kbench-core[excel]'" if needed == "openpyxl" else "pip install xlrd"
+        raise DatasetError(
+            f"{what}: reading it needs {needed}: {extra}, or save it as CSV"
+        ) from error
+    except DatasetError:
+        raise
+    except Exception as error:  # the readers' errors have no common base
+        why = f"it cannot be read as an Excel file: {first_line(error)}"
+        raise DatasetError(f"{what}: {why}") from None
+    names = [str(name).strip() for name in frame.columns]
+    # pandas tells columns of one name apart by a number
+    twice = [name for name in names if name.endswith(".1") and name[:-2].strip() in names]
+    if twice:
+        raise DatasetError(
+            f"{what}: several columns are named {twice[0][:-2]!r}; rename all but one"
+        )
+    frame.columns = names
+    check_values(frame.size, what, f"{len(frame):,} rows with {len(names):,} columns")
+    for name in names:
+        if frame[name].dtype == object or str(frame[name].dtype) == "str":
+            values = frame[name].map(_stripped)
+            values = values.where(values != "").infer_objects()
+            with contextlib.suppress(ValueError, TypeError):  # numbers in cells of text
+                values = pandas.to_numeric(values)
+            frame[name] = values
+    return frame, sheets
+
+
+def _stripped(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
+
+
+def excel_rows(path: str | Path, sheet: str = "", ignore: Sequence[str] = (), **_: Any) -> Opened:
+    """Return a sheet of an Excel file as a table in blocks."""
+    frame, sheets = _read(path, sheet)
+    what = existing(path)[1]
+    if not sheet and len(sheets) > 1:
+        what = f"{what}, sheet {sheets[0]!r} (--sheet reads another one: {listed(sheets[1:])})"
+    read = list(frame.columns)
+    refuse_unnamed(["" if UNNAMED.match(name) else name for name in read], read, what, ignore)
+    rows = FrameRows(frame, what)
+    rows.files = [existing(path)[0]]
+    return Opened(rows, {}, f"the sheet {sheet or sheets[0]!r}")
+
+
+ONLY_DENSE = ("nominal", "date", "by_target", "unit", "group_by", "order_by")
+"""Parameters that need a table with columns of text, dates or groups."""
+
+
+def arff_rows(path: str | Path, **given: Any) -> Opened | None:
+    """Return a dense ARFF file as a table in blocks; None where it is sparse."""
+    file, what = existing(path)
+    if is_sparse_arff(file, what):
+        refuse_for_sparse(given, what)
+        return None
+    return Opened(ArffRows(path), {}, "dense ARFF; the types of columns are those that it declares")
+
+
+def arff_table(path: str | Path, **_: Any) -> Any:
+    """Return a dense ARFF file as a data frame; None where it is sparse."""
+    import pandas
+
+    if is_sparse_arff(*existing(path)):
+        return None
+    rows = ArffRows(path)
+    blocks = [pandas.DataFrame(dict(block)) for block in rows.blocks(rows.names)]
+    return pandas.concat(blocks, ignore_index=True)
+
+
+def refuse_for_sparse(given: Mapping[str, Any], what: str) -> None:
+    """Refuse parameters that have no meaning for sparse rows."""
+    asked = [name for name in ONLY_DENSE if given.get(name)]
+    if asked:
+        raise DatasetParameterError(
+            f"{what}: it is sparse, and {asked[0]} has no meaning for sparse rows: their columns "
+            "are numbers and declared categories"
+        )
+
+
+class ArffRows:
+    """The rows of a dense ARFF file; see `kbench.tables.rows.TableRows`.
+
+    Declared categories keep their order. Columns of texts and dates are texts.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        file, self.what = existing(path)
+        self.files: Sequence[Path] = [file]
+        self._table: Table = read_arff(file, self.what)
+        self.names: Sequence[str] = [column.name for column in self._table.columns]
+
+    def scan(self, scans: Mapping[str, Scan]) -> int:
+        """Show columns to their `Scan`, in one pass; return the number of rows."""
+        numeric = self.numeric()
+        needed = {n: s for n, s in scans.items() if n not in numeric or s.wants()}
+        for block in self.blocks(list(needed)) if needed else ():
+            for name, scan in needed.items():
+                scan.add(block[name])
+        return self._table.n_rows
+
+    def numeric(self) -> Mapping[str, np.dtype]:
+        """Return the types of columns of numbers."""
+        columns = self._table.columns
+        return {c.name: np.dtype(np.float64) for c in columns if c.kind == "numeric"}
+
+    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+        """Yield series by the names of their columns."""
+        columns = {column.name: column for column in self._table.columns}
+        step = block_rows(len(names))
+        for start in range(0, self._table.n_rows, step):
+            yield {name: _series(columns[name], start, start + step) for name in names}
+
+
+def _series(column: Column, start: int, stop: int) -> Any:
+    import pandas
+
+    values = column.values[start:stop]
+    if column.kind == "nominal":
+        return pandas.Series(pandas.Categorical.from_codes(values, list(column.categories)))
+    if column.kind == "string":
+        return pandas.Series(values, dtype=object)
+    return pandas.Series(np.array(values))
