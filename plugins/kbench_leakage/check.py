@@ -3,16 +3,108 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
-
 import numpy as np
-
 from kbench.features import row_hashes
-from kbench_leakage import copies, order, pairs, single
-from kbench_leakage.attributes import VALUES, Attributes
+from dataclasses import dataclass, replace
+from kbench_leakage import scoring
 from kbench_leakage.findings import Finding, Leakage
 from kbench_leakage.scoring import Score, Targets
+
+
+VALUES = 1 << 20
+"""Values that are read together."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One column of a matrix, or the adjacent indicator columns of a one-hot encoding."""
+
+    name: str
+    first: int
+    width: int = 1
+    nominal: bool = False
+
+
+class Attributes:
+    """Reads the attributes of a dense or CSR matrix, some rows and columns at a time.
+
+    Parameters
+    ----------
+    X : array or CSR matrix, shape (n_rows, n_columns)
+    names, kinds : sequence of str, optional
+        A name for each column; "numeric", "nominal" or "category".
+    """
+
+    def __init__(self, X: Any, names: Sequence[str] = (), kinds: Sequence[str] = ()) -> None:
+        self._X = X
+        n = X.shape[1]
+        self.all = list(_joined(names or [f"x{j}" for j in range(n)], kinds or ["numeric"] * n))
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def values(self, rows: np.ndarray, chosen: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Return the values of attributes in float64; an indicator's number stands for its value.
+
+        The result has shape (rows, attributes).
+        """
+        found = np.empty((len(rows), len(chosen)))
+        for at in _blocks(len(chosen), max(1, VALUES // max(len(rows), 1))):
+            attributes = [self.all[j] for j in chosen[at]]
+            columns = np.concatenate([each.first + np.arange(each.width) for each in attributes])
+            dense = self._dense(rows, columns)
+            start = 0
+            for k, each in enumerate(attributes, start=at.start):
+                part = dense[:, start : start + each.width]
+                start += each.width
+                found[:, k] = part[:, 0] if each.width == 1 else _number(part)
+        return found
+
+    def row_hashes(self, rows: np.ndarray) -> np.ndarray:
+        """Return a hash of each row; equal rows have equal ones, NaN equals NaN."""
+        hashes = np.empty(len(rows), dtype=np.uint64)
+        for at in _blocks(len(rows), max(1, VALUES // max(self._X.shape[1], 1))):
+            hashes[at] = row_hashes(self._X[rows[at]])
+        return hashes
+
+    def _dense(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        if hasattr(self._X, "indptr"):
+            return np.asarray(self._X[rows][:, columns].toarray(), dtype=float)
+        step = max(1, VALUES // max(self._X.shape[1], 1))
+        # whole rows, as they lie in the file, and few of them at a time
+        parts = [
+            np.asarray(self._X[rows[at]][:, columns], dtype=float)
+            for at in _blocks(len(rows), step)
+        ]
+        return np.concatenate(parts) if parts else np.empty((0, len(columns)))
+
+
+def _blocks(n: int, size: int) -> Iterator[slice]:
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+def _joined(names: Sequence[str], kinds: Sequence[str]) -> Iterator[Attribute]:
+    """Yield attributes; neighbours such as ``colour=red`` and ``colour=blue`` are one."""
+    start, n = 0, len(names)
+    while start < n:
+        stem, sign, _ = names[start].partition("=")
+        end = start + 1
+        if kinds[start] == "nominal" and sign:
+            while end < n and kinds[end] == "nominal" and names[end].startswith(f"{stem}="):
+                end += 1
+        name = stem if end - start > 1 else names[start]
+        yield Attribute(name, start, end - start, kinds[start] != "numeric")
+        start = end
+
+
+def _number(indicators: np.ndarray) -> np.ndarray:
+    """Return the number of the indicator that is set; -1 for none, NaN where one is missing."""
+    numbers = np.where((indicators > 0).any(axis=1), np.argmax(indicators, axis=1), -1.0)
+    return np.where(np.isnan(indicators).any(axis=1), np.nan, numbers)
+
 
 TRAIN_ROWS, TEST_ROWS = 5_000, 2_000
 """Rows by which columns, pairs and neighbours are scored, at most."""
@@ -24,7 +116,7 @@ COLUMNS = 64
 """Columns that are scored alone, at most: the best of the screen."""
 
 PAIRS = 12
-"""Pairs that are scored, at most: the best of a screen of all pairs of `pairs.MOST` columns."""
+"""Pairs that are scored, at most: the best of a screen of all pairs of `MOST_PAIRED` columns."""
 
 LEAST_GAIN = 0.005
 """By how much a pair must predict better than its better column."""
@@ -115,10 +207,10 @@ def _of_columns(parts: Parts, notes: list[str]) -> Iterator[Finding]:
     n_rows = max(100, min(SCREEN_ROWS, SCREEN_VALUES // n))
     rows, _ = parts.sample(n_rows, 0)
     blocks = np.array_split(np.arange(n), 1 + n_rows * n // VALUES)
-    screens = [single.screened(attributes.values(rows, block), targets[rows]) for block in blocks]
+    screens = [scoring.screened(attributes.values(rows, block), targets[rows]) for block in blocks]
     alike = np.concatenate(screens)
     chosen = np.sort(np.argsort(-alike, kind="stable")[:COLUMNS])
-    few = np.sort(np.argsort(-alike[chosen], kind="stable")[: pairs.MOST])
+    few = np.sort(np.argsort(-alike[chosen], kind="stable")[: scoring.MOST_PAIRED])
     for what, part in (("alone", chosen), ("in pairs", few)):
         if len(part) < n:
             notes.append(f"scored {what}: the {len(part)} of {n:,} columns that look best")
@@ -147,12 +239,12 @@ def _of_column(
     x: np.ndarray, y: Targets, x_test: np.ndarray, y_test: Targets, nominal: bool
 ) -> tuple[Score, float]:
     """Score a column, on the test rows that have it where that is better; return their share."""
-    every = single.of_one(x, y, x_test, y_test, nominal)
+    every = scoring.of_one(x, y, x_test, y_test, nominal)
     has, has_test = ~np.isnan(x), ~np.isnan(x_test)
     share = float(has_test.mean())
     if share == 1 or share < LEAST_PRESENT or has_test.sum() < LEAST_TEST or not has.any():
         return every, 1.0
-    here = single.of_one(x[has], y[has], x_test[has_test], y_test[has_test], nominal)
+    here = scoring.of_one(x[has], y[has], x_test[has_test], y_test[has_test], nominal)
     return (here, share) if every < here else (every, 1.0)
 
 
@@ -164,32 +256,32 @@ def _gains(pair: Score, better: Score) -> bool:
 
 def _best_pairs(
     x: np.ndarray, y: Targets, nominal: np.ndarray, rng: np.random.Generator
-) -> list[pairs.Pair]:
+) -> list[scoring.Pair]:
     """Return the pairs of which a screen by few rows promises most."""
     rows = _some(np.arange(len(x)), PAIR_ROWS, rng)
     within = _some(np.arange(len(x)), SCREEN_ROWS, rng)
-    tried = list(pairs.all_pairs(x, nominal))
+    tried = list(scoring.all_pairs(x, nominal))
     promise = np.empty(len(tried))
     for which, few in ((False, rows), (True, within)):  # groups need more rows
         at = [k for k, pair in enumerate(tried) if (pair.how == "within") == which]
         if at:
             values = np.column_stack([tried[k].of(x[few]) for k in at])
-            promise[at] = single.screened(values, y[few])
+            promise[at] = scoring.screened(values, y[few])
     return [tried[k] for k in np.argsort(-promise, kind="stable")[:PAIRS]]
 
 
 def _of_pair(
-    pair: pairs.Pair, x: np.ndarray, y: Targets, x_test: np.ndarray, y_test: Targets
+    pair: scoring.Pair, x: np.ndarray, y: Targets, x_test: np.ndarray, y_test: Targets
 ) -> Score:
     made = pair.of(np.concatenate([x, x_test]))
-    scored = single.of_one(made[: len(x)], y, made[len(x) :], y_test)
+    scored = scoring.of_one(made[: len(x)], y, made[len(x) :], y_test)
     if pair.how != "within":
         return scored
     # the same without a neighbour of another group, where there are no new groups
     group, along = (x[:, j] for j in (pair.a, pair.b))
     group_test, along_test = (x_test[:, j] for j in (pair.a, pair.b))
-    keys, known = copies.of_column(group_test, pair.a), copies.of_column(group, pair.a)
-    found, inside = copies.interpolated(keys, along_test, known, along, y, y_test, False)
+    keys, known = scoring.of_column(group_test, pair.a), scoring.of_column(group, pair.a)
+    found, inside = scoring.interpolated(keys, along_test, known, along, y, y_test, False)
     return max(scored, inside) if found.all() else scored
 
 
@@ -199,20 +291,20 @@ def _of_pair(
 def _of_order(parts: Parts, y: np.ndarray, notes: list[str]) -> Iterator[Finding]:
     attributes, targets = parts.attributes, parts.targets
     test = _some(parts.test, TEST_ROWS, parts.rng)
-    if order.is_sorted(y[test], targets.is_numeric):
+    if scoring.is_sorted(y[test], targets.is_numeric):
         why = "it is sorted by the target, or a class is rare"
         notes.append(f"neighbours in the file are not compared: {why}")
         return
-    before, after = order.neighbours(parts.train, test)
+    before, after = scoring.neighbours(parts.train, test)
     near = np.unique(np.concatenate([before, after]))
     train = parts.train[near]
     before, after = np.searchsorted(near, before), np.searchsorted(near, after)
-    scored = order.of_neighbours(before, after, targets[train], targets[test])
+    scored = scoring.of_neighbours(before, after, targets[train], targets[test])
     columns = np.unique(
         np.linspace(0, len(attributes) - 1, min(SMOOTH_COLUMNS, len(attributes))).astype(int)
     )
-    labels = order.ranges(y[np.concatenate([train, test])], targets.is_numeric)
-    smooth = order.smoothness(
+    labels = scoring.ranges(y[np.concatenate([train, test])], targets.is_numeric)
+    smooth = scoring.smoothness(
         before, after, attributes.values(train, columns), attributes.values(test, columns), labels
     )
     k = int(np.argmax(smooth))
@@ -248,17 +340,17 @@ def _of_copies(parts: Parts, notes: list[str]) -> tuple[list[Finding], np.ndarra
     y, y_test = parts.targets[train], parts.targets[test[new]]
     best: Finding | None = None
     for j in range(n) if n > 1 else ():
-        rest = keys[new] - copies.of_column(x_test[new, j], j)
-        rest_known = known - copies.of_column(x[:, j], j)
+        rest = keys[new] - scoring.of_column(x_test[new, j], j)
+        rest_known = known - scoring.of_column(x[:, j], j)
         if np.isin(rest, rest_known).sum() < LEAST_TEST:
             continue
         attribute = parts.attributes.all[j]
-        found, scored = copies.interpolated(
+        found, scored = scoring.interpolated(
             rest, x_test[new, j], rest_known, x[:, j], y, y_test, attribute.nominal
         )
         part = float(found.mean())
         if best is None or scored.value * part > best.score.value * best.share:
-            by_chance = float(np.isin(rest, random - copies.of_column(shuffled[:, j], j)).mean())
+            by_chance = float(np.isin(rest, random - scoring.of_column(shuffled[:, j], j)).mean())
             about = scored, parts.targets.is_numeric, int(new.sum()), part, by_chance
             best = Finding("near copies", (attribute.name,), *about)
     return [each for each in (exact, best) if each is not None], test[is_copy]
@@ -273,6 +365,6 @@ def _exact(
     by_chance: float,
 ) -> tuple[np.ndarray, Finding]:
     """Tell which test rows are copies, and what these predict."""
-    found, scored = copies.looked_up(keys, known, parts.targets[train], parts.targets[test])
+    found, scored = scoring.looked_up(keys, known, parts.targets[train], parts.targets[test])
     is_numeric, share = parts.targets.is_numeric, float(found.mean())
     return found, Finding("copies", (), scored, is_numeric, len(test), share, by_chance)

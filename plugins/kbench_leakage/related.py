@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench_leakage.copies import of_column
+from kbench_leakage.scoring import of_column
 
 N_HASHES = 256
 """Smallest hashes of rows that are kept."""
