@@ -5,6 +5,7 @@
     form, columns, container    what a bundle holds, and how it is written
     reading, checks, texts      a bundle of somebody else
     recomputed, verifying       splits that were computed again
-    reuse, rows                 results of others in a run, and in tables
-    repository, site, board     results that are published
+    kept, dependencies          results of others in tables and in a run
+    repository, git_remote      results that are published
+    site, paper                 pages of them, and files for a paper
 """

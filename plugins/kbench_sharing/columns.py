@@ -29,7 +29,7 @@ from typing import Any
 
 from kbench.errors import BundleError
 from kbench.records.canonical import dumps, encodable
-from kbench_sharing.bounds import MOST_EXPANDED
+from kbench_sharing.container import MOST_EXPANDED
 
 BLOCK = 2_000
 """Results of a block."""

@@ -1,19 +1,68 @@
-"""Bundles of others that are kept here: named by their content, and never changed."""
+"""Bundles of others that are kept here, and what their results are used for: rows, and reuse.
+
+A kept bundle is named by its content, and never changed. A result is reused for a cell of an equal
+key, if all that it was made from is the same here.
+
+What kbench itself says of a cell of others is its method's equivalence and family, and its number
+of splits. A cell's key has its components, parameters and protocol, but not these. Its author could
+name the equivalence of a rival, whose place it would take, or plan the one split that is good. So
+what an author says of them is not used. Only built-in components have an equivalence here: reading
+results of others runs no code of plugins.
+"""
 
 from __future__ import annotations
 
 import re
+import shlex
+import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
-from kbench.errors import BundleError
-from kbench.features import read_file, state_folder, write_file
-from kbench.messages import listed, masked, printable
+from kbench._version import __version__
+from kbench.errors import BundleError, KbenchError, SuiteError
+from kbench.features import (
+    HOST,
+    MEASURES,
+    DataCache,
+    ImportedRow,
+    PlannedCell,
+    Planner,
+    Present,
+    Registry,
+    StoredResults,
+    as_one_side,
+    build,
+    how_many_splits,
+    installed,
+    machine,
+    of_cell_with_splits,
+    read_file,
+    state_folder,
+    task_key,
+    without_times,
+    write_file,
+)
+from kbench.messages import counted, listed, masked, printable
+from kbench.records import (
+    Cell,
+    DatasetFacts,
+    Limits,
+    Measure,
+    Protocol,
+    Ref,
+    Result,
+    Search,
+    family_of,
+)
 from kbench_sharing import container, form
+from kbench_sharing.dependencies import not_reused, why_not_reused
 from kbench_sharing.fetching import is_url
-from kbench_sharing.form import Bundle
+from kbench_sharing.form import Bundle, SharedCell, SharedResult
 from kbench_sharing.reading import MOST_ROWS, ROWS, read_bundle
+from kbench_sharing.recomputed import Records, checks_of, kept
 from kbench_sharing.texts import parsed
 
 SHORT = 12
@@ -103,3 +152,225 @@ def _suite_of(path: Path) -> object:
         raise BundleError(f"{path} is damaged: remove it and add it again") from None
     value = parsed(head, path.name)
     return value.get("suite") if isinstance(value, dict) else None
+
+
+_VERSIONS = ("kbench-core", "python", "numpy", "scipy", "scikit-learn")
+
+
+def rows_of(bundle: Bundle, measure: Measure, records: Records) -> Iterator[ImportedRow]:
+    """Yield the rows of a bundle's cells that have results.
+
+    `measure` is the one whose spread and values by split rows have; `records` say which splits
+    were recomputed.
+    """
+    for cell in bundle.cells:
+        if bundle.results.get(cell.key):
+            yield _row(bundle, cell, measure, records)
+
+
+def kept_rows(
+    suite: str, measure: Measure | None = None, notice: Callable[[str], None] = lambda text: None
+) -> list[ImportedRow]:
+    """Return the rows of a suite in the bundles that are kept here, without their times.
+
+    `measure` is by default that of the first bundle; rows of a cell that an author has given
+    several times, made from the same code, are the last ones that were computed. `notice` is
+    told which bundle is left out.
+    """
+    records = kept()
+    found: dict[tuple[str, str, str, str], ImportedRow] = {}
+    for bundle in of_suite(suite, notice):
+        measure = measure or measure_of(bundle)
+        for other in rows_of(bundle, measure, records):
+            place = (other.author, other.cpu, other.row.key, other.row.made_from)
+            known = found.get(place)
+            if known is None or known.row.end_ms < other.row.end_ms:
+                found[place] = replace(other, row=without_times(other.row))
+    return list(found.values())
+
+
+def stored_results(name: str) -> StoredResults:
+    """Return the last row of each cell of a bundle, whatever machines its author has."""
+    bundle = find(name)
+    measure = measure_of(bundle)
+    return as_one_side(list(rows_of(bundle, measure, {})), bundle.manifest.suite, measure)
+
+
+def _row(bundle: Bundle, cell: SharedCell, measure: Measure, records: Records) -> ImportedRow:
+    dataset = bundle.datasets[cell.dataset]
+    shared = bundle.results[cell.key]
+    cpus = [each.cpu for each in bundle.manifest.machines]
+    names = dict(enumerate(cpus))
+    of_cell = cell.cell(dataset.ref)
+    equivalence, family = meaning_of(of_cell)
+    planned = PlannedCell(
+        of_cell,
+        cell.key,
+        DatasetFacts(**dataset.model_dump(exclude={"ref"})),
+        cell.n_splits,
+        results={
+            split: result.result(task_key(cell.key, split), names, cpus[result.machine])
+            for split, result in shared.items()
+        },
+        equivalence=equivalence,
+        family=family,
+    )
+    cpu = ", ".join(dict.fromkeys(cpus[shared[split].machine] for split in sorted(shared)))
+    given = bundle.manifest.versions
+    return ImportedRow(
+        of_cell_with_splits(planned, f"{bundle.author} on {cpu}", measure),
+        measure,
+        bundle.author,
+        cpu,
+        bundle.id[:SHORT],
+        ", ".join(f"{name} {given[name]}" for name in _VERSIONS if name in given),
+        checks_of(shared, records),
+    )
+
+
+def measure_of(bundle: Bundle) -> Measure:
+    """Return the measure of a bundle; one of a plugin need not be installed."""
+    name, better = bundle.manifest.measure, bundle.manifest.better
+    known = MEASURES.get(name)
+    return known if known is not None and known.better == better else Measure(name, better)
+
+
+def meaning_of(cell: Cell) -> tuple[str, str]:
+    """Return equivalence and family of a cell; both are empty where a component is not built in."""
+    registry = _built_in()
+    try:
+        family = family_of(
+            registry.get("feature map", cell.feature_map.name),
+            registry.get("learner", cell.learner.name),
+        )
+        # spans of nested components are spans of all combinations, which may be too many
+        if not _is_plain(cell.feature_map):
+            return "", family
+        return _planner().equivalence(cell), family
+    except (KbenchError, TypeError, ValueError, KeyError, AttributeError, ArithmeticError):
+        return "", ""
+
+
+def planned_splits(suite: str, protocol: Protocol) -> int:
+    """Return the splits that a built-in suite asks for, or else the protocol.
+
+    >>> planned_splits("uci", Protocol()), planned_splits("balcan-uci", Protocol(splits="holdout"))
+    (5, 30)
+    """
+    return how_many_splits(protocol, Limits(n_splits=_n_splits(suite)))
+
+
+def _is_plain(ref: Ref) -> bool:
+    values = (v.values if isinstance(v, Search) else (v,) for v in ref.params.values())
+    plain = (str, int, float, bool, type(None))
+    return all(isinstance(value, plain) for given in values for value in given)
+
+
+@cache
+def _built_in() -> Registry:
+    return build([plugin for plugin in installed() if plugin.distribution == HOST])
+
+
+@cache
+def _planner() -> Planner:
+    # it knows the spans of all maps that it was asked for; no data are looked up
+    return Planner(_built_in(), DataCache())
+
+
+@cache
+def _n_splits(suite: str) -> int | None:
+    files = _built_in().all("suite")
+    if suite not in files:
+        return None
+    limits = tomllib.loads(files[suite].read_text(encoding="utf-8")).get("limits", {})
+    n_splits = limits.get("n_splits")
+    return n_splits if isinstance(n_splits, int) else None
+
+
+_OF_A_MACHINE = ("_s", "_mb")
+"""Ends of the names of measures that mean something only on the machine that took them."""
+
+_SHOWN = 5
+_PINNED = ("kbench-core", "numpy", "scipy", "scikit-learn")
+
+
+def named(names: Sequence[str] | None, fresh: bool = False) -> list[Bundle]:
+    """Read the bundles of `--reuse`, by file or id.
+
+    Raises
+    ------
+    SuiteError, BundleError
+        Everything is to be computed, or there is no such bundle.
+    """
+    if names and fresh:
+        raise SuiteError("--fresh computes everything again; leave out --reuse")
+    return [find(name) for name in names or ()]
+
+
+def notices(bundle: Bundle, present: Present) -> list[str]:
+    """Say why results of a bundle are not reused, by reason; empty where all hold here."""
+    reasons = not_reused(bundle, present)
+    texts = [f"{counted(n, 'split')}: {reason}" for reason, n in reasons.most_common(_SHOWN)]
+    if more := len(reasons) - len(texts):
+        texts.append(f"and {counted(more, 'other reason')}")
+    found = [f"bundle {bundle.id[:SHORT]}: not reused are {'; '.join(texts)}"] if texts else []
+    if texts and other_versions(bundle):
+        found.append(f"the same versions: {same_environment(bundle)}")
+    return found
+
+
+def reusable(bundles: Iterable[Bundle], present: Present) -> dict[str, Mapping[int, Result]]:
+    """Return results by key of the cell and number of the split; the first bundle counts.
+
+    Only results with status "ok" are reused whose dependencies are the same at `present`. Their
+    `machine` names the author and the machine, for people.
+    """
+    found: dict[str, Mapping[int, Result]] = {}
+    for bundle in bundles:
+        for key, results in bundle.results.items():
+            ok = {
+                split: _known(bundle, each)
+                for split, each in results.items()
+                if each.status == "ok" and not why_not_reused(bundle, each, present)
+            }
+            if ok:
+                found.setdefault(key, ok)
+    return found
+
+
+def _known(bundle: Bundle, shared: SharedResult) -> Result:
+    cpu = bundle.manifest.machines[shared.machine].cpu
+    number = f", machine {shared.machine + 1}" if len(bundle.manifest.machines) > 1 else ""
+    names = {shared.machine: f"{bundle.author} on {cpu}{number}"}
+    result = shared.result(task_key(shared.cell, shared.split), names, cpu)
+    measures = {
+        name: value for name, value in result.measures.items() if not name.endswith(_OF_A_MACHINE)
+    }
+    details = replace(result.details, search_seconds=(), work_s=0.0, contention=())
+    return replace(
+        result, measures=measures, details=details, seconds=0.0, cpu_s=0.0, calibration_s=0.0
+    )
+
+
+def same_environment(bundle: Bundle) -> str:
+    """Return the command that makes an environment with the versions of a bundle."""
+    given = bundle.manifest.versions
+    python = ".".join(given.get("python", "3").split(".")[:2])
+    folder = f"kbench-{bundle.id[:SHORT]}"
+    pinned = [f"{name}=={given[name]}" for name in _PINNED if name in given]
+    install = shlex.join([f"{folder}/bin/pip", "install", *pinned])
+    return f"{shlex.join([f'python{python}', '-m', 'venv', folder])} && {install}"
+
+
+def other_versions(bundle: Bundle) -> str:
+    """Return the versions of a bundle that are others here; empty if there are none."""
+    here, theirs = {**machine.versions(), "kbench-core": __version__}, bundle.manifest.versions
+    names = ("kbench-core", "numpy", "scipy", "scikit-learn")
+    pairs = {name: (theirs.get(name, "none"), here.get(name, "none")) for name in names}
+    pairs["Python"] = (_minor(theirs.get("python", "")), _minor(here.get("python", "")))
+    found = [f"{name} {a} (here {b})" for name, (a, b) in pairs.items() if a != b]
+    return f"it was made with other versions: {', '.join(found)}" if found else ""
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])

@@ -21,10 +21,9 @@ from kbench.features import (
 from kbench.messages import counted
 from kbench_sharing.container import zipped
 from kbench_sharing.form import Bundle
-from kbench_sharing.kept import SHORT
-from kbench_sharing.known import Known
+from kbench_sharing.kept import SHORT, same_environment
 from kbench_sharing.reading import bundle_of
-from kbench_sharing.reuse import same_environment
+from kbench_sharing.writing import Known
 
 _TABLES: Mapping[str, str] = {
     "main": "of each method on each dataset",

@@ -23,8 +23,8 @@ from kbench.features import (
     unpacked,
 )
 from kbench.records import Result, TaskType
-from kbench_sharing.agreement import CLOSE
-from kbench_sharing.bounds import MOST_BYTES
+from kbench_sharing.checks import CLOSE
+from kbench_sharing.container import MOST_BYTES
 from kbench_sharing.form import SharedCell, SharedDataset, SharedPredictions, SharedResult
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from kbench.features import read_file
 from kbench.messages import masked, printable
 from kbench.records.canonical import dumps
 from kbench_sharing import container, form
-from kbench_sharing.bounds import Bounds
 from kbench_sharing.checks import (
     SplitHashes,
     check_cells,
@@ -23,6 +22,7 @@ from kbench_sharing.checks import (
     now_ms,
 )
 from kbench_sharing.columns import Columns, check_number, packed
+from kbench_sharing.container import Bounds
 from kbench_sharing.dependencies import read_dependencies
 from kbench_sharing.fetching import fetched
 from kbench_sharing.form import (

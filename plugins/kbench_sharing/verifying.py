@@ -1,12 +1,19 @@
-"""Recomputes results of a bundle in the sandbox; nothing is written to the journal or MLflow."""
+"""Recomputes results of a bundle in the sandbox, and says whether they agree.
+
+Its author cannot foresee which are chosen. Nothing is written to the journal or MLflow.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import math
+import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -23,6 +30,7 @@ from kbench.features import (
     Registry,
     Terms,
     ThisMachine,
+    Verdict,
     WarmParents,
     check_components,
     context_of,
@@ -33,14 +41,121 @@ from kbench.features import (
     with_measure,
 )
 from kbench.messages import last_line, number, printable
-from kbench.records import Block, Cell, DatasetFacts, Limits, Protocol, Suite, Task
+from kbench.records import DEFAULT, Block, Cell, DatasetFacts, Limits, Protocol, Suite, Task
 from kbench.records.canonical import to_json
-from kbench_sharing.agreement import Agreement, agreement
+from kbench_sharing.checks import CLOSE, of_measures
 from kbench_sharing.dependencies import UNKNOWN, why_changed
 from kbench_sharing.form import FORMAT, Bundle, SharedCell, SharedResult
+from kbench_sharing.kept import other_versions
 from kbench_sharing.predictions import differing
-from kbench_sharing.reuse import other_versions
-from kbench_sharing.sampling import Unit
+
+Unit = tuple[str, int]
+"""Key of a cell, and number of a split."""
+
+
+def new_nonce() -> str:
+    """Return 16 random hexadecimal digits."""
+    return secrets.token_hex(8)
+
+
+def sample(units: Iterable[Unit], bundle_id: str, nonce: str, k: int) -> list[Unit]:
+    """Return k results, in the order of a hash of the bundle, the nonce and the result.
+
+    The nonce is drawn after the bundle was made, so that its author cannot know which
+    results are recomputed. The same nonce gives the same choice.
+
+    >>> sample([("a", 0), ("a", 1), ("b", 0)], "id", "00", 2) == sample(
+    ...     [("b", 0), ("a", 1), ("a", 0)], "id", "00", 2)
+    True
+    """
+
+    def place(unit: Unit) -> bytes:
+        key, split = unit
+        return hashlib.sha256(f"{bundle_id}/{nonce}/{key}/{split}".encode()).digest()
+
+    return sorted(units, key=place)[:k]
+
+
+def noticed(share: float, k: int) -> float:
+    """Return the least probability to choose a forged result, of a share of forged ones.
+
+    Choices are without replacement, which can only raise it.
+
+    >>> round(noticed(0.1, 5), 4)
+    0.4095
+    """
+    return 1.0 - (1.0 - share) ** k
+
+
+Finding = Verdict | Literal["not recomputed"]
+
+_OF_LABELS = ("accuracy", "accuracy_unseen", "expected_error")
+_OF_CLASSES = ("balanced_accuracy", "f1_macro", "matthews", "roc_auc", "average_precision")
+_ONE_ROW, _ONE_ROW_OF_CLASS = 1.01, 2.5
+"""What one row of the test part may change, in units of 1 / rows."""
+
+_NOT_COMPARED = ("_s", "_mb")
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A verdict, and what differs."""
+
+    verdict: Finding
+    detail: str = ""
+
+
+def agreement(
+    theirs: SharedResult,
+    measures: Mapping[str, float],
+    details: Mapping[str, Any],
+    other_cpu: bool,
+    added: Collection[str] = (),
+) -> Agreement:
+    """Compare a result with the measures and details that were computed here.
+
+    Times and memory are not compared. On another CPU or BLAS, a label of one row may be
+    another one. `added` names measures of plugins, which are not computed with a task.
+    """
+    if theirs.details.split_hash != details.get("split_hash"):
+        return Agreement("different", "the rows of the split are others")
+    if theirs.details.chosen != details.get("chosen"):
+        return Agreement("different", "the search chose other parameters")
+    noise = ""
+    measures = {**measures, **of_measures({n: v for n, v in measures.items() if math.isfinite(v)})}
+    for name, value in theirs.measures.items():
+        if name.endswith(_NOT_COMPARED) or name in added:
+            continue
+        here = measures.get(name, math.nan)
+        if value == here:
+            continue
+        text = f"{name} {number(value)}, here {number(here)}"
+        allowed = _allowed(name, measures.get("n_test", 0.0)) if other_cpu else 0.0
+        if math.isclose(value, here, rel_tol=CLOSE, abs_tol=max(allowed, CLOSE**2)):
+            noise = noise or text
+        else:
+            return Agreement("different", text)
+    for mine, their in zip(
+        _values(details.get("search", ())), _values(theirs.details.search), strict=False
+    ):
+        if mine != their and not (other_cpu or math.isclose(mine, their, rel_tol=CLOSE)):
+            text = f"an inner score {number(their)}, here {number(mine)}"
+            return Agreement("different", text)
+    return Agreement("noise", noise) if noise else Agreement("equal")
+
+
+def _allowed(name: str, n_test: float) -> float:
+    """Return what one row with another label may change of a measure."""
+    name = name.removeprefix(DEFAULT)
+    rows = _ONE_ROW if name in _OF_LABELS else _ONE_ROW_OF_CLASS if name in _OF_CLASSES else 0.0
+    return rows / n_test if n_test else 0.0
+
+
+def _values(search: Any) -> Iterator[float]:
+    """Yield the inner scores of all candidates."""
+    for candidate in search:
+        values = candidate.get("values", ())
+        yield from (float(v) for v in values if isinstance(v, int | float))
 
 
 @dataclass(frozen=True)

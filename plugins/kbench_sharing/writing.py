@@ -1,27 +1,107 @@
-"""Makes the files of a bundle from known results: the same results become the same bytes."""
+"""Makes the files of a bundle from known results: the same results become the same bytes.
+
+The results are recalled without fetching or computing anything. Third-party plugins behind them are
+named by their distributions, and shared as text.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from kbench._version import __version__
 from kbench.errors import BundleError
-from kbench.features import FILE_PARAMETERS, Journal, PlannedCell, Registry, deciding_kinds, machine
-from kbench.records import DatasetFacts, Ref, Result
-from kbench.records.canonical import dumps, encodable, to_json
+from kbench.features import (
+    FILE_PARAMETERS,
+    DataCache,
+    Journal,
+    Manifest,
+    PlannedCell,
+    Planner,
+    Plugin,
+    Registry,
+    Validity,
+    content_of,
+    deciding_kinds,
+    machine,
+    opened,
+    recall,
+    recall_added,
+    source_of,
+    with_expanded,
+    with_measure,
+)
+from kbench.records import DatasetFacts, Ref, Result, Suite
+from kbench.records.canonical import digest, dumps, encodable, to_json
 from kbench_sharing import container, form
+from kbench_sharing.checks import of_measures, of_time, of_value
 from kbench_sharing.columns import folds_of, packed
 from kbench_sharing.dependencies import lines_of as lines_of_dependencies
 from kbench_sharing.dependencies import portable
-from kbench_sharing.known import Known
-from kbench_sharing.plugins import plugin_lines, plugin_sources, third_party
+from kbench_sharing.form import SOURCES
 from kbench_sharing.predictions import lines_of_predictions
 from kbench_sharing.reading import bundle_of
-from kbench_sharing.rounding import of_measures, of_time, of_value
+
+
+@dataclass(frozen=True)
+class Known:
+    """Cells of a suite that have results here, the planner of their keys, and who has none.
+
+    `manifests` are by the digests that results name.
+    """
+
+    suite: Suite
+    cells: list[PlannedCell]
+    planner: Planner
+    n_without: int
+    manifests: Mapping[str, Manifest]
+
+    @property
+    def used(self) -> list[Manifest]:
+        """What the results were made from, each once."""
+        results = (result for cell in self.cells for result in cell.in_order)
+        return list({result.manifest: self.manifest_of(result) for result in results}.values())
+
+    def manifest_of(self, result: Result) -> Manifest:
+        """Return what a result was made from; BundleError where that is not known."""
+        manifest = self.manifests.get(result.manifest)
+        if manifest is None:
+            raise BundleError("it is not known what a result was made from: compute it again")
+        return manifest
+
+
+def known_results(suite: Suite, registry: Registry, journal: Journal) -> Known:
+    """Return the cells of a suite whose results hold: all they were made from is as it was.
+
+    Raises
+    ------
+    BundleError
+        There are none.
+    """
+    planner = Planner(registry, DataCache())
+    with opened(registry) as fetching:
+        suite = with_expanded(suite, {ref.label: fetching.expanded(ref) for ref in suite.datasets})
+    found = {ref.label: planner.dataset(ref) for ref in suite.datasets}
+    datasets: dict[str, DatasetFacts] = {
+        label: facts for label, facts in found.items() if facts is not None
+    }
+    suite = with_measure(suite, datasets, registry)
+    planned = planner.plan(suite, datasets)
+    validity = Validity(journal, planner.present)
+    recall(planned, validity, suite.limits)
+    recall_added(planned, validity, planner.measure_codes())
+    planner.present.save()
+    cells = [cell for cell in planned if cell.results and cell.dataset is not None]
+    if not cells:
+        raise BundleError(
+            f"no results of {suite.name!r} are known here: `kbench suite` computes them; an edit "
+            "of the code makes earlier ones out of date"
+        )
+    return Known(suite, cells, planner, len(planned) - len(cells), journal.manifests())
+
 
 _TIMES = ("seconds", "calibration_s", "cpu_s")
 
@@ -234,3 +314,50 @@ def _lock(known: Known, plugins: Sequence[Any]) -> bytes:
     pinned |= {plugin.distribution: plugin.version for plugin in plugins if plugin.version}
     lines = [f"{name}=={version}" for name, version in sorted(pinned.items())]
     return "\n".join([f"# Python {python}", *lines, ""]).encode()
+
+
+def third_party(known: Known, registry: Registry) -> list[Plugin]:
+    """Return the third-party plugins whose code computed results, by name."""
+    names = {name for cell in known.cells for name in known.planner.plugins_of(cell.cell)}
+    return sorted((p for p in registry.plugins if p.name in names), key=lambda p: p.name)
+
+
+def plugin_lines(plugins: Iterable[Plugin], known: Known) -> list[dict[str, Any]]:
+    """Return name, distribution, version and fingerprint of plugins.
+
+    The fingerprint is a hash of the modules of a plugin's package that results were made from.
+    """
+    return [
+        {
+            "name": plugin.name,
+            "distribution": plugin.distribution,
+            "version": plugin.version,
+            "fingerprint": digest(_modules(plugin, known)),
+        }
+        for plugin in plugins
+    ]
+
+
+def plugin_sources(plugins: Sequence[Plugin], known: Known) -> dict[str, bytes]:
+    """Return the modules of plugins as files of a bundle; it is never installed by kbench."""
+    files: dict[str, bytes] = {}
+    found: dict[str, Path | None] = {}
+    for plugin in plugins:
+        for module in _modules(plugin, known):
+            path = source_of(module, found)
+            if path is None or path.suffix != ".py":
+                continue
+            parts = module.split(".") + (["__init__"] if path.name == "__init__.py" else [])
+            files[f"{SOURCES}{plugin.distribution}/{'/'.join(parts)}.py"] = content_of(path)
+    return files
+
+
+def _modules(plugin: Plugin, known: Known) -> dict[str, str | None]:
+    """Return the modules of a plugin's package that results were made from, with their hashes."""
+    package = plugin.module.partition(".")[0]
+    return {
+        module: value
+        for manifest in known.used
+        for module, value in manifest.modules.items()
+        if module.partition(".")[0] == package
+    }

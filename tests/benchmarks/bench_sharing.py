@@ -24,9 +24,9 @@ import numpy as np
 
 from kbench.planning.planner import key_of_json
 from kbench_sharing import container, form, repository
-from kbench_sharing.bounds import Bounds
+from kbench_sharing.checks import of_time, of_value
+from kbench_sharing.container import Bounds
 from kbench_sharing.reading import bundle_of, bundle_of_rows, read_bundle
-from kbench_sharing.rounding import of_time, of_value
 from kbench_sharing.site import write_site
 from kbench_sharing.writing import lines_of
 

@@ -4,7 +4,7 @@ import dataclasses
 
 from kbench.records import ACCURACY, Measure
 from kbench.results.imported import ImportedRow
-from kbench_sharing.board import Board, Published
+from kbench_sharing.site import Board, Published
 
 
 def board_of(rows, suite="trial", author="Ada"):

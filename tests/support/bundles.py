@@ -15,8 +15,7 @@ from kbench.planning.suite_file import find, read
 from kbench.records import DatasetFacts, Details, Limits, Manifest, Result
 from kbench.storage.datacache import DataCache
 from kbench_sharing.columns import Columns
-from kbench_sharing.known import Known
-from kbench_sharing.writing import files_of
+from kbench_sharing.writing import Known, files_of
 
 SUITE = """
 datasets = ["iris", "wine"]

@@ -11,7 +11,7 @@ from kbench.evaluation.outputs import Predictions
 from kbench.planning.planned import task_key
 from kbench.storage.predictions import packed
 from kbench_sharing import container
-from kbench_sharing.bounds import Bounds
+from kbench_sharing.container import Bounds
 from kbench_sharing.form import SharedPredictions
 from kbench_sharing.predictions import Kept
 from kbench_sharing.reading import bundle_of, read_bundle

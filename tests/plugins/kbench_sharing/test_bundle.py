@@ -13,12 +13,10 @@ from kbench.planning.planned import task_key
 from kbench.planning.present import Present
 from kbench.records import Details, Ref, Result
 from kbench_sharing import container, form
-from kbench_sharing.agreement import agreement
 from kbench_sharing.dependencies import not_reused
-from kbench_sharing.known import Known
-from kbench_sharing.plugins import plugin_lines, plugin_sources
 from kbench_sharing.reading import bundle_of, read_bundle
-from kbench_sharing.writing import files_of
+from kbench_sharing.verifying import agreement
+from kbench_sharing.writing import Known, files_of, plugin_lines, plugin_sources
 from tests.support.bundles import SUITE, files, known, lines
 
 

@@ -8,9 +8,8 @@ from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench_sharing import git_remote, repository
 from kbench_sharing.git_remote import check_place, is_address, publish_to_remote
-from kbench_sharing.known import Known
 from kbench_sharing.reading import bundle_of
-from kbench_sharing.writing import files_of
+from kbench_sharing.writing import Known, files_of
 from tests.support.bundles import SUITE, known
 
 

@@ -5,11 +5,10 @@ import dataclasses
 import pytest
 
 from kbench.records import ACCURACY, Protocol
-from kbench_sharing.board import boards
 from kbench_sharing.form import Bundle
-from kbench_sharing.meaning import meaning_of, planned_splits
+from kbench_sharing.kept import meaning_of, planned_splits, rows_of
 from kbench_sharing.reading import bundle_of
-from kbench_sharing.rows import rows_of
+from kbench_sharing.site import boards
 from tests.support.bundles import files, known
 
 ROTATED = """

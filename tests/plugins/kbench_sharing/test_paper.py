@@ -14,10 +14,9 @@ from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench.records import Ref
 from kbench_sharing import container
-from kbench_sharing.known import Known
 from kbench_sharing.paper import paper_files
 from kbench_sharing.reading import bundle_of, read_bundle
-from kbench_sharing.writing import files_of
+from kbench_sharing.writing import Known, files_of
 from tests.support.bundles import SUITE, files, known
 
 AUTHOR = 'Ada: "L" \\ & {x} %'

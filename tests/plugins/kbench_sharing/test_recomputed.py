@@ -7,11 +7,10 @@ import pytest
 from kbench.errors import BundleError
 from kbench.records import ACCURACY
 from kbench_sharing import kept, recomputed, repository
-from kbench_sharing.board import boards
 from kbench_sharing.container import sha256
+from kbench_sharing.kept import kept_rows, rows_of
 from kbench_sharing.reading import bundle_of, bundle_of_rows
-from kbench_sharing.rows import kept_rows, rows_of
-from kbench_sharing.site import write_site
+from kbench_sharing.site import boards, write_site
 from tests.support.bundles import files, known
 
 

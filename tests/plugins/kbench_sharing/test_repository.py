@@ -9,9 +9,8 @@ from kbench.execution.plugins import load_registry
 from kbench_sharing import repository
 from kbench_sharing.columns import Columns
 from kbench_sharing.container import sha256
-from kbench_sharing.known import Known
 from kbench_sharing.reading import bundle_of, read_bundle
-from kbench_sharing.writing import files_of, lines_of
+from kbench_sharing.writing import Known, files_of, lines_of
 from tests.support.bundles import SUITE, files, known
 from tests.support.report_rows import NASTY
 

@@ -10,11 +10,9 @@ import pytest
 from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench_sharing import repository
-from kbench_sharing.board import _with_data_named, boards
-from kbench_sharing.known import Known
 from kbench_sharing.reading import bundle_of
-from kbench_sharing.site import pages, write_site
-from kbench_sharing.writing import files_of
+from kbench_sharing.site import _with_data_named, boards, pages, write_site
+from kbench_sharing.writing import Known, files_of
 from tests.support.boards import board_of
 from tests.support.bundles import SUITE, known
 from tests.support.report_rows import NASTY, nasty_rows

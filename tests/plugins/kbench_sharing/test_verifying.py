@@ -2,9 +2,8 @@
 
 import pytest
 
-from kbench_sharing.agreement import agreement
 from kbench_sharing.reading import bundle_of
-from kbench_sharing.sampling import new_nonce, noticed, sample
+from kbench_sharing.verifying import agreement, new_nonce, noticed, sample
 from tests.support.bundles import files, results_of, signed, with_results
 
 HONEST = [(f"cell {number}", split) for number in range(40) for split in range(5)]

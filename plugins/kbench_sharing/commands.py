@@ -1,0 +1,392 @@
+"""`kbench bundle`, `verify`, `add`, `publish` and `site`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kbench.features import DataOption as Data
+from kbench.features import Datasets, FeatureMaps, Learners, Offline, completion, echo
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kbench_sharing.form import Bundle
+    from kbench_sharing.verifying import Finding, Unit, Verifying
+
+
+def bundle(
+    suite: Annotated[
+        str,
+        typer.Argument(
+            help="Name of an installed suite, or path of a suite file.",
+            autocompletion=completion.suites,
+        ),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="A zip file; a folder if it has no .zip."
+        ),
+    ] = None,
+    for_paper: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NEW",
+            help="A new folder with LaTeX tables, figures, a statement and a citation.",
+        ),
+    ] = None,
+    author: Annotated[
+        str, typer.Option(metavar="NAME", help="Your name, shown beside the results.")
+    ] = "",
+    dataset: Datasets = None,
+    feature_map: FeatureMaps = None,
+    learner: Learners = None,
+    splits: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of splits, if `kbench suite` had it."),
+    ] = None,
+    data: Data = None,
+    predictions: Annotated[
+        bool,
+        typer.Option(
+            "--predictions",
+            help="Also what was predicted for each test row, as far as it was kept.",
+        ),
+    ] = False,
+    with_errors: Annotated[
+        bool,
+        typer.Option("--with-errors", help="Also tracebacks and printed texts of failed tasks."),
+    ] = False,
+    with_sources: Annotated[
+        bool, typer.Option("--with-sources", help="Also the modules of third-party plugins.")
+    ] = False,
+) -> None:
+    """Write the known results of a suite as a file that others can read and recompute.
+
+    It holds no data, no host name and no path. Nothing is fetched or computed.
+    """
+    from kbench.errors import SuiteError
+    from kbench.features import Journal, chosen_suite, find, load_registry
+    from kbench.messages import counted
+    from kbench_sharing import container
+    from kbench_sharing.writing import files_of, known_results
+
+    if output is None and for_paper is None:
+        raise SuiteError("name the file to write, with -o FILE or --for-paper NEW")
+    registry = load_registry()
+    chosen = chosen_suite(
+        suite, registry, dataset or [], feature_map or [], learner or [], splits=splits, data=data
+    )
+    journal = Journal()
+    known = known_results(chosen, registry, journal)
+    folder = None if data is None else Path(data)
+    files = files_of(
+        known,
+        find(suite, registry)[0],
+        registry,
+        author=author,
+        with_errors=with_errors,
+        with_sources=with_sources,
+        predictions=journal if predictions else None,
+        data=folder,
+    )
+    n_results = sum(len(cell.results) for cell in {c.key: c for c in known.cells}.values())
+    written = (
+        f"{counted(len(known.cells), 'cell')} of {known.suite.name}, "
+        f"{counted(n_results, 'split')}; id {container.sha256(files['manifest.json'])[:12]}"
+    )
+    if output is not None:
+        container.write(Path(output).expanduser(), files)
+        echo(f"{output}: {written}")
+    if for_paper is not None:
+        from kbench_sharing.paper import paper_files
+
+        place = Path(for_paper).expanduser()
+        papers = paper_files(known, files, registry)
+        container.write_folder(place, papers)
+        echo(f"{for_paper}: {', '.join(sorted(papers))}")
+        echo(f"{place / 'results.zip'}: {written}")
+    if known.n_without:
+        echo(f"{counted(known.n_without, 'cell')} of the suite have no result here", err=True)
+    if few := sum(bool(cell.missing) for cell in known.cells):
+        echo(
+            f"{counted(few, 'cell')} with fewer splits than planned, which count in no mean: "
+            "compute the others, or give the --splits of `kbench suite`",
+            err=True,
+        )
+
+
+_SHARES = (0.01, 0.1, 0.5)
+
+
+def verify(
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A bundle (a zip file or a folder), a rows file, or the id of a kept one."
+        ),
+    ],
+    sample: Annotated[int, typer.Option(min=1, help="Number of splits to recompute.")] = 5,
+    nonce: Annotated[
+        str | None,
+        typer.Option(metavar="HEX", help="Repeat the choice of an earlier command."),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Tasks at a time.")] = 1,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Wall-clock limit of one task.")
+    ] = None,
+    author: Annotated[
+        str, typer.Option(metavar="NAME", help="Your name, for --to: who has recomputed.")
+    ] = "",
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR", help="Also write what was recomputed into this results repository."
+        ),
+    ] = None,
+    data: Data = None,
+    offline: Offline = False,
+) -> None:
+    """Check a bundle, and recompute some of its results here.
+
+    The results are chosen by a hash that its author cannot foresee. What was found is kept,
+    and shown beside the rows of a bundle that was added. Neither the journal nor MLflow is
+    written. The exit code is 1 if a result differs, or none can be recomputed.
+    """
+    from kbench.errors import SuiteError
+    from kbench.features import check_limit, load_registry
+    from kbench.messages import counted, masked
+    from kbench.records import Limits
+    from kbench_sharing import recomputed
+    from kbench_sharing.git_remote import check_place, is_address
+    from kbench_sharing.kept import find, same_environment
+    from kbench_sharing.repository import publish_records, rows_key_by_cell
+    from kbench_sharing.verifying import Verifying, new_nonce
+    from kbench_sharing.verifying import sample as sampled
+    from kbench_sharing.writing import versions
+
+    if nonce is not None and not re.fullmatch(r"[0-9a-f]{1,64}", nonce):
+        raise SuiteError(f"--nonce must be 1 to 64 hexadecimal digits, got {nonce!r}")
+    limits = Limits()
+    if time_limit is not None:
+        check_limit(time_limit, "--time-limit")
+        limits = Limits(time_s=time_limit)
+    if offline:
+        os.environ["KBENCH_OFFLINE"] = "1"
+    bundle = find(file)
+    describe(bundle)
+    repository = None if to is None else Path(to).expanduser()
+    if to is not None and repository is not None:
+        # what cannot be written is said before anything is computed
+        if is_address(to):
+            raise SuiteError(f"--to takes a folder: clone {masked(to)}, and name the clone")
+        check_place(to)
+        check_author(author, bundle)
+        rows_key_by_cell(bundle, repository)
+    verifying = Verifying(
+        bundle,
+        load_registry(),
+        limits,
+        jobs=jobs,
+        offline=offline,
+        data=None if data is None else Path(data),
+        notice=lambda text: echo(f"kbench: {text}", err=True),
+    )
+    units, reasons = verifying.units()
+    for reason, n_splits in reasons.items():
+        echo(f"cannot be recomputed here: {counted(n_splits, 'split')}: {reason}")
+    if reasons and not units:
+        echo(f"the same versions: {same_environment(bundle)}")
+    drawn = nonce or new_nonce()
+    chosen = sampled(units, bundle.id, drawn, sample)
+    again = "" if nonce else "; --nonce repeats this choice"
+    echo(
+        f"recomputing {len(chosen)} of {counted(len(units), 'split')} that can be, "
+        f"chosen by the nonce {drawn}{again}"
+    )
+    verdicts: Counter[Finding] = Counter()
+    records = []
+    for each in verifying.verify(chosen) if chosen else ():
+        verdict, detail = each.agreement.verdict, each.agreement.detail
+        verdicts[verdict] += 1
+        words = _said(verdict)
+        echo(f"  {words}: {each.name}, split {each.result.split}{detail and f': {detail}'}")
+        if verdict != "not recomputed":
+            records.append(recomputed.record_of(each.result, verdict, author, versions()))
+            recomputed.keep(records[-1])
+    of_predictions = _of_predictions(verifying, bundle, units)
+    if repository is not None:
+        n_new = publish_records(bundle, records, repository)
+        echo(f"{repository}: {counted(n_new, 'new file')} of recomputed splits")
+    _conclude(verdicts, of_predictions)
+
+
+def _of_predictions(verifying: Verifying, bundle: Bundle, units: Sequence[Unit]) -> bool:
+    """Print how measures from the predictions agree; return whether one differs."""
+    having = [unit for unit in units if unit in bundle.predictions]
+    if not having:
+        return False
+    verdicts: Counter[Finding] = Counter()
+    for each in verifying.predictions(having):
+        verdict, detail = each.agreement.verdict, each.agreement.detail
+        verdicts[verdict] += 1
+        if verdict != "equal":
+            echo(f"  {_said(verdict)}: {each.name}, split {each.result.split}: {detail}")
+    counts = ", ".join(f"{n} {_said(verdict)}" for verdict, n in verdicts.items())
+    echo(f"measures from the predictions of {len(having)} splits: {counts}")
+    return verdicts["different"] > 0
+
+
+def _said(verdict: Finding) -> str:
+    from kbench.features import VERDICTS
+
+    return "cannot be recomputed" if verdict == "not recomputed" else VERDICTS[verdict]
+
+
+def check_author(author: str, bundle: Bundle) -> None:
+    """Refuse a name that a record must not have: none, or the author's of the results."""
+    from kbench.errors import SuiteError
+    from kbench_sharing import texts
+
+    texts.check_author(author)
+    if not author:
+        raise SuiteError("--to names who has recomputed: give --author NAME")
+    if author == bundle.manifest.author:
+        raise SuiteError(
+            f"{author} is the author of the results; a record of another person proves something"
+        )
+
+
+def describe(bundle: Bundle) -> None:
+    """Print who made a bundle, and what is in it."""
+    from kbench.messages import counted
+
+    cpus = ", ".join(dict.fromkeys(each.cpu for each in bundle.manifest.machines))
+    echo(
+        f"{bundle.author}: {counted(len(bundle.cells), 'cell')} of {bundle.manifest.suite}, "
+        f"{counted(bundle.n_results, 'split')}, computed on {cpus}"
+    )
+    echo("form, keys, references, times and ranges: as they must be")
+
+
+def _conclude(verdicts: Counter[Finding], is_refuted: bool) -> None:
+    """Print what the verdicts say, and end with the exit code."""
+    from kbench_sharing.verifying import noticed
+
+    k = verdicts.total() - verdicts["not recomputed"]
+    if not k:
+        echo("no result was recomputed: the numbers are only their author's word")
+        raise typer.Exit(1)
+    counts = ", ".join(f"{n} {_said(verdict)}" for verdict, n in verdicts.items())
+    echo(f"\n{counts}")
+    shares = "; ".join(f"{noticed(f, k):.0%} if {f:.0%} of them are forged" for f in _SHARES)
+    echo(f"{k} recomputed would find a forgery with probability 1 - (1 - f)^{k}: {shares}")
+    raise typer.Exit(1 if verdicts["different"] or is_refuted else 0)
+
+
+def add(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|URL",
+            help="A bundle (a zip file or a folder) or a rows file; an https address of one.",
+        ),
+    ],
+) -> None:
+    """Check a bundle of somebody else and keep it, to see its rows beside your own.
+
+    `kbench results`, `kbench report` and `kbench compare SUITE SUITE@by=AUTHOR` show them. It is
+    kept beside the journal under its id, and never changed.
+    """
+    from kbench_sharing.fetching import is_url
+    from kbench_sharing.kept import SHORT, keep
+    from kbench_sharing.reading import read_bundle, read_fetched
+
+    bundle = read_fetched(file) if is_url(file) else read_bundle(Path(file).expanduser())
+    describe(bundle)
+    _, is_new = keep(bundle)
+    short = bundle.id[:SHORT]
+    echo(f"{'kept' if is_new else 'it was kept before'} as {short}")
+    suite = shlex.quote(bundle.manifest.suite)
+    echo(f"kbench results {suite}")
+    echo(f"kbench suite {suite} --reuse {short}")
+
+
+def publish(
+    file: Annotated[
+        str, typer.Argument(help="A bundle (a zip file or a folder), or the id of a kept one.")
+    ],
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR|URL",
+            help="A results repository: a folder, such as a working copy of git, or an address "
+            "to which git pushes: https, ssh, file or host:path.",
+        ),
+    ],
+) -> None:
+    """Add the rows of a bundle to a results repository, one immutable file per cell.
+
+    Files are named by their content, and none is ever overwritten. In a folder, commit and push
+    the new files yourself. At an address, they are one commit of the default branch, with the
+    name and the credentials of your git.
+    """
+    from kbench.messages import counted, masked
+    from kbench_sharing.git_remote import check_place, is_address, publish_to_remote
+    from kbench_sharing.kept import find
+    from kbench_sharing.repository import publish as published
+
+    check_place(to)
+    is_remote = is_address(to)
+    bundle = find(file)
+    repository = Path(to).expanduser()
+    done = publish_to_remote(bundle, to) if is_remote else published(bundle, repository)
+    kept = f", {done.n_kept} that it has already" if done.n_kept else ""
+    where = masked(to) if is_remote else repository
+    echo(f"{where}: {counted(done.n_new, 'new rows file')}{kept}")
+    if done.n_new and not is_remote:
+        echo(f"check them: kbench site {repository}")
+
+
+def site(
+    repository: Annotated[str, typer.Argument(metavar="DIR", help="A results repository.")],
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="NEW", help="Also write the site, into this folder."
+        ),
+    ] = None,
+) -> None:
+    """Check all files of a results repository; with -o, write its site.
+
+    The exit code is 1 if a file is damaged, forged or out of its place; each is named in one
+    line, and no site is written.
+    """
+    from kbench.messages import counted
+
+    folder = Path(repository).expanduser()
+    if output is None:
+        from kbench_sharing.repository import problems
+
+        n_rows, found = problems(folder)
+    else:
+        from kbench_sharing.site import write_site
+
+        written = write_site(folder, Path(output).expanduser())
+        n_rows, found = written.n_rows, written.problems
+    for problem in found:
+        echo(problem, err=True)
+    if found:
+        echo(f"{counted(len(found), 'file')} refused, {n_rows} good", err=True)
+        raise typer.Exit(1)
+    echo(f"{counted(n_rows, 'rows file')}: form, keys, times and ranges are as they must be")
+    if output is not None:
+        page = Path(output) / "index.html"
+        echo(f"{page}: {counted(written.n_pages, 'page')}")
