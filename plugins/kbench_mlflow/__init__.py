@@ -3,7 +3,8 @@
 ::
 
     tracking    the only code that imports MLflow: a store that holds exactly the given runs
-    delivery    cells as runs; what a store lacks; `kbench sync`
+    runs        finished cells, and methods, as runs
+    delivery    what a store lacks is written: now, or when the store answers again
     reading     rows of runs
     commands    `kbench sync`, `kbench ui`
 """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         Run,
         StoredResults,
     )
-    from kbench_mlflow.delivery.deliver import Delivery
+    from kbench_mlflow.delivery import Delivery
 
 _deliveries: WeakKeyDictionary[Run, Delivery] = WeakKeyDictionary()
 """The deliveries of runs that are computing."""
@@ -60,7 +60,7 @@ def kbench_cell_finished(run: Run, cell: PlannedCell) -> None:
 @hookimpl
 def kbench_run_finished(run: Run, report: Report) -> Delivered:
     """Write the runs that the store lacks, those of earlier commands included."""
-    from kbench_mlflow.delivery.sync import deliver_leftovers, settle
+    from kbench_mlflow.delivery import deliver_leftovers, settle
 
     delivery = _delivery(run)
     delivered = delivery.finish(report.cells)
@@ -88,7 +88,7 @@ def kbench_report_written(data: ReportData, page: str, options: Mapping[str, Any
     """Keep the report and its tables in the experiment of the suite."""
     if not options.get("log", True):
         return None
-    from kbench_mlflow.delivery.report import keep_report
+    from kbench_mlflow.delivery import keep_report
 
     return keep_report(data, page, options.get("store"))
 
@@ -109,7 +109,7 @@ def kbench_save_model(
 def _delivery(run: Run) -> Delivery:
     """Return the delivery of a run, with what is known of its suite by now."""
     if run not in _deliveries:
-        from kbench_mlflow.delivery.deliver import Delivery, views_of
+        from kbench_mlflow.delivery import Delivery, views_of
         from kbench_mlflow.reading import checked_uri
 
         store = run.options.given.get("store")

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from kbench.records import ACCURACY as ACCURACY_MEASURE
-from kbench_mlflow.delivery.methods import method_runs
 from kbench_mlflow.reading import of_run
+from kbench_mlflow.runs import method_runs
 from kbench_mlflow.tracking import Store, View, ui_address
 from tests.support.tracking_runs import FAILED, a_free_port, a_run, live
 

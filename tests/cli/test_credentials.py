@@ -12,7 +12,7 @@ from kbench import Measure
 from kbench.results.stored import StoredResults
 from kbench.storage import locks
 from kbench.storage.journal import Journal, state_folder
-from kbench_mlflow.commands import ui
+from kbench_mlflow import commands
 from kbench_mlflow.tracking import Address
 from tests.support.command_here import command
 from tests.support.credentials import ADDRESSES, CANARY
@@ -126,11 +126,11 @@ def test_the_server_of_pages_gets_credentials_by_its_environment(
         return subprocess.CompletedProcess(arguments, 0)
 
     opened = []
-    monkeypatch.setattr(ui.subprocess, "run", run)
-    monkeypatch.setattr(ui, "_answers", lambda server: True)
+    monkeypatch.setattr(commands.subprocess, "run", run)
+    monkeypatch.setattr(commands, "_answers", lambda server: True)
     now = lambda target, args, daemon: SimpleNamespace(start=lambda: target(*args))  # noqa: E731
-    monkeypatch.setattr(ui, "Thread", now)
-    monkeypatch.setattr(ui.webbrowser, "open", opened.append)
+    monkeypatch.setattr(commands, "Thread", now)
+    monkeypatch.setattr(commands.webbrowser, "open", opened.append)
     code, out, err = command("ui", "--open", "--store", address, capfd=capfd)
     starts = "" if address.startswith("http") else "MLflow starts at http://127.0.0.1:5000 ...\n"
     assert (code, err) == (0, starts)

@@ -19,7 +19,7 @@ from kbench.registry.registry import Registry
 from kbench.report import write
 from kbench.report.svg import text as svg_text
 from kbench.report.tables import cells, tables_of
-from kbench_mlflow.tracking.text import printable as stored_text
+from kbench_mlflow.tracking.run import printable as stored_text
 from kbench_reporting.page import page
 from tests.support.command_here import command
 from tests.support.command_lines import all_commands

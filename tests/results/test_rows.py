@@ -13,8 +13,8 @@ from kbench.results.order import ranks
 from kbench.results.rows import COLUMNS, TIMES, Row, columns
 from kbench.results.sources import of_cell, of_cell_in_full
 from kbench.results.stats import scores
-from kbench_mlflow.delivery.as_run import as_run
 from kbench_mlflow.reading import of_run
+from kbench_mlflow.runs import as_run
 from kbench_mlflow.tracking import Store
 from tests.support.report_rows import changed, row
 

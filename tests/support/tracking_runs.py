@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from kbench_mlflow.tracking import CellRun, DatasetInput
-from kbench_mlflow.tracking.stored import BOOKKEEPING
+from kbench_mlflow.tracking.run import BOOKKEEPING
 
 IRIS = DatasetInput("iris", "0123456789abcdef" * 4, "sklearn.datasets.load_iris", 150, 4)
 

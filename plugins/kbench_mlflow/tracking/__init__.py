@@ -2,43 +2,35 @@
 
 ::
 
-    run             the run that a cell should have, and the form in which MLflow accepts it
-    text            names and values of any kind, put into MLflow's alphabet and lengths
-    address         addresses of stores, and how they are shown
-    location        the default store, and the pages of a server
-    database        a local store: created safely, checked, with a short wait for its lock
-    without_mlflow  the runs of a local store, read in milliseconds
-    server          a store that may be away
-    connection      opening a store; errors of MLflow in one line
-    stored          runs as the store has them
-    upsert          writing a run so that it can be repeated at any time
-    owner           the process that writes a run, and whether it still exists
-    views           saved views of MLflow's pages
-    view_facts      what they know of an experiment: its datasets and searched parameters
-    report_run      the report, as a separate run
-    method_runs     a run for each method, with its means over datasets
-    store           `Store`: all of this behind one class
-    model           a fitted pipeline as an MLflow model in a folder
+    run         the run that a cell should have, in the form in which MLflow accepts it; stored runs
+    address     addresses of stores, and how they are shown; the default store
+    database    a local store: created safely, checked, read in milliseconds without MLflow
+    connection  opening a store, which may be away; errors of MLflow in one line
+    upsert      writing a run so that it can be repeated at any time; who writes it
+    summaries   the report as a separate run, and a run for each method
+    views       saved views of MLflow's pages, and what they know of an experiment
+    store       `Store`: all of this behind one class
+    model       a fitted pipeline as an MLflow model in a folder
 
 The only package that imports MLflow, and only when a store is opened. It knows
 nothing of suites or journals: it is given `CellRun` records, and makes the store
 hold exactly these.
 """
 
-from kbench_mlflow.tracking.address import Address, sqlite_path, sqlite_uri
-from kbench_mlflow.tracking.location import (
+from kbench_mlflow.tracking.address import (
+    Address,
     check_store,
     default_uri,
     old_store_notice,
-    ui_address,
+    sqlite_path,
+    sqlite_uri,
     ui_environment,
 )
-from kbench_mlflow.tracking.method_runs import MethodRun, on_dataset
-from kbench_mlflow.tracking.run import CellRun, DatasetInput, Experiment, StoredRun
+from kbench_mlflow.tracking.database import delivered_without_mlflow, suites_without_mlflow
+from kbench_mlflow.tracking.run import CHOSEN, CellRun, DatasetInput, Experiment, StoredRun
 from kbench_mlflow.tracking.store import Store
-from kbench_mlflow.tracking.stored import CHOSEN
-from kbench_mlflow.tracking.views import View
-from kbench_mlflow.tracking.without_mlflow import delivered_without_mlflow, suites_without_mlflow
+from kbench_mlflow.tracking.summaries import MethodRun, on_dataset
+from kbench_mlflow.tracking.views import View, ui_address
 
 __all__ = [
     "CHOSEN",

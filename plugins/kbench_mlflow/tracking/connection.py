@@ -1,28 +1,199 @@
-"""Opening a store; errors of MLflow become `StoreError`, in one line."""
+"""Opening a store, which may be away; errors of MLflow become `StoreError`, in one line.
+
+Its other errors, warnings and output are silenced. A server is asked quickly whether it answers,
+and opened by one process at a time.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 import os
 import re
+import socket
+import threading
+import urllib.request
+import warnings
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 from kbench.errors import StoreError
 from kbench.messages import printable
 from kbench_mlflow.tracking import database
 from kbench_mlflow.tracking.address import Address, engine_uri
-from kbench_mlflow.tracking.faults import (
-    Interrupted,
-    asked_wait_s,
-    is_transient,
-    no_warnings,
-    note_retry_after,
-    one_line,
-    quiet,
-)
-from kbench_mlflow.tracking.server import HTTP_DEFAULTS, alone_on_server, few_attempts, reach
+from kbench_mlflow.tracking.database import CREATE_S
+
+_AWAY = {
+    "Connection refused": "the server does not answer (connection refused)",
+    "timed out": "the server did not answer in time",
+    "Connection aborted": "the server closed the connection",
+    "Connection reset": "the server closed the connection",
+    "database is locked": "the database is locked by another process",
+}
+
+
+_TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
+_STATUS = re.compile(r"too many (\d{3}) error responses|failed with error code (\d{3})")
+
+RETRY_AFTER_S = 30.0
+"""Longest wait that a server may ask for; a run that would wait longer is delivered later."""
+
+_asked = threading.local()
+
+
+class Interrupted(StoreError):
+    """A failure that another attempt may not meet: the server is busy, restarts, or hung up.
+
+    `wait_s` is what the server asks to wait (``Retry-After``), 0 where it does not say.
+    """
+
+    wait_s: float = 0.0
+
+
+def is_transient(error: Exception) -> bool:
+    """Return whether another attempt may succeed, as far as a library's error says it."""
+    if away(error):
+        return True
+    if found := _STATUS.search(str(error)):
+        return int(found[1] or found[2]) in _TRANSIENT
+    status = getattr(error, "get_http_status_code", None)
+    # MLflow's default is 500, for its own complaints about arguments too
+    return (
+        getattr(error, "json", None) is not None and status is not None and (status() in _TRANSIENT)
+    )
+
+
+def asked_wait_s() -> float:
+    """Return and forget the ``Retry-After`` of the last refusal in this thread."""
+    wait_s: float = getattr(_asked, "wait_s", 0.0)
+    _asked.wait_s = 0.0
+    return wait_s
+
+
+def note_retry_after() -> None:
+    """Have MLflow's HTTP sessions note what servers ask to wait: its errors do not say it."""
+    from mlflow.utils import request_utils
+
+    plain: Any = vars(request_utils)["Retry"]
+    if hasattr(plain, "notes_retry_after"):
+        return
+
+    class Noting(plain):  # type: ignore[misc]
+        notes_retry_after = True
+
+        def increment(
+            self,
+            method: Any = None,
+            url: Any = None,
+            response: Any = None,
+            *args: Any,
+            **named: Any,
+        ) -> Any:
+            if response is not None:
+                with contextlib.suppress(Exception):  # a header that no RFC knows
+                    _asked.wait_s = float(self.get_retry_after(response) or 0.0)
+            return super().increment(method, url, response, *args, **named)
+
+    vars(request_utils)["Retry"] = Noting
+
+
+def away(error: Exception) -> str:
+    """Return why the store is unreachable for now; empty for other errors."""
+    return next((meaning for sign, meaning in _AWAY.items() if sign in str(error)), "")
+
+
+def one_line(error: Exception) -> str:
+    """Return the message of an error, in one line of bounded length."""
+    text = str(error) or type(error).__name__
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return away(error) or (line if len(line) <= 300 else f"{line[:300]}...")
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Silence the logs of MLflow, alembic and SQLAlchemy: errors are raised as well."""
+    loggers = [logging.getLogger(name) for name in ("mlflow", "alembic", "sqlalchemy")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        # The import of MLflow sets its logger's level; that is not undone.
+        for logger, level in zip(loggers, levels, strict=True):
+            if logger.level == logging.CRITICAL + 1:
+                logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def no_warnings() -> Iterator[None]:
+    """Ignore warnings; for opening only, since this acts on all threads."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+# MLflow's own defaults wait about four minutes for a server that is away, and send a request
+# to create a run again when its reply is lost. No retries here: `Store.log` looks before it
+# creates, and the journal delivers later.
+HTTP_DEFAULTS = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+}
+
+_CONNECT_S = 5.0
+_PORTS = {"http": 80, "https": 443, "postgresql": 5432, "mysql": 3306, "mssql": 1433}
+
+
+def reach(uri: str) -> None:
+    """Fail at once where nothing listens, with `OSError` or `ValueError`."""
+    parts = urlsplit(uri)
+    scheme = parts.scheme.split("+")[0]
+    if scheme not in _PORTS or not parts.hostname:
+        return
+    if urllib.request.getproxies().get(scheme) and not urllib.request.proxy_bypass(parts.hostname):
+        return
+    address = (parts.hostname, parts.port or _PORTS[scheme])
+    socket.create_connection(address, timeout=_CONNECT_S).close()
+
+
+@contextlib.contextmanager
+def few_attempts(uri: str) -> Iterator[None]:
+    """Limit MLflow's attempts on a database that is away to half a second, not 100."""
+    if urlsplit(uri).scheme in ("http", "https"):
+        yield
+        return
+    from mlflow.store.db import utils
+
+    attempts = getattr(utils, "MAX_RETRY_COUNT", None)
+    try:
+        if attempts is not None:
+            utils.MAX_RETRY_COUNT = 2
+        yield
+    finally:
+        if attempts is not None:
+            utils.MAX_RETRY_COUNT = attempts
+
+
+@contextlib.contextmanager
+def alone_on_server(uri: str) -> Iterator[None]:
+    """Hold a lock of a PostgreSQL server while its store is opened: the first time migrates it.
+
+    Two first migrations at once break each other; here nothing can be renamed.
+    """
+    if not uri.startswith("postgresql"):
+        yield
+        return
+    import sqlalchemy
+
+    engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.NullPool)
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"SET lock_timeout = '{int(CREATE_S)}s'")
+        connection.exec_driver_sql("SELECT pg_advisory_lock(hashtext('kbench'))")
+        yield
+
 
 QUIET_DEFAULTS = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",

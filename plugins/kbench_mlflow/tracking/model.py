@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kbench.errors import StoreError
-from kbench_mlflow.tracking.connection import QUIET_DEFAULTS
-from kbench_mlflow.tracking.faults import no_warnings, one_line, quiet
+from kbench_mlflow.tracking.connection import QUIET_DEFAULTS, no_warnings, one_line, quiet
 
 
 def save_model(pipeline: Any, folder: Path, example: Any, requirements: Sequence[str]) -> None:

@@ -9,17 +9,22 @@ from typing import Any, TypeVar
 
 from kbench.errors import StoreError
 from kbench.records import ACCURACY, Measure
-from kbench_mlflow.tracking.connection import Connection
-from kbench_mlflow.tracking.faults import RETRY_AFTER_S, Interrupted
-from kbench_mlflow.tracking.method_runs import MethodRun, log_methods
-from kbench_mlflow.tracking.owner import owner_is_gone
-from kbench_mlflow.tracking.report_run import abandoned, log_report
-from kbench_mlflow.tracking.run import CellRun, Experiment, StoredRun
-from kbench_mlflow.tracking.stored import Identity, Stored, identity, live_runs
-from kbench_mlflow.tracking.text import DIGEST_CHARS, NAME_CHARS, cut
-from kbench_mlflow.tracking.upsert import upsert
-from kbench_mlflow.tracking.view_facts import Facts
-from kbench_mlflow.tracking.views import View, experiment_tags
+from kbench_mlflow.tracking.connection import RETRY_AFTER_S, Connection, Interrupted
+from kbench_mlflow.tracking.run import (
+    DIGEST_CHARS,
+    NAME_CHARS,
+    CellRun,
+    Experiment,
+    Identity,
+    Stored,
+    StoredRun,
+    cut,
+    identity,
+    live_runs,
+)
+from kbench_mlflow.tracking.summaries import MethodRun, abandoned, log_methods, log_report
+from kbench_mlflow.tracking.upsert import owner_is_gone, upsert
+from kbench_mlflow.tracking.views import Facts, View, experiment_tags
 
 _WAITS_S = (0.2, 0.5, 1.0)
 """Waits before further attempts; a server may ask for longer ones."""

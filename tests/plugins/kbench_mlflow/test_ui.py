@@ -5,7 +5,7 @@ import socket
 import threading
 import webbrowser
 
-from kbench_mlflow.commands import ui
+from kbench_mlflow import commands
 
 
 def free_port():
@@ -28,7 +28,7 @@ def test_addresses_are_printed_and_opened_when_the_server_answers(capsys, monkey
     port = free_port()
     server = f"http://127.0.0.1:{port}"
     addresses = {"methods": f"{server}/#/methods", "charts": f"{server}/#/charts"}
-    telling = threading.Thread(target=ui._tell, args=(addresses, server, True))
+    telling = threading.Thread(target=commands._tell, args=(addresses, server, True))
     telling.start()
     telling.join(0.5)
     assert telling.is_alive()
@@ -46,6 +46,6 @@ def test_addresses_are_printed_and_opened_when_the_server_answers(capsys, monkey
 
 
 def test_a_server_that_never_answers_is_named(capsys, monkeypatch):
-    monkeypatch.setattr(ui, "_answers", lambda server: False)
-    ui._tell({"MLflow": "http://x"}, "http://x", False)
+    monkeypatch.setattr(commands, "_answers", lambda server: False)
+    commands._tell({"MLflow": "http://x"}, "http://x", False)
     assert capsys.readouterr() == ("", "http://x does not answer\n")

@@ -5,9 +5,8 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from kbench_mlflow.tracking import Store, delivered_without_mlflow, stored
-from kbench_mlflow.tracking.owner import owner, process_start
-from kbench_mlflow.tracking.upsert import begin
+from kbench_mlflow.tracking import Store, delivered_without_mlflow, run
+from kbench_mlflow.tracking.upsert import begin, owner, process_start
 from tests.support.tracking_runs import FAILED, IRIS, a_run, client_of
 
 
@@ -160,7 +159,7 @@ def test_of_two_runs_of_one_identity_the_newest_is_read(store, uci):
 
 
 def test_reading_goes_through_all_pages(store, uci, monkeypatch):
-    monkeypatch.setattr(stored, "_RUNS_A_PAGE", 2)
+    monkeypatch.setattr(run, "_RUNS_A_PAGE", 2)
     for i in range(5):
         store.log(uci, a_run(key=f"k{i}", start_ms=i + 1))
     assert [row.key for row in store.read("uci")] == [f"k{i}" for i in range(5)]

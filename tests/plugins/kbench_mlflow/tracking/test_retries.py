@@ -10,11 +10,11 @@ import pytest
 
 from kbench import StoreError
 from kbench.storage.journal import Journal
-from kbench_mlflow.delivery import deliver as deliver_module
-from kbench_mlflow.delivery.deliver import Delivery
-from kbench_mlflow.tracking import Store, faults
+from kbench_mlflow import delivery as delivery_module
+from kbench_mlflow.delivery import Delivery
+from kbench_mlflow.tracking import Store, connection
 from kbench_mlflow.tracking import store as store_module
-from tests.plugins.kbench_mlflow.delivery.test_deliver import planned
+from tests.plugins.kbench_mlflow.test_delivery import planned
 from tests.support.tracking_runs import a_run
 
 
@@ -169,12 +169,12 @@ def test_other_runs_are_delivered_unless_the_store_is_gone(
     assert time.monotonic() - started < 20
     assert (delivered.written, delivered.stored) == (written, written)
     assert "500" in delivered.problem
-    assert deliver_module._FAILURES == 3
+    assert delivery_module._FAILURES == 3
 
 
 def test_the_note_of_a_wait_is_read_once():
-    faults._asked.wait_s = 3.0
-    assert (faults.asked_wait_s(), faults.asked_wait_s()) == (3.0, 0.0)
+    connection._asked.wait_s = 3.0
+    assert (connection.asked_wait_s(), connection.asked_wait_s()) == (3.0, 0.0)
     with contextlib.suppress(AttributeError):
-        del faults._asked.wait_s
-    assert faults.asked_wait_s() == 0.0
+        del connection._asked.wait_s
+    assert connection.asked_wait_s() == 0.0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbench_mlflow.tracking.text import allowed, cut, printable
+from kbench_mlflow.tracking.run import allowed, cut, printable
 from tests.support.tracking_runs import FAILED, IRIS, a_run, client_of, state
 
 

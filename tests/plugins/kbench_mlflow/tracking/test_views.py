@@ -10,9 +10,8 @@ import pytest
 from kbench.errors import PluginError, StoreError
 from kbench.records import Measure
 from kbench_mlflow.tracking import Store, View, on_dataset, ui_address
-from kbench_mlflow.tracking.owner import owner
-from kbench_mlflow.tracking.view_facts import Facts
-from kbench_mlflow.tracking.views import TAG, experiment_tags
+from kbench_mlflow.tracking.upsert import owner
+from kbench_mlflow.tracking.views import TAG, Facts, experiment_tags
 from tests.support.tracking_runs import FAILED, a_run, client_of
 
 TABLE = View(

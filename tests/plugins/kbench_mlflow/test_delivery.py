@@ -10,8 +10,8 @@ from kbench.evaluation.definitions import MEASURES
 from kbench.planning.planned import PlannedCell
 from kbench.records import DatasetFacts, Details, Result
 from kbench.results.sources import of_cell_in_full
-from kbench_mlflow.delivery.as_run import TAG_CHARS, as_run
 from kbench_mlflow.reading import budget_of, measure_of, of_run
+from kbench_mlflow.runs import TAG_CHARS, as_run
 from kbench_mlflow.tracking import StoredRun
 
 ERROR = Measure("expected_error", "lower")

@@ -1,7 +1,11 @@
-"""One run for each method, with its means over datasets, which readers do not take for a cell."""
+"""A run for each method with its means over datasets, and the report as a separate run.
+
+Readers do not take them for cells.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import time
@@ -10,18 +14,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from kbench_mlflow.tracking.owner import owner, user
-from kbench_mlflow.tracking.text import (
+from kbench_mlflow.tracking.run import (
     KEY_CHARS,
     PARAM_CHARS,
     TAG_CHARS,
     allowed,
     cut,
     cut_all,
+    inside,
     sha,
 )
+from kbench_mlflow.tracking.upsert import owner, owner_is_gone, user
 
-KIND = "method"
+METHOD = "method"
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ def _write(client: Any, experiment_id: str, suite: str, machine: str, run: Metho
 
     tags = {
         **{f"kbench.{name}": text for name, text in run.tags.items()},
-        "kbench.kind": KIND,
+        "kbench.kind": METHOD,
         "kbench.suite": suite,
         "kbench.machine": machine,
         "kbench.digest": run.digest,
@@ -122,9 +127,54 @@ def _write(client: Any, experiment_id: str, suite: str, machine: str, run: Metho
 def _stored(client: Any, experiment_id: str, machine: str) -> list[Any]:
     """Return a machine's runs of methods."""
     found, token = [], None
-    where = f"tags.`kbench.kind` = '{KIND}'"
+    where = f"tags.`kbench.kind` = '{METHOD}'"
     while True:
         page = client.search_runs([experiment_id], where, max_results=500, page_token=token)
         found += [run for run in page if run.data.tags.get("kbench.machine") == machine]
         if not (token := page.token):
             return found
+
+
+REPORT = "report"
+
+
+def log_report(
+    client: Any, experiment_id: str, suite: str, machine: str, files: Mapping[str, str]
+) -> str:
+    """Write a report run, then delete the machine's earlier one; return MLflow's id of the run.
+
+    `files` are texts by relative path.
+    """
+    tags = {
+        **owner(),
+        "kbench.kind": REPORT,
+        "kbench.suite": suite,
+        "kbench.machine": machine,
+        "mlflow.source.name": "kbench",
+        "mlflow.user": user(),
+    }
+    # a new run: MLflow deletes no file, and a table that has no rows now would stay
+    run_id = str(client.create_run(experiment_id, tags=tags, run_name=REPORT).info.run_id)
+    try:
+        for path, text in files.items():
+            client.log_text(run_id, text, inside(path))
+        client.set_terminated(run_id, "FINISHED", time.time_ns() // 1_000_000)
+    except BaseException:
+        with contextlib.suppress(Exception):  # the store may be away: `abandoned` returns it later
+            client.delete_run(run_id)
+        raise
+    for older in _reports(client, experiment_id):
+        if older.info.run_id != run_id and older.data.tags.get("kbench.machine") == machine:
+            client.delete_run(older.info.run_id)
+    return run_id
+
+
+def abandoned(client: Any, experiment_id: str) -> list[str]:
+    """Return the ids of unfinished reports whose writer is gone."""
+    unfinished = _reports(client, experiment_id, "attributes.status = 'RUNNING'")
+    return [run.info.run_id for run in unfinished if owner_is_gone(run.data.tags)]
+
+
+def _reports(client: Any, experiment_id: str, where: str = "") -> list[Any]:
+    conditions = [f"tags.`kbench.kind` = '{REPORT}'", *([where] if where else [])]
+    return list(client.search_runs([experiment_id], " AND ".join(conditions)))

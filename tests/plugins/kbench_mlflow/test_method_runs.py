@@ -4,8 +4,8 @@ import pytest
 
 from kbench.evaluation.definitions import MEASURES
 from kbench.records import ACCURACY
-from kbench_mlflow.delivery.methods import method_runs
 from kbench_mlflow.reading import of_run
+from kbench_mlflow.runs import method_runs
 from kbench_mlflow.tracking import MethodRun, Store
 from tests.support.report_rows import changed, regression_row, row
 from tests.support.tracking_runs import a_run, client_of, live

@@ -14,7 +14,7 @@ from kbench.planning.planned import PlannedCell, task_key
 from kbench.planning.plans import Plans
 from kbench.records import Cell, DatasetFacts, Details, Problem, Result, Search
 from kbench.storage.journal import Journal
-from kbench_mlflow.delivery.sync import deliver_leftovers, sync
+from kbench_mlflow.delivery import deliver_leftovers, sync
 from kbench_mlflow.tracking import Store
 
 AWAY = "http://127.0.0.1:9"  # nobody listens on the discard port
