@@ -27,11 +27,9 @@ from kbench.registry.features import features, working
 from kbench.registry.installed import HOST
 from kbench.registry.registry import Registry
 from kbench.registry.verbs import Verbs
-from kbench.results.from_journal import from_journal
 from kbench.results.imported import ImportedRow
 from kbench.results.rows import Method, Row
-from kbench.results.stored import Query, StoredResults
-from kbench.results.validity import current, with_validity
+from kbench.results.stored import Query, StoredResults, current, from_journal, with_validity
 from kbench.runner import Options
 from kbench.storage.datacache import DataCache
 

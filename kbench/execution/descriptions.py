@@ -33,7 +33,7 @@ from kbench.registry.installed import Plugin, installed, packages
 from kbench.registry.registry import build, why_left_out
 from kbench.storage.files import write_file
 from kbench.storage.journal import state_folder
-from kbench.storage.states import State, state_of
+from kbench.storage.files import State, state_of
 
 if TYPE_CHECKING:
     from kbench.execution.sandbox import CallOutcome

@@ -26,7 +26,7 @@ from kbench.planning.present import Present
 from kbench.records import STOPPING, Limits, Task
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
-from kbench.storage.locks import Holder, named
+from kbench.storage.files import Holder, named
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from typing import Any
 from kbench.planning.present import Present, names_digest, variable
 from kbench.registry.dependencies import Dependencies, content_of, is_installed
 from kbench.registry.installed import HOST, packages
-from kbench.storage.states import state_of
+from kbench.storage.files import state_of
 
 DECIDES_NO_NUMBER = frozenset(
     {

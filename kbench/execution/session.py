@@ -14,7 +14,7 @@ from kbench.execution.warm_parents import WarmParents, preload_of
 from kbench.planning.suite_plan import SuitePlan
 from kbench.records import DatasetFacts, Problem, Ref, Suite, TaskType
 from kbench.records.canonical import to_json
-from kbench.storage.locks import Holder, named
+from kbench.storage.files import Holder, named
 
 
 class Session:

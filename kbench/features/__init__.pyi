@@ -279,9 +279,9 @@ from kbench.runner import Options, Report, Run, Watcher, execute
 from kbench.storage.datacache import FILE_PARAMETERS, DataCache
 from kbench.storage.datacache import default_root as default_cache
 from kbench.storage.files import read_file, write_file
+from kbench.storage.files import Holder, read_file, write_file
+from kbench.storage.files import named as named_holder
 from kbench.storage.journal import Journal, state_folder
-from kbench.storage.locks import Holder
-from kbench.storage.locks import named as named_holder
 from kbench.storage.predictions import DamagedPredictionsError, blob_of_seed, most_bytes, unpacked
 
 __all__ = [

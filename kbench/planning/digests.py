@@ -15,7 +15,6 @@ from typing import Any
 from kbench.registry.dependencies import content_of
 from kbench.storage.files import file_digest, write_file
 from kbench.storage.journal import state_folder
-from kbench.storage.states import may_lie, state_of
 
 MOST = 20_000  # files whose digests are kept; with more, all are computed again
 

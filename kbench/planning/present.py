@@ -18,7 +18,7 @@ from typing import Any
 from kbench.planning.digests import Digests, syntax_digest
 from kbench.records import INSTALLED, NAMESPACE, Manifest
 from kbench.registry.dependencies import folders_of, is_installed, source_of
-from kbench.storage.states import state_of
+from kbench.storage.files import state_of
 
 CHANGED = "changed while it was read"
 """Digest of what was not the same from the first read until the end: it is never valid."""

@@ -56,6 +56,9 @@ TEXTS = (
 )
 """Fields of a row that are tags of its run."""
 
+UNKNOWN = "unknown"
+"""Stands for the manifest of a result that has none."""
+
 _N_FIELDS = 6
 """Number of leading columns that are fields of a row, not measures."""
 

@@ -13,9 +13,8 @@ from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, DEFAULT, Measure, Result
 from kbench.records.canonical import dumps, to_json
 from kbench.results.budget_curves import budget_curve
-from kbench.results.rows import PLAIN, TIMES, Row, measure_of_search
+from kbench.results.rows import PLAIN, TIMES, UNKNOWN, Row, measure_of_search
 from kbench.results.search_curves import choice_of, curves_of, searched_parameters
-from kbench.results.validity import UNKNOWN
 
 _SPREADS = (*(measure.name for measure in PLAIN.values()), "r2")
 

@@ -1,14 +1,29 @@
-"""Atomic, crash-safe file writes; reads of small files that others may have planted."""
+"""Atomic, crash-safe file writes; reads of small files that others may have planted.
+
+Locks name their holders. A state tells in a microsecond that a file is as it was; it is not relied
+on where it can lie: on a file system in memory, where a write through a memory map changes no time,
+and for a file that changed in the last seconds, which may change again within one tick of the
+clock.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
+import json
 import os
+import platform
 import secrets
 import stat
+import sys
+import time
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
+
+from kbench.messages import masked, printable
 
 _SHARED = stat.S_IWGRP | stat.S_IWOTH
 
@@ -137,3 +152,104 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+RECENT_NS = 2_000_000_000
+"""Age up to which a change may be followed by another one with the same times."""
+
+State = list[int]
+
+
+def state_of(path: str | Path) -> State | None:
+    """Return device, inode, size and times of a file or folder; None where it is not there."""
+    try:
+        known = os.stat(path)  # noqa: PTH116 (thousands of files: Path takes twice as long)
+    except (OSError, ValueError):
+        return None
+    return [known.st_dev, known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns]
+
+
+def may_lie(state: State) -> bool:
+    """Tell whether a file may have changed although its state has not."""
+    recent = time.time_ns() - RECENT_NS
+    return state[0] in _devices_in_memory() or max(state[3:]) > recent
+
+
+@cache
+def _devices_in_memory() -> frozenset[int]:
+    devices = set()
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
+            mount, _, described = line.partition(" - ")
+            if described.split()[0] in ("tmpfs", "ramfs", "hugetlbfs"):
+                major, _, minor = mount.split()[2].partition(":")
+                devices.add(os.makedev(int(major), int(minor)))
+    return frozenset(devices)
+
+
+_HOLDERS_BYTES = 2**15
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The process that holds a lock.
+
+    `command` is its command line, `since` the Unix time at which it got the lock.
+    """
+
+    pid: int
+    host: str
+    command: str
+    since: float
+
+
+def named(holder: Holder | None) -> str:
+    """Name the holder of a lock, for a message."""
+    if holder is None:
+        return "another kbench"
+    # again: an earlier version wrote the command as it was
+    command = " ".join(map(masked, holder.command.split(" ")))
+    return printable(f"{command} (process {holder.pid} on {holder.host})")
+
+
+def try_lock(fd: int, shared: bool) -> bool:
+    """Take a lock if nobody holds it."""
+    try:
+        fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def write_holder(fd: int, shared: bool) -> None:
+    """Record this process as the holder: the only line, or one beside those of others."""
+    holder = Holder(os.getpid(), platform.node(), " ".join(map(masked, sys.argv)), time.time())
+    line = json.dumps(asdict(holder)).encode() + b"\n"
+    if shared:
+        # the others' lines stay, without those of processes that are gone
+        alive = [json.dumps(asdict(other)).encode() + b"\n" for other in _holders(fd)]
+        line = b"".join(alive)[-_HOLDERS_BYTES:] + line
+    os.pwrite(fd, line, 0)
+    os.ftruncate(fd, len(line))
+
+
+def read_holder(fd: int) -> Holder | None:
+    """Return the process that has held the lock longest; None where it is not known."""
+    return next(iter(_holders(fd)), None)
+
+
+def _holders(fd: int) -> list[Holder]:
+    holders = []
+    for line in os.pread(fd, 2 * _HOLDERS_BYTES, 0).splitlines():
+        with contextlib.suppress(ValueError, TypeError):
+            holder = Holder(**json.loads(line))
+            if _may_live(holder):
+                holders.append(holder)
+    return holders
+
+
+def _may_live(holder: Holder) -> bool:
+    """Whether a holder may still run; a process of another machine always may."""
+    import psutil
+
+    return holder.host != platform.node() or psutil.pid_exists(holder.pid)

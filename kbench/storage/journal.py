@@ -24,8 +24,15 @@ from urllib.parse import quote
 from kbench.errors import JournalError
 from kbench.machine import machine_id
 from kbench.records import Manifest
-from kbench.storage.files import remedy, sync_folder, write_file
-from kbench.storage.locks import Holder, read_holder, try_lock, write_holder
+from kbench.storage.files import (
+    Holder,
+    read_holder,
+    remedy,
+    sync_folder,
+    try_lock,
+    write_file,
+    write_holder,
+)
 
 _CHECKSUM = ',"crc":"%08x"}'
 _CHECKSUM_LENGTH = len(_CHECKSUM % 0)

@@ -77,7 +77,7 @@ class Choice:
     inner, default : float
         The measure of the best candidate on the inner folds, and of the default candidate.
     optimism : float
-        How much too good the former is, larger is more; see `kbench.results.stats.optimism`.
+        How much too good the former is, larger is more; see `kbench.results.stats.resampling`.
     """
 
     method: Method

@@ -10,7 +10,7 @@ import pytest
 
 from kbench import Measure
 from kbench.results.stored import StoredResults
-from kbench.storage import locks
+from kbench.storage import files
 from kbench.storage.journal import Journal, state_folder
 from kbench_mlflow import commands
 from kbench_mlflow.tracking import Address
@@ -102,16 +102,16 @@ def test_who_waits_sees_no_credentials_of_another_command(address, folder, monke
     monkeypatch.setattr(sys, "argv", ["kbench", "suite", "x", f"--store={address}", address])
     path = folder / "a.lock"
     with path.open("w+b") as file:
-        locks.write_holder(file.fileno(), shared=False)
+        files.write_holder(file.fileno(), shared=False)
         assert CANARY.encode() not in path.read_bytes()
-        assert "kbench suite x --store=" in locks.named(locks.read_holder(file.fileno()))
-    old = locks.Holder(1, "host", f"kbench suite x --store {address}", 0.0)
-    assert CANARY not in locks.named(old)
+        assert "kbench suite x --store=" in files.named(files.read_holder(file.fileno()))
+    old = files.Holder(1, "host", f"kbench suite x --store {address}", 0.0)
+    assert CANARY not in files.named(old)
 
 
 def test_what_runs_elsewhere_is_printed_as_text():
-    held = locks.Holder(1, "host\x1b[31m", "kbench suite \x1b[2J\udcff", 0.0)
-    assert locks.named(held).isprintable()
+    held = files.Holder(1, "host\x1b[31m", "kbench suite \x1b[2J\udcff", 0.0)
+    assert files.named(held).isprintable()
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

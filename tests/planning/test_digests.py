@@ -11,7 +11,7 @@ import pytest
 
 from kbench.planning import digests
 from kbench.planning.digests import Digests
-from kbench.storage import states
+from kbench.storage import files
 
 IN_MEMORY = Path("/dev/shm")
 
@@ -19,8 +19,8 @@ IN_MEMORY = Path("/dev/shm")
 @pytest.fixture
 def settled(monkeypatch):
     """No file has changed in the last seconds, nor lies in memory."""
-    monkeypatch.setattr(states, "RECENT_NS", -(10**15))
-    monkeypatch.setattr(states, "_devices_in_memory", frozenset)
+    monkeypatch.setattr(files, "RECENT_NS", -(10**15))
+    monkeypatch.setattr(files, "_devices_in_memory", frozenset)
 
 
 @pytest.fixture
@@ -68,9 +68,9 @@ def test_a_time_that_was_set_back_hides_no_change(settled, kept, file):
 
 
 def test_a_file_that_has_just_changed_is_always_read(hashed, kept, file, monkeypatch):
-    monkeypatch.setattr(states, "_devices_in_memory", frozenset)
+    monkeypatch.setattr(files, "_devices_in_memory", frozenset)
     one = Digests(kept)
-    state = states.state_of(file)
+    state = files.state_of(file)
     monkeypatch.setattr(digests, "state_of", lambda path: state)  # two writes in one tick
     assert one.of_bytes(file) == sha(b"one")
     file.write_bytes(b"two")
@@ -79,23 +79,23 @@ def test_a_file_that_has_just_changed_is_always_read(hashed, kept, file, monkeyp
     assert not kept.exists()
     # neither do old times of modification help
     state[3] = 0
-    assert states.may_lie(state)
+    assert files.may_lie(state)
 
 
 @pytest.mark.skipif(not os.access(IN_MEMORY, os.W_OK), reason="no file system in memory")
 def test_a_write_through_memory_is_noticed(kept, monkeypatch):
-    monkeypatch.setattr(states, "RECENT_NS", -(10**15))
+    monkeypatch.setattr(files, "RECENT_NS", -(10**15))
     path = IN_MEMORY / f"kbench-test-{os.getpid()}"
     try:
         path.write_bytes(b"one")
-        if not states.may_lie(states.state_of(path)):
+        if not files.may_lie(files.state_of(path)):
             pytest.skip("/dev/shm is on a disk")
         with path.open("r+b") as opened, mmap.mmap(opened.fileno(), 3) as memory:
             memory[:1] = b"O"  # the page is mapped: no further write changes a time
-            one, state = Digests(kept), states.state_of(path)
+            one, state = Digests(kept), files.state_of(path)
             assert one.of_bytes(path) == sha(b"One")
             memory[:] = b"two"
-            assert states.state_of(path) == state
+            assert files.state_of(path) == state
             assert one.of_bytes(path) == sha(b"two")
     finally:
         path.unlink(missing_ok=True)

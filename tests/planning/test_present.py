@@ -11,7 +11,7 @@ import pytest
 
 from kbench.planning.present import CHANGED, Present, names_digest, variable
 from kbench.records import INSTALLED, NAMESPACE, Manifest
-from kbench.storage.states import state_of
+from kbench.storage.files import state_of
 
 
 @pytest.fixture

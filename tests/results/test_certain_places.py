@@ -9,8 +9,8 @@ import pytest
 
 from kbench.results import stats
 from kbench.results.focus import against
+from kbench.results.stats.ranking import ALL_SIGNS
 from kbench.results.stats.resampling import mean_interval, mean_intervals, median_interval
-from kbench.results.stats.stability import ALL_SIGNS
 from tests.support.report_rows import row
 
 NAN = math.nan

@@ -11,8 +11,7 @@ from kbench.planning.present import variable
 from kbench.planning.recall import UNKNOWN as WITHOUT
 from kbench.records import ACCURACY, Manifest
 from kbench.registry.registry import Registry
-from kbench.results.stored import StoredResults
-from kbench.results.validity import UNKNOWN, current, with_validity
+from kbench.results.stored import UNKNOWN, StoredResults, current, with_validity
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 from tests.support.report_rows import row

@@ -11,21 +11,15 @@ plotting libraries along; they are checked against those packages.
 
 ::
 
-    compared   what may be compared: datasets that all methods finished
-    ranking    ranks, Friedman's test, cliques
-    pairs      signed ranks, Holm's correction, wins
-    bayesian   the Bayesian signed-rank test
+    compared   what may be compared: datasets that all methods finished; their standings
+    ranking    ranks, Friedman's test, cliques; sets of ranks, and the order without a dataset
+    pairs      signed ranks, Holm's correction, wins; the Bayesian signed-rank test
     on_splits  two methods on one dataset
-    resampling intervals of means, and draws of them
+    resampling intervals of means, draws of them, and how much too good the best inner score is
     fronts     which methods are on the front of gain against cost
-    stability  confidence sets of ranks, and the order without a dataset
-    optimism   how much too good the inner score of a chosen candidate is
-    standings  the methods in the order of their mean ranks
 """
 
-from kbench.results.stats.arrays import Array
-from kbench.results.stats.bayesian import Posterior, bayesian_signed_rank
-from kbench.results.stats.compared import Scores, scores, unmeasured
+from kbench.results.stats.compared import Scores, Standing, scores, standings, unmeasured
 from kbench.results.stats.fronts import Front, FrontPlace, Status, front, hypervolume, pareto_front
 from kbench.results.stats.on_splits import (
     EQUAL,
@@ -37,23 +31,32 @@ from kbench.results.stats.on_splits import (
     on_dataset,
     unit_of,
 )
-from kbench.results.stats.optimism import optimism
 from kbench.results.stats.pairs import (
+    Array,
+    Posterior,
+    bayesian_signed_rank,
     holm,
     signed_rank,
     smallest_p,
     wilcoxon_holm,
     wins_ties_losses,
 )
-from kbench.results.stats.ranking import Friedman, cliques, friedman, ranks
+from kbench.results.stats.ranking import (
+    Friedman,
+    Stability,
+    cliques,
+    friedman,
+    rank_sets,
+    ranks,
+    stability,
+)
 from kbench.results.stats.resampling import (
     mean_draws,
     mean_interval,
     mean_intervals,
     median_interval,
+    optimism,
 )
-from kbench.results.stats.stability import Stability, rank_sets, stability
-from kbench.results.stats.standings import Standing, standings
 
 __all__ = [
     "EQUAL",

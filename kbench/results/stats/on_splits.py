@@ -10,7 +10,7 @@ import numpy as np
 
 from kbench.records import ACCURACY, Measure
 from kbench.results.rows import Row
-from kbench.results.stats.arrays import Array
+from kbench.results.stats.pairs import Array
 
 EQUAL = 1e-9
 """Differences this close are equal: they come from the rounding of sums, not from scores."""

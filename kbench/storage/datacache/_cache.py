@@ -41,6 +41,7 @@ from kbench.parameters import named_files
 from kbench.records import Dataset, DatasetFacts, Inputs, Manifest, Ref
 from kbench.storage.datacache._entry import (
     FORMAT,
+    ScratchFolder,
     UnreadableError,
     is_checksum,
     problem_in,
@@ -48,21 +49,23 @@ from kbench.storage.datacache._entry import (
     read_inputs,
     read_meta,
     stamp,
+    sweep,
+    temporary,
     write,
 )
 from kbench.storage.datacache._form import check_dataset
-from kbench.storage.datacache._scratch import ScratchFolder, sweep, temporary
 from kbench.storage.files import (
     file_digest,
     make_folder,
+    may_lie,
     read_file,
     remedy,
     rename_folder,
     share,
+    state_of,
     sync_folder,
     write_file,
 )
-from kbench.storage.states import may_lie, state_of
 
 _RECORD_BYTES = 1 << 26
 

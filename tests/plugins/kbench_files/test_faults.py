@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from kbench import DatasetError
-from kbench.storage.datacache import DataCache, _scratch
+from kbench.storage.datacache import DataCache, _entry
 from kbench.tables import growing
 from kbench.tables.growing import spilling_to
 from kbench_datasets import hypersphere_shells
@@ -69,7 +69,7 @@ def test_what_is_spilled_becomes_part_of_the_entry(cache, monkeypatch):
     write_parquet(b=[None, *range(N - 1)])
     plain = load_parquet("mine.parquet", "y")
     moved = []
-    found = _scratch.scratch_file
+    found = _entry.scratch_file
     monkeypatch.setattr(
         "kbench.storage.datacache._entry.scratch_file",
         lambda array, root: moved.append(found(array, root)) or moved[-1],
@@ -240,7 +240,7 @@ def test_a_disk_that_is_full(cache, monkeypatch, load, given):
         pytest.skip("no /dev/full on this system")
     write_parquet()
     write_arff()
-    monkeypatch.setattr(_scratch.ScratchFolder, "new_file", lambda _: Path("/dev/full"))
+    monkeypatch.setattr(_entry.ScratchFolder, "new_file", lambda _: Path("/dev/full"))
     with pytest.raises(DatasetError) as error:
         stored(cache, load, *given)
     assert str(error.value) == (
@@ -266,9 +266,9 @@ def test_what_a_killed_process_leaves_is_removed_later_and_never_found(cache):
     (left,) = cache.root.glob(".tmp-*")
     assert (left / "1.npy").stat().st_size > 100_000
     assert cache.entries() == []
-    old = left.stat().st_mtime - 2 * _scratch.NEW_S
+    old = left.stat().st_mtime - 2 * _entry.NEW_S
     os.utime(left, (old, old))
-    with _scratch.temporary(cache.root) as alive:
+    with _entry.temporary(cache.root) as alive:
         os.utime(alive, (old, old))
         write_csv()
         stored(cache, load_csv, "mine.csv", "y")
