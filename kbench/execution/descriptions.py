@@ -31,9 +31,8 @@ from kbench.registry.dependencies import Dependencies, source_of
 from kbench.registry.described import description_of, records_of
 from kbench.registry.installed import Plugin, installed, packages
 from kbench.registry.registry import build, why_left_out
-from kbench.storage.files import write_file
+from kbench.storage.files import State, state_of, write_file
 from kbench.storage.journal import state_folder
-from kbench.storage.files import State, state_of
 
 if TYPE_CHECKING:
     from kbench.execution.sandbox import CallOutcome

@@ -25,8 +25,8 @@ from kbench.execution.warm_parents import Preload, WarmParents
 from kbench.planning.present import Present
 from kbench.records import STOPPING, Limits, Task
 from kbench.storage.datacache import DataCache
-from kbench.storage.journal import Journal
 from kbench.storage.files import Holder, named
+from kbench.storage.journal import Journal
 
 
 @dataclass(frozen=True)

@@ -155,14 +155,10 @@ from kbench.registry.features import read as read_feature
 from kbench.registry.installed import DISABLED, HOST, Plugin, how_to_get, installed
 from kbench.registry.registry import Registry, build
 from kbench.registry.summaries import Summaries, first_sentence
-from kbench.registry.verbs import Verbs, implemented
+from kbench.registry.verbs import DEADLINE_S, Verbs, implemented, still_working
 from kbench.report.charts import BOTTOM as CHART_BOTTOM
 from kbench.report.charts import HEIGHT as CHART_HEIGHT
 from kbench.report.charts import (
-from kbench.registry.verbs import DEADLINE_S, Verbs, implemented, still_working
-from kbench.report import leaderboard as leaderboard_tables
-from kbench.report import lines
-from kbench.report.axes import (
     LEFT,
     MOST_LINES,
     RIGHT,
@@ -278,7 +274,6 @@ from kbench.results.stored import Query, StoredResults
 from kbench.runner import Options, Report, Run, Watcher, execute
 from kbench.storage.datacache import FILE_PARAMETERS, DataCache
 from kbench.storage.datacache import default_root as default_cache
-from kbench.storage.files import read_file, write_file
 from kbench.storage.files import Holder, read_file, write_file
 from kbench.storage.files import named as named_holder
 from kbench.storage.journal import Journal, state_folder

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kbench.registry.dependencies import content_of
-from kbench.storage.files import file_digest, write_file
+from kbench.storage.files import file_digest, may_lie, state_of, write_file
 from kbench.storage.journal import state_folder
 
 MOST = 20_000  # files whose digests are kept; with more, all are computed again

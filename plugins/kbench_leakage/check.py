@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
-import numpy as np
-from kbench.features import row_hashes
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kbench.features import row_hashes
 from kbench_leakage import scoring
 from kbench_leakage.findings import Finding, Leakage
 from kbench_leakage.scoring import Score, Targets
-
 
 VALUES = 1 << 20
 """Values that are read together."""

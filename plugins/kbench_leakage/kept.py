@@ -5,20 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
-from kbench.features import read_file, state_folder, write_file
-from kbench_leakage.findings import Leakage
-from kbench_leakage.related import Sketch
-from collections.abc import Mapping
-from dataclasses import replace
+
 from kbench.errors import KbenchError
-from kbench.features import DataCache
+from kbench.features import DataCache, read_file, state_folder, write_file
 from kbench.records import DatasetFacts, Protocol
 from kbench.records.canonical import dumps, to_json
-
+from kbench_leakage.findings import Leakage
+from kbench_leakage.related import Sketch
 
 Kept = TypeVar("Kept", Leakage, Sketch)
 

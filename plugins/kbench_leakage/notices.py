@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kbench.messages import counted, listed
-from kbench_leakage.kept import leakage_of, text_of
-from kbench_leakage.kept import key_of, recall_sketch
+from kbench_leakage.kept import key_of, leakage_of, recall_sketch, text_of
 from kbench_leakage.related import families
 
 if TYPE_CHECKING:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-import numpy as np
-from collections.abc import Iterator
-from kbench.features import SALT, hashed
 
+import numpy as np
+
+from kbench.features import SALT, hashed
 
 MOST_CLASSES = 50
 """Classes that are told apart; of more, the rarest count as one."""

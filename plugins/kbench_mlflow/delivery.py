@@ -90,7 +90,7 @@ class Delivery:
         # `finish` meets the same error again, and says it
         with contextlib.suppress(StoreError):
             self._store.load()
-        if not self._has_delivered():
+        if self._last_delivery() is None:
             self._open()  # a new store takes seconds to be made
 
     def offer(self, planned: PlannedCell) -> None:
@@ -110,10 +110,6 @@ class Delivery:
         except JournalError as error:
             self._problem, self._given_up = str(error), True
         still_working()
-
-    def _has_delivered(self) -> bool:
-        """Return whether this suite was ever delivered to this store."""
-        return self._last_delivery() is not None
 
     def lacking(self, planned: Iterable[PlannedCell]) -> list[PlannedCell]:
         """Return the finished cells that the store does not have as they are now.
@@ -370,11 +366,6 @@ def sync(
                 yield synced
                 if synced.delivered.problem:
                     return
-
-
-def settle(journal: Journal, suite: str, store: str) -> None:
-    """Record that a store (by its name) has all finished cells of a suite."""
-    Plans(journal).settle(suite, store)
 
 
 def deliver_leftovers(

@@ -60,12 +60,13 @@ def kbench_cell_finished(run: Run, cell: PlannedCell) -> None:
 @hookimpl
 def kbench_run_finished(run: Run, report: Report) -> Delivered:
     """Write the runs that the store lacks, those of earlier commands included."""
-    from kbench_mlflow.delivery import deliver_leftovers, settle
+    from kbench.features import Plans
+    from kbench_mlflow.delivery import deliver_leftovers
 
     delivery = _delivery(run)
     delivered = delivery.finish(report.cells)
     if not delivered.problem:
-        settle(run.journal, run.suite.name, run.location)
+        Plans(run.journal).settle(run.suite.name, run.location)
         if not report.interrupted:
             uri, views = delivery.uri, delivery.views
             for leftover in deliver_leftovers(run.journal, run.place, uri, views):

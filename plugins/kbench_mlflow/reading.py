@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 from kbench.errors import KbenchError, StoreError, SuiteError
@@ -38,6 +38,8 @@ from kbench_mlflow.tracking import (
     sqlite_uri,
     suites_without_mlflow,
 )
+
+Value = TypeVar("Value")
 
 
 def stored_results(query: Query) -> StoredResults:
@@ -141,19 +143,19 @@ def of_run(run: StoredRun) -> Row:
             if name.startswith("protocol.")
         },
         values_by_split={
-            name.removesuffix("_by_split"): _parse_object(value)
+            name.removesuffix("_by_split"): _parsed_object(value)
             for name, value in tags.items()
             if name.endswith("_by_split")
         },
         values_by_seed={
-            name.removesuffix("_by_seed"): _parse_numbers(value)
+            name.removesuffix("_by_seed"): _parsed(value, _numbers, {})
             for name, value in tags.items()
             if name.endswith("_by_seed")
         },
-        split_hash=_parse_object(tags.get("split_hash", "")),
-        search=_parse_object(tags.get("search_curves", "")),
-        budget_curve=_parse_points(tags.get("budget_curve", "")),
-        map_details=_parse_object(tags.get("map_details", "")),
+        split_hash=_parsed_object(tags.get("split_hash", "")),
+        search=_parsed_object(tags.get("search_curves", "")),
+        budget_curve=_parsed(tags.get("budget_curve", ""), _points, []),
+        map_details=_parsed_object(tags.get("map_details", "")),
         **{name: tags.get(name, "") for name in TEXTS},
         search_space=tuple(name for name in tags.get("search_space", "").split(", ") if name),
         start_ms=run.start_ms,
@@ -180,32 +182,24 @@ def budget_of(runs: Sequence[StoredRun]) -> str:
     return named.most_common(1)[0][0] if named else ""
 
 
-def _parse_object(text: str) -> dict[str, Any]:
-    """Parse a JSON object; {} where the tag was too long for MLflow, or somebody has edited it."""
+def _parsed(text: str, read: Callable[[Any], Value], default: Value) -> Value:
+    """Parse the JSON of a tag; the default where it was too long for MLflow, or edited."""
     try:
-        value = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+        return read(json.loads(text)) if text else default
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return default
 
 
-def _parse_numbers(text: str) -> dict[str, list[float]]:
-    """Parse lists of numbers by name; none where somebody has edited the tag."""
-    try:
-        return {
-            name: [float(value) for value in values] for name, values in _parse_object(text).items()
-        }
-    except (TypeError, ValueError):
-        return {}
+def _parsed_object(text: str) -> dict[str, Any]:
+    return _parsed(text, lambda value: {**value}, {})
 
 
-def _parse_points(text: str) -> list[list[float]]:
-    """Parse the points of a curve; none where somebody has edited the tag."""
-    points = _parse_object(f'{{"points": {text or "[]"}}}').get("points", [])
-    try:
-        return [[float(seconds), float(value)] for seconds, value in points]
-    except (TypeError, ValueError):
-        return []
+def _numbers(value: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    return {name: [float(each) for each in values] for name, values in value.items()}
+
+
+def _points(value: Sequence[tuple[float, float]]) -> list[list[float]]:
+    return [[float(x), float(y)] for x, y in value]
 
 
 def _parse_count(text: str, default: int) -> int:

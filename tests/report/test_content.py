@@ -17,9 +17,9 @@ from kbench.results.rows import COLUMNS, Row, columns
 from kbench.results.sources import means
 from kbench.results.stats import on_dataset
 from kbench_mlflow.reading import measure_of
-from kbench_mlflow.tracking import StoredRun
 from kbench_reporting.tables import skipped
 from tests.support.report_rows import changed
+from tests.support.tracking_runs import as_stored
 
 ERROR = Measure("expected_error", "lower")
 
@@ -117,9 +117,9 @@ def test_lower_is_better_of_an_error():
 
 
 def test_runs_say_what_their_suite_compares():
-    silent = StoredRun("k", "m", "n", "ok", 5, params={}, tags={}, metrics={})
+    silent = as_stored("k", "m", "n", "ok", 5, params={}, tags={}, metrics={})
     tags = {"kbench.measure": "expected_error", "kbench.better": "lower"}
-    told = dataclasses.replace(silent, tags=tags)
+    told = dataclasses.replace(silent, tags={**silent.tags, **tags})
     assert measure_of([silent, told, told]) == ERROR
     assert measure_of([silent]) == ACCURACY
 

@@ -89,9 +89,9 @@ def _lines_of_docstrings(nodes: list[ast.AST]) -> set[int]:
     """Return the lines of strings that stand alone: docstrings, also of attributes."""
     lines = set[int]()
     for node in nodes:
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            if isinstance(node.value.value, str) and node.end_lineno:
-                lines.update(range(node.lineno, node.end_lineno + 1))
+        value = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            lines.update(range(value.lineno, (value.end_lineno or value.lineno) + 1))
     return lines
 
 

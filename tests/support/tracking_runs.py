@@ -4,7 +4,7 @@ import socket
 import subprocess
 import sys
 
-from kbench_mlflow.tracking import CellRun, DatasetInput
+from kbench_mlflow.tracking import CellRun, DatasetInput, StoredRun
 from kbench_mlflow.tracking.run import BOOKKEEPING
 
 IRIS = DatasetInput("iris", "0123456789abcdef" * 4, "sklearn.datasets.load_iris", 150, 4)
@@ -26,6 +26,20 @@ def a_run(**changes):
         "dataset": IRIS,
     }
     return CellRun(**(given | changes))
+
+
+def as_stored(key, machine, name, status, n_splits_done, params, tags, metrics, **times):
+    """Return what a store has of a run."""
+    own = {
+        "kbench.cell_key": key,
+        "kbench.machine": machine,
+        "mlflow.runName": name,
+        "kbench.status": status,
+        "kbench.n_splits_done": str(n_splits_done),
+    }
+    given = {"start_ms": 0, "end_ms": 0, **times}
+    tags = {**own, **tags}
+    return StoredRun("", "", "FINISHED", params=params, tags=tags, latest=metrics, **given)
 
 
 FAILED = a_run(

@@ -24,6 +24,7 @@ from kbench.messages import printable
 from kbench_mlflow.tracking import database
 from kbench_mlflow.tracking.address import Address, engine_uri
 from kbench_mlflow.tracking.database import CREATE_S
+from kbench_mlflow.tracking.run import Client
 
 _AWAY = {
     "Connection refused": "the server does not answer (connection refused)",
@@ -208,7 +209,7 @@ class Connection:
     def __init__(self, uri: str) -> None:
         self.address = Address.parse(uri)
         self._path = self.address.path
-        self.client: Any = None
+        self.client: Client = None
 
     @property
     def name(self) -> str:
@@ -299,7 +300,7 @@ class Connection:
         return None if any(self.address.hide(text) != text for text in texts) else error
 
 
-def _sync_rarely(client: Any) -> None:
+def _sync_rarely(client: Client) -> None:
     """Have SQLite flush its write-ahead log at checkpoints, not with each transaction.
 
     A kill loses nothing. A power failure may lose the last runs; the next command finds
@@ -320,6 +321,6 @@ def _sync_at_checkpoints(connection: Any, record: Any) -> None:
     cursor.close()
 
 
-def _release(client: Any) -> None:
+def _release(client: Client) -> None:
     """Close idle connections: MLflow pools them by URI for as long as the process lives."""
     client._tracking_client.store.engine.dispose()

@@ -161,29 +161,6 @@ class CellRun:
 
 
 @dataclass(frozen=True)
-class StoredRun:
-    """A run as it is read back from a store.
-
-    The fields are those of a `CellRun`, but `name` is what MLflow's pages show,
-    tags have their full names, such as ``kbench.version``, and the identifiers
-    are MLflow's.
-    """
-
-    key: str
-    machine: str
-    name: str
-    status: str
-    n_splits_done: int
-    params: Mapping[str, str]
-    tags: Mapping[str, str]
-    metrics: Mapping[str, float]
-    run_id: str = ""
-    experiment_id: str = ""
-    start_ms: int = 0
-    end_ms: int = 0
-
-
-@dataclass(frozen=True)
 class Experiment:
     """An experiment of a store.
 
@@ -285,6 +262,9 @@ BOOKKEEPING = {f"kbench.{name}" for name in ("host", "pid", "pid_start", "writin
 CHOSEN = "chosen."
 """Metrics of what searches chose begin with it: for MLflow's pages, not for results."""
 
+Client = Any
+"""MLflow's client, which has no types: it is imported only when a store is opened."""
+
 Identity = tuple[str, str, str]
 """Key, machine and name of a cell: one run each within an experiment."""
 
@@ -297,30 +277,35 @@ def identity(run: CellRun) -> Identity:
 
 
 @dataclass
-class Stored:
-    """A run as the store has it."""
+class StoredRun:
+    """A run as the store has it, without the values of each split."""
 
     run_id: str
-    status: str
+    experiment_id: str
+    state: str
+    """MLflow's status: RUNNING until the run is complete."""
     start_ms: int
     end_ms: int
     params: dict[str, str]
     tags: dict[str, str]
-    metrics: dict[str, float]
-    dataset: tuple[str, str] | None
+    """With their full names, such as ``kbench.version``."""
+    latest: dict[str, float]
+    """The last value of each metric, of values by split too."""
+    dataset: tuple[str, str] | None = None
 
     @classmethod
-    def of(cls, run: Any) -> Stored:
+    def of(cls, run: Any) -> StoredRun:
         """Convert MLflow's entity."""
         datasets = [given.dataset for given in run.inputs.dataset_inputs] if run.inputs else []
         return cls(
             run_id=run.info.run_id,
-            status=run.info.status,
+            experiment_id=run.info.experiment_id,
+            state=run.info.status,
             start_ms=run.info.start_time or 0,
             end_ms=run.info.end_time or 0,
             params=dict(run.data.params),
             tags=dict(run.data.tags),
-            metrics=dict(run.data.metrics),
+            latest=dict(run.data.metrics),
             dataset=(datasets[0].name, datasets[0].digest) if datasets else None,
         )
 
@@ -332,8 +317,27 @@ class Stored:
     @property
     def identity(self) -> Identity:
         """Key, machine and name as written, though somebody may have renamed the run."""
-        name = self.tags.get("kbench.cell") or self.tags.get("mlflow.runName", "")
-        return self.tags["kbench.cell_key"], self.tags.get("kbench.machine", ""), name
+        return self.key, self.machine, self.tags.get("kbench.cell") or self.name
+
+    @property
+    def key(self) -> str:
+        """The cell's key, as in `CellRun`."""
+        return self.tags["kbench.cell_key"]
+
+    @property
+    def machine(self) -> str:
+        """The machine that computed it."""
+        return self.tags.get("kbench.machine", "")
+
+    @property
+    def name(self) -> str:
+        """What MLflow's pages show."""
+        return self.tags.get("mlflow.runName", "")
+
+    @property
+    def status(self) -> str:
+        """The status of the cell, as in `CellRun`."""
+        return self.tags.get("kbench.status", "")
 
     @property
     def digest(self) -> str:
@@ -343,7 +347,7 @@ class Stored:
     @property
     def complete(self) -> bool:
         """Whether all its content is stored."""
-        return bool(self.digest) and self.status in ("FINISHED", "FAILED")
+        return bool(self.digest) and self.state in ("FINISHED", "FAILED")
 
     @property
     def superseded(self) -> bool:
@@ -362,31 +366,16 @@ class Stored:
         pairs = (pair.partition(":") for pair in self.tags.get("kbench.splits", "").split())
         return {index: sha for index, _, sha in pairs}
 
-    def read_back(self, experiment_id: str) -> StoredRun:
-        """Return the run without the values of each split."""
-        key, machine, _ = self.identity
-        return StoredRun(
-            key=key,
-            machine=machine,
-            name=self.tags.get("mlflow.runName", ""),
-            status=self.tags.get("kbench.status", ""),
-            n_splits_done=self.n_splits_done,
-            params=self.params,
-            tags=self.tags,
-            metrics={
-                name: value for name, value in self.means.items() if not name.startswith(CHOSEN)
-            },
-            run_id=self.run_id,
-            experiment_id=experiment_id,
-            start_ms=self.start_ms,
-            end_ms=self.end_ms,
-        )
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The means over splits that are results."""
+        return {name: value for name, value in self.means.items() if not name.startswith(CHOSEN)}
 
     @property
     def means(self) -> dict[str, float]:
-        """The metrics that are means over splits."""
+        """All metrics that are means over splits."""
         return {
-            name: value for name, value in self.metrics.items() if not name.endswith("_by_split")
+            name: value for name, value in self.latest.items() if not name.endswith("_by_split")
         }
 
     @property
@@ -397,7 +386,7 @@ class Stored:
     def is_written_as(self, content: RunContent) -> bool:
         """Return whether nothing has to be written."""
         return (
-            self.digest == content.digest and self.status == content.status and not self.superseded
+            self.digest == content.digest and self.state == content.status and not self.superseded
         )
 
     def can_become(self, content: RunContent) -> bool:
@@ -406,31 +395,34 @@ class Stored:
             # begun and not finished: all steps for the same content can be repeated
             return self.tags.get("kbench.writing") == content.digest
         before, after = self.n_splits_done, content.n_splits_done
-        means = {
-            name: value for name, value in self.metrics.items() if name not in content.by_split
-        }
+        means = {name: value for name, value in self.latest.items() if name not in content.by_split}
         data = content.dataset
         return (
             self.params.items() <= content.params.items()
             and self.split_hashes.items() <= content.split_hashes.items()
-            and self.metrics.keys() <= content.metrics.keys() | content.by_split.keys()
+            and self.latest.keys() <= content.metrics.keys() | content.by_split.keys()
             and (before < after or means.items() <= content.metrics.items())
             and (before <= after or not means)
             and self.dataset in (None, data and (data.name, data.digest))
         )
 
 
-def live_runs(client: Any, experiment_id: str, where: str = "") -> Iterator[Stored]:
-    """Yield the runs of kbench in an experiment that are not deleted, each once."""
-    seen: set[str] = set()
+def found_runs(client: Client, experiment_id: str, where: str = "") -> Iterator[Any]:
+    """Yield MLflow's entities of an experiment's runs that are not deleted, page by page."""
     token = None
     while True:
         page = client.search_runs(
             [experiment_id], filter_string=where, max_results=_RUNS_A_PAGE, page_token=token
         )
-        for run in map(Stored.of, page):
-            if run.is_ours and run.run_id not in seen:
-                seen.add(run.run_id)
-                yield run
+        yield from page
         if not (token := page.token):
             return
+
+
+def live_runs(client: Client, experiment_id: str, where: str = "") -> Iterator[StoredRun]:
+    """Yield the runs of kbench in an experiment that are not deleted, each once."""
+    seen: set[str] = set()
+    for run in map(StoredRun.of, found_runs(client, experiment_id, where)):
+        if run.is_ours and run.run_id not in seen:
+            seen.add(run.run_id)
+            yield run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kbench.errors import StoreError
 from kbench.records import ACCURACY, Measure
@@ -14,9 +14,9 @@ from kbench_mlflow.tracking.run import (
     DIGEST_CHARS,
     NAME_CHARS,
     CellRun,
+    Client,
     Experiment,
     Identity,
-    Stored,
     StoredRun,
     cut,
     identity,
@@ -59,7 +59,7 @@ class Store:
 
     def __init__(self, uri: str) -> None:
         self._connection = Connection(uri)
-        self._indexes: dict[str, dict[Identity, Stored]] = {}
+        self._indexes: dict[str, dict[Identity, StoredRun]] = {}
         self._waited_s = 0.0
 
     @property
@@ -93,7 +93,7 @@ class Store:
         self._connection.close()
 
     @property
-    def _client(self) -> Any:
+    def _client(self) -> Client:
         return self._connection.client
 
     def experiment(self, name: str) -> Experiment:
@@ -156,9 +156,7 @@ class Store:
         with self._connection.calls(f"cannot read experiment {experiment.name!r}"):
             stored = self._index(experiment).items()
             runs = [run for (_, owner, _), run in stored if owner == machine]
-            return [
-                run.read_back(experiment.id) for run in runs if run.complete and not run.superseded
-            ]
+            return [run for run in runs if run.complete and not run.superseded]
 
     def log_methods(self, experiment: Experiment, machine: str, runs: Sequence[MethodRun]) -> int:
         """Make the store hold a machine's runs of methods, and no others of them.
@@ -291,9 +289,7 @@ class Store:
             gone = [
                 place
                 for place, stored in index.items()
-                if place[0] in keys
-                and place[1] == machine
-                and stored.tags.get("kbench.status") == "unavailable"
+                if place[0] in keys and place[1] == machine and stored.status == "unavailable"
             ]
             for place in gone:
                 self._client.delete_run(index[place].run_id)
@@ -327,7 +323,7 @@ class Store:
         Empty where there is no such experiment.
         """
         self.open()
-        newest: dict[Identity, Stored] = {}
+        newest: dict[Identity, StoredRun] = {}
         with self._connection.calls(f"cannot read experiment {experiment_name!r}"):
             experiment = self._client.get_experiment_by_name(experiment_name)
             if experiment is None:
@@ -336,17 +332,16 @@ class Store:
                 if run.complete and (superseded or not run.superseded):
                     other = newest.setdefault(run.identity, run)
                     newest[run.identity] = max(run, other, key=lambda stored: stored.preference)
-        ordered = sorted(newest.values(), key=lambda stored: (stored.start_ms, stored.run_id))
-        return [run.read_back(experiment.experiment_id) for run in ordered]
+        return sorted(newest.values(), key=lambda stored: (stored.start_ms, stored.run_id))
 
-    def _index(self, experiment: Experiment) -> dict[Identity, Stored]:
+    def _index(self, experiment: Experiment) -> dict[Identity, StoredRun]:
         """Return all runs of kbench in an experiment: searched once, then kept up to date.
 
         A lost reply may have left two runs of one identity: all but the best
         are deleted.
         """
         if experiment.id not in self._indexes:
-            index: dict[Identity, Stored] = {}
+            index: dict[Identity, StoredRun] = {}
             for run in live_runs(self._client, experiment.id):
                 other = index.setdefault(run.identity, run)
                 if other is not run:

@@ -18,13 +18,15 @@ from kbench_mlflow.tracking.run import (
     KEY_CHARS,
     PARAM_CHARS,
     TAG_CHARS,
+    Client,
     allowed,
     cut,
     cut_all,
+    found_runs,
     inside,
     sha,
 )
-from kbench_mlflow.tracking.upsert import owner, owner_is_gone, user
+from kbench_mlflow.tracking.upsert import owner, owner_is_gone
 
 METHOD = "method"
 
@@ -76,7 +78,7 @@ def on_dataset(measure: str, dataset: str) -> str:
 
 
 def log_methods(
-    client: Any, experiment_id: str, suite: str, machine: str, runs: Sequence[MethodRun]
+    client: Client, experiment_id: str, suite: str, machine: str, runs: Sequence[MethodRun]
 ) -> int:
     """Make an experiment hold a machine's runs of methods, and no others; return how many are new.
 
@@ -95,7 +97,7 @@ def log_methods(
     return len(wanted)
 
 
-def _write(client: Any, experiment_id: str, suite: str, machine: str, run: MethodRun) -> None:
+def _write(client: Client, experiment_id: str, suite: str, machine: str, run: MethodRun) -> None:
     from mlflow.entities import Metric, Param
 
     tags = {
@@ -104,8 +106,6 @@ def _write(client: Any, experiment_id: str, suite: str, machine: str, run: Metho
         "kbench.suite": suite,
         "kbench.machine": machine,
         "kbench.digest": run.digest,
-        "mlflow.source.name": "kbench",
-        "mlflow.user": user(),
     }
     created = client.create_run(
         experiment_id,
@@ -124,22 +124,17 @@ def _write(client: Any, experiment_id: str, suite: str, machine: str, run: Metho
     client.set_terminated(created.info.run_id, "FINISHED", run.end_ms or None)
 
 
-def _stored(client: Any, experiment_id: str, machine: str) -> list[Any]:
+def _stored(client: Client, experiment_id: str, machine: str) -> list[Any]:
     """Return a machine's runs of methods."""
-    found, token = [], None
-    where = f"tags.`kbench.kind` = '{METHOD}'"
-    while True:
-        page = client.search_runs([experiment_id], where, max_results=500, page_token=token)
-        found += [run for run in page if run.data.tags.get("kbench.machine") == machine]
-        if not (token := page.token):
-            return found
+    found = found_runs(client, experiment_id, f"tags.`kbench.kind` = '{METHOD}'")
+    return [run for run in found if run.data.tags.get("kbench.machine") == machine]
 
 
 REPORT = "report"
 
 
 def log_report(
-    client: Any, experiment_id: str, suite: str, machine: str, files: Mapping[str, str]
+    client: Client, experiment_id: str, suite: str, machine: str, files: Mapping[str, str]
 ) -> str:
     """Write a report run, then delete the machine's earlier one; return MLflow's id of the run.
 
@@ -150,8 +145,6 @@ def log_report(
         "kbench.kind": REPORT,
         "kbench.suite": suite,
         "kbench.machine": machine,
-        "mlflow.source.name": "kbench",
-        "mlflow.user": user(),
     }
     # a new run: MLflow deletes no file, and a table that has no rows now would stay
     run_id = str(client.create_run(experiment_id, tags=tags, run_name=REPORT).info.run_id)
@@ -169,12 +162,12 @@ def log_report(
     return run_id
 
 
-def abandoned(client: Any, experiment_id: str) -> list[str]:
+def abandoned(client: Client, experiment_id: str) -> list[str]:
     """Return the ids of unfinished reports whose writer is gone."""
     unfinished = _reports(client, experiment_id, "attributes.status = 'RUNNING'")
     return [run.info.run_id for run in unfinished if owner_is_gone(run.data.tags)]
 
 
-def _reports(client: Any, experiment_id: str, where: str = "") -> list[Any]:
+def _reports(client: Client, experiment_id: str, where: str = "") -> list[Any]:
     conditions = [f"tags.`kbench.kind` = '{REPORT}'", *([where] if where else [])]
-    return list(client.search_runs([experiment_id], " AND ".join(conditions)))
+    return list(found_runs(client, experiment_id, " AND ".join(conditions)))

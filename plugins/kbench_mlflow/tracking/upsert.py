@@ -18,15 +18,32 @@ from pathlib import Path
 from typing import Any
 
 from kbench_mlflow.tracking.connection import Connection, away
-from kbench_mlflow.tracking.run import BOOKKEEPING, CellRun, DatasetInput, RunContent, Stored
+from kbench_mlflow.tracking.run import (
+    BOOKKEEPING,
+    CellRun,
+    Client,
+    DatasetInput,
+    RunContent,
+    StoredRun,
+)
+
+_ITEMS_A_BATCH, _POINTS_A_BATCH = 100, 800
+
+_Point = tuple[str, float, int]
 
 
 def owner() -> dict[str, str]:
-    """Return the tags that identify the writing process."""
+    """Return the tags that identify the writing process, and who runs it."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = "unknown"
     return {
         "kbench.host": socket.gethostname(),
         "kbench.pid": str(os.getpid()),
         "kbench.pid_start": process_start(os.getpid()),
+        "mlflow.source.name": "kbench",
+        "mlflow.user": user,
     }
 
 
@@ -54,22 +71,9 @@ def process_start(pid: int) -> str:
     return f"{boot}:{stat.rpartition(')')[2].split()[19]}"  # the name may hold blanks
 
 
-def user() -> str:
-    """Return the name of the user, as MLflow shows it."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
-
-
-_ITEMS_A_BATCH, _POINTS_A_BATCH = 100, 800
-
-_Point = tuple[str, float, int]
-
-
 def upsert(
-    connection: Connection, experiment_id: str, run: CellRun, stored: Stored | None
-) -> Stored:
+    connection: Connection, experiment_id: str, run: CellRun, stored: StoredRun | None
+) -> StoredRun:
     """Make the store hold `run`, where it holds `stored` of the same identity.
 
     A run that needs additions only is completed; one that would have to change
@@ -85,27 +89,25 @@ def upsert(
     return stored
 
 
-def begin(client: Any, experiment_id: str, run: CellRun) -> Stored:
+def begin(client: Client, experiment_id: str, run: CellRun) -> StoredRun:
     """Create a run with its tags; RUNNING, with its owner, until it is complete."""
     content = run.content
     tags = {
         **content.tags,
         **owner(),
         "mlflow.runName": content.name,
-        "mlflow.source.name": "kbench",
-        "mlflow.user": user(),
         "kbench.writing": content.digest,
     }
     created = client.create_run(
         experiment_id, start_time=run.start_ms, tags=tags, run_name=content.name
     )
-    return Stored(created.info.run_id, "RUNNING", run.start_ms, 0, {}, tags, {}, None)
+    return StoredRun(created.info.run_id, experiment_id, "RUNNING", run.start_ms, 0, {}, tags, {})
 
 
 class _Writing:
     """Additions that make `content` of a stored run."""
 
-    def __init__(self, connection: Connection, stored: Stored, content: RunContent) -> None:
+    def __init__(self, connection: Connection, stored: StoredRun, content: RunContent) -> None:
         self._connection = connection
         self._client = connection.client
         self._stored = stored
@@ -124,7 +126,7 @@ class _Writing:
             if content.dataset is not None and stored.dataset is None:
                 self._log_dataset(content.dataset)
             not_stored = self._log_artifacts()
-            if stored.status != "RUNNING":
+            if stored.state != "RUNNING":
                 self._terminate()
             self._log_numbers(params, points, not_stored)
         elif stored.superseded:
@@ -142,7 +144,7 @@ class _Writing:
         means, known = content.metrics, stored.split_hashes if stored.digest else {}
         if stored.digest and stored.n_splits_done == content.n_splits_done:
             # `can_become` has checked that values under the same step are equal
-            means = {name: value for name, value in means.items() if name not in stored.metrics}
+            means = {name: value for name, value in means.items() if name not in stored.latest}
         points = [(name, value, content.n_splits_done) for name, value in means.items()]
         for name, values in content.by_split.items():
             points += [
@@ -154,9 +156,9 @@ class _Writing:
 
     def _terminate(self) -> None:
         stored, content = self._stored, self._content
-        if (stored.status, stored.end_ms) != (content.status, content.end_ms):
+        if (stored.state, stored.end_ms) != (content.status, content.end_ms):
             self._client.set_terminated(stored.run_id, content.status, content.end_ms)
-            stored.status, stored.end_ms = content.status, content.end_ms
+            stored.state, stored.end_ms = content.status, content.end_ms
 
     def _set_tags(self) -> None:
         """Set tags anew; for a complete run this removes its digest first of all."""
@@ -187,7 +189,7 @@ class _Writing:
         self._send(params, points, tags)
         stored.params.update(params)
         stored.tags.update(tags)
-        stored.metrics.update({name: value for name, value, _ in points})
+        stored.latest.update({name: value for name, value, _ in points})
 
     def _send(
         self,

@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 from kbench.errors import PluginError
 from kbench.parameters import check_choice
 from kbench.records import ACCURACY, Measure
-from kbench_mlflow.tracking.run import CHOSEN, Experiment, Stored
+from kbench_mlflow.tracking.run import CHOSEN, Experiment, StoredRun
 from kbench_mlflow.tracking.summaries import on_dataset
 
 REPEATED = ("on_dataset", "search", "chosen")
@@ -50,10 +50,10 @@ class Facts:
     searches: tuple[tuple[str, ...], ...] = ()
 
     @classmethod
-    def of(cls, runs: Iterable[Stored], measure: Measure, plain: str) -> Facts:
+    def of(cls, runs: Iterable[StoredRun], measure: Measure, plain: str) -> Facts:
         """Return the facts of an experiment's runs of cells."""
         shown = [run for run in runs if run.complete and not run.superseded]
-        ok = [run for run in shown if run.status == "FINISHED"]
+        ok = [run for run in shown if run.state == "FINISHED"]
         datasets = sorted({run.params.get("dataset", "") for run in ok} - {""})
         searches = {
             tuple(sorted(name for name in run.means if name.startswith(CHOSEN))) for run in ok

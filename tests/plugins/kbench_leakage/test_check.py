@@ -6,8 +6,7 @@ import scipy.sparse
 
 from kbench.features import row_hashes
 from kbench_leakage.check import measured
-from kbench_leakage.scoring import is_sorted
-from kbench_leakage.scoring import MOST_CLASSES, Targets
+from kbench_leakage.scoring import MOST_CLASSES, Targets, is_sorted
 
 N = 600
 

@@ -5,8 +5,8 @@ import pytest
 from kbench.features import state_folder
 from kbench.records import Protocol
 from kbench_leakage import kept
-from kbench_leakage.kept import text_of
 from kbench_leakage.findings import Leakage
+from kbench_leakage.kept import text_of
 
 FOUND = Leakage(notes=("a note",), n_train=3, n_test=2)
 

@@ -12,7 +12,7 @@ from kbench.records import DatasetFacts, Details, Result
 from kbench.results.sources import of_cell_in_full
 from kbench_mlflow.reading import budget_of, measure_of, of_run
 from kbench_mlflow.runs import TAG_CHARS, as_run
-from kbench_mlflow.tracking import StoredRun
+from tests.support.tracking_runs import as_stored
 
 ERROR = Measure("expected_error", "lower")
 
@@ -50,7 +50,7 @@ def planned(n_values=2):
 
 def stored(run):
     """Return a run as it is read back."""
-    return StoredRun(
+    return as_stored(
         key=run.key,
         machine=run.machine,
         name=run.name,

@@ -23,7 +23,6 @@ from kbench.report.tables import table_named, table_names
 from kbench.results.imported import Check, ImportedRow
 from kbench.results.stats import corrected_t, on_dataset
 from kbench_mlflow.reading import of_run
-from kbench_mlflow.tracking import StoredRun
 from kbench_reporting import diagram, pictures
 from kbench_reporting.charts import scatter
 from kbench_reporting.page import page
@@ -37,6 +36,7 @@ from tests.support.report_rows import (
     row,
     with_figures,
 )
+from tests.support.tracking_runs import as_stored
 
 VOID = {"meta", "img", "br", "input", "link"}
 SVG = "{http://www.w3.org/2000/svg}"
@@ -387,7 +387,7 @@ def test_many_methods_are_compared_with_the_best_only():
 
 
 def test_a_run_in_full_has_all_measures_and_what_tests_need():
-    run = StoredRun(
+    run = as_stored(
         key="k",
         machine="m1",
         name="rff + ridge on iris",

@@ -10,9 +10,10 @@ from kbench.cli.app import app
 from kbench.errors import KbenchError
 from kbench.registry.installed import Plugin
 from kbench.registry.registry import build
-from kbench_mlflow.tracking import Store, StoredRun
+from kbench_mlflow.tracking import Store
 from kbench_reporting.page import page
 from tests.support.report_rows import content, grid
+from tests.support.tracking_runs import as_stored
 
 STORE = ["--store", "http://nowhere.invalid"]
 
@@ -22,7 +23,7 @@ def runs(n_datasets=3, n_methods=3):
     import json
 
     return [
-        StoredRun(
+        as_stored(
             key=" ".join(row.labels),
             machine="m1",
             name=" ".join(row.labels),
