@@ -16,7 +16,7 @@ from kbench.cli import printing
 from kbench.messages import counted
 from kbench.records import Measure, Suite
 from kbench.registry.registry import Registry
-from kbench.report.text import p_value, shown, signed
+from kbench.report.text import Column, Table, p_value, shown, signed
 from kbench.results.focus import Against, Place, against, places
 from kbench.results.rows import Method, Row, known_measure
 from kbench.runner import Options, Report
@@ -87,26 +87,20 @@ def print_focus(
 
 def _print_against(console: Console, compared: Sequence[Against], measure: Measure) -> None:
     written = partial(signed, written=partial(shown, measure.name))
-    untested = any(each.untested for each in compared)
-    headings = {"against": False, "datasets": True, "won": True, "tied": True, "lost": True}
-    headings |= {"untested": True} if untested else {}
-    headings |= {"difference": True, "p (Holm)": True, "over the datasets": False}
-    lines = [
-        (
-            [
-                " + ".join(each.other),
-                str(each.n_datasets),
-                *(str(count) for count in (each.won, each.tied, each.lost)),
-                *([str(each.untested)] if untested else []),
-                "" if each.difference != each.difference else written(each.difference),
-                p_value(each.p),
-                each.verdict,
-            ],
-            {"better": "green", "worse": "red"}.get(each.verdict, ""),
-        )
-        for each in compared
+    counts = ["datasets", "won", "tied", "lost"]
+    counts += ["untested"] if any(each.untested for each in compared) else []
+    columns = [
+        Column("other", "against", " + ".join),
+        *(Column(name, numeric=True) for name in counts),
+        Column("difference", written=written, numeric=True),
+        Column("p", "p (Holm)", p_value, True),
+        Column("verdict", "over the datasets"),
     ]
-    printing.print_table(console, headings, lines)
+    styles = {"better": "green", "worse": "red"}
+    lines = {i: styles.get(each.verdict, "") for i, each in enumerate(compared)}
+    rows = [{**vars(each), "datasets": each.n_datasets} for each in compared]
+    table = Table("focus", "", columns, rows, styles=lines)
+    printing.print_table(console, table)
 
 
 def _print_places(console: Console, found: Sequence[Place], measure: Measure) -> None:

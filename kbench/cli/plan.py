@@ -15,7 +15,12 @@ from kbench.cli import printing
 from kbench.cli.show import ON_A_SCREEN
 from kbench.messages import counted, of_memory
 from kbench.planning.planned import PlannedCell
+from kbench.report.text import Column, Table
+from kbench.results.rows import LABELS
 from kbench.runner import Report
+
+_COUNTED = (Column("tasks", numeric=True), Column("known", numeric=True))
+_COSTS = ("memory of a task", "time of a task")
 
 
 def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
@@ -60,16 +65,13 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
     console.print(text)
 
 
-def _print_cells(console: Console, report: Report, rows: Sequence[Mapping[str, Any]]) -> None:
-    headings = {"dataset": False, "feature_map": False, "learner": False}
-    headings |= {"tasks": True, "known": True}
-    lines = [[*map(str, row.values())] for row in rows]
+def _print_cells(console: Console, report: Report, rows: Sequence[Mapping[str, object]]) -> None:
+    columns = [*map(Column, LABELS), *_COUNTED]
     if any(cell.cost for cell in report.cells):
-        headings |= {"memory of a task": True, "time of a task": True}
-        for line, cell in zip(lines, report.cells, strict=True):
-            line[-1:-1] = _written_cost(cell)
-    headings["note"] = False
-    printing.print_table(console, headings, [(line, "") for line in lines])
+        columns += [Column(name, numeric=True) for name in _COSTS]
+        costs = [dict(zip(_COSTS, _written_cost(cell), strict=True)) for cell in report.cells]
+        rows = [row | cost for row, cost in zip(map(dict, rows), costs, strict=True)]
+    printing.print_table(console, Table("plan", "", [*columns, Column("note")], rows))
 
 
 def _print_datasets(console: Console, report: Report, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -87,22 +89,17 @@ def _print_datasets(console: Console, report: Report, rows: Sequence[Mapping[str
             for _, cell in here
             if cell.cost and cell.cost.seconds
         ]
-        values = [
-            str(len(here)),
-            *(str(sum(row[key] for row, _ in here)) for key in ("tasks", "known")),
-            f"{sum(seconds):.0f} s" if seconds else "",
-            "; ".join(
-                note if count == len(here) else f"{counted(count, 'cell')}: {note}"
-                for note, count in notes.items()
-            ),
+        written = [
+            note if count == len(here) else f"{counted(count, 'cell')}: {note}"
+            for note, count in notes.items()
         ]
-        lines.append(([dataset, *values], ""))
-    headings = {"dataset": False, "cells": True, "tasks": True, "known": True}
-    headings |= {"time of predicted cells": True, "note": False}
-    if not any(values[4] for values, _ in lines):
-        del headings["time of predicted cells"]
-        lines = [([*values[:4], values[5]], style) for values, style in lines]
-    printing.print_table(console, headings, lines)
+        counts = {key: sum(row[key] for row, _ in here) for key in ("tasks", "known")}
+        line = {"dataset": dataset, "cells": len(here), "note": "; ".join(written), **counts}
+        lines.append(line | {"seconds": sum(seconds) if seconds else None})
+    columns = [Column("dataset"), Column("cells", numeric=True), *_COUNTED]
+    if any(line["seconds"] is not None for line in lines):
+        columns.append(Column("seconds", "time of predicted cells", "{:.0f} s".format, True))
+    printing.print_table(console, Table("plan", "", [*columns, Column("note")], lines))
 
 
 def _note(cell: PlannedCell) -> str:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress
+from dataclasses import replace
 from pathlib import Path
 from stat import S_IMODE
 from typing import TYPE_CHECKING, Any
 
+import rich.table
 from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from kbench.api.progress import PrintableConsole
 from kbench.errors import SuiteError
 from kbench.messages import counted, last_line, printable_lines
 from kbench.records import Delivered
+from kbench.report.text import Column, Table
 from kbench.storage import files
 from kbench.storage.journal import state_folder
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 _LONGEST = 40
 """Characters of a word from which on it may be broken: no word of a language has so many."""
 
-Line = tuple[Sequence[str | Text], str]
-"""Values of a table's line, and its style."""
+_MARKED = {"better": "green", "worse": "bold red"}
+"""Styles of marks."""
 
 _LEAST_NEEDED = (
     "n_components",
@@ -51,91 +52,104 @@ def console() -> Console:
     return terminal if terminal.is_terminal else PrintableConsole(highlight=False, width=10_000)
 
 
-def print_table(
-    screen: Console, headings: Mapping[str, bool], lines: Sequence[Line], header: bool = True
-) -> None:
-    """Print aligned values, a line each; no word and no number is broken.
+def print_table(screen: Console, table: Table, header: bool = True) -> None:
+    """Print a table, a line each; no word and no number is broken.
 
-    `headings` has the name of each column, and whether it is right-aligned, as numbers
-    are. A narrow terminal omits some columns and folds texts between words. Where that is
-    not enough, the values of a line stand below each other.
+    A narrow terminal omits some columns and folds texts between words. Where that is not
+    enough, the values of a line stand below each other.
     """
-    columns = dict(zip(headings, zip(*(values for values, _ in lines), strict=True), strict=False))
-    cells = {name: (name, *columns.get(name, ())) for name in headings}
+    columns, places = table.visible, range(len(table.rows))
+    cells = {each.name: [each.heading, *(table.value(i, each) for i in places)] for each in columns}
     widths = {name: max(map(_width, values)) for name, values in cells.items()}
     # a long text may be folded, a number may not
     needed = {
-        name: widths[name] if right else min(_LONGEST, max(map(_longest_word, cells[name])))
-        for name, right in headings.items()
+        each.name: widths[each.name]
+        if each.numeric
+        else min(_LONGEST, max(map(_longest_word, cells[each.name])))
+        for each in columns
     }
-    sparable = sorted((n for n in widths if n.endswith(_LEAST_NEEDED)), key=_least_needed)
-    if sum(width + 2 for name, width in needed.items() if name not in sparable) > screen.width:
-        _print_below_each_other(screen, headings, lines, header)
-        return
+    sparable = sorted((each for each in columns if _place_spared(each) >= 0), key=_place_spared)
+    least = sum(needed[each.name] + 2 for each in columns if each not in sparable)
     omitted = []
-    for name in sparable:
-        if sum(needed.values()) + 2 * len(needed) <= screen.width:
-            break
-        del widths[name], needed[name]
-        omitted.append(name)
+    while sparable and sum(needed.values()) + 2 * len(needed) > screen.width >= least:
+        omitted.append(sparable.pop(0))
+        del needed[omitted[-1].name]
     if omitted:
-        kept = [name in widths for name in headings]
-        lines = [(list(compress(values, kept)), style) for values, style in lines]
-        print_table(screen, {name: headings[name] for name in widths}, lines, header)
-        screen.print(f"[dim]left out at this width: {', '.join(omitted)}[/dim]")
+        kept = [each for each in columns if each not in omitted]
+        print_table(screen, replace(table, columns=kept), header)
+        names = ", ".join(each.heading for each in omitted)
+        screen.print(f"[dim]left out at this width: {names}[/dim]")
         return
-    if sum(widths.values()) + 2 * len(widths) > screen.width:
-        drawn = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, show_header=header)
-        for name, right in headings.items():
+    styles = [table.styles.get(i, "") for i in places]
+    lines = [
+        [
+            Text(cells[each.name][i + 1], _MARKED.get(table.marks.get((i, each.name), ""), ""))
+            for each in columns
+        ]
+        for i in places
+    ]
+    if least > screen.width:
+        _print_below_each_other(screen, columns, lines, styles, header)
+    elif sum(widths.values()) + 2 * len(widths) > screen.width:
+        drawn = rich.table.Table(
+            box=None, padding=(0, 2, 0, 0), show_edge=False, show_header=header
+        )
+        for each in columns:
             drawn.add_column(
-                escape(name),
-                justify="right" if right else "left",
+                escape(each.heading),
+                justify="right" if each.numeric else "left",
                 overflow="fold",
-                no_wrap=right,
-                min_width=needed[name],
+                no_wrap=each.numeric,
+                min_width=needed[each.name],
             )
-        for values, style in lines:
-            drawn.add_row(*(v if isinstance(v, Text) else Text(v) for v in values), style=style)
+        for values, style in zip(lines, styles, strict=True):
+            drawn.add_row(*values, style=style)
         screen.print(drawn)
-        return
-    # a table of rich would look the same and take a second for some hundred lines
-    text = Text()
-    heading: list[Line] = [(list(headings), "bold")] if header else []
-    for values, style in (*heading, *lines):
-        line = Text(style=style)
-        for value, width, right in zip(values, widths.values(), headings.values(), strict=True):
-            gap = " " * (width - _width(value))
-            line.append(gap if right else "").append(value).append("  " if right else gap + "  ")
-        line.rstrip()
-        text.append(line).append("\n")
-    screen.print(text, end="", soft_wrap=True)
-
-
-def _width(value: str | Text) -> int:
-    return cell_len(printable_lines(value.plain if isinstance(value, Text) else value))
-
-
-def _longest_word(value: str | Text) -> int:
-    text = value.plain if isinstance(value, Text) else value
-    return max((cell_len(printable_lines(word)) for word in text.split()), default=0)
-
-
-def _print_below_each_other(
-    screen: Console, headings: Mapping[str, bool], lines: Sequence[Line], header: bool
-) -> None:
-    """Print each line as a block, a value a line beside its name."""
-    width = max(map(_width, headings)) + 2 if header else 0
-    for number, (values, style) in enumerate(lines):
-        text = Text("\n" if number else "")
-        for name, value in zip(headings, values, strict=True):
-            if _width(value):
-                text.append(f"{name:{width}}" if header else "", "bold")
-                text.append(value if isinstance(value, Text) else Text(value, style)).append("\n")
+    else:
+        # a table of rich would look the same and take a second for some hundred lines
+        heading = [[Text(each.heading) for each in columns]] if header else []
+        text = Text()
+        for values, style in zip(heading + lines, ["bold"] * len(heading) + styles, strict=True):
+            line = Text(style=style)
+            for value, each in zip(values, columns, strict=True):
+                gap = " " * (widths[each.name] - _width(value.plain))
+                line.append(gap if each.numeric else "").append(value)
+                line.append("  " if each.numeric else gap + "  ")
+            line.rstrip()
+            text.append(line).append("\n")
         screen.print(text, end="", soft_wrap=True)
 
 
-def _least_needed(name: str) -> int:
-    return next(place for place, end in enumerate(_LEAST_NEEDED) if name.endswith(end))
+def _width(value: str) -> int:
+    return cell_len(printable_lines(value))
+
+
+def _longest_word(value: str) -> int:
+    return max((cell_len(printable_lines(word)) for word in value.split()), default=0)
+
+
+def _print_below_each_other(
+    screen: Console,
+    columns: Sequence[Column],
+    lines: Sequence[Sequence[Text]],
+    styles: Sequence[str],
+    header: bool,
+) -> None:
+    """Print each line as a block, a value a line beside its name."""
+    width = max(_width(each.heading) for each in columns) + 2 if header else 0
+    for number, (values, style) in enumerate(zip(lines, styles, strict=True)):
+        text = Text("\n" if number else "")
+        for each, value in zip(columns, values, strict=True):
+            if value.plain:
+                text.append(f"{each.heading:{width}}" if header else "", "bold")
+                text.append(Text(value.plain, value.style or style)).append("\n")
+        screen.print(text, end="", soft_wrap=True)
+
+
+def _place_spared(column: Column) -> int:
+    """Return the place of a column among those that are left out; -1 for one that is kept."""
+    ends = (place for place, end in enumerate(_LEAST_NEEDED) if column.heading.endswith(end))
+    return next(ends, -1)
 
 
 def print_failure(screen: Console, status: str, name: str, error: str) -> None:

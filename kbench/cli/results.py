@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -240,16 +241,10 @@ def _print_leaderboard(
     if form is not Form.table:
         echo(report.write(made, form.value))
         return
-    shown = [column for column in made.visible if not column.wide]
-    lines = [
-        (
-            [made.value(i, column) for column in shown],
-            "bold" if line.method in focus else "",
-        )
-        for i, line in enumerate(board.of_families(families).lines if families else board.lines)
-    ]
-    console = printing.console()
-    printing.print_table(console, {column.heading: column.numeric for column in shown}, lines)
+    lines = (board.of_families(families) if families else board).lines
+    styles = {i: "bold" for i, line in enumerate(lines) if line.method in focus}
+    narrow = [column for column in made.visible if not column.wide]
+    printing.print_table(printing.console(), replace(made, columns=narrow, styles=styles))
     echo("")
     for sentence in leaderboard_sentences(board):
         echo(sentence)

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from rich.console import Console
@@ -18,12 +19,12 @@ from kbench.messages import counted, of_memory
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Measure, Published, Result
 from kbench.registry.verbs import Verbs
-from kbench.report import Table, shown, tables
+from kbench.report import Column, Table, shown, tables
 from kbench.report.content import NO_FAILURE, ReportData
 from kbench.report.sections import Section, sections_of
 from kbench.results import order, sources, stats
 from kbench.results.imported import BesideOwn
-from kbench.results.rows import COLUMNS, PLAIN, Row, known_measure, task_of
+from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Row, known_measure, task_of
 from kbench.results.rows import columns as columns_of
 from kbench.runner import Report
 
@@ -54,15 +55,18 @@ def print_rows(
         ranks = _best(ranks)
     lines = []
     for row, place in ranks:
-        values = [shown(name, row.value(name)) for name in columns]
+        line = {name: row.value(name) for name in columns} | {"rank": place}
         if row.outdated and "status" in columns:
-            values[columns.index("status")] += ", out of date"
-        if ranked:
-            values.append("" if place is None else f"{place:g}")
-        style = {"ok": "", "unavailable": "dim"}.get(row.status, "red")
-        lines.append((values, "bold" if place == 1 else style))
-    headings = {name: name not in COLUMNS[:4] for name in columns}
-    printing.print_table(printing.console(), headings | ({"rank": True} if ranked else {}), lines)
+            line["status"] = f"{row.status}, out of date"
+        lines.append(line)
+    styles = [
+        "bold" if place == 1 else {"ok": "", "unavailable": "dim"}.get(row.status, "red")
+        for row, place in ranks
+    ]
+    made = [tables.column_of(name) for name in columns]
+    made += [Column("rank", written="{:g}".format, numeric=True)] if ranked else []
+    table = Table("cells", "", made, lines, styles=dict(enumerate(styles)))
+    printing.print_table(printing.console(), table)
     return len(rows) - len(lines)
 
 
@@ -161,18 +165,11 @@ def print_origins(report: Report) -> None:
     console = printing.console()
     console.print("\n[bold]by others[/bold]: accuracies only; kbench did not recompute them")
     lines = [
-        (
-            [
-                cell.cell.dataset.label,
-                *_method(cell),
-                _author(cell),
-            ],
-            "",
-        )
+        (cell.cell.dataset.label, *_method(cell), _author(cell))
         for cell in report.foreign[:ON_A_SCREEN]
     ]
-    headings = dict.fromkeys(("dataset", "feature_map", "learner", "by"), False)
-    printing.print_table(console, headings, lines)
+    columns = [Column(name) for name in (*LABELS, "by")]
+    printing.print_table(console, Table.of("others", columns, lines))
     if more := report.foreign[ON_A_SCREEN:]:
         console.print(f"and {counted(len(more), 'more cell')}")
 
@@ -249,9 +246,10 @@ def _unavailable(console: Console, report: Report) -> None:
             reasons.setdefault(planned.cell.dataset.label, []).append(planned.problem.reason)
     if reasons:
         console.print("\n[bold]unavailable[/bold]")
-        lines = [([name, counted(len(w), "cell"), w[0]], "dim") for name, w in reasons.items()]
-        headings = dict.fromkeys(("dataset", "cells", "reason"), False)
-        printing.print_table(console, headings, lines, header=False)
+        lines = [(name, counted(len(why), "cell"), why[0]) for name, why in reasons.items()]
+        columns = [Column(name) for name in ("dataset", "cells", "reason")]
+        table = Table.of("unavailable", columns, lines, ["dim"] * len(lines))
+        printing.print_table(console, table, header=False)
 
 
 def _summary(console: Console, rows: Sequence[Row], measure: Measure) -> None:
@@ -288,22 +286,16 @@ def _summary(console: Console, rows: Sequence[Row], measure: Measure) -> None:
             f"{escape(', '.join(map(' + '.join, unmeasured)))}",
             soft_wrap=True,
         )
-    headings = {"feature_map": False, "learner": False}
-    headings |= dict.fromkeys(("rank", measure.name, "fit_time_s", "predict_time_s"), True)
-    lines = [
-        (
-            [
-                *standing.method,
-                f"{standing.rank:.2f}",
-                shown(measure.name, standing.mean),
-                shown("fit_time_s", standing.fit_time_s),
-                shown("predict_time_s", standing.predict_time_s),
-            ],
-            "",
-        )
-        for standing in standings
+    columns = [
+        *map(Column, LABELS[1:]),
+        Column("rank", written="{:.2f}".format, numeric=True),
+        Column("mean", measure.name, partial(shown, measure.name), True),
+        *(tables.column_of(name) for name in TIMES),
     ]
-    printing.print_table(console, headings, lines)
+    rows_of = [
+        {**vars(each), **dict(zip(LABELS[1:], each.method, strict=True))} for each in standings
+    ]
+    printing.print_table(console, Table("methods", "", columns, rows_of))
 
 
 def print_others(beside: Sequence[BesideOwn], measure: Measure) -> None:
@@ -314,7 +306,8 @@ def print_others(beside: Sequence[BesideOwn], measure: Measure) -> None:
     console = printing.console()
     console.print("\n[bold]by others[/bold]")
     console.print(escape(tables.OTHERS), soft_wrap=True)
-    _print_table(console, made, ["red" if each.other.is_refuted else "" for each in beside])
+    refuted = {i: "red" for i, each in enumerate(beside) if each.other.is_refuted}
+    printing.print_table(console, replace(made, styles=refuted))
 
 
 def print_published(
@@ -341,16 +334,7 @@ def _print_section(section: Section) -> None:
         if isinstance(part, str):
             console.print(escape(part), soft_wrap=True)
         elif isinstance(part, Table):
-            _print_table(console, part)
-
-
-def _print_table(console: Console, table: Table, styles: Sequence[str] = ()) -> None:
-    headings = {column.heading: bool(column.numeric) for column in table.visible}
-    lines = [
-        ([table.value(i, column) for column in table.visible], styles[i] if styles else "")
-        for i in range(len(table.rows))
-    ]
-    printing.print_table(console, headings, lines)
+            printing.print_table(console, part)
 
 
 def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:

@@ -29,6 +29,12 @@ def value_writer(measure: Measure, digits: int | None = None) -> Callable[[Any],
     return partial(shown, measure.name) if digits is None else partial(decimals, digits=digits)
 
 
+def column_of(name: str, **more: Any) -> Column:
+    """Return a column of results rows."""
+    is_text = name in (*COLUMNS[:4], "family")
+    return Column(name, written=partial(shown, name), numeric=not is_text, **more)
+
+
 def cells(rows: Sequence[Row], measure: Measure) -> Table:
     """Return every cell with the columns of results; the best of each dataset is marked."""
     task = task_of(rows)
@@ -39,13 +45,7 @@ def cells(rows: Sequence[Row], measure: Measure) -> Table:
         [measure.of_default] if any(measure.of_default in row.measures for row in rows) else []
     )
     made = [
-        Column(
-            name,
-            written=partial(shown, name),
-            numeric=name not in (*COLUMNS[:4], "family"),
-            sd=spreads.get(name, ""),
-            wide=name not in narrow,
-        )
+        column_of(name, sd=spreads.get(name, ""), wide=name not in narrow)
         for name in (*columns(measure, task), "family", *default)
     ]
     best: dict[str, float] = {}

@@ -228,12 +228,14 @@ class Table:
     columns : sequence of Column
     rows : sequence of mapping
         Values by the names of columns; JSON values.
-    marks : mapping of (row, column) to {"best", "tie"}
-        The best values, and those not told apart from the best.
+    marks : mapping of (row, column) to {"best", "tie", "better", "worse"}
+        The best values, those not told apart from the best, and changes for better or worse.
     notes : mapping of (row, column) to str
         Text beside a value, or in its place where there is none.
     by : str, optional
         A column whose equal neighbours belong together: written once.
+    styles : mapping of int to str
+        Lines that stand out on a terminal, with a style of rich.
     is_grid : bool, default False
         Whether it has datasets as rows and methods as columns, and can be turned.
     """
@@ -246,6 +248,21 @@ class Table:
     notes: Mapping[Place, str] = field(default_factory=dict)
     by: str = ""
     is_grid: bool = False
+    styles: Mapping[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        columns: Sequence[Column],
+        lines: Iterable[Sequence[object]],
+        styles: Iterable[str] = (),
+        title: str = "",
+    ) -> Table:
+        """Return a table of lines with a value for each column."""
+        names = [column.name for column in columns]
+        rows = [dict(zip(names, line, strict=True)) for line in lines]
+        return cls(name, title, columns, rows, styles=dict(enumerate(styles)))
 
     @property
     def visible(self) -> list[Column]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
@@ -19,8 +20,6 @@ from kbench.parameters import check_choice, check_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from rich.text import Text
 
     from kbench.features import Row, StoredResults, Table
     from kbench.records import Measure
@@ -346,23 +345,30 @@ def _print(comparison: Comparison, regressions: Sequence[Any], wanted: Sequence[
     """Print the cells, their changes, and the verdict."""
     from rich.markup import escape
 
-    from kbench.features import TIMES, printing, shown, signed
+    from kbench.features import LABELS, TIMES, Column, Table, printing, shown, signed
 
     measure, console = comparison.measure, printing.console()
-    headings = dict.fromkeys(("dataset", "feature_map", "learner"), False)
-    names = (f"{measure.name} A", "B", "B - A", "fit time B / A", "predict time B / A")
-    headings |= dict.fromkeys(names, True)
-    lines: list[printing.Line] = []
-    for cell in comparison.cells:
+    written = partial(signed, written=partial(shown, measure.name))
+    titles = ("B - A", *(f"{name.removesuffix('_s').replace('_', ' ')} B / A" for name in TIMES))
+    changed = (measure.name, *TIMES)
+    columns = [
+        *map(Column, LABELS),
+        *(Column(f"{title} value", title, numeric=True) for title in (f"{measure.name} A", "B")),
+        *(Column(name, title, numeric=True) for name, title in zip(changed, titles, strict=True)),
+    ]
+    lines: list[list[str]] = []
+    marks: dict[tuple[int, str], str] = {}
+    for i, cell in enumerate(comparison.cells):
         change = cell.changes[measure.name]
-        difference = partial(signed, written=partial(shown, measure.name))
         ends = [
             shown(measure.name, value) or status
             for value, status in ((change.a, cell.status_a), (change.b, cell.status_b))
         ]
-        times = [_styled(cell.changes[name], "{:.2f}".format) for name in TIMES]
-        lines.append(([*cell.labels, *ends, _styled(change, difference), *times], ""))
-    printing.print_table(console, headings, lines)
+        times = [_written(cell.changes[name], "{:.2f}".format) for name in TIMES]
+        lines.append([*cell.labels, *ends, _written(change, written), *times])
+        marks |= {(i, name): cell.changes[name].verdict for name in changed}
+    table = replace(Table.of("compare", columns, lines), marks=marks)
+    printing.print_table(console, table)
     say = partial(console.print, soft_wrap=True)
     for side, only in (("A", comparison.only_a), ("B", comparison.only_b)):
         if only:
@@ -424,13 +430,10 @@ def _reasons(comparison: Comparison) -> Counter[str]:
     )
 
 
-def _styled(change: Change, written: Callable[[float], str]) -> Text:
-    """Write a change with its interval, in the colour of its verdict."""
-    from rich.text import Text
-
+def _written(change: Change, written: Callable[[float], str]) -> str:
+    """Write a change with its interval."""
     text = "" if change.change is None else written(change.change)
     doubt = " ?" if change.verdict == "unknown" and text else ""
     if change.low is not None and change.high is not None:
         text += f" [{written(change.low)}, {written(change.high)}]"
-    style = {"worse": "bold red", "better": "green"}.get(change.verdict, "")
-    return Text(text + doubt, style)
+    return text + doubt

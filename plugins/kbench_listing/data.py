@@ -38,28 +38,21 @@ def list_(
     if not entries:
         echo(f"no datasets in {cache.root}; `kbench data fetch SUITE` fetches those of a suite")
         return
-    from kbench.features import printing
+    from kbench.features import Column, Table, printing
 
-    numbers = ("rows", "columns", "target", "missing", "equal rows", "MB")
-    rows = [
-        (
-            [
-                entry.name,
-                str(entry.n_samples),
-                str(entry.n_features),
-                _target(entry),
-                str(entry.n_missing),
-                f"{entry.duplicate_fraction:.1%}",
-                f"{entry.n_bytes / 2**20:.1f}",
-                entry.group,
-                entry.source,
-            ],
-            "",
-        )
-        for entry in entries
+    columns = [
+        Column("name", "dataset"),
+        Column("n_samples", "rows", numeric=True),
+        Column("n_features", "columns", numeric=True),
+        Column("target", numeric=True),
+        Column("n_missing", "missing", numeric=True),
+        Column("duplicate_fraction", "equal rows", "{:.1%}".format, True),
+        Column("n_bytes", "MB", lambda n: f"{n / 2**20:.1f}", True),
+        Column("group"),
+        Column("source"),
     ]
-    headings = {"dataset": False, **dict.fromkeys(numbers, True), "group": False, "source": False}
-    printing.print_table(printing.console(), headings, rows)
+    rows = [{**vars(entry), "target": _target(entry)} for entry in entries]
+    printing.print_table(printing.console(), Table("data", "", columns, rows))
     size = sum(entry.n_bytes for entry in entries)
     echo(f"\n{counted(len(entries), 'dataset')}, {size / 2**20:,.1f} MB in {cache.root}")
 

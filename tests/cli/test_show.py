@@ -1,17 +1,17 @@
 """The tables on the screen, at the width that it has."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from rich.text import Text
 
 from kbench import Cell, Protocol, Ref, Suite
 from kbench.cli import printing, show
 from kbench.cli.plan import print_plan
 from kbench.planning.planned import PlannedCell
 from kbench.records import DatasetFacts, Problem, Published
-from kbench.report import shown
+from kbench.report import Column, Table, shown
 from kbench.results.rows import COLUMNS, Row
 from kbench.runner import Report
 from tests.support.report_rows import changed, grid
@@ -70,10 +70,11 @@ LABELS = ("breast-cancer", "nystroem(kernel=laplacian, n_components=300)", "grad
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 @pytest.mark.parametrize("label", ["rff", LABELS[1]])
 def test_no_word_and_no_number_is_broken(capsys, width, label):
-    headings = dict.fromkeys(("dataset", "feature_map", "learner"), False)
-    headings |= {"accuracy": True, "fit_time_s": True, "rank": True}
-    lines = [([LABELS[0], label, Text(LABELS[2], "red"), "0.9833", "1,234.5678", "2.5"], "bold")]
-    printing.print_table(Console(width=width, highlight=False), headings, lines)
+    columns = [Column(name) for name in ("dataset", "feature_map", "learner")]
+    columns += [Column(name, numeric=True) for name in ("accuracy", "fit_time_s", "rank")]
+    line = [LABELS[0], label, LABELS[2], "0.9833", "1,234.5678", "2.5"]
+    table = replace(Table.of("cells", columns, [line], ["bold"]), marks={(0, "learner"): "worse"})
+    printing.print_table(Console(width=width, highlight=False), table)
     text = capsys.readouterr().out
     words = text.split()
     for value in ("breast-cancer", "gradient-boosting", *label.split(), "0.9833", "2.5"):

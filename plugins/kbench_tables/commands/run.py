@@ -147,7 +147,7 @@ def _show_columns(data: OwnData, as_json: bool) -> None:
     """Print how the file is read and what becomes of each column, before anything runs."""
     from rich.markup import escape
 
-    from kbench.features import printing
+    from kbench.features import Column, Table, printing
     from kbench_tables.recommend.fates import COLUMNS, fate_lines
 
     if data.look is None:
@@ -159,8 +159,8 @@ def _show_columns(data: OwnData, as_json: bool) -> None:
     console = printing.console()
     if data.look.sentence:
         console.print(f"{data.ref.label}: {escape(data.look.sentence)}", soft_wrap=True)
-    headings = {name: name == "columns out" for name in COLUMNS}
-    printing.print_table(console, headings, [(line, "") for line in fate_lines(data.look.fates)])
+    columns = [Column(name, numeric=name == "columns out") for name in COLUMNS]
+    printing.print_table(console, Table.of("columns", columns, fate_lines(data.look.fates)))
     console.print()
 
 
@@ -220,7 +220,7 @@ def _print(
     """Print the table, the recommendation, and the next commands."""
     from rich.markup import escape
 
-    from kbench.features import printing, shown
+    from kbench.features import Column, Table, printing, shown
     from kbench_tables.recommend.page import size
 
     console = printing.console()
@@ -230,8 +230,10 @@ def _print(
         console.print(fact, soft_wrap=True)
     console.print()
     columns = _columns(rows, report.suite.compared)
-    headings = {name: name not in LABELS for name in (*columns, "size", "rows", "splits")}
-    lines = []
+    made = [
+        Column(name, numeric=name not in LABELS) for name in (*columns, "size", "rows", "splits")
+    ]
+    lines, styles = [], []
     for row in rows:
         floats = row.measures.get("model_floats")
         style = "bold" if advice and row is advice.chosen else "" if row.status == "ok" else "dim"
@@ -239,8 +241,9 @@ def _print(
         n_train = row.measures.get("n_train")
         values += [size(floats) if floats else "", f"{n_train:,.0f}" if n_train else ""]
         values.append(f"{row.n_splits_done}/{row.n_splits}")
-        lines.append((values, style))
-    printing.print_table(console, headings, lines)
+        lines.append(values)
+        styles.append(style)
+    printing.print_table(console, Table.of("methods", made, lines, styles))
     for row in rows:
         if row.status not in ("ok", "skipped") and row.error:
             name = f"{row.feature_map} + {row.learner}"
