@@ -17,7 +17,7 @@ from kbench.parameters import check_choice
 from kbench.records import Measure
 from kbench.registry.verbs import Verbs
 from kbench.report.content import ReportData, machine_facts
-from kbench.report.page import picture
+from kbench.report.pages import picture
 from kbench.report.paper import chosen_datasets, chosen_methods, turned
 from kbench.report.tables import check_table, table_named
 from kbench.report.text import FORMATS, shown, write

@@ -1,13 +1,212 @@
-"""The command line: commands of the core and of features, each built when it is used."""
+"""The command line: commands of the core and of features, each built when it is used.
+
+Help pages are plain text in the width of the terminal, with examples at the end. Boxes of rich
+would break words in narrow terminals, and would take what stands in brackets, such as the name
+of an extra, for markup.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from kbench._version import __version__
-from kbench.cli.pages import CONTEXT, Group
+from kbench.cli.command_options import with_options
+from kbench.cli.echo import echo
+from kbench.errors import FeatureError
+from kbench.registry.features import Command as About
+from kbench.registry.features import Feature, features, options_of, working
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""Settings of all commands: no text is wider than can be read."""
+
+
+CORE: Mapping[str, About] = {
+    "suite": About(
+        "kbench.cli.suite:suite",
+        "Run a suite: measure every cell and log it to MLflow.",
+        examples=(
+            ("Run a suite of 20 seconds:", "kbench suite uci-small"),
+            ("See what would run, and how long it would take:", "kbench suite uci --dry-run"),
+            ("Compare a map with all known methods:", "kbench suite uci --feature-map nystroem"),
+            ("Run one dataset with two learners:",
+             "kbench suite uci --dataset iris --learner ridge --learner linear-svm"),
+        ),
+        while_loading="reading the suite",
+    ),
+    "results": About(
+        "kbench.cli.results:results",
+        "Print the results of a suite, read back from MLflow: one row per cell.",
+        examples=(
+            ("Print all cells:", "kbench results uci"),
+            ("Find the best methods on sonar that are fitted in 20 ms:",
+             "kbench results uci --dataset sonar --within 0.02"),
+            ("Compare one method with each other one:",
+             "kbench results uci --focus 'rff + ridge'"),
+            ("Write the cells as a file:", "kbench results uci --format csv > uci.csv"),
+        ),
+        while_loading="reading results",
+    ),
+}  # fmt: skip
+"""Commands of the core, in the order of the help page, which imports none of them."""
+
+
+class Command(TyperCommand):
+    """A command that says at once what it does, and whose help page ends with examples."""
+
+    first_line = ""
+    examples: Sequence[Sequence[str]] = ()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Parse the arguments; an option may be missing because its feature is left out."""
+        from typer._click.exceptions import NoSuchOption
+
+        try:
+            return super().parse_args(ctx, args)
+        except NoSuchOption as error:
+            if reasons := _left_out():
+                error.message += f" (These features are left out: {reasons}.)"
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; a person sees a line before its imports, which take seconds."""
+        if self.first_line and sys.stderr.isatty() and not ctx.params.get("quiet"):
+            echo(f"{self.first_line} ...", err=True, dim=True)
+        return super().invoke(ctx)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples; a command is never folded, so that it can be copied."""
+        if not self.examples:
+            return
+        with formatter.section("Examples"):
+            for meaning, command in self.examples:
+                formatter.write_text(meaning)
+                formatter.write(f"{'':{formatter.current_indent + 2}}{command}\n")
+
+
+class Group(TyperGroup):
+    """The commands of the core and of features; a feature is imported by its command only."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names: those of features stand where their metadata say."""
+        names = list(CORE)
+        waiting = [(each.after, name) for name, (of, each) in _commands().items() if of]
+        while waiting:
+            placed = [(after, name) for after, name in waiting if after in names]
+            for after, name in reversed(placed):
+                names.insert(names.index(after) + 1, name)
+            waiting = [each for each in waiting if each not in placed]
+            if not placed:
+                names += [name for _, name in waiting]
+                break
+        return names
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; typer suggests a name of `commands`, and looks nothing up there."""
+        self.commands = dict.fromkeys(self.list_commands(ctx), self)
+        return super().resolve_command(ctx, args)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Build a command; FeatureError is raised where its feature cannot be used."""
+        if cmd_name not in (known := _commands()):
+            _refuse_left_out(cmd_name)
+            return None
+        feature, about = known[cmd_name]
+        if feature is None:
+            module, _, name = about.target.partition(":")
+            return _described(command_of(cmd_name, getattr(import_module(module), name)), about)
+        target = feature.load(about.target)
+        try:
+            return _described(command_of(cmd_name, target), about)
+        except Exception as error:  # of typer: an annotation that it does not understand
+            what = f"{type(error).__name__}: {error}"
+            raise FeatureError(
+                f"the command {cmd_name!r} of the feature {feature.name!r} cannot be used: {what}"
+            ) from error
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands; the line of a feature's command is in its metadata."""
+        known = _commands()
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, known[name][1].help) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Complete names of commands without importing features."""
+        from typer._click.shell_completion import CompletionItem
+
+        known = _commands()
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=known[name][1].help) for name in names]
+        return found or super().shell_complete(ctx, incomplete)
+
+
+class PlainGroup(TyperGroup):
+    """Commands below another one; the page shows the whole summary of each."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, in the order in which they were added."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, each.get_short_help_str(limit=1000)) for name, each in commands if each]
+            )
+
+
+def _commands() -> dict[str, tuple[Feature | None, About]]:
+    """Return the commands, each with its metadata, and with its feature if it has one."""
+    found: dict[str, tuple[Feature | None, About]] = {n: (None, each) for n, each in CORE.items()}
+    for feature in working():
+        found |= {name: (feature, about) for name, about in feature.metadata.commands.items()}
+    return found
+
+
+def _described(made: Any, about: About) -> Any:
+    """Return a command with its first line and examples; those below it have their own ones."""
+    made.first_line, made.examples = about.while_loading, about.examples
+    for name, below in getattr(made, "commands", {}).items():
+        words = ["kbench", made.name, name]
+        below.examples = [each for each in about.examples if each[1].split()[:3] == words]
+    return made
+
+
+def command_of(name: str, function: Callable[..., Any] | typer.Typer) -> Any:
+    """Return the command of a function, with the options that features add to it.
+
+    An application of typer becomes commands below this one, such as ``kbench data list``.
+    """
+    if isinstance(function, typer.Typer):
+        function.info.name, function.info.cls = name, PlainGroup
+        function.info.context_settings = CONTEXT
+        for each in function.registered_commands:
+            assert each.callback is not None
+            each.cls, each.callback = Command, _evaluated(each.callback)
+        return typer.main.get_command(function)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
+    single.command(name, cls=Command)(with_options(_evaluated(function), options_of(name)))
+    return typer.main.get_command(single)
+
+
+def _evaluated(function: Callable[..., Any]) -> Callable[..., Any]:
+    # postponed annotations are strings, each of which typer would evaluate four times
+    function.__annotations__ = inspect.get_annotations(function, eval_str=True)
+    return function
+
+
+def _refuse_left_out(name: str) -> None:
+    """Say which features are left out, where a command is not known."""
+    if reasons := _left_out():
+        raise FeatureError(f"there is no command {name!r}; these features are left out: {reasons}")
+
+
+def _left_out() -> str:
+    return ", ".join(f"{each.name!r} ({each.reason})" for each in features() if each.reason)
+
 
 app = typer.Typer(
     name="kbench",

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.cli import completion
+from kbench.cli.command_options import Form, Format, Outdated, given
 from kbench.cli.echo import echo
-from kbench.cli.feature_options import given
-from kbench.cli.options import Form, Format, Outdated
 from kbench.errors import StoreError, SuiteError
 from kbench.messages import counted, printable_json
 from kbench.parameters import check_number
@@ -84,7 +83,7 @@ def results(
     from kbench import report
     from kbench.api.inputs import imported_rows, known_suite, own_methods, stored_results
     from kbench.cli import printing, show
-    from kbench.cli.focus import print_focus
+    from kbench.cli.one_method import print_focus
     from kbench.execution.plugins import load_registry
     from kbench.report import tables
     from kbench.report.paper import chosen_methods, listed
@@ -211,7 +210,7 @@ def _print_focus(
 ) -> None:
     """Print some methods, each beside all others."""
     from kbench.cli import printing
-    from kbench.cli.focus import print_focus
+    from kbench.cli.one_method import print_focus
     from kbench.report.paper import chosen_methods
 
     if form is not Form.table:

@@ -21,7 +21,7 @@ from kbench.records import ACCURACY, Measure, Published, Result
 from kbench.registry.verbs import Verbs
 from kbench.report import Column, Table, shown, tables
 from kbench.report.content import NO_FAILURE, ReportData
-from kbench.report.sections import Section, sections_of
+from kbench.report.pages import Section, sections_of
 from kbench.results import order, sources, stats
 from kbench.results.imported import BesideOwn
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Row, known_measure, task_of

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.cli import completion
-from kbench.cli.echo import echo
-from kbench.cli.feature_options import as_words, given
-from kbench.cli.options import (
+from kbench.cli.command_options import (
     Data,
     Datasets,
     FeatureMaps,
@@ -21,7 +19,10 @@ from kbench.cli.options import (
     Learners,
     Offline,
     Quiet,
+    as_words,
+    given,
 )
+from kbench.cli.echo import echo
 from kbench.errors import SuiteError
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def suite(
     from kbench.api.inputs import chosen_suite
     from kbench.api.running import run_shown
     from kbench.cli import show
-    from kbench.cli.focus import print_beside
+    from kbench.cli.one_method import print_beside
     from kbench.cli.plan import print_plan
     from kbench.runner import Options
 

@@ -1,18 +1,14 @@
-"""Reports: tables in text forms, and one self-contained HTML page.
+"""The data of a report, and the tables, sections and charts that features make of it.
 
 ::
 
     text      a table as CSV, JSON, LaTeX, Markdown; values for people
-    content   the data of a page: all its numbers, no markup
-    tables    every table of a report, before it is written in a form
+    content   the data of a report: all its numbers, no markup
+    tables    cells, the leaderboard, rows of others; tables of features by name
+    paper     what a paper asks of a table: fewer methods, turned, with a caption
+    pages     sections and answers that features show; who writes pages and draws
     svg       escaped SVG elements; how wide a text is
-    diagram   the critical-difference diagram
-    axes      the frame of a chart
-    scatter   a measure against a cost
-    lines     values along an axis
-    charts    the charts of the page, with their tables
-    page      all of it in HTML
-    figures   the same pictures for a paper, and those of plugins, by matplotlib
+    charts    the frame of a chart, lines along an axis, and how methods look
 """
 
 from kbench.report.text import FORMATS, Column, Table, latex_text, shown, write

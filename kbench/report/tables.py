@@ -15,7 +15,7 @@ from kbench.registry.features import working
 from kbench.registry.verbs import Verbs
 from kbench.report.charts import duration, duration_unit, number
 from kbench.report.content import ReportData, name_of
-from kbench.report.sections import sections_of
+from kbench.report.pages import sections_of
 from kbench.report.text import Column, Place, Table, decimals, heading, shown, signed
 from kbench.results.imported import BesideOwn
 from kbench.results.leaderboard import Leader, Leaderboard

@@ -3,8 +3,8 @@
 ::
 
     claims, components   variance, contests, searches and warnings, from rows
-    published            own results beside the figures of papers; `agreement` sums them up
-    tables               sentences and tables; `published_tables` those of papers
-    metric               pictures of metrics that maps have learned
+    published            own results beside the figures of papers
+    tables               sentences and tables
+    pictures             agreement with papers, and metrics that maps have learned
     sections             where they stand in a report
 """

@@ -23,10 +23,9 @@ from kbench.features import (
     name_of,
     shown,
 )
-from kbench_claims import agreement, metric, tables
+from kbench_claims import pictures, tables
 from kbench_claims.claims import claims_of
-from kbench_claims.published import agreements, beside_published
-from kbench_claims.published_tables import published, published_grid
+from kbench_claims.published import agreements, beside_published, published, published_grid
 
 _MOST_FIGURES = 50
 """Published figures that a terminal lists, and pictures of metrics that a page has."""
@@ -132,9 +131,9 @@ def _published(data: ReportData, table: Table) -> Section:
     for each in found:
         label = "Agreement with published figures"
         parts += [
-            " ".join(agreement.sentences(each)),
-            Chart(label, agreement.scatter(each)),
-            Chart(label, agreement.histogram(each)),
+            " ".join(pictures.sentences(each)),
+            Chart(label, pictures.scatter(each)),
+            Chart(label, pictures.histogram(each)),
             Note(
                 "The dashed line in the first picture is where both are equal; filled points are "
                 "further apart than three standard errors. The curve in the second one is the "
@@ -149,7 +148,7 @@ def _published(data: ReportData, table: Table) -> Section:
 
 
 def _metrics(data: ReportData) -> Section:
-    found = metric.learned_metrics(data.rows)
+    found = pictures.learned_metrics(data.rows)
     text = (
         "Metrics that maps have learned from gradients, on the first split of each cell: the "
         "weight of each column in the units of the preprocessed inputs, at most 15 of them, and "
@@ -159,7 +158,10 @@ def _metrics(data: ReportData) -> Section:
     )
     if len(found) > _MOST_FIGURES:
         text += f" {len(found) - _MOST_FIGURES} more are not shown."
-    parts = [Chart(metric.described(each), metric.draw(each)) for each in found[:_MOST_FIGURES]]
+    parts = [
+        Chart(pictures.described(each), pictures.draw_metric(each))
+        for each in found[:_MOST_FIGURES]
+    ]
     return Section("metrics", "Learned directions", [Note(text), *parts] if found else [])
 
 
@@ -168,7 +170,7 @@ def _in_terminal(data: ReportData, table: Table) -> Section:
     parts: list[Part] = []
     if len(table.rows) > _MOST_FIGURES:
         found = agreements(beside_published(data.rows, data.published, data.measure))
-        parts += [" ".join(agreement.sentences(each)) for each in found]
+        parts += [" ".join(pictures.sentences(each)) for each in found]
         parts.append(
             f"{len(table.rows)} figures; `kbench report SUITE --table published` has all of them"
         )

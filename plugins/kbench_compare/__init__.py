@@ -13,9 +13,6 @@ code, which is given.
 
     command      `kbench compare`: reads both sides, and prints what became better or worse
     outside      rows of files and stores, which others may have written, checked
-    matching     the cells and splits that both sides have
-    scores       changes of the measure that the suite compares
-    times        changes of times
-    comparison   all changes, with the verdicts over all cells together
+    comparison   changes of the measure and of times, with the verdicts over all cells together
     changes      the records
 """

@@ -1,17 +1,26 @@
-"""Two sets of rows, cell by cell."""
+"""Two sets of rows, cell by cell: changes of the measure and of times, and the verdicts."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from statistics import median
 
 from kbench.errors import SuiteError
-from kbench.features import TIMES, Labels, Row, holm
+from kbench.features import (
+    MEASURES,
+    NO_TEST,
+    TIMES,
+    Labels,
+    Row,
+    corrected_t,
+    holdout_ratio,
+    holm,
+    unit_of,
+)
 from kbench.records import ACCURACY, Measure
-from kbench_compare.changes import Change, Compared, Comparison, Noise, Verdict
-from kbench_compare.matching import by_labels, check_splits
-from kbench_compare.scores import score_change, score_verdict
-from kbench_compare.times import doubts_of, time_change, time_verdict
+from kbench_compare.changes import ONE_SPLIT, Change, Compared, Comparison, Noise, Verdict
 
 
 def compare(
@@ -108,3 +117,214 @@ def _notes(a: Sequence[Row], b: Sequence[Row]) -> list[str]:
         if differ:
             notes.append(f"protocols differ: {'; '.join(differ)}")
     return notes
+
+
+# -- the cells and splits that both sides have
+
+
+def by_labels(rows: Sequence[Row], side: str) -> dict[Labels, Row]:
+    """Return the rows of a side by cell; refuse two rows of one cell, and several machines."""
+    machines = sorted({row.machine for row in rows})
+    if len(machines) > 1:
+        raise SuiteError(
+            f"{side} holds results of {len(machines)} machines ({', '.join(machines)}); those of "
+            "one are compared: `kbench results SUITE --machine ID --format json` writes them"
+        )
+    cells: dict[Labels, Row] = {}
+    for row in rows:
+        if cells.setdefault(row.labels, row) is not row:
+            raise SuiteError(f"{side} holds {' + '.join(row.method)} on {row.dataset} twice")
+    return cells
+
+
+def check_splits(pairs: Sequence[tuple[Labels, Row, Row]]) -> None:
+    """Refuse rows that were measured on different splits."""
+    differ = []
+    for labels, left, right in pairs:
+        common = left.split_hash.keys() & right.split_hash.keys()
+        if any(left.split_hash[i] != right.split_hash[i] for i in common):
+            differ.append(labels[0])
+    if differ:
+        names = list(dict.fromkeys(differ))
+        shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        raise SuiteError(
+            f"not comparable: {len(differ)} of {len(pairs)} common cells were measured on other "
+            f"splits ({shown}): the data, the protocol's splits or its seed differ"
+        )
+
+
+def values_on(a: Row, b: Row, splits: Sequence[str], name: str) -> list[tuple[float, float]]:
+    """Return the values of both sides on the splits that have them."""
+    left, right = a.by_split(name), b.by_split(name)
+    return [(left[i], right[i]) for i in splits if i in left and i in right]
+
+
+def why_none(a: Row, b: Row, what: str) -> str:
+    """Return why two rows have no values in common."""
+    for side, row in (("a", a), ("b", b)):
+        if row.status != "ok":
+            return f"{row.status} in {side}"
+    return f"no {what} of common splits"
+
+
+# -- changes of the measure that a suite compares
+
+
+def score_change(a: Row, b: Row, splits: Sequence[str], measure: Measure, noise: Noise) -> Change:
+    """Return the change of what a suite compares, with its interval, over common splits."""
+    pairs = values_on(a, b, splits, measure.name)
+    if not pairs:
+        return Change(doubts=(why_none(a, b, measure.words),))
+    mean_a, mean_b = (math.fsum(values) / len(pairs) for values in zip(*pairs, strict=True))
+    if len(pairs) < 2:
+        return _one_split(mean_a, mean_b, a.measures.get("n_test"), measure, noise)
+    d = [right - left for left, right in pairs]
+    unit = unit_of([value for pair in pairs for value in pair], measure)
+    test = corrected_t(d, holdout_ratio(a), noise.alpha, unit)
+    row = _one_row(a, measure)
+    # as many rows on every split, though folds differ by a row in size
+    alike = measure.name == ACCURACY.name and max(d) - min(d) < row / 2
+    if test.p is not None and not alike:
+        return Change(mean_a, mean_b, test.difference, test.low, test.high, test.p)
+    if test.is_zero:
+        return Change(mean_a, mean_b, 0.0, verdict="same", untested=NO_TEST)
+    if not row:
+        return Change(mean_a, mean_b, test.difference, untested=NO_TEST, doubts=(NO_TEST,))
+    # the noise is below the resolution: one row, where shares of rows are one or two apart
+    low, high = test.difference - row, test.difference + row
+    same = abs(test.difference) < 1.5 * row
+    verdict = "same" if same else _direction(test.difference, measure)
+    return Change(mean_a, mean_b, test.difference, low, high, verdict=verdict, untested=NO_TEST)
+
+
+def _one_row(row: Row, measure: Measure) -> float:
+    """Return how much one test row changes a measure that counts rows; 0 for any other."""
+    known, n_test = MEASURES.get(measure.name), row.measures.get("n_test")
+    counts_rows = known and known.task == "classification" and known.needs == "predictions"
+    return 1.0 / n_test if n_test and counts_rows else 0.0
+
+
+def _one_split(a: float, b: float, n_test: float | None, measure: Measure, noise: Noise) -> Change:
+    """Compare two values on one split: shares of its test rows, by their binomial error.
+
+    The rows count as two samples, with Yates' correction: fewer methods differ
+    than by their predictions on each row, which are not known here. The noise
+    does not include that another split would train other models.
+    """
+    from scipy.special import ndtr, ndtri
+
+    if a == b:
+        return Change(a, b, 0.0, verdict="same", untested=NO_TEST)
+    if measure.name != ACCURACY.name or not n_test or not (0 <= a <= 1 and 0 <= b <= 1):
+        return Change(a, b, b - a, doubts=(ONE_SPLIT,))
+    share, row = (a + b) / 2, 1 / n_test
+    error = math.sqrt(2 * share * (1 - share) / n_test)
+    if not error:  # of shares that no number of rows gives
+        return Change(a, b, b - a, doubts=(ONE_SPLIT,))
+    wide = error * float(ndtri(1 - noise.alpha / 2)) + row
+    p = 2 * float(ndtr(-max(0.0, abs(b - a) - row) / error))
+    return Change(a, b, b - a, b - a - wide, b - a + wide, p)
+
+
+def score_verdict(change: Change, measure: Measure, noise: Noise) -> Verdict:
+    """Judge a change by its adjusted p."""
+    assert change.change is not None and change.p_holm is not None
+    if change.p_holm > noise.alpha:
+        return "same"
+    return _direction(change.change, measure)
+
+
+def _direction(difference: float, measure: Measure) -> Verdict:
+    return "better" if measure.gain(difference) > 0 else "worse"
+
+
+# -- changes of times: ratios, corrected by the calibration figures of the machines
+
+
+CALIBRATION_SPREAD = 1.25
+"""Ratio of two calibration figures of one machine above which its times are doubted."""
+
+
+def time_change(
+    a: Row, b: Row, splits: Sequence[str], name: str, doubts: tuple[str, ...], noise: Noise
+) -> Change:
+    """Return the ratio of two times, that of b corrected, with its interval, over common splits."""
+    pairs = [pair for pair in values_on(a, b, splits, name) if min(pair) > 0]
+    if not pairs:
+        return Change(doubts=(why_none(a, b, "times"),))
+    of_a, of_b = _calibration(a), _calibration(b)
+    factor = math.log(of_a[0]) - math.log(of_b[0]) if of_a and of_b else 0.0
+    logs = [math.log(right) - math.log(left) + factor for left, right in pairs]
+    mean_a = _exp(math.fsum(math.log(left) for left, _ in pairs) / len(pairs))
+    ratio = _exp(math.fsum(logs) / len(logs))
+    if len(pairs) < 2:
+        return Change(mean_a, mean_a * ratio, ratio, doubts=(*doubts, ONE_SPLIT))
+    low, high, p = _interval(logs, noise)
+    return Change(mean_a, mean_a * ratio, ratio, _exp(low), _exp(high), p, doubts=doubts)
+
+
+def _exp(value: float) -> float:
+    """Return e^value, the value clipped to what gives a positive number."""
+    return math.exp(max(-700.0, min(value, 700.0)))
+
+
+def _interval(logs: Sequence[float], noise: Noise) -> tuple[float, float, float]:
+    """Return an interval for the mean of logarithms of ratios, and p of "no change".
+
+    The variance within a run is estimated from the splits, that between runs
+    is given, so that the degrees of freedom are Satterthwaite's.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    n = len(logs)
+    mean = math.fsum(logs) / n
+    within = math.fsum((value - mean) ** 2 for value in logs) / (n - 1) / n
+    error = math.sqrt(within + 2 * noise.time_noise**2)
+    if error == 0:
+        return mean, mean, float(mean == 0)
+    df = (n - 1) * (error**2 / within) ** 2 if within > 1e-12 else math.inf
+    wide = error * float(stdtrit(min(df, 1e6), 1 - noise.alpha / 2))
+    return mean - wide, mean + wide, 2 * float(stdtr(min(df, 1e6), -abs(mean) / error))
+
+
+def _calibration(row: Row) -> list[float]:
+    """Return the calibration figures of a row: their median, the least and the greatest."""
+    figures = [float(text) for text in row.calibration_s.split(", ") if text]
+    figures = [figure for figure in figures if figure > 0]
+    return [median(figures), min(figures), max(figures)] if figures else []
+
+
+def doubts_of(a: Row, b: Row) -> tuple[str, ...]:
+    """Return why the times of two rows cannot be compared."""
+    doubts = []
+    for side, row in (("a", a), ("b", b)):
+        if row.contention:
+            doubts.append(f"{side}: the machine was busy: {row.contention}")
+        calibration = _calibration(row)
+        if not calibration:
+            doubts.append(f"{side}: no calibration figure")
+        elif calibration[2] > CALIBRATION_SPREAD * calibration[1]:
+            doubts.append(f"{side}: the machine's speed changed between its splits")
+    figures = [_calibration(row) for row in (a, b)]
+    if all(figures) and a.machine == b.machine:
+        of_a, of_b = figures[0][0], figures[1][0]
+        if max(of_a, of_b) > CALIBRATION_SPREAD * min(of_a, of_b):
+            doubts.append(
+                "the machine itself was not as fast in both: its small computation took "
+                f"{of_a:.3g} s in a, {of_b:.3g} s in b"
+            )
+    threads_a, threads_b = (row.protocol.get("threads", "1") for row in (a, b))
+    if threads_a != threads_b:
+        doubts.append(f"{threads_a} threads in a, {threads_b} in b")
+    return tuple(doubts)
+
+
+def time_verdict(change: Change, noise: Noise) -> Verdict:
+    """Judge a ratio by its adjusted p and by how far it is from 1."""
+    assert change.a is not None and change.b is not None
+    assert change.change is not None and change.p_holm is not None
+    far = max(change.change, 1 / change.change) > noise.time_factor
+    far = far and abs(change.b - change.a) > noise.time_floor_s
+    if change.p_holm > noise.alpha or not far:
+        return "same"
+    return "better" if change.change < 1 else "worse"

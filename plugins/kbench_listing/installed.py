@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import sys
+import tomllib
 from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import completion, echo
+from kbench.features import completion, echo, first_sentence
 from kbench.messages import did_you_mean
 from kbench.records import written
 
@@ -105,7 +107,6 @@ def _what(given: str | None) -> str | None:
 
 def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str, str]]:
     from kbench.features import makers
-    from kbench_listing.suites import summary_of
 
     kind = _KINDS[what]
     if kind is None:
@@ -249,3 +250,38 @@ def _show_component(record: Any, make: Make) -> None:
     for part in doc.meta:
         if part.args and part.args[0].startswith("reference") and part.description:
             echo("\nreferences:\n" + indent(part.description, "  "))
+
+
+# -- what suite files say of themselves, read without checking them
+
+
+_TABLE = re.compile(r"^\s*\[", re.MULTILINE)
+"""The header of a table in TOML, or a line of a nested list."""
+
+
+def summary_of(text: str) -> str:
+    r"""Return the first sentence of a suite's description, or of the comment it begins with.
+
+    Examples
+    --------
+    >>> summary_of("# Small sets, for a look\n# in 20 seconds. Not more.\nname = 'x'")
+    'Small sets, for a look in 20 seconds.'
+    """
+    described = _description(text)
+    if isinstance(described, str) and described:
+        return first_sentence(described)
+    comment = []
+    for line in text.splitlines():
+        if not line.startswith("#") or not line.strip("# "):
+            break
+        comment.append(line.lstrip("#"))
+    return first_sentence("\n".join(comment))
+
+
+def _description(text: str) -> Any:
+    """Return a suite's ``description``, which can only stand before the first table."""
+    # a cut inside a value of several lines leaves invalid TOML: then all of it is parsed
+    for part in (_TABLE.split(text, maxsplit=1)[0], text):
+        with contextlib.suppress(tomllib.TOMLDecodeError):
+            return tomllib.loads(part).get("description")
+    return None

@@ -5,9 +5,9 @@ import shlex
 import pytest
 from typer.main import get_command
 
+from kbench.cli.app import CORE as CORE_COMMANDS
 from kbench.cli.app import app
 from kbench.cli.echo import echo
-from kbench.cli.pages import CORE as CORE_COMMANDS
 from kbench.cli.printing import console, print_failure
 from kbench.registry.features import working
 from tests.support.command_here import command

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import kbench
-from kbench.cli.pages import CORE
+from kbench.cli.app import CORE
 from kbench.errors import FeatureError
 from kbench.registry import features as provided
 from kbench.registry.features import (

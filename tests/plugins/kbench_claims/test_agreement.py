@@ -11,7 +11,7 @@ from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench.report.content import ReportData
 from kbench.results.rows import Row
-from kbench_claims.agreement import histogram, scatter, sentences
+from kbench_claims.pictures import histogram, scatter, sentences
 from kbench_claims.published import agreements, beside_published
 from kbench_reporting.page import page
 

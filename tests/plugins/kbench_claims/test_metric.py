@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from kbench.results.rows import Row
-from kbench_claims.metric import draw, learned_metrics
+from kbench_claims.pictures import draw_metric, learned_metrics
 from kbench_claims.sections import sections
 from tests.support.report_rows import content
 
@@ -39,8 +39,8 @@ def test_a_full_metric_has_a_heat_map_and_a_diagonal_one_only_bars():
         for m in (metric, replace(metric, form="diagonal"))
     ]
     assert rects == [2 + 4, 2]
-    assert "<b>" not in draw(metric)
-    assert "height" not in draw(metric).replace("height=", "")
+    assert "<b>" not in draw_metric(metric)
+    assert "height" not in draw_metric(metric).replace("height=", "")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_shortened_names_differ(pattern, labels):
 
 
 def _parsed(metric):
-    return ElementTree.fromstring(draw(metric))
+    return ElementTree.fromstring(draw_metric(metric))
 
 
 @pytest.mark.parametrize(

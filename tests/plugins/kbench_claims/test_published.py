@@ -8,8 +8,7 @@ from kbench.evaluation.definitions import MEASURES
 from kbench.records import Published
 from kbench.report import write
 from kbench.report.paper import turned
-from kbench_claims.published import beside_published
-from kbench_claims.published_tables import published, published_grid
+from kbench_claims.published import beside_published, published, published_grid
 from tests.support.report_rows import content, regression_row, row
 
 ROWS = [

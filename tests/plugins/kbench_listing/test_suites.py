@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbench_listing.suites import summary_of
+from kbench_listing.installed import summary_of
 
 
 def test_a_suite_without_a_comment_has_no_sentence():

@@ -15,7 +15,7 @@ from kbench.registry.features import Feature, Metadata, ReportTable, features
 from kbench.registry.registry import Registry
 from kbench.registry.verbs import Verbs
 from kbench.report import tables
-from kbench.report.sections import Chart, Folded, Heading, Note, Section
+from kbench.report.pages import Chart, Folded, Heading, Note, Section
 from kbench.report.svg import document, element, text
 from kbench.report.text import Column, Table
 from kbench_reporting.page import page

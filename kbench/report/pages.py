@@ -1,16 +1,23 @@
-"""Sections that features add to a report: text, tables and charts, which the core renders."""
+"""What features show on pages and in pictures: sections, answers, and who draws them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from kbench.errors import FeatureError
+from kbench.messages import printable_lines
 from kbench.parameters import check_choice
 from kbench.registry.features import Feature
+from kbench.registry.registry import Registry
 from kbench.registry.verbs import Verbs
 from kbench.report.content import ReportData
 from kbench.report.text import Table
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 PLACES = ("leaders", "results", "pairs", "search", "budgets", "figures", "doubts", "run")
 """Sections of the core that others can follow; one may be missing, its place is not."""
@@ -141,3 +148,91 @@ def sections_of(data: ReportData, verbs: Verbs) -> Iterator[tuple[Feature, Secti
             verbs.fail(feature.name, f"kbench_report_sections: {type(error).__name__}: {error}")
             continue
         yield from ((feature, each) for each in sections)
+
+
+# -- answers, pages and pictures
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of the answer at the top of a page: a title with a note, a table and a picture.
+
+    `picture` is made by the drawing functions of `kbench.features`. If `folded`, the reader unfolds
+    the table.
+    """
+
+    title: str
+    note: str = ""
+    headings: Sequence[str] = ()
+    lines: Sequence[Sequence[str]] = ()
+    picture: str = ""
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Lead:
+    """Top of the page: the answer to a user's question.
+
+    The recommendation with its reasons, on what it was measured, the command to type next, and
+    what stands behind the answer.
+    """
+
+    sentences: Sequence[str]
+    facts: Sequence[str] = ()
+    command: str = ""
+    blocks: Sequence[Block] = ()
+
+
+def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> str:
+    """Write the report of a suite as one self-contained HTML page, with `lead` at the top.
+
+    FeatureError is raised where the feature that writes it fails, or is left out.
+    """
+    return str(_asked("kbench_report_page", data=content, registry=registry, lead=lead))
+
+
+def picture(kind: str, content: ReportData, registry: Registry, form: str) -> bytes:
+    """Return a picture as a file: one of the names that ``kbench plot`` takes, or of a plugin.
+
+    The form is "pdf", "png" or "svg".
+
+    Raises
+    ------
+    SuiteError
+        There is no such picture, or nothing to draw.
+    PluginError
+        A plugin's figure cannot be drawn.
+    FeatureError
+        The feature that draws fails, or is left out.
+    """
+    found = _asked("kbench_report_picture", kind=kind, data=content, registry=registry, form=form)
+    assert isinstance(found, bytes)
+    return found
+
+
+def _asked(hook: str, **context: object) -> object:
+    problems = ["no feature writes reports: the one of kbench is left out"]
+    found = Verbs(lambda text: problems.insert(0, text)).one(hook, **context)
+    if found is None:
+        raise FeatureError(problems[0])
+    return found
+
+
+def environment_of_pages(package: str = __package__) -> Environment:
+    """Return the environment of the templates of a package, of the core, and of plugins."""
+    from jinja2 import ChoiceLoader, PackageLoader, select_autoescape
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    # templates of plugins see what the page shows, and reach no code through it
+    return ImmutableSandboxedEnvironment(
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader(__package__)]),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+
+
+def _shown(value: object) -> object:
+    """Make text that a template inserts printable; markup is made of such text already."""
+    return printable_lines(value) if type(value) is str else value
