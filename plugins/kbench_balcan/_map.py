@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import get_blas_funcs
@@ -25,10 +27,22 @@ def _is_theory(value) -> bool:
     return isinstance(value, str) and value == "theory"
 
 
+@dataclass(eq=False, repr=False)
 class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the three maps: landmarks, and a transform in chunks of rows."""
 
-    _mapping: str
+    _mapping: ClassVar[str]
+
+    kernel: object = "gaussian"
+    _: KW_ONLY
+    n_landmarks: int | str | None = None
+    sampling: str = "uniform"
+    margin: float | None = None
+    epsilon: float = 0.1
+    delta: float = 0.1
+    alpha: float = 0.0
+    radius: float = 1.0
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X, y=None):
         """Choose the landmarks and compute the coefficients of the map.
@@ -208,30 +222,8 @@ class BalcanF1(_BalcanMap):
 
     _mapping = "f1"
 
-    def __init__(
-        self,
-        kernel="gaussian",
-        *,
-        n_landmarks=None,
-        sampling="uniform",
-        margin=None,
-        epsilon=0.1,
-        delta=0.1,
-        alpha=0.0,
-        radius=1.0,
-        random_state=None,
-    ):
-        self.kernel = kernel
-        self.n_landmarks = n_landmarks
-        self.sampling = sampling
-        self.margin = margin
-        self.epsilon = epsilon
-        self.delta = delta
-        self.alpha = alpha
-        self.radius = radius
-        self.random_state = random_state
 
-
+@dataclass(eq=False, repr=False)
 class BalcanF2(_BalcanMap):
     """Orthogonal projection onto the span of the landmarks' images.
 
@@ -284,32 +276,9 @@ class BalcanF2(_BalcanMap):
 
     _mapping = "f2"
 
-    def __init__(
-        self,
-        kernel="gaussian",
-        *,
-        n_landmarks=None,
-        sampling="uniform",
-        basis="triangular",
-        rank_tolerance=None,
-        margin=None,
-        epsilon=0.1,
-        delta=0.1,
-        alpha=0.0,
-        radius=1.0,
-        random_state=None,
-    ):
-        self.kernel = kernel
-        self.n_landmarks = n_landmarks
-        self.sampling = sampling
-        self.basis = basis
-        self.rank_tolerance = rank_tolerance
-        self.margin = margin
-        self.epsilon = epsilon
-        self.delta = delta
-        self.alpha = alpha
-        self.radius = radius
-        self.random_state = random_state
+    _: KW_ONLY
+    basis: str = "triangular"
+    rank_tolerance: float | None = None
 
     def _fit_components(self, X, rng) -> None:
         check_choice(self.basis, "basis", ("triangular", "eigen"))
@@ -360,6 +329,7 @@ class BalcanF2(_BalcanMap):
         return self.landmarks_[used], self.components_[used].astype(dtype, copy=False)
 
 
+@dataclass(eq=False, repr=False)
 class BalcanF3(BalcanF2):
     """F2 followed by a random projection, ``F3(x) = F2(x) A / sqrt(n_components)``.
 
@@ -406,36 +376,9 @@ class BalcanF3(BalcanF2):
 
     _mapping = "f3"
 
-    def __init__(
-        self,
-        kernel="gaussian",
-        *,
-        n_landmarks=None,
-        n_components=None,
-        projection="gaussian",
-        sampling="uniform",
-        basis="triangular",
-        rank_tolerance=None,
-        margin=None,
-        epsilon=0.1,
-        delta=0.1,
-        alpha=0.0,
-        radius=1.0,
-        random_state=None,
-    ):
-        self.kernel = kernel
-        self.n_landmarks = n_landmarks
-        self.n_components = n_components
-        self.projection = projection
-        self.sampling = sampling
-        self.basis = basis
-        self.rank_tolerance = rank_tolerance
-        self.margin = margin
-        self.epsilon = epsilon
-        self.delta = delta
-        self.alpha = alpha
-        self.radius = radius
-        self.random_state = random_state
+    _: KW_ONLY
+    n_components: int | str | None = None
+    projection: str = "gaussian"
 
     def _fit_components(self, X, rng) -> None:
         check_choice(self.projection, "projection", ("gaussian", "rademacher"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
@@ -30,6 +32,7 @@ def arc_cosine_kernel(X, Y, order):
     return lengths * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi
 
 
+@dataclass(eq=False, repr=False)
 class ArcCosineFeatures(DifferentiableMap):
     """Random step or ReLU units: the features of the arc-cosine kernels.
 
@@ -76,12 +79,12 @@ class ArcCosineFeatures(DifferentiableMap):
     (1, 4)
     """
 
-    def __init__(self, n_components=300, *, order=1, bias=0.5, standardize=True, random_state=None):
-        self.n_components = n_components
-        self.order = order
-        self.bias = bias
-        self.standardize = standardize
-        self.random_state = random_state
+    n_components: int = 300
+    _: KW_ONLY
+    order: int = 1
+    bias: float = 0.5
+    standardize: bool = True
+    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
         check_integer(self.n_components, "n_components", least=1)

@@ -7,6 +7,8 @@ the kernel at unit scale and returns an array of shape (n_features, n_frequencie
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
@@ -132,16 +134,15 @@ def fourier_gradient(X, W, coef, offset):
     return gradients
 
 
+@dataclass(eq=False, repr=False)
 class _FourierMap(DifferentiableMap):
     """Cosines and sines of frequencies that a subclass draws; by default Gaussian."""
 
-    def __init__(
-        self, n_components=300, *, bandwidth="median", bandwidth_factor=1.0, random_state=None
-    ):
-        self.n_components = n_components
-        self.bandwidth = bandwidth
-        self.bandwidth_factor = bandwidth_factor
-        self.random_state = random_state
+    n_components: int = 300
+    _: KW_ONLY
+    bandwidth: float | str = "median"
+    bandwidth_factor: float = 1.0
+    random_state: int | np.random.RandomState | None = None
 
     def _resolve_bandwidth(self, X):
         return resolve_bandwidth(self, X, "l2")
@@ -167,6 +168,7 @@ class _FourierMap(DifferentiableMap):
         return fourier_gradient(X, self.frequencies_, coef, self.offset_)
 
 
+@dataclass(eq=False, repr=False)
 class RandomFourierFeatures(_FourierMap):
     """Random Fourier features of the Gaussian kernel: scikit-learn's RBFSampler.
 
@@ -217,22 +219,8 @@ class RandomFourierFeatures(_FourierMap):
     (1, 4)
     """
 
-    def __init__(
-        self,
-        n_components=300,
-        *,
-        bandwidth="median",
-        bandwidth_factor=1.0,
-        form="offsets",
-        random_state=None,
-    ):
-        super().__init__(
-            n_components,
-            bandwidth=bandwidth,
-            bandwidth_factor=bandwidth_factor,
-            random_state=random_state,
-        )
-        self.form = form
+    _: KW_ONLY
+    form: str = "offsets"
 
     def _frequencies(self, n_features, n_frequencies, rng):
         return rng.normal(size=(n_features, n_frequencies)) / self.bandwidth_
@@ -307,6 +295,7 @@ class OrthogonalFourierFeatures(_FourierMap):
         return gaussian_orthogonal(n_features, n_frequencies, rng) / self.bandwidth_
 
 
+@dataclass(eq=False, repr=False)
 class QMCFourierFeatures(_FourierMap):
     """Quasi-Monte Carlo Fourier features of the Gaussian kernel.
 
@@ -345,22 +334,8 @@ class QMCFourierFeatures(_FourierMap):
     (1, 4)
     """
 
-    def __init__(
-        self,
-        n_components=300,
-        *,
-        bandwidth="median",
-        bandwidth_factor=1.0,
-        sequence="sobol",
-        random_state=None,
-    ):
-        super().__init__(
-            n_components,
-            bandwidth=bandwidth,
-            bandwidth_factor=bandwidth_factor,
-            random_state=random_state,
-        )
-        self.sequence = sequence
+    _: KW_ONLY
+    sequence: str = "sobol"
 
     def _frequencies(self, n_features, n_frequencies, rng):
         check_choice(self.sequence, "sequence", ("sobol", "halton"))
@@ -373,6 +348,7 @@ class QMCFourierFeatures(_FourierMap):
         return normal / self.bandwidth_
 
 
+@dataclass(eq=False, repr=False)
 class LaplaceFourierFeatures(_FourierMap):
     """Random Fourier features of the Laplace kernel, in either of its forms.
 
@@ -407,22 +383,8 @@ class LaplaceFourierFeatures(_FourierMap):
     (1, 4)
     """
 
-    def __init__(
-        self,
-        n_components=300,
-        *,
-        norm="l1",
-        bandwidth="median",
-        bandwidth_factor=1.0,
-        random_state=None,
-    ):
-        super().__init__(
-            n_components,
-            bandwidth=bandwidth,
-            bandwidth_factor=bandwidth_factor,
-            random_state=random_state,
-        )
-        self.norm = norm
+    _: KW_ONLY
+    norm: str = "l1"
 
     def _resolve_bandwidth(self, X):
         check_choice(self.norm, "norm", ("l1", "l2"))
@@ -434,6 +396,7 @@ class LaplaceFourierFeatures(_FourierMap):
         return multivariate_t(n_features, n_frequencies, rng, nu=0.5) / self.bandwidth_
 
 
+@dataclass(eq=False, repr=False)
 class MaternFourierFeatures(_FourierMap):
     """Random Fourier features of the Matern kernel.
 
@@ -467,22 +430,8 @@ class MaternFourierFeatures(_FourierMap):
     (1, 4)
     """
 
-    def __init__(
-        self,
-        n_components=300,
-        *,
-        nu=1.5,
-        bandwidth="median",
-        bandwidth_factor=1.0,
-        random_state=None,
-    ):
-        super().__init__(
-            n_components,
-            bandwidth=bandwidth,
-            bandwidth_factor=bandwidth_factor,
-            random_state=random_state,
-        )
-        self.nu = nu
+    _: KW_ONLY
+    nu: float = 1.5
 
     def _resolve_bandwidth(self, X):
         check_number(self.nu, "nu", above=0)

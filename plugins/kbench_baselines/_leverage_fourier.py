@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.utils import check_random_state
@@ -11,6 +13,7 @@ from kbench_baselines._base import dense
 from kbench_baselines._fourier import _FourierMap, fourier_features, fourier_gradient
 
 
+@dataclass(eq=False, repr=False)
 class LeverageFourierFeatures(_FourierMap):
     """Fourier features of frequencies drawn by approximate ridge leverage scores.
 
@@ -66,26 +69,10 @@ class LeverageFourierFeatures(_FourierMap):
     (1, 4)
     """
 
-    def __init__(
-        self,
-        n_components=300,
-        *,
-        pool_factor=4,
-        ridge="auto",
-        n_rows=2000,
-        bandwidth="median",
-        bandwidth_factor=1.0,
-        random_state=None,
-    ):
-        super().__init__(
-            n_components,
-            bandwidth=bandwidth,
-            bandwidth_factor=bandwidth_factor,
-            random_state=random_state,
-        )
-        self.pool_factor = pool_factor
-        self.ridge = ridge
-        self.n_rows = n_rows
+    _: KW_ONLY
+    pool_factor: int = 4
+    ridge: float | str = "auto"
+    n_rows: int = 2000
 
     def _fit(self, X):
         check_integer(self.n_components, "n_components", least=1)

@@ -8,7 +8,7 @@ squared bias.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 import numpy as np
@@ -29,6 +29,7 @@ from kbench_baselines._sketches import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class RandomMaclaurinFeatures(BaselineMap):
     """Random Maclaurin features: products of random signed sums.
 
@@ -79,24 +80,14 @@ class RandomMaclaurinFeatures(BaselineMap):
     (1, 4)
     """
 
-    def __init__(
-        self,
-        n_components=300,
-        *,
-        kernel="exponential",
-        degree=2,
-        coef0=1.0,
-        bandwidth="norm",
-        bandwidth_factor=1.0,
-        random_state=None,
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.bandwidth = bandwidth
-        self.bandwidth_factor = bandwidth_factor
-        self.random_state = random_state
+    n_components: int = 300
+    _: KW_ONLY
+    kernel: str = "exponential"
+    degree: int = 2
+    coef0: float = 1.0
+    bandwidth: float | str = "norm"
+    bandwidth_factor: float = 1.0
+    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
         check_integer(self.n_components, "n_components", least=1)
@@ -244,6 +235,7 @@ def _expected(found, highest, most):
     return np.where((number <= found.block) & (two <= 0), in_one_block, in_blocks)
 
 
+@dataclass(eq=False, repr=False)
 class OptimizedMaclaurinFeatures(BaselineMap):
     """Maclaurin features with the degrees that minimise the variance on the training inputs.
 
@@ -315,32 +307,18 @@ class OptimizedMaclaurinFeatures(BaselineMap):
 
     _accept_sparse = False
 
-    def __init__(
-        self,
-        n_components=300,
-        *,
-        kernel="gaussian",
-        projection="rademacher",
-        complex_to_real=True,
-        max_degree=10,
-        degree=2,
-        coef0=1.0,
-        bandwidth="median",
-        bandwidth_factor=1.0,
-        n_rows=1000,
-        random_state=None,
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.projection = projection
-        self.complex_to_real = complex_to_real
-        self.max_degree = max_degree
-        self.degree = degree
-        self.coef0 = coef0
-        self.bandwidth = bandwidth
-        self.bandwidth_factor = bandwidth_factor
-        self.n_rows = n_rows
-        self.random_state = random_state
+    n_components: int = 300
+    _: KW_ONLY
+    kernel: str = "gaussian"
+    projection: str = "rademacher"
+    complex_to_real: bool = True
+    max_degree: int = 10
+    degree: int = 2
+    coef0: float = 1.0
+    bandwidth: float | str = "median"
+    bandwidth_factor: float = 1.0
+    n_rows: int = 1000
+    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
         check_integer(self.n_components, "n_components", least=1)

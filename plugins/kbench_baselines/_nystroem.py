@@ -6,6 +6,7 @@ is an ndarray or a CSR matrix of shape (n_samples, n_features), `rng` a RandomSt
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 import numpy as np
@@ -199,6 +200,7 @@ _NAMED_KERNELS = {"rbf": (Gaussian, "l2"), "laplacian": (LaplaceL1, "l1")}
 """Class of the kernel, and the metric of its bandwidth."""
 
 
+@dataclass(eq=False, repr=False)
 class NystroemMap(DifferentiableMap):
     """Nystroem approximation on uniform, k-means, RPCholesky or leverage score landmarks.
 
@@ -271,24 +273,14 @@ class NystroemMap(DifferentiableMap):
     (150, 20)
     """
 
-    def __init__(
-        self,
-        n_components=300,
-        *,
-        landmarks="uniform",
-        kernel="rbf",
-        bandwidth="median",
-        bandwidth_factor=1.0,
-        n_candidates=20_000,
-        random_state=None,
-    ):
-        self.n_components = n_components
-        self.landmarks = landmarks
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.bandwidth_factor = bandwidth_factor
-        self.n_candidates = n_candidates
-        self.random_state = random_state
+    n_components: int = 300
+    _: KW_ONLY
+    landmarks: str = "uniform"
+    kernel: object = "rbf"
+    bandwidth: float | str = "median"
+    bandwidth_factor: float = 1.0
+    n_candidates: int = 20_000
+    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
         check_integer(self.n_components, "n_components", least=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,6 +35,7 @@ def bin_keys(X, pitch, shift, multipliers, salt=0):
     return keys
 
 
+@dataclass(eq=False, repr=False)
 class RandomBinningFeatures(BaselineMap):
     """Random binning features of the Laplace kernel; sparse.
 
@@ -87,22 +88,13 @@ class RandomBinningFeatures(BaselineMap):
 
     _accept_sparse = False
 
-    def __init__(
-        self,
-        n_grids=100,
-        *,
-        columns="trained",
-        n_components=16_384,
-        bandwidth="median",
-        bandwidth_factor=1.0,
-        random_state=None,
-    ):
-        self.n_grids = n_grids
-        self.columns = columns
-        self.n_components = n_components
-        self.bandwidth = bandwidth
-        self.bandwidth_factor = bandwidth_factor
-        self.random_state = random_state
+    n_grids: int = 100
+    _: KW_ONLY
+    columns: str = "trained"
+    n_components: int = 16_384
+    bandwidth: float | str = "median"
+    bandwidth_factor: float = 1.0
+    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
         check_integer(self.n_grids, "n_grids", least=1)
@@ -238,6 +230,7 @@ def grow_mondrian(X, low, high, lifetime, rng):
     return MondrianTree(feature, np.concatenate(thresholds), child[:, 0], child[:, 1], column)
 
 
+@dataclass(eq=False, repr=False)
 class MondrianFeatures(BaselineMap):
     """Mondrian features: the cells of random partitions; sparse.
 
@@ -291,11 +284,11 @@ class MondrianFeatures(BaselineMap):
 
     _accept_sparse = False
 
-    def __init__(self, n_trees=100, *, bandwidth="median", bandwidth_factor=1.0, random_state=None):
-        self.n_trees = n_trees
-        self.bandwidth = bandwidth
-        self.bandwidth_factor = bandwidth_factor
-        self.random_state = random_state
+    n_trees: int = 100
+    _: KW_ONLY
+    bandwidth: float | str = "median"
+    bandwidth_factor: float = 1.0
+    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
         check_integer(self.n_trees, "n_trees", least=1)
@@ -329,6 +322,7 @@ def mondrian_gram(fitted, X, Y):
     return laplacian_kernel(X, Y, gamma=1 / fitted.bandwidth_)
 
 
+@dataclass(eq=False, repr=False)
 class RandomTreesFeatures(BaselineMap):
     """Leaves of totally random trees: scikit-learn's RandomTreesEmbedding; sparse.
 
@@ -373,11 +367,11 @@ class RandomTreesFeatures(BaselineMap):
     ('csr', 50.0)
     """
 
-    def __init__(self, n_trees=100, *, max_depth=5, min_samples_leaf=1, random_state=None):
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.random_state = random_state
+    n_trees: int = 100
+    _: KW_ONLY
+    max_depth: int = 5
+    min_samples_leaf: int = 1
+    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
         check_integer(self.n_trees, "n_trees", least=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import gammaln
@@ -37,6 +39,7 @@ def monomial_weights(powers, degree, gamma, coef0):
     )
 
 
+@dataclass(eq=False, repr=False)
 class PolynomialMap(BaselineMap):
     """All monomials up to a degree, weighted as in the polynomial kernel.
 
@@ -79,10 +82,10 @@ class PolynomialMap(BaselineMap):
            [144., 676.]])
     """
 
-    def __init__(self, degree=2, *, gamma=1.0, coef0=1.0):
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
+    degree: int = 2
+    _: KW_ONLY
+    gamma: float = 1.0
+    coef0: float = 1.0
 
     def _fit(self, X):
         check_integer(self.degree, "degree", least=1)
@@ -180,6 +183,7 @@ def polynomial_gram(fitted, X, Y):
     return polynomial_kernel(X, Y, degree=fitted.degree, gamma=fitted.gamma, coef0=fitted.coef0)
 
 
+@dataclass(eq=False, repr=False)
 class SplineFeatures(BaselineMap):
     """B-splines of each input by itself: scikit-learn's SplineTransformer.
 
@@ -223,10 +227,10 @@ class SplineFeatures(BaselineMap):
 
     _accept_sparse = False
 
-    def __init__(self, n_knots=5, *, degree=3, knots="quantile"):
-        self.n_knots = n_knots
-        self.degree = degree
-        self.knots = knots
+    n_knots: int = 5
+    _: KW_ONLY
+    degree: int = 3
+    knots: str = "quantile"
 
     def _fit(self, X):
         check_integer(self.n_knots, "n_knots", least=2)

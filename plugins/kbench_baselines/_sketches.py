@@ -7,7 +7,7 @@ inner products. Wacker, Kanagawa and Filippone, arXiv:2201.08712.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache, partial
 
 import numpy as np
@@ -225,6 +225,7 @@ def row_blocks(n_rows, width, n_values=2**20):
     return [slice(first, first + step) for first in range(0, n_rows, step)]
 
 
+@dataclass(eq=False, repr=False)
 class ProductSketch(BaselineMap):
     """Products of random projections: a sketch of the polynomial kernel.
 
@@ -294,30 +295,17 @@ class ProductSketch(BaselineMap):
 
     _accept_sparse = False
 
-    def __init__(
-        self,
-        n_components=300,
-        *,
-        projection="rademacher",
-        complex_to_real=True,
-        kernel="polynomial",
-        degree=2,
-        gamma=1.0,
-        coef0=1.0,
-        bandwidth="median",
-        bandwidth_factor=1.0,
-        random_state=None,
-    ):
-        self.n_components = n_components
-        self.projection = projection
-        self.complex_to_real = complex_to_real
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.bandwidth = bandwidth
-        self.bandwidth_factor = bandwidth_factor
-        self.random_state = random_state
+    n_components: int = 300
+    _: KW_ONLY
+    projection: str = "rademacher"
+    complex_to_real: bool = True
+    kernel: str = "polynomial"
+    degree: int = 2
+    gamma: float = 1.0
+    coef0: float = 1.0
+    bandwidth: float | str = "median"
+    bandwidth_factor: float = 1.0
+    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
         check_integer(self.n_components, "n_components", least=1)

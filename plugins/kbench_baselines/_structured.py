@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -11,6 +13,7 @@ from kbench_baselines._fourier import fourier_gradient, waves
 from kbench_baselines._sketches import padded_size, rows_together, walsh_hadamard
 
 
+@dataclass(eq=False, repr=False)
 class _StructuredFourierMap(DifferentiableMap):
     """Cosines and sines of frequencies that come in square blocks.
 
@@ -19,13 +22,11 @@ class _StructuredFourierMap(DifferentiableMap):
     columns, of shape (size, n_columns). Inputs were divided by ``_unit()``.
     """
 
-    def __init__(
-        self, n_components=300, *, bandwidth="median", bandwidth_factor=1.0, random_state=None
-    ):
-        self.n_components = n_components
-        self.bandwidth = bandwidth
-        self.bandwidth_factor = bandwidth_factor
-        self.random_state = random_state
+    n_components: int = 300
+    _: KW_ONLY
+    bandwidth: float | str = "median"
+    bandwidth_factor: float = 1.0
+    random_state: int | np.random.RandomState | None = None
 
     def _draw(self, rng, n_blocks, size, dtype):
         raise NotImplementedError
@@ -154,6 +155,7 @@ class FastfoodFeatures(_StructuredFourierMap):
         return mixed
 
 
+@dataclass(eq=False, repr=False)
 class StructuredOrthogonalFeatures(_StructuredFourierMap):
     """Structured orthogonal random features (SORF) of the Gaussian kernel; slightly biased.
 
@@ -198,22 +200,8 @@ class StructuredOrthogonalFeatures(_StructuredFourierMap):
     (1, 4)
     """
 
-    def __init__(
-        self,
-        n_components=300,
-        *,
-        bandwidth="median",
-        bandwidth_factor=1.0,
-        least_inputs=64,
-        random_state=None,
-    ):
-        super().__init__(
-            n_components,
-            bandwidth=bandwidth,
-            bandwidth_factor=bandwidth_factor,
-            random_state=random_state,
-        )
-        self.least_inputs = least_inputs
+    _: KW_ONLY
+    least_inputs: int = 64
 
     def _padded(self, n_features):
         check_integer(self.least_inputs, "least_inputs", least=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -23,26 +25,17 @@ _START = 4
 _BLOCK_ROWS = 512
 
 
+@dataclass(eq=False, repr=False)
 class _RecursiveFeatureMachine(BaseEstimator):
     """Parameters and fit of both tasks."""
 
-    def __init__(
-        self,
-        kernel="laplace",
-        bandwidth_factor=1.0,
-        metric="full",
-        rounds=5,
-        regularization=1e-4,
-        max_rows=10_000,
-        random_state=None,
-    ):
-        self.kernel = kernel
-        self.bandwidth_factor = bandwidth_factor
-        self.metric = metric
-        self.rounds = rounds
-        self.regularization = regularization
-        self.max_rows = max_rows
-        self.random_state = random_state
+    kernel: str = "laplace"
+    bandwidth_factor: float = 1.0
+    metric: str = "full"
+    rounds: int = 5
+    regularization: float = 1e-4
+    max_rows: int = 10_000
+    random_state: int | np.random.RandomState | None = None
 
     def _check_parameters(self, n_rows: int) -> None:
         check_choice(self.kernel, "kernel", KERNELS)

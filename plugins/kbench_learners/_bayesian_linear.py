@@ -30,6 +30,7 @@ _LEAST_SIGNAL, _MOST_SIGNAL, _PER_DECADE = 1e-8, 1e10, 8
 _BLOCK_ENTRIES = 2_000_000
 
 
+@dataclass(eq=False, repr=False)
 class BayesianLinearRegression(LinearRegressor):
     r"""Bayesian linear regression, a Gaussian process on explicit features.
 
@@ -94,10 +95,9 @@ class BayesianLinearRegression(LinearRegressor):
     True
     """
 
-    def __init__(self, noise_variance=EVIDENCE, weight_variance=EVIDENCE, fit_intercept=True):
-        self.noise_variance = noise_variance
-        self.weight_variance = weight_variance
-        self.fit_intercept = fit_intercept
+    noise_variance: float | str = EVIDENCE
+    weight_variance: float | str = EVIDENCE
+    fit_intercept: bool = True
 
     def predict(self, X, return_std=False):
         """Predict the targets.
@@ -302,6 +302,7 @@ _MAX_COLUMNS = 6000
 _DRAWN_ENTRIES = 4_000_000
 
 
+@dataclass(eq=False, repr=False)
 class DirichletGPClassifier(ClassifierMixin, Estimator):
     r"""Gaussian processes on the logarithms of Dirichlet-distributed class probabilities.
 
@@ -371,11 +372,10 @@ class DirichletGPClassifier(ClassifierMixin, Estimator):
 
     _takes_sparse = False
 
-    def __init__(self, alpha=0.01, weight_variance=LABELS, n_draws=1000, random_state=None):
-        self.alpha = alpha
-        self.weight_variance = weight_variance
-        self.n_draws = n_draws
-        self.random_state = random_state
+    alpha: float = 0.01
+    weight_variance: float | str = LABELS
+    n_draws: int = 1000
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X, y):
         """Fit the classifier.

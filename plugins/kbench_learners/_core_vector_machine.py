@@ -197,6 +197,7 @@ def _gap(K, y, coef, C, margins_outside):
     return max(objective - dual, 0.0) / objective
 
 
+@dataclass(eq=False, repr=False)
 class CoreVectorMachine(KernelMixin, MarginClassifier):
     r"""Kernel classifier on a small core set of the training points.
 
@@ -258,21 +259,12 @@ class CoreVectorMachine(KernelMixin, MarginClassifier):
     (True, True)
     """
 
-    def __init__(
-        self,
-        C=1.0,
-        kernel="gaussian",
-        tol=1e-6,
-        max_core_size=5000,
-        multiclass="ovo",
-        random_state=0,
-    ):
-        self.C = C
-        self.kernel = kernel
-        self.tol = tol
-        self.max_core_size = max_core_size
-        self.multiclass = multiclass
-        self.random_state = random_state
+    C: float = 1.0
+    kernel: object = "gaussian"
+    tol: float = 1e-6
+    max_core_size: int = 5000
+    multiclass: str = "ovo"
+    random_state: int | np.random.RandomState | None = 0
 
     def _check_parameters(self) -> None:
         check_number(self.C, "C", above=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
@@ -21,6 +22,7 @@ KERNELS = ("gaussian", "matern-1/2", "matern-3/2", "matern-5/2")
 _SCALE_ROWS = 500
 
 
+@dataclass(eq=False, repr=False)
 class GaussianProcess(Regressor):
     r"""Exact Gaussian process with noise, for few rows.
 
@@ -72,21 +74,12 @@ class GaussianProcess(Regressor):
 
     _takes_sparse = False
 
-    def __init__(
-        self,
-        kernel="gaussian",
-        ard=False,
-        n_restarts=0,
-        max_iter=100,
-        max_rows=5000,
-        random_state=None,
-    ):
-        self.kernel = kernel
-        self.ard = ard
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.max_rows = max_rows
-        self.random_state = random_state
+    kernel: str = "gaussian"
+    ard: bool = False
+    n_restarts: int = 0
+    max_iter: int = 100
+    max_rows: int = 5000
+    random_state: int | np.random.RandomState | None = None
 
     def predict(self, X, return_std=False):
         """Predict the targets.

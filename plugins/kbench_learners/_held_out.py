@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -191,43 +192,28 @@ ROUNDS = 100
 """Rounds at most where nothing is held out: the library's default."""
 
 
+@dataclass(eq=False, repr=False)
 class _Boosting(Weighted):
     """Parameters of gradient boosting, and its model."""
 
     _takes_missing = True
 
-    def __init__(
-        self,
-        learning_rate=0.1,
-        max_leaf_nodes=31,
-        min_samples_leaf=20,
-        l2_regularization=0.0,
-        max_iter=500,
-        early_stopping=True,
-        n_iter_no_change=10,
-        random_state=None,
-    ):
-        self.learning_rate = learning_rate
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
-        self.max_iter = max_iter
-        self.early_stopping = early_stopping
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
+    learning_rate: float = 0.1
+    max_leaf_nodes: int = 31
+    min_samples_leaf: int = 20
+    l2_regularization: float = 0.0
+    max_iter: int = 500
+    early_stopping: bool = True
+    n_iter_no_change: int = 10
+    random_state: int | np.random.RandomState | None = None
 
     def _options(self, stops: bool) -> dict:
         short = self.early_stopping and not stops
         return {
-            "learning_rate": self.learning_rate,
-            "max_leaf_nodes": self.max_leaf_nodes,
-            "min_samples_leaf": self.min_samples_leaf,
-            "l2_regularization": self.l2_regularization,
+            **self.get_params(deep=False),
             "max_iter": min(ROUNDS, self.max_iter) if short else self.max_iter,
             "early_stopping": stops and self.early_stopping,
             "validation_fraction": SHARE,
-            "n_iter_no_change": self.n_iter_no_change,
-            "random_state": self.random_state,
         }
 
     def _fit_model(self, model, X, y, stops, weight):
@@ -349,26 +335,17 @@ class GradientBoostingRegressor(_Boosting, HeldOutRegressor):
         return HistGradientBoostingRegressor(**self._options(stops))
 
 
+@dataclass(eq=False, repr=False)
 class _MultilayerPerceptron(Unweighted):
     """Parameters of a multilayer perceptron, and its fit."""
 
-    def __init__(
-        self,
-        n_layers=2,
-        n_units=128,
-        alpha=1e-4,
-        learning_rate=1e-3,
-        max_iter=1000,
-        n_iter_no_change=50,
-        random_state=None,
-    ):
-        self.n_layers = n_layers
-        self.n_units = n_units
-        self.alpha = alpha
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
+    n_layers: int = 2
+    n_units: int = 128
+    alpha: float = 1e-4
+    learning_rate: float = 1e-3
+    max_iter: int = 1000
+    n_iter_no_change: int = 50
+    random_state: int | np.random.RandomState | None = None
 
     def _options(self, stops: bool) -> dict:
         return {

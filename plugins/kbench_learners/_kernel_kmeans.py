@@ -110,6 +110,7 @@ def seeded_labels(K, diagonal, n_clusters, rng):
         centres.append(int(rng.choice(n, p=weights / weights.sum())))
 
 
+@dataclass(eq=False, repr=False)
 class KernelKMeans(KernelMixin, ClusterMixin, BaseEstimator):
     """k-means with the distances of a kernel's space.
 
@@ -154,12 +155,11 @@ class KernelKMeans(KernelMixin, ClusterMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, n_clusters=8, kernel="gaussian", n_init=5, max_iter=300, random_state=None):
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.random_state = random_state
+    n_clusters: int = 8
+    kernel: object = "gaussian"
+    n_init: int = 5
+    max_iter: int = 300
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X, y=None):
         """Cluster the rows.
@@ -227,6 +227,7 @@ class KernelKMeans(KernelMixin, ClusterMixin, BaseEstimator):
         return kernel_sums(self.kernel_, X, self._rows, self._memberships, zeros)
 
 
+@dataclass(eq=False, repr=False)
 class KernelKMeansMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Similarities to the centres of kernel k-means.
 
@@ -275,21 +276,12 @@ class KernelKMeansMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
            [0., 1.]])
     """
 
-    def __init__(
-        self,
-        n_components=100,
-        kernel="gaussian",
-        max_rows=2000,
-        n_init=1,
-        max_iter=300,
-        random_state=None,
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.max_rows = max_rows
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.random_state = random_state
+    n_components: int = 100
+    kernel: object = "gaussian"
+    max_rows: int = 2000
+    n_init: int = 1
+    max_iter: int = 300
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X, y=None):
         """Cluster training rows.

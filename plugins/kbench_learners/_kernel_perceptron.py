@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -86,6 +88,7 @@ def weights_of_mistakes(survived: np.ndarray, output: str) -> np.ndarray:
     return (np.arange(n_mistakes) < int(survived.argmax())).astype(float)
 
 
+@dataclass(eq=False, repr=False)
 class KernelPerceptron(KernelMixin, MarginClassifier):
     """Perceptron in the space of a kernel.
 
@@ -150,21 +153,12 @@ class KernelPerceptron(KernelMixin, MarginClassifier):
     array([0, 1, 1, 0])
     """
 
-    def __init__(
-        self,
-        kernel="gaussian",
-        n_epochs=10,
-        output="averaged",
-        multiclass="ovr",
-        shuffle=True,
-        random_state=None,
-    ):
-        self.kernel = kernel
-        self.n_epochs = n_epochs
-        self.output = output
-        self.multiclass = multiclass
-        self.shuffle = shuffle
-        self.random_state = random_state
+    kernel: object = "gaussian"
+    n_epochs: int = 10
+    output: str = "averaged"
+    multiclass: str = "ovr"
+    shuffle: bool = True
+    random_state: int | np.random.RandomState | None = None
 
     def _check_parameters(self) -> None:
         check_integer(self.n_epochs, "n_epochs", least=1)

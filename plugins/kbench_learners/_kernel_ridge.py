@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
@@ -39,13 +40,13 @@ def ridge_coefficients(K, targets, alpha: float, fit_intercept: bool):
     return a - u[:, None] * b, b
 
 
+@dataclass(eq=False, repr=False)
 class _KernelRidge(KernelMixin):
     """Parameters and solution of kernel ridge regression, on labels or on targets."""
 
-    def __init__(self, kernel="gaussian", alpha=1.0, fit_intercept=True):
-        self.kernel = kernel
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
+    kernel: object = "gaussian"
+    alpha: float = 1.0
+    fit_intercept: bool = True
 
     def _check_parameters(self) -> None:
         check_number(self.alpha, "alpha", above=0)
@@ -57,6 +58,7 @@ class _KernelRidge(KernelMixin):
         return a.T, b
 
 
+@dataclass(eq=False, repr=False)
 class KernelRidgeClassifier(_KernelRidge, MarginClassifier):
     """Least squares on labels -1 and 1 in the space of a kernel.
 
@@ -103,9 +105,7 @@ class KernelRidgeClassifier(_KernelRidge, MarginClassifier):
     array([0, 1, 1, 0])
     """
 
-    def __init__(self, kernel="gaussian", alpha=1.0, fit_intercept=True, multiclass="ovr"):
-        super().__init__(kernel, alpha, fit_intercept)
-        self.multiclass = multiclass
+    multiclass: str = "ovr"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -233,6 +233,7 @@ def _relative_gap(Q, a, upper) -> float:
     return float((primal - dual) / max(primal, np.finfo(float).tiny))
 
 
+@dataclass(eq=False, repr=False)
 class KernelSVM(KernelMixin, PathClassifier):
     """Support vector machine with the hinge loss on any kernel.
 
@@ -303,21 +304,12 @@ class KernelSVM(KernelMixin, PathClassifier):
 
     _path = "C"
 
-    def __init__(
-        self,
-        kernel="gaussian",
-        C=1.0,
-        fit_intercept=True,
-        multiclass="ovo",
-        tol=1e-3,
-        max_iter=1_000_000,
-    ):
-        self.kernel = kernel
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.multiclass = multiclass
-        self.tol = tol
-        self.max_iter = max_iter
+    kernel: object = "gaussian"
+    C: float = 1.0
+    fit_intercept: bool = True
+    multiclass: str = "ovo"
+    tol: float = 1e-3
+    max_iter: int = 1_000_000
 
     def _check_parameters(self) -> None:
         check_number(self.C, "C", above=0)

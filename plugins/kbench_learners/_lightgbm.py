@@ -5,6 +5,8 @@ LightGBM comes with the extra ``reference``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from lightgbm import LGBMClassifier, LGBMRegressor, early_stopping
 from sklearn.model_selection import train_test_split
@@ -13,35 +15,25 @@ from sklearn.utils import check_random_state
 from kbench_learners._held_out import ROUNDS, SHARE, HeldOutClassifier, HeldOutRegressor, Weighted
 
 
+@dataclass(eq=False, repr=False)
 class _LightGBM(Weighted):
     """Parameters of LightGBM, and its fit."""
 
     _takes_missing = True
 
-    def __init__(
-        self,
-        learning_rate=0.1,
-        num_leaves=31,
-        min_child_samples=20,
-        reg_lambda=0.0,
-        n_estimators=500,
-        n_iter_no_change=10,
-        random_state=None,
-    ):
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.min_child_samples = min_child_samples
-        self.reg_lambda = reg_lambda
-        self.n_estimators = n_estimators
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
+    learning_rate: float = 0.1
+    num_leaves: int = 31
+    min_child_samples: int = 20
+    reg_lambda: float = 0.0
+    n_estimators: int = 500
+    n_iter_no_change: int = 10
+    random_state: int | np.random.RandomState | None = None
 
     def _options(self, stops: bool) -> dict:
+        own = ("n_iter_no_change", "random_state")
+        given = self.get_params(deep=False)
         return {
-            "learning_rate": self.learning_rate,
-            "num_leaves": self.num_leaves,
-            "min_child_samples": self.min_child_samples,
-            "reg_lambda": self.reg_lambda,
+            **{name: value for name, value in given.items() if name not in own},
             "n_estimators": self.n_estimators if stops else min(ROUNDS, self.n_estimators),
             "n_jobs": 1,
             "deterministic": True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -23,6 +23,7 @@ MULTICLASS = ("ovo", "ovr", "crammer_singer")
 _CRAMMER_SINGER_PASSES = 100_000
 
 
+@dataclass(eq=False, repr=False)
 class LinearSVM(LinearClassifier, PathClassifier):
     r"""Linear classifier with L2 penalty, fitted along a path of C.
 
@@ -130,25 +131,14 @@ class LinearSVM(LinearClassifier, PathClassifier):
     _path = "C"
     _order = "C"  # rows are read as contiguous vectors
 
-    def __init__(
-        self,
-        C=1.0,
-        loss="squared_hinge",
-        multiclass="ovo",
-        tol=1e-6,
-        max_iter=300,
-        fit_intercept=True,
-        intercept_scaling=1.0,
-        random_state=None,
-    ):
-        self.C = C
-        self.loss = loss
-        self.multiclass = multiclass
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
+    C: float = 1.0
+    loss: str = "squared_hinge"
+    multiclass: str = "ovo"
+    tol: float = 1e-6
+    max_iter: int = 300
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    random_state: int | np.random.RandomState | None = None
 
     def _check_parameters(self) -> None:
         for name in ("C", "tol", "intercept_scaling"):

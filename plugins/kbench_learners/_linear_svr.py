@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -11,6 +13,7 @@ from kbench_learners._estimator import LinearRegressor, PathMixin, row_weights
 from kbench_learners._newton import ActiveRows, minimise
 
 
+@dataclass(eq=False, repr=False)
 class LinearSVR(PathMixin, LinearRegressor):
     r"""Linear support vector regression, fitted along a path of C.
 
@@ -59,12 +62,11 @@ class LinearSVR(PathMixin, LinearRegressor):
     _path = "C"
     _order = "C"  # rows are read as contiguous vectors
 
-    def __init__(self, C=1.0, epsilon=0.1, tol=1e-6, max_iter=300, fit_intercept=True):
-        self.C = C
-        self.epsilon = epsilon
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
+    C: float = 1.0
+    epsilon: float = 0.1
+    tol: float = 1e-6
+    max_iter: int = 300
+    fit_intercept: bool = True
 
     def fit_path(self, X, y, values, sample_weight=None):
         """Fit for several values of `C`, faster than one by one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, log_expit, softmax
@@ -31,6 +32,7 @@ def quicker_solver(n_columns: int, n_classes: int, C: float) -> str:
     return "newton-cholesky" if few else "lbfgs"
 
 
+@dataclass(eq=False, repr=False)
 class LogisticClassifier(LinearClassifier, PathClassifier):
     """Logistic regression with L2 penalty, multinomial or of each class against the rest.
 
@@ -82,14 +84,11 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
 
     _path = "C"
 
-    def __init__(
-        self, C=1.0, multiclass="multinomial", tol=1e-6, max_iter=2000, fit_intercept=True
-    ):
-        self.C = C
-        self.multiclass = multiclass
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
+    C: float = 1.0
+    multiclass: str = "multinomial"
+    tol: float = 1e-6
+    max_iter: int = 2000
+    fit_intercept: bool = True
 
     def _check_parameters(self) -> None:
         check_number(self.C, "C", above=0)

@@ -127,6 +127,7 @@ def alignment_weights(grams, targets, method: str) -> np.ndarray:
     return weights / total if total > 0 else np.full(m, 1 / m)
 
 
+@dataclass(eq=False, repr=False)
 class MultipleKernelSVM(PathClassifier):
     r"""Support vector machine on a learned convex combination of kernels.
 
@@ -205,23 +206,13 @@ class MultipleKernelSVM(PathClassifier):
     _path = "C"
     _takes_sparse = False
 
-    def __init__(
-        self,
-        kernels=("linear", "polynomial", "gaussian"),
-        method="alignf",
-        C=1.0,
-        fit_intercept=True,
-        multiclass="ovo",
-        tol=1e-3,
-        max_iter=200,
-    ):
-        self.kernels = kernels
-        self.method = method
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.multiclass = multiclass
-        self.tol = tol
-        self.max_iter = max_iter
+    kernels: object = ("linear", "polynomial", "gaussian")
+    method: str = "alignf"
+    C: float = 1.0
+    fit_intercept: bool = True
+    multiclass: str = "ovo"
+    tol: float = 1e-3
+    max_iter: int = 200
 
     def _check_parameters(self) -> None:
         check_choice(self.method, "method", METHODS)

@@ -43,11 +43,6 @@ class _PathRidge(PathMixin):
 
     _path = "alpha"
 
-    def __init__(self, alpha=1.0, tol=1e-6, max_iter=2000):
-        self.alpha = alpha
-        self.tol = tol
-        self.max_iter = max_iter
-
     def fit_path(self, X, y, values, sample_weight=None):
         """Fit for several values of `alpha`, faster than one by one.
 
@@ -91,6 +86,7 @@ class _PathRidge(PathMixin):
         ]
 
 
+@dataclass(eq=False, repr=False)
 class PathRidgeClassifier(_PathRidge, LinearClassifier):
     """Classifier by ridge regression on indicators of -1 and 1.
 
@@ -143,9 +139,10 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
     [0.1, 10.0]
     """
 
-    def __init__(self, alpha=1.0, multiclass="ovr", tol=1e-6, max_iter=2000):
-        super().__init__(alpha, tol, max_iter)
-        self.multiclass = multiclass
+    alpha: float = 1.0
+    multiclass: str = "ovr"
+    tol: float = 1e-6
+    max_iter: int = 2000
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -216,6 +213,7 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
             estimator.coef_, estimator.intercept_ = W.T.copy(), b
 
 
+@dataclass(eq=False, repr=False)
 class PathRidge(_PathRidge, LinearRegressor):
     """Ridge regression.
 
@@ -255,6 +253,10 @@ class PathRidge(_PathRidge, LinearRegressor):
     >>> [fitted.alpha for fitted in path]
     [0.1, 10.0]
     """
+
+    alpha: float = 1.0
+    tol: float = 1e-6
+    max_iter: int = 2000
 
     def fit_sums(self, sums, values):
         """Fit for several values of `alpha`, given sums over rows instead of the rows.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
@@ -114,6 +116,7 @@ def winnow_epochs(X, signs, learning_rate: float, n_epochs: int, order_of):
     return w, total / (len(X) * len(mistakes)), mistakes
 
 
+@dataclass(eq=False, repr=False)
 class BalancedWinnow(LinearClassifier):
     """Balanced Winnow: two weight vectors with multiplicative updates.
 
@@ -176,25 +179,14 @@ class BalancedWinnow(LinearClassifier):
 
     _takes_sparse = False
 
-    def __init__(
-        self,
-        learning_rate=0.1,
-        n_epochs=20,
-        averaged=True,
-        norm="l2",
-        fit_intercept=True,
-        multiclass="ovr",
-        shuffle=True,
-        random_state=None,
-    ):
-        self.learning_rate = learning_rate
-        self.n_epochs = n_epochs
-        self.averaged = averaged
-        self.norm = norm
-        self.fit_intercept = fit_intercept
-        self.multiclass = multiclass
-        self.shuffle = shuffle
-        self.random_state = random_state
+    learning_rate: float = 0.1
+    n_epochs: int = 20
+    averaged: bool = True
+    norm: str | None = "l2"
+    fit_intercept: bool = True
+    multiclass: str = "ovr"
+    shuffle: bool = True
+    random_state: int | np.random.RandomState | None = None
 
     def _check_parameters(self) -> None:
         check_number(self.learning_rate, "learning_rate", above=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 import numpy as np
@@ -25,6 +26,7 @@ from kbench_nbcs._roots import Root, clip_to_root, corner_root, fitted_root, slo
 ON_FACES = 0.5
 
 
+@dataclass(eq=False, repr=False)
 class NestedBarycentricMap(CoordinateMap):
     """Barycentric coordinates in a nested system of simplices.
 
@@ -136,32 +138,18 @@ class NestedBarycentricMap(CoordinateMap):
     48
     """
 
-    def __init__(
-        self,
-        depth=2,
-        *,
-        split="barycentre",
-        split_point="nearest",
-        root="corner",
-        n_roots=1,
-        rotate=False,
-        min_samples_split=1,
-        outside="clip",
-        C=1000.0,
-        dtype="float64",
-        random_state=None,
-    ):
-        self.depth = depth
-        self.split = split
-        self.split_point = split_point
-        self.root = root
-        self.n_roots = n_roots
-        self.rotate = rotate
-        self.min_samples_split = min_samples_split
-        self.outside = outside
-        self.C = C
-        self.dtype = dtype
-        self.random_state = random_state
+    depth: int = 2
+    _: KW_ONLY
+    split: str = "barycentre"
+    split_point: str = "nearest"
+    root: str = "corner"
+    n_roots: int = 1
+    rotate: bool = False
+    min_samples_split: int = 1
+    outside: str = "clip"
+    C: float = 1000.0
+    dtype: str = "float64"
+    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X, y):
         if self.split == "adaptive":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
@@ -120,6 +122,7 @@ def _merged(parts):
     return keys[new], np.add.reduceat(counts, new) if len(new) else counts
 
 
+@dataclass(eq=False, repr=False)
 class SimplicialMeshMap(CoordinateMap):
     """Barycentric coordinates on randomly rotated and shifted regular meshes.
 
@@ -247,32 +250,18 @@ class SimplicialMeshMap(CoordinateMap):
     True
     """
 
-    def __init__(
-        self,
-        n_roots=16,
-        *,
-        pitch=1.5,
-        n_levels=1,
-        projection_dim="auto",
-        rotate=True,
-        scaling="standard",
-        columns="seen",
-        min_count=1,
-        n_components=65_536,
-        dtype="float64",
-        random_state=None,
-    ):
-        self.n_roots = n_roots
-        self.pitch = pitch
-        self.n_levels = n_levels
-        self.projection_dim = projection_dim
-        self.rotate = rotate
-        self.scaling = scaling
-        self.columns = columns
-        self.min_count = min_count
-        self.n_components = n_components
-        self.dtype = dtype
-        self.random_state = random_state
+    n_roots: int = 16
+    _: KW_ONLY
+    pitch: float = 1.5
+    n_levels: int = 1
+    projection_dim: int | str | None = "auto"
+    rotate: bool = True
+    scaling: str = "standard"
+    columns: str = "seen"
+    min_count: int = 1
+    n_components: int = 65_536
+    dtype: str = "float64"
+    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X, y):
         X = self._validated(X)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -27,6 +28,7 @@ from kbench_zero_one._solver import (
 RULES = ("randomised", "threshold")
 
 
+@dataclass(eq=False, repr=False)
 class _BallClassifier(RandomisedClassifier):
     """A loss, minimised over the ball ||v||^2 <= B of a kernel's feature space.
 
@@ -34,32 +36,18 @@ class _BallClassifier(RandomisedClassifier):
     positive class, before clipping, as a function of <v, psi(x)>.
     """
 
-    def __init__(
-        self,
-        B=64.0,
-        nu=0.5,
-        base_kernel=None,
-        *,
-        kernel="zero-one",
-        rank=500,
-        tol=1e-6,
-        rule="randomised",
-        scale=True,
-        certify=True,
-        max_iter=100,
-        random_state=None,
-    ):
-        self.B = B
-        self.nu = nu
-        self.base_kernel = base_kernel
-        self.kernel = kernel
-        self.rank = rank
-        self.tol = tol
-        self.rule = rule
-        self.scale = scale
-        self.certify = certify
-        self.max_iter = max_iter
-        self.random_state = random_state
+    B: float = 64.0
+    nu: float = 0.5
+    base_kernel: object = None
+    _: KW_ONLY
+    kernel: object = "zero-one"
+    rank: int = 500
+    tol: float = 1e-6
+    rule: str = "randomised"
+    scale: bool = True
+    certify: bool = True
+    max_iter: int = 100
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X, y):
         """Solve equation 9, once for two classes and once per class for more.

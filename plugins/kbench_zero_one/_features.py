@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -118,6 +119,7 @@ def sketch_blocks(X, nu, degrees, indices, signs, width):
             yield irfft(spectrum, n=width, axis=1).astype(X.dtype) * X.dtype.type(nu ** (j / 2))
 
 
+@dataclass(eq=False, repr=False)
 class ZeroOneFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Monomials weighted by nu^(j/2), whose inner products are the 0-1 loss kernel.
 
@@ -178,12 +180,12 @@ class ZeroOneFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
            [1.    , 1.4706]])
     """
 
-    def __init__(self, nu=0.5, *, tol=1e-3, n_components=1024, scale=True, random_state=None):
-        self.nu = nu
-        self.tol = tol
-        self.n_components = n_components
-        self.scale = scale
-        self.random_state = random_state
+    nu: float = 0.5
+    _: KW_ONLY
+    tol: float = 1e-3
+    n_components: int = 1024
+    scale: bool = True
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X, y=None):
         """Choose scale, degrees and hash functions.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -82,6 +83,7 @@ def minimise_risk(X, signs, L, starts, tol=1e-6, max_iter=500):
     return W, value, residual, n_iter
 
 
+@dataclass(eq=False, repr=False)
 class SigmoidHalfspace(RandomisedClassifier):
     """A sigmoid of a halfspace, x -> 1 / (1 + exp(-4 L <w, x>)) with ||w|| <= 1.
 
@@ -134,15 +136,13 @@ class SigmoidHalfspace(RandomisedClassifier):
     array([1., 0.])
     """
 
-    def __init__(
-        self, L=3.0, weights=None, *, n_starts=20, tol=1e-6, max_iter=500, random_state=None
-    ):
-        self.L = L
-        self.weights = weights
-        self.n_starts = n_starts
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    L: float = 3.0
+    weights: object = None
+    _: KW_ONLY
+    n_starts: int = 20
+    tol: float = 1e-6
+    max_iter: int = 500
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X, y):
         """Minimise equation 5, or take the given weights.
