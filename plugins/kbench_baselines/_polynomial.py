@@ -39,6 +39,15 @@ def monomial_weights(powers, degree, gamma, coef0):
     )
 
 
+def names_of_inputs(fitted, given):
+    """Return names of the inputs, those seen in ``fit`` unless others are given; or None."""
+    check_is_fitted(fitted)
+    names = getattr(fitted, "feature_names_in_", None)
+    if given is not None and names is not None and list(given) != list(names):
+        raise ValueError("input_features is not equal to feature_names_in_")
+    return names if given is None else given
+
+
 @dataclass(eq=False, repr=False)
 class PolynomialMap(BaselineMap):
     """All monomials up to a degree, weighted as in the polynomial kernel.
@@ -119,13 +128,7 @@ class PolynomialMap(BaselineMap):
         -------
         ndarray of str
         """
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        if input_features is None:
-            input_features = names
-        elif names is not None and list(input_features) != list(names):
-            raise ValueError("input_features is not equal to feature_names_in_")
-        return self.monomials_.get_feature_names_out(input_features)
+        return self.monomials_.get_feature_names_out(names_of_inputs(self, input_features))
 
 
 class PolynomialSketch(PolynomialCountSketch):
@@ -269,10 +272,4 @@ class SplineFeatures(BaselineMap):
         -------
         ndarray of str
         """
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        if input_features is None:
-            input_features = names
-        elif names is not None and list(input_features) != list(names):
-            raise ValueError("input_features is not equal to feature_names_in_")
-        return self.splines_.get_feature_names_out(input_features)
+        return self.splines_.get_feature_names_out(names_of_inputs(self, input_features))

@@ -9,13 +9,18 @@ import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from kbench.parameters import check_integer, check_number
 from kbench_learners._design import dense_where_quicker
-from kbench_learners._estimator import Estimator, LinearRegressor, class_numbers, row_weights
+from kbench_learners._estimator import (
+    LinearRegressor,
+    Predictive,
+    ProbabilityClassifier,
+    class_numbers,
+    row_weights,
+)
 from kbench_learners._ridge import column_gram, row_gram, weighted_mean
 
 EVIDENCE = "evidence"
@@ -31,7 +36,7 @@ _BLOCK_ENTRIES = 2_000_000
 
 
 @dataclass(eq=False, repr=False)
-class BayesianLinearRegression(LinearRegressor):
+class BayesianLinearRegression(Predictive, LinearRegressor):
     r"""Bayesian linear regression, a Gaussian process on explicit features.
 
     .. math:: y = b + w^\top x + e, \quad w \sim N(0, s I), \quad e \sim N(0, \sigma^2),
@@ -99,26 +104,8 @@ class BayesianLinearRegression(LinearRegressor):
     weight_variance: float | str = EVIDENCE
     fit_intercept: bool = True
 
-    def predict(self, X, return_std=False):
-        """Predict the targets.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-            Inputs.
-        return_std : bool, default False
-            Return standard deviations too.
-
-        Returns
-        -------
-        mean : ndarray, shape (n_samples,)
-        sd : ndarray, shape (n_samples,)
-            Of a new observation, noise included; only with `return_std`.
-        """
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        mean = self._predicted(X)
-        return (mean, np.sqrt(self._variance(X))) if return_std else mean
+    def _deviations(self, X) -> np.ndarray:
+        return np.sqrt(self._variance(X))
 
     def _check_parameters(self) -> None:
         for name in ("noise_variance", "weight_variance"):
@@ -303,7 +290,7 @@ _DRAWN_ENTRIES = 4_000_000
 
 
 @dataclass(eq=False, repr=False)
-class DirichletGPClassifier(ClassifierMixin, Estimator):
+class DirichletGPClassifier(ProbabilityClassifier):
     r"""Gaussian processes on the logarithms of Dirichlet-distributed class probabilities.
 
     A label is one observation of a Dirichlet distribution with parameters :math:`\alpha`, and
@@ -377,30 +364,6 @@ class DirichletGPClassifier(ClassifierMixin, Estimator):
     n_draws: int = 1000
     random_state: int | np.random.RandomState | None = None
 
-    def fit(self, X, y):
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Features.
-        y : array-like, shape (n_samples,)
-            Labels of at least two classes.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, there is one class only, or there are more than
-            6,000 features.
-        """
-        self._fit_checked(X, y)
-        return self
-
     def predict_proba(self, X):
         """Predict the probabilities of the classes.
 
@@ -424,22 +387,6 @@ class DirichletGPClassifier(ClassifierMixin, Estimator):
             drawn = mean[:, None, :] + deviation[:, None, :] * self._normals
             out[rows] = softmax(drawn, axis=2).mean(axis=1)
         return out
-
-    def predict(self, X):
-        """Predict the most probable class.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,)
-            Labels.
-        """
-        codes = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[codes]
 
     def _check_parameters(self) -> None:
         check_number(self.alpha, "alpha", above=0)

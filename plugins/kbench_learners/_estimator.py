@@ -39,6 +39,31 @@ class Estimator(BaseEstimator):
     _takes_sparse = True
     _order: str | None = None  # memory layout that `_fit` needs
 
+    def fit(self, X, y):
+        """Fit the estimator.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+            Inputs, or a square Gram matrix with a precomputed kernel. Only a learner
+            whose tags say so takes sparse matrices.
+        y : array-like, shape (n_samples,)
+            Labels of at least two classes, or targets.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range or `y` has one class only.
+        """
+        self._fit_checked(X, y)
+        self._warn_unless_converged()
+        return self
+
     def _validated(self, *data, **options):
         sparse = "csr" if self._takes_sparse else False
         return validate_data(self, *data, accept_sparse=sparse, dtype=np.float64, **options)
@@ -71,30 +96,6 @@ class Regressor(RegressorMixin, Estimator):
     predictions of validated inputs in `_predicted`.
     """
 
-    def fit(self, X, y):
-        """Fit the regressor.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-            Inputs, or a square Gram matrix with a precomputed kernel.
-        y : array-like, shape (n_samples,)
-            Targets.
-
-        Returns
-        -------
-        self
-            The fitted regressor.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        """
-        self._fit_checked(X, y)
-        self._warn_unless_converged()
-        return self
-
     def predict(self, X):
         """Predict the targets.
 
@@ -116,34 +117,79 @@ class Regressor(RegressorMixin, Estimator):
         return X, np.asarray(y, dtype=np.float64)
 
 
-class WeightedRegressor(Regressor):
-    """A regressor that takes weights of the rows; `_fit` gets them, or None."""
+class Weighted:
+    """`fit` of an estimator that takes weights of the rows; `_fit` gets them, or None."""
 
     def fit(self, X, y, sample_weight=None):
-        """Fit the regressor.
+        """Fit the estimator.
 
         Parameters
         ----------
         X : array-like or sparse matrix, shape (n_samples, n_features)
-            Inputs.
+            Inputs. Only a learner whose tags say so takes sparse matrices.
         y : array-like, shape (n_samples,)
-            Targets.
+            Labels of at least two classes, or targets.
         sample_weight : array-like, shape (n_samples,), optional
             Nonnegative weights of the rows' losses; all 1 by default.
 
         Returns
         -------
         self
-            The fitted regressor.
+            The fitted estimator.
 
         Raises
         ------
         ValueError
-            If a parameter or a weight is out of range.
+            If a parameter or a weight is out of range or `y` has one class only.
         """
         self._fit_checked(X, y, sample_weight=sample_weight)
         self._warn_unless_converged()
         return self
+
+
+class Predictive:
+    """A regressor with a normal predictive distribution, its deviations from `_deviations`."""
+
+    def predict(self, X, return_std=False):
+        """Predict the targets.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+            Inputs.
+        return_std : bool, default False
+            Return standard deviations too.
+
+        Returns
+        -------
+        mean : ndarray, shape (n_samples,)
+        sd : ndarray, shape (n_samples,)
+            Of a new observation, noise included; only with `return_std`.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        mean = self._predicted(X)
+        return (mean, self._deviations(X)) if return_std else mean
+
+
+class ProbabilityClassifier(ClassifierMixin, Estimator):
+    """A classifier that predicts by its `predict_proba`."""
+
+    def predict(self, X):
+        """Predict the most probable class.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,)
+            Labels.
+        """
+        codes = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[codes]
 
 
 def row_weights(sample_weight, n_samples: int) -> np.ndarray | None:
@@ -172,31 +218,6 @@ class MarginClassifier(ClassifierMixin, Estimator):
     margins in `_margins`, in the order of `binary_problems`. Without a parameter
     `multiclass`, each class is against the rest.
     """
-
-    def fit(self, X, y):
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-            Inputs, or a square Gram matrix with a precomputed kernel. Only a learner
-            whose tags say so takes sparse matrices.
-        y : array-like, shape (n_samples,)
-            Labels of at least two classes.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range or `y` has one class only.
-        """
-        self._fit_checked(X, y)
-        self._warn_unless_converged()
-        return self
 
     def decision_function(self, X):
         """Score the classes.
@@ -323,6 +344,34 @@ class PathMixin:
             estimator._warn_unless_converged()
         return fitted
 
+    def _fit(self, X, target, **weights) -> None:
+        self._fit_together(X, target, [self], **weights)
+
+
+class WeightedPathMixin(PathMixin, Weighted):
+    """An estimator with a path and with weights of the rows."""
+
+    def fit_path(self, X, y, values, sample_weight=None):
+        """Fit for several values of the path's parameter, faster than one by one.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n_samples, n_features)
+            Inputs.
+        y : array-like, shape (n_samples,)
+            Labels of at least two classes, or targets.
+        values : sequence of float
+            Values of the parameter (`C` or `alpha`), in any order.
+        sample_weight : array-like, shape (n_samples,), optional
+            Nonnegative weights of the rows' losses; all 1 by default.
+
+        Returns
+        -------
+        list of estimators
+            Fitted clones, in the order of `values`.
+        """
+        return self._fit_path(X, y, values, sample_weight=sample_weight)
+
 
 class PathClassifier(PathMixin, MarginClassifier):
     """A classifier with a path, without weights of the rows."""
@@ -345,9 +394,6 @@ class PathClassifier(PathMixin, MarginClassifier):
             Fitted clones, in the order of `values`.
         """
         return self._fit_path(X, y, values)
-
-    def _fit(self, X, codes) -> None:
-        self._fit_together(X, codes, [self])
 
 
 class LinearClassifier(MarginClassifier):
@@ -377,7 +423,7 @@ class LinearClassifier(MarginClassifier):
         return out
 
 
-class LinearRegressor(WeightedRegressor):
+class LinearRegressor(Weighted, Regressor):
     """A regressor with coefficients `coef_` and a number `intercept_`."""
 
     def _predicted(self, X) -> np.ndarray:

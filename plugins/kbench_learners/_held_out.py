@@ -6,14 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from kbench_learners._estimator import class_numbers, row_weights
+from kbench_learners._estimator import (
+    Estimator,
+    ProbabilityClassifier,
+    Weighted,
+    class_numbers,
+    row_weights,
+)
 
 LEAST_ROWS = 500
 """With fewer rows nothing is held out: a tenth is too few to choose by.
@@ -42,7 +48,7 @@ def can_hold_out(y, is_classifier: bool) -> bool:
     return bool(counts.min() >= 2 and len(counts) <= int(SHARE * n))
 
 
-class HeldOut(BaseEstimator):
+class HeldOut(Estimator):
     """An estimator that fits one of another library, made by `_model`.
 
     A subclass returns an unfitted model in ``_model(stops, n_classes)``, with early stopping if
@@ -50,22 +56,23 @@ class HeldOut(BaseEstimator):
     """
 
     _takes_missing = False
+    _takes_sparse = False
 
-    def _fit_checked(self, X, y, *weights) -> None:
+    def _fit_checked(self, X, y, **weights) -> None:
         """Validate a training set and its weights, if it may have any, and fit the model."""
         X, y = self._validated(X, y, y_numeric=not self._is_classifier)
         target = self._target(y)
         stops = can_hold_out(target, self._is_classifier)
         n_classes = len(self.classes_) if self._is_classifier else 0
-        weights = [row_weights(each, len(target)) for each in weights]
-        self.model_ = self._fit_model(self._model(stops, n_classes), X, target, stops, *weights)
+        weights = {name: row_weights(each, len(target)) for name, each in weights.items()}
+        self.model_ = self._fit_model(self._model(stops, n_classes), X, target, stops, **weights)
 
     def _fit_model(self, model, X, y, stops: bool) -> Any:
         return model.fit(X, y)
 
     def _validated(self, *data, **options):
         finite = "allow-nan" if self._takes_missing else True
-        return validate_data(self, *data, dtype=np.float64, ensure_all_finite=finite, **options)
+        return super()._validated(*data, ensure_all_finite=finite, **options)
 
     def _rows(self, X) -> np.ndarray:
         check_is_fitted(self)
@@ -77,29 +84,13 @@ class HeldOut(BaseEstimator):
         return tags
 
 
-class HeldOutClassifier(ClassifierMixin, HeldOut):
+class HeldOutClassifier(HeldOut, ProbabilityClassifier):
     """A classifier that fits one of another library."""
 
     _is_classifier = True
 
     def _target(self, y) -> np.ndarray:
         return class_numbers(self, y)
-
-    def predict(self, X):
-        """Predict the most probable class.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,)
-            Labels.
-        """
-        codes = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[codes]
 
     def predict_proba(self, X):
         """Estimate the probabilities of the classes.
@@ -142,52 +133,6 @@ class HeldOutRegressor(RegressorMixin, HeldOut):
         return self.model_.predict(X)
 
 
-class Unweighted:
-    """`fit` of an estimator that takes no weights of the rows."""
-
-    def fit(self, X, y):
-        """Fit the estimator.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Inputs.
-        y : array-like, shape (n_samples,)
-            Labels of at least two classes, or targets.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._fit_checked(X, y)
-        return self
-
-
-class Weighted:
-    """`fit` of an estimator that takes weights of the rows."""
-
-    def fit(self, X, y, sample_weight=None):
-        """Fit the estimator.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Inputs.
-        y : array-like, shape (n_samples,)
-            Labels of at least two classes, or targets.
-        sample_weight : array-like, shape (n_samples,), optional
-            Nonnegative weights of the rows' losses; all 1 by default.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._fit_checked(X, y, sample_weight)
-        return self
-
-
 ROUNDS = 100
 """Rounds at most where nothing is held out: the library's default."""
 
@@ -216,8 +161,8 @@ class _Boosting(Weighted):
             "validation_fraction": SHARE,
         }
 
-    def _fit_model(self, model, X, y, stops, weight):
-        model.fit(X, y, sample_weight=weight)
+    def _fit_model(self, model, X, y, stops, sample_weight):
+        model.fit(X, y, sample_weight=sample_weight)
         self.n_iter_ = model.n_iter_
         return model
 
@@ -336,7 +281,7 @@ class GradientBoostingRegressor(_Boosting, HeldOutRegressor):
 
 
 @dataclass(eq=False, repr=False)
-class _MultilayerPerceptron(Unweighted):
+class _MultilayerPerceptron:
     """Parameters of a multilayer perceptron, and its fit."""
 
     n_layers: int = 2

@@ -12,7 +12,8 @@ from lightgbm import LGBMClassifier, LGBMRegressor, early_stopping
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
-from kbench_learners._held_out import ROUNDS, SHARE, HeldOutClassifier, HeldOutRegressor, Weighted
+from kbench_learners._estimator import Weighted
+from kbench_learners._held_out import ROUNDS, SHARE, HeldOutClassifier, HeldOutRegressor
 
 
 @dataclass(eq=False, repr=False)
@@ -41,11 +42,11 @@ class _LightGBM(Weighted):
             "verbose": -1,
         }
 
-    def _fit_model(self, model, X, y, stops, weight):
+    def _fit_model(self, model, X, y, stops, sample_weight):
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         model.set_params(random_state=seed)
         if not stops:
-            model.fit(X, y, sample_weight=weight)
+            model.fit(X, y, sample_weight=sample_weight)
             self.n_iter_ = model.n_iter_
             return model
         strata = y if self._is_classifier else None
@@ -55,10 +56,10 @@ class _LightGBM(Weighted):
         model.fit(
             X[kept],
             y[kept],
-            sample_weight=None if weight is None else weight[kept],
+            sample_weight=None if sample_weight is None else sample_weight[kept],
             eval_X=X[held],
             eval_y=y[held],
-            eval_sample_weight=None if weight is None else [weight[held]],
+            eval_sample_weight=None if sample_weight is None else [sample_weight[held]],
             callbacks=[early_stopping(self.n_iter_no_change, verbose=False)],
         )
         self.n_iter_ = model.best_iteration_

@@ -9,12 +9,12 @@ import scipy.sparse as sp
 
 from kbench.parameters import check_integer, check_number
 from kbench_learners._design import Design, dense_where_quicker
-from kbench_learners._estimator import LinearRegressor, PathMixin, row_weights
+from kbench_learners._estimator import LinearRegressor, WeightedPathMixin, row_weights
 from kbench_learners._newton import ActiveRows, minimise
 
 
 @dataclass(eq=False, repr=False)
-class LinearSVR(PathMixin, LinearRegressor):
+class LinearSVR(WeightedPathMixin, LinearRegressor):
     r"""Linear support vector regression, fitted along a path of C.
 
     .. math:: \min_{w, b} \tfrac12 (\|w\|^2 + b^2)
@@ -68,35 +68,11 @@ class LinearSVR(PathMixin, LinearRegressor):
     max_iter: int = 300
     fit_intercept: bool = True
 
-    def fit_path(self, X, y, values, sample_weight=None):
-        """Fit for several values of `C`, faster than one by one.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-            Inputs.
-        y : array-like, shape (n_samples,)
-            Targets.
-        values : sequence of float
-            Values of `C`, in any order.
-        sample_weight : array-like, shape (n_samples,), optional
-            Nonnegative weights of the rows' losses; all 1 by default.
-
-        Returns
-        -------
-        list of LinearSVR
-            Fitted clones, in the order of `values`.
-        """
-        return self._fit_path(X, y, values, sample_weight=sample_weight)
-
     def _check_parameters(self) -> None:
         check_number(self.C, "C", above=0)
         check_number(self.epsilon, "epsilon", least=0)
         check_number(self.tol, "tol", above=0)
         check_integer(self.max_iter, "max_iter", least=1)
-
-    def _fit(self, X, y, sample_weight) -> None:
-        self._fit_together(X, y, [self], sample_weight)
 
     def _fit_together(self, X, y, estimators, sample_weight) -> None:
         weight = row_weights(sample_weight, len(y))

@@ -8,9 +8,8 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.svm import LinearSVC
-from sklearn.utils.validation import check_is_fitted
 
-from kbench_learners._estimator import WeightedRegressor, row_weights
+from kbench_learners._estimator import Predictive, Regressor, Weighted, row_weights
 
 
 def liblinear(C=1.0, tol=1e-3, max_iter=1000):
@@ -222,7 +221,7 @@ def majority():
     return DummyClassifier(strategy="most_frequent")
 
 
-class MeanRegressor(WeightedRegressor):
+class MeanRegressor(Predictive, Weighted, Regressor):
     """Predict the mean of the targets, whatever the inputs.
 
     The predictive distribution is normal, with the variance of the targets and of their mean.
@@ -241,26 +240,11 @@ class MeanRegressor(WeightedRegressor):
     (array([2.]), array([1.15470054]))
     """
 
-    def predict(self, X, return_std=False):
-        """Predict the mean.
+    def _predicted(self, X) -> np.ndarray:
+        return np.full(X.shape[0], self.mean_)
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-            Inputs.
-        return_std : bool, default False
-            Return standard deviations too.
-
-        Returns
-        -------
-        mean : ndarray, shape (n_samples,)
-        sd : ndarray, shape (n_samples,)
-            Of a new observation; only with `return_std`.
-        """
-        check_is_fitted(self)
-        n = self._validated(X, reset=False).shape[0]
-        mean = np.full(n, self.mean_)
-        return (mean, np.full(n, self.sd_)) if return_std else mean
+    def _deviations(self, X) -> np.ndarray:
+        return np.full(X.shape[0], self.sd_)
 
     def _check_parameters(self) -> None:
         """Check nothing: there are no parameters."""

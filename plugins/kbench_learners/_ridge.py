@@ -25,7 +25,7 @@ from kbench_learners._estimator import (
     SCHEMES,
     LinearClassifier,
     LinearRegressor,
-    PathMixin,
+    WeightedPathMixin,
     binary_problems,
     check_classes,
     row_weights,
@@ -38,43 +38,46 @@ _CHUNK_ENTRIES = 2_000_000
 _MAX_SCATTER_ENTRIES = 2**27
 
 
-class _PathRidge(PathMixin):
+class _PathRidge(WeightedPathMixin):
     """Parameters and the path of ridge regression, on labels or on targets."""
 
     _path = "alpha"
 
-    def fit_path(self, X, y, values, sample_weight=None):
-        """Fit for several values of `alpha`, faster than one by one.
+    @available_if(lambda self: getattr(self, "multiclass", "ovr") == "ovr")
+    def fit_sums(self, sums, values):
+        """Fit for several values of `alpha`, given sums over rows instead of the rows.
 
         Parameters
         ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-            Inputs.
-        y : array-like, shape (n_samples,)
-            Labels of at least two classes, or targets.
+        sums : object
+            Sums as they are described for `kbench.Learner`.
         values : sequence of float
             Values of `alpha`, in any order.
-        sample_weight : array-like, shape (n_samples,), optional
-            Nonnegative weights of the rows' squared errors; all 1 by default.
 
         Returns
         -------
         list of estimators
             Fitted clones, in the order of `values`.
         """
-        return self._fit_path(X, y, values, sample_weight=sample_weight)
+        fitted = []
+        for estimator, W, b in fitted_from_sums(self, sums, values):
+            if sums.classes is not None:
+                estimator.classes_ = sums.classes
+            estimator._set_solution(W, b)
+            fitted.append(estimator)
+        return fitted
 
     def _check_parameters(self) -> None:
         check_number(self.alpha, "alpha", above=0)
         check_number(self.tol, "tol", above=0)
         check_integer(self.max_iter, "max_iter", least=1)
 
-    def _solved(self, path, estimators):
-        """Yield each estimator with its coefficients and intercepts, as `path` yields them."""
+    def _set_solutions(self, path, estimators) -> None:
+        """Set what was fitted with each estimator, as `path` yields it."""
         for estimator, (W, b, converged) in zip(estimators, path, strict=True):
             estimator.converged_ = converged
             estimator.n_iter_ = 1 if converged else self.max_iter
-            yield estimator, W, b
+            estimator._set_solution(W, b)
 
     def _path_options(self, estimators) -> tuple[list[float], float, int]:
         return [estimator.alpha for estimator in estimators], self.tol, self.max_iter
@@ -148,57 +151,6 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
         super()._check_parameters()
         check_choice(self.multiclass, "multiclass", SCHEMES)
 
-    def fit(self, X, y, sample_weight=None):
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, shape (n_samples, n_features)
-            Inputs.
-        y : array-like, shape (n_samples,)
-            Labels of at least two classes.
-        sample_weight : array-like, shape (n_samples,), optional
-            Nonnegative weights of the rows' squared errors; all 1 by default.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or a weight is out of range or `y` has one class only.
-        """
-        self._fit_checked(X, y, sample_weight=sample_weight)
-        self._warn_unless_converged()
-        return self
-
-    @available_if(lambda self: self.multiclass == "ovr")
-    def fit_sums(self, sums, values):
-        """Fit for several values of `alpha`, given sums over rows instead of the rows.
-
-        Parameters
-        ----------
-        sums : object
-            Sums as they are described for `kbench.Learner`.
-        values : sequence of float
-            Values of `alpha`, in any order.
-
-        Returns
-        -------
-        list of PathRidgeClassifier
-            Fitted clones, in the order of `values`.
-        """
-        fitted = []
-        for estimator, W, b in fitted_from_sums(self, sums, values):
-            estimator.classes_, estimator.coef_, estimator.intercept_ = sums.classes, W.T.copy(), b
-            fitted.append(estimator)
-        return fitted
-
-    def _fit(self, X, codes, sample_weight) -> None:
-        self._fit_together(X, codes, [self], sample_weight)
-
     def _fit_together(self, X, codes, estimators, sample_weight) -> None:
         weight = row_weights(sample_weight, len(codes))
         X, n_classes = dense_where_quicker(X), len(self.classes_)
@@ -209,8 +161,10 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
             problems = binary_problems(codes, n_classes, "ovr")
             Y = np.column_stack([signs for _, signs in problems])
             path = ridge_path(X, Y, *options, weight)
-        for estimator, W, b in self._solved(path, estimators):
-            estimator.coef_, estimator.intercept_ = W.T.copy(), b
+        self._set_solutions(path, estimators)
+
+    def _set_solution(self, W, b) -> None:
+        self.coef_, self.intercept_ = W.T.copy(), b
 
 
 @dataclass(eq=False, repr=False)
@@ -258,36 +212,14 @@ class PathRidge(_PathRidge, LinearRegressor):
     tol: float = 1e-6
     max_iter: int = 2000
 
-    def fit_sums(self, sums, values):
-        """Fit for several values of `alpha`, given sums over rows instead of the rows.
-
-        Parameters
-        ----------
-        sums : object
-            Sums as they are described for `kbench.Learner`.
-        values : sequence of float
-            Values of `alpha`, in any order.
-
-        Returns
-        -------
-        list of PathRidge
-            Fitted clones, in the order of `values`.
-        """
-        fitted = []
-        for estimator, W, b in fitted_from_sums(self, sums, values):
-            estimator.coef_, estimator.intercept_ = W[:, 0].copy(), float(b[0])
-            fitted.append(estimator)
-        return fitted
-
-    def _fit(self, X, y, sample_weight) -> None:
-        self._fit_together(X, y, [self], sample_weight)
-
     def _fit_together(self, X, y, estimators, sample_weight) -> None:
         weight = row_weights(sample_weight, len(y))
         options = self._path_options(estimators)
         path = ridge_path(dense_where_quicker(X), y[:, None], *options, weight)
-        for estimator, W, b in self._solved(path, estimators):
-            estimator.coef_, estimator.intercept_ = W[:, 0].copy(), float(b[0])
+        self._set_solutions(path, estimators)
+
+    def _set_solution(self, W, b) -> None:
+        self.coef_, self.intercept_ = W[:, 0].copy(), float(b[0])
 
 
 def ridge_path(X, Y, alphas, tol=1e-6, max_iter=2000, weight=None):
