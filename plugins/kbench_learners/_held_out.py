@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from kbench_learners._estimator import (
     Estimator,
     ProbabilityClassifier,
+    Regressor,
     Weighted,
     class_numbers,
     row_weights,
@@ -49,12 +50,13 @@ def can_hold_out(y, is_classifier: bool) -> bool:
 
 
 class HeldOut(Estimator):
-    """An estimator that fits one of another library, made by `_model`.
+    """An estimator that fits one of another library, the class `_library`.
 
-    A subclass returns an unfitted model in ``_model(stops, n_classes)``, with early stopping if
-    `stops`, and fits it in `_fit_model` where this takes more than ``fit(X, y)``.
+    A subclass returns its parameters in ``_options(stops)``, with early stopping if `stops`, and
+    fits it in `_fit_model`.
     """
 
+    _library: ClassVar[type[BaseEstimator]]
     _takes_missing = False
     _takes_sparse = False
 
@@ -63,20 +65,13 @@ class HeldOut(Estimator):
         X, y = self._validated(X, y, y_numeric=not self._is_classifier)
         target = self._target(y)
         stops = can_hold_out(target, self._is_classifier)
-        n_classes = len(self.classes_) if self._is_classifier else 0
         weights = {name: row_weights(each, len(target)) for name, each in weights.items()}
-        self.model_ = self._fit_model(self._model(stops, n_classes), X, target, stops, **weights)
-
-    def _fit_model(self, model, X, y, stops: bool) -> Any:
-        return model.fit(X, y)
+        model = self._library(**self._options(stops))
+        self.model_ = self._fit_model(model, X, target, stops, **weights)
 
     def _validated(self, *data, **options):
         finite = "allow-nan" if self._takes_missing else True
         return super()._validated(*data, ensure_all_finite=finite, **options)
-
-    def _rows(self, X) -> np.ndarray:
-        check_is_fitted(self)
-        return self._validated(X, reset=False)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -105,11 +100,11 @@ class HeldOutClassifier(HeldOut, ProbabilityClassifier):
         ndarray, shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        X = self._rows(X)
-        return self.model_.predict_proba(X)
+        check_is_fitted(self)
+        return self.model_.predict_proba(self._validated(X, reset=False))
 
 
-class HeldOutRegressor(RegressorMixin, HeldOut):
+class HeldOutRegressor(HeldOut, Regressor):
     """A regressor that fits one of another library."""
 
     _is_classifier = False
@@ -117,19 +112,7 @@ class HeldOutRegressor(RegressorMixin, HeldOut):
     def _target(self, y) -> np.ndarray:
         return np.asarray(y, dtype=np.float64)
 
-    def predict(self, X):
-        """Predict the targets.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,)
-        """
-        X = self._rows(X)
+    def _predicted(self, X) -> np.ndarray:
         return self.model_.predict(X)
 
 
@@ -152,7 +135,7 @@ class _Boosting(Weighted):
     n_iter_no_change: int = 10
     random_state: int | np.random.RandomState | None = None
 
-    def _options(self, stops: bool) -> dict:
+    def _options(self, stops: bool) -> dict[str, object]:
         short = self.early_stopping and not stops
         return {
             **self.get_params(deep=False),
@@ -223,8 +206,7 @@ class GradientBoostingClassifier(_Boosting, HeldOutClassifier):
     (100, 1.0)
     """
 
-    def _model(self, stops, n_classes):
-        return HistGradientBoostingClassifier(**self._options(stops))
+    _library = HistGradientBoostingClassifier
 
 
 class GradientBoostingRegressor(_Boosting, HeldOutRegressor):
@@ -276,8 +258,7 @@ class GradientBoostingRegressor(_Boosting, HeldOutRegressor):
     True
     """
 
-    def _model(self, stops, n_classes):
-        return HistGradientBoostingRegressor(**self._options(stops))
+    _library = HistGradientBoostingRegressor
 
 
 @dataclass(eq=False, repr=False)
@@ -292,7 +273,7 @@ class _MultilayerPerceptron:
     n_iter_no_change: int = 50
     random_state: int | np.random.RandomState | None = None
 
-    def _options(self, stops: bool) -> dict:
+    def _options(self, stops: bool) -> dict[str, object]:
         return {
             "hidden_layer_sizes": (self.n_units,) * self.n_layers,
             "alpha": self.alpha,
@@ -359,8 +340,7 @@ class MultilayerPerceptronClassifier(_MultilayerPerceptron, HeldOutClassifier):
     True
     """
 
-    def _model(self, stops, n_classes):
-        return MLPClassifier(**self._options(stops))
+    _library = MLPClassifier
 
 
 class MultilayerPerceptronRegressor(_MultilayerPerceptron, HeldOutRegressor):
@@ -406,5 +386,4 @@ class MultilayerPerceptronRegressor(_MultilayerPerceptron, HeldOutRegressor):
     True
     """
 
-    def _model(self, stops, n_classes):
-        return MLPRegressor(**self._options(stops))
+    _library = MLPRegressor

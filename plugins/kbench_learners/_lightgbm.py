@@ -30,7 +30,7 @@ class _LightGBM(Weighted):
     n_iter_no_change: int = 10
     random_state: int | np.random.RandomState | None = None
 
-    def _options(self, stops: bool) -> dict:
+    def _options(self, stops: bool) -> dict[str, object]:
         own = ("n_iter_no_change", "random_state")
         given = self.get_params(deep=False)
         return {
@@ -106,8 +106,7 @@ class LightGBMClassifier(_LightGBM, HeldOutClassifier):
     default search space is that of `GradientBoostingClassifier`.
     """
 
-    def _model(self, stops, n_classes):
-        return LGBMClassifier(**self._options(stops))
+    _library = LGBMClassifier
 
 
 class LightGBMRegressor(_LightGBM, HeldOutRegressor):
@@ -144,5 +143,4 @@ class LightGBMRegressor(_LightGBM, HeldOutRegressor):
     G. Ke et al., LightGBM: a highly efficient gradient boosting decision tree, NIPS 2017.
     """
 
-    def _model(self, stops, n_classes):
-        return LGBMRegressor(**self._options(stops))
+    _library = LGBMRegressor
