@@ -14,9 +14,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kbench import Dataset
 from kbench.kernels import Kernel
@@ -170,7 +170,7 @@ class HiddenSubset(Kernel):
         _check_bits(self.n_bits)
         check_number(self.alpha, "alpha", least=0, below=1)
 
-    def _codes(self, X: Any) -> np.ndarray:
+    def _codes(self, X: ArrayLike) -> np.ndarray:
         X = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         if X.shape[1] != self.n_bits or not np.isin(X, (0, 1)).all():
             raise ValueError(
@@ -187,7 +187,7 @@ class HiddenSubset(Kernel):
             [np.where(hidden, -0.5, 1.0), np.where(hidden, labels[place] * np.sqrt(0.75), 0.0)]
         )
 
-    def _gram(self, X: Any, Y: Any) -> np.ndarray:
+    def _gram(self, X: ArrayLike, Y: ArrayLike) -> np.ndarray:
         left = self._codes(X)
         right = left if Y is None else self._codes(Y)
         K = (1 - self.alpha) * (self._images(left) @ self._images(right).T)
@@ -195,7 +195,7 @@ class HiddenSubset(Kernel):
             K[left[:, None] == right] = 1.0
         return K
 
-    def diag(self, X: Any) -> np.ndarray:
+    def diag(self, X: ArrayLike) -> np.ndarray:
         """Return ones."""
         return np.ones(X.shape[0])
 

@@ -7,7 +7,6 @@ claim about real data.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy.special import gammainc
@@ -441,7 +440,13 @@ def friedman3(n_samples: int = 1000, noise: float = 0.1, seed: int = 0) -> Datas
     return _drawn("friedman3", datasets.make_friedman3, n_samples, noise, seed)
 
 
-def _drawn(name: str, make: Callable[..., Any], n_samples: int, noise: float, seed: int) -> Dataset:
+def _drawn(
+    name: str,
+    make: Callable[..., tuple[np.ndarray, np.ndarray]],
+    n_samples: int,
+    noise: float,
+    seed: int,
+) -> Dataset:
     check_integer(n_samples, "n_samples", least=4)
     check_number(noise, "noise", least=0)
     check_integer(seed, "seed", least=0)

@@ -6,7 +6,6 @@ import warnings
 from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -27,7 +26,7 @@ DIFFERENTIABLE = (
 """Maps of kbench that have gradients, for messages."""
 
 
-def refuse_without_gradient(base: Any) -> None:
+def refuse_without_gradient(base: object) -> None:
     """Raise a ValueError if a map has no gradient; it names those that have one."""
     if isinstance(base, str):
         raise ValueError(
@@ -47,7 +46,7 @@ def refuse_without_gradient(base: Any) -> None:
         ) from None
 
 
-def with_parameters(base: Any, **given: Any) -> Any:
+def with_parameters(base: BaseEstimator, **given: object) -> BaseEstimator:
     """Return a clone of a map with parameters that are not None, or a ValueError."""
     base = clone(base)
     known = base.get_params(deep=False)
@@ -61,7 +60,7 @@ def with_parameters(base: Any, **given: Any) -> Any:
     return base.set_params(**given)
 
 
-def needs_seed(base: Any) -> bool:
+def needs_seed(base: BaseEstimator) -> bool:
     """Whether a map draws at random and has no seed."""
     return base.get_params(deep=False).get("random_state", 0) is None
 

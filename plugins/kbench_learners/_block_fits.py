@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kbench_learners._descent import Descent, Problem
 from kbench_learners._design import Design
-from kbench_learners._estimator import check_classes
+from kbench_learners._estimator import LinearClassifier, check_classes
 from kbench_learners._paths import binary_path
 
 _START_TOL = 1e-4  # of the solution on the sample, which is only a start
@@ -27,7 +27,7 @@ class BlockFit:
     A subclass makes the problems of each C in `_problems`, in rising order of C.
     """
 
-    def __init__(self, estimator: Any, sample: Any, values: Sequence[float]) -> None:
+    def __init__(self, estimator: LinearClassifier, sample: Any, values: Sequence[float]) -> None:
         self.fitted = [clone(estimator).set_params(C=C) for C in values]
         for each in self.fitted:
             each._check_parameters()
@@ -39,10 +39,12 @@ class BlockFit:
         together = [problem for C in rising for problem in self._problems[C]]
         self._descent = Descent(together, self._bias, sample)
 
-    def _constant(self, estimator: Any) -> float:
+    def _constant(self, estimator: LinearClassifier) -> float:
         return 1.0 if estimator.fit_intercept else 0.0
 
-    def _begin(self, estimator: Any, sample: Any, values: list[float]) -> list[list[Problem]]:
+    def _begin(
+        self, estimator: LinearClassifier, sample: Any, values: list[float]
+    ) -> list[list[Problem]]:
         raise NotImplementedError
 
     @property
@@ -55,7 +57,7 @@ class BlockFit:
         """Bytes of the matrices that are kept."""
         return self._descent.nbytes
 
-    def add(self, Z: Any, codes: np.ndarray) -> None:
+    def add(self, Z: np.ndarray, codes: np.ndarray) -> None:
         """Take a block of rows and the numbers of their classes."""
         self._descent.add(Z, codes)
 
@@ -63,7 +65,7 @@ class BlockFit:
         """End a pass over all rows."""
         self._descent.step()
 
-    def estimators(self) -> list[Any]:
+    def estimators(self) -> list[LinearClassifier]:
         """Return the fitted estimators, in the order of the values."""
         for each in self.fitted:
             problems = self._problems[each.C]
@@ -76,7 +78,7 @@ class BlockFit:
             each._warn_unless_converged()
         return self.fitted
 
-    def _finish(self, each: Any, problems: list[Problem]) -> None:
+    def _finish(self, each: LinearClassifier, problems: list[Problem]) -> None:
         """Set the attributes that only this learner has."""
 
 
@@ -87,15 +89,19 @@ class SquaredHingeFit(BlockFit):
     takes most of the time, serves all of them.
     """
 
-    def _constant(self, estimator: Any) -> float:
+    def _constant(self, estimator: LinearClassifier) -> float:
         return float(estimator.intercept_scaling) if estimator.fit_intercept else 0.0
 
-    def _begin(self, estimator: Any, sample: Any, values: list[float]) -> list[list[Problem]]:
+    def _begin(
+        self, estimator: LinearClassifier, sample: Any, values: list[float]
+    ) -> list[list[Problem]]:
         coding = coding_matrix(len(sample.classes), estimator.multiclass)
         paths = [self._path(estimator, sample, signs, values) for signs in coding]
         return [list(problems) for problems in zip(*paths, strict=True)]
 
-    def _path(self, estimator: Any, sample: Any, signs: np.ndarray, values: list[float]) -> Any:
+    def _path(
+        self, estimator: LinearClassifier, sample: Any, signs: np.ndarray, values: list[float]
+    ) -> Iterator[Problem]:
         """Yield the problems of one pair of sides, from the solutions on the sample."""
         y = signs[sample.codes]
         rows = np.flatnonzero(y)
@@ -114,7 +120,7 @@ class SquaredHingeFit(BlockFit):
             loss = SquaredHinge(C, signs)
             yield Problem(w[:, None], penalty, loss, scale, residual, max_iter)
 
-    def _finish(self, each: Any, problems: list[Problem]) -> None:
+    def _finish(self, each: LinearClassifier, problems: list[Problem]) -> None:
         each.objective_ = np.array([problem.objective for problem in problems])
         gaps = [0.5 * float(np.vdot(p.gradient, p.gradient)) / p.objective for p in problems]
         each.gap_ = max(gaps)
@@ -123,7 +129,9 @@ class SquaredHingeFit(BlockFit):
 class LogisticFit(BlockFit):
     """The logistic loss, multinomial or of each class against the rest."""
 
-    def _begin(self, estimator: Any, sample: Any, values: list[float]) -> list[list[Problem]]:
+    def _begin(
+        self, estimator: LinearClassifier, sample: Any, values: list[float]
+    ) -> list[list[Problem]]:
         n = float(sample.counts.sum())
         scale = n / len(sample.codes)
         with warnings.catch_warnings():
@@ -154,7 +162,7 @@ class LogisticFit(BlockFit):
             found.append(problems)
         return found
 
-    def _finish(self, each: Any, problems: list[Problem]) -> None:
+    def _finish(self, each: LinearClassifier, problems: list[Problem]) -> None:
         each.solver_ = "blocks"
 
 

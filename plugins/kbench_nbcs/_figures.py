@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from sklearn.svm import LinearSVC
@@ -246,22 +247,25 @@ def figure_learnt_polygon(results=None):
 
 # Families of the suite `map-curves`, by how a map's label begins.
 FAMILIES = ("mesh", "nbcs-rotated", "nystroem", "orthogonal-rff", "random-binning", "identity")
+Row = Mapping[str, Any]
+"""A result, by the names of its columns."""
+
 REFERENCES = ("1-NN", "gradient-boosting", "kernel-svm")
 
 
-def cost(row: Mapping[str, Any]) -> float:
+def cost(row: Row) -> float:
     """CPU seconds of search and fit."""
     return float(row["search_time_cpu_s"]) + float(row["fit_time_cpu_s"])
 
 
-def family(row: Mapping[str, Any]) -> str:
+def family(row: Row) -> str:
     """Name the line of the picture that a row belongs to: a map's sizes, or a reference."""
     if any(row["learner"].startswith(name) for name in REFERENCES):
         return str(row["learner"]).split(" (")[0]
     return next((name for name in FAMILIES if row["feature_map"].startswith(name)), "others")
 
 
-def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def front(rows: Sequence[Row]) -> list[Row]:
     """Rows that no other is at least as good as, at no more cost, and better in one of both."""
     return [
         row
@@ -275,9 +279,9 @@ def front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     ]
 
 
-def by_dataset(results: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+def by_dataset(results: Iterable[Row]) -> dict[str, list[Row]]:
     """Group the finished rows with accuracies and CPU times by dataset."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+    groups: dict[str, list[Row]] = {}
     for row in results:
         known = (row.get("accuracy"), row.get("fit_time_cpu_s"))
         if row["status"] == "ok" and None not in known:
@@ -285,7 +289,7 @@ def by_dataset(results: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[s
     return groups
 
 
-def _few_ticks(panel: Any) -> None:
+def _few_ticks(panel: Axes) -> None:
     """Label a logarithmic axis in seconds, as sparsely as its range allows."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -296,15 +300,13 @@ def _few_ticks(panel: Any) -> None:
     panel.xaxis.set_minor_formatter(NullFormatter())
 
 
-def figure_curves(results: Iterable[Mapping[str, Any]]) -> Any:
+def figure_curves(results: Iterable[Row]) -> Figure:
     """Draw accuracy against search and fit time, a panel a dataset and a line a family."""
-    from matplotlib.figure import Figure
-
     groups = by_dataset(results)
     if not groups:
         raise ValueError("no finished cell has an accuracy and CPU times")
     colours = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "0.45")
-    styles: dict[str, dict[str, Any]] = {
+    styles: dict[str, dict[str, object]] = {
         name: {"color": colour, "marker": "o", "ms": 3.5, "lw": 2 if name == "mesh" else 1}
         for name, colour in zip(FAMILIES, colours, strict=True)
     }

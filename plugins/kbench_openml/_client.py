@@ -14,7 +14,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from kbench import DatasetError
 from kbench.messages import printable
@@ -36,7 +36,7 @@ def one_process(notes: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def client(what: str, offline: bool) -> Iterator[Any]:
+def client(what: str, offline: bool) -> Iterator[ModuleType]:
     """Import the openml client and run a block with it, politely and quietly."""
     root = logging.getLogger()
     silent = logging.NullHandler()

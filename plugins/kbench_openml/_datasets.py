@@ -18,7 +18,7 @@ import numpy as np
 from kbench import Dataset, DatasetError, DatasetParameterError, Split
 from kbench.messages import printable
 from kbench.tables.arff import read_arff
-from kbench.tables.table import to_dataset
+from kbench.tables.table import Table, to_dataset
 from kbench_openml._client import DamagedError, ask, kept, read_xml, translated, write_whole
 
 GROUPS = {
@@ -80,7 +80,7 @@ def _left_out(described, table, target) -> list[str]:
     return [name for name in left_out if name in names and name != target]
 
 
-def _checked_data(openml, data_id, what, offline) -> tuple[Any, Any]:
+def _checked_data(openml, data_id, what, offline) -> tuple[Any, Table]:
     """Return the description and the parsed file, fetched anew once if it is damaged."""
     folder = Path(openml.config.get_cache_directory()) / "datasets" / str(data_id)
     was_cached = (folder / "dataset.arff").exists()
@@ -106,7 +106,7 @@ def _checked_data(openml, data_id, what, offline) -> tuple[Any, Any]:
     raise DatasetError(f"{what}: {damage} ({where}). Run again later, or tell OpenML.")
 
 
-def _parsed(openml, described, data_id, folder, what, offline) -> Any:
+def _parsed(openml, described, data_id, folder, what, offline) -> Table:
     if described.dataset_id != data_id:
         raise DamagedError(f"the description is that of dataset {described.dataset_id} instead")
     if str(described.format).lower() not in ("arff", "sparse_arff"):

@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -107,7 +106,7 @@ def load(
         raise
 
 
-def expand(openml_suite: int | str | None = None, **params: Any) -> list[Ref]:
+def expand(openml_suite: int | str | None = None, **params: object) -> list[Ref]:
     """Turn a suite of OpenML into its tasks.
 
     Parameters

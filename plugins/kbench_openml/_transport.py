@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kbench import DatasetError
 from kbench.errors import SourceUnreachable
@@ -117,6 +117,9 @@ def _connects(host: str, port: int) -> bool:
     return connected.is_set()
 
 
+if TYPE_CHECKING:
+    import requests
+
 CONNECT_S = 5.0  # seconds to connect
 SILENCE_S = 15.0  # seconds without a byte
 TOTAL_S = 600.0  # seconds for all requests of one dataset
@@ -169,7 +172,7 @@ def polite(what: str, server: str, offline: bool = False) -> Iterator[None]:
     with _alone:  # one connection at a time
         original = requests.Session.request
 
-        def request(session: Any, method: str, url: str, **options: Any) -> Any:
+        def request(session: requests.Session, method: str, url: str, **options: object):
             if offline:
                 raise not_cached(what)
             return _ask(original, what, server, deadline, session, method, url, options)
@@ -189,7 +192,7 @@ def not_cached(what: str) -> SourceUnreachable:
     )
 
 
-def _ask(original, what, server, deadline, session, method, url, options) -> Any:
+def _ask(original, what, server, deadline, session, method, url, options) -> requests.Response:
     """Make one request, and repeat it after transient failures."""
     wait = BACKOFF_S
     for trial in range(1, N_TRIES + 1):
@@ -226,7 +229,7 @@ class _RequestFailedError(Exception):
         self.lasting = lasting
 
 
-def _once(original, what, server, deadline, session, method, url, options) -> Any:
+def _once(original, what, server, deadline, session, method, url, options) -> requests.Response:
     """Make one request, follow redirections, and read the answer within the limits."""
     import requests
     import urllib3
@@ -318,7 +321,7 @@ def _named_hosts() -> set[str]:
     return {name.strip() for name in names if name.strip()}
 
 
-def _without_key(params: Any) -> Any:
+def _without_key(params: object) -> dict[str, object] | None:
     """Return the parameters of a request without the API key, which only its server gets."""
     if not isinstance(params, Mapping):
         return None
@@ -378,7 +381,7 @@ def _read(raw, headers, what, url, deadline) -> bytes:
     return bytes(body)
 
 
-def _checked(response: Any, what: str, url: str) -> Any:
+def _checked(response: requests.Response, what: str, url: str) -> requests.Response:
     """Refuse answers that do not come from OpenML's API or file server."""
     # OpenML reports errors as 412 with a code
     if response.status_code not in (200, 412):

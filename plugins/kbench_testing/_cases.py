@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kbench.errors import KbenchError
 from kbench.features import Plugin, build, importable, installed
@@ -29,7 +29,7 @@ from kbench_testing import (
     _others,
     _regressors,
 )
-from kbench_testing._find import find, find_features
+from kbench_testing._find import Named, find, find_features
 from kbench_testing._subject import ConformanceWarning, Nonconforming, Subject, named_error
 
 _AGAIN_S = 1.0
@@ -62,7 +62,11 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+if TYPE_CHECKING:
+    import pytest
+
 Check = Callable[[Subject], None]
+Status = Literal["passed", "failed", "warned", "skipped"]
 
 TIME_S = 300.0
 """Seconds that one check may take; those of the built-in components take up to 20."""
@@ -97,7 +101,7 @@ _OF_TASK: Mapping[Check, TaskType] = {
 }
 
 # checks of optional declarations
-_ONLY_IF: Mapping[Check, Callable[[Any], Any]] = {
+_ONLY_IF: Mapping[Check, Callable[[Any], object]] = {
     _feature_maps.check_learns_nothing_from_y: lambda record: not record.supervised,
     _feature_maps.check_gram_error: lambda record: record.kernel is not None,
     _feature_maps.check_unbiased: lambda record: record.unbiased,
@@ -125,7 +129,9 @@ def checks_of(component: Subject) -> list[Check]:
     ]
 
 
-def components(plugin: Any, params: Mapping[str, Mapping[str, Any]] | None = None) -> list[Subject]:
+def components(
+    plugin: Named, params: Mapping[str, Mapping[str, object]] | None = None
+) -> list[Subject]:
     """List the components of a plugin, itself first.
 
     A learner that has a classifier and a regressor is listed twice, and so is a supervised
@@ -175,8 +181,8 @@ def _same(first: Plugin, second: Plugin) -> bool:
 
 
 def parametrize_with_checks(
-    plugin: Any, params: Mapping[str, Mapping[str, Any]] | None = None, slow: bool = True
-) -> Any:
+    plugin: Named, params: Mapping[str, Mapping[str, object]] | None = None, slow: bool = True
+) -> pytest.MarkDecorator:
     """Make one pytest case of each component of a plugin and each check.
 
     Parameters
@@ -234,7 +240,7 @@ class CheckResult:
 
     component: Subject
     check: str
-    status: Literal["passed", "failed", "warned", "skipped"]
+    status: Status
     message: str = ""
 
 
@@ -276,7 +282,7 @@ def _cases(subjects: Iterable[Subject], slow: bool) -> Iterator[tuple[Subject, C
 
 
 def _result(subject: Subject, check: Check) -> CheckResult:
-    def result(status: Any, message: str = "") -> CheckResult:
+    def result(status: Status, message: str = "") -> CheckResult:
         return CheckResult(subject, check.__name__, status, message.removeprefix(f"{subject}: "))
 
     with warnings.catch_warnings(record=True) as caught:

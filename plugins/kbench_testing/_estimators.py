@@ -26,7 +26,7 @@ from kbench_testing._subject import (
 _METRIC_NAME = re.compile(r"[\w\-. :/]+")
 
 
-def sample(subject: Subject, seed: int = 0) -> tuple[Any, np.ndarray]:
+def sample(subject: Subject, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return inputs and targets that suit a map or a learner."""
     if subject.is_learner:
         return linear(60, seed) if subject.task == "regression" else blobs(2, seed)

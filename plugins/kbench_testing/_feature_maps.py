@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,11 @@ def _inputs(subject: Subject, n_samples: int = 60, seed: int = 0) -> np.ndarray:
     return inputs(subject.record.requires, n_samples, seed)
 
 
-def _fitted(subject: Subject, X: Any) -> Any:
+def _fitted(subject: Subject, X: np.ndarray) -> Any:
     return subject.fitted(X, targets(dense(X), subject.task))
 
 
-def _steady(subject: Subject, fitted: Any, X: Any) -> Any:
+def _steady(subject: Subject, fitted: Any, X: np.ndarray) -> Any:
     """Return the features, or skip where they have a defect that another check names."""
     Z = subject.output(fitted, X)
     if getattr(Z, "shape", ())[:1] != X.shape[:1] or not np.isfinite(dense(Z)).all():
@@ -317,7 +318,7 @@ def _differences(subject: Subject, fitted: Any, X: np.ndarray, coef: np.ndarray)
     return np.stack(slopes, axis=-1)
 
 
-def _width(subject: Subject, X: Any, n_components: int) -> int:
+def _width(subject: Subject, X: np.ndarray, n_components: int) -> int:
     """Return how many features a map gives; 0 where it takes no such number."""
     if "n_components" not in (subject.parameters() or {}):
         return 0
@@ -329,7 +330,12 @@ def _width(subject: Subject, X: Any, n_components: int) -> int:
 
 
 def _gram_error(
-    subject: Subject, kernel: Any, X: Any, X_new: Any, params: dict[str, Any], seed: int = 0
+    subject: Subject,
+    kernel: Any,
+    X: np.ndarray,
+    X_new: np.ndarray,
+    params: Mapping[str, object],
+    seed: int = 0,
 ) -> float:
     """Return the relative Frobenius error of the Gram matrix of new rows."""
     if seed:
@@ -354,6 +360,6 @@ def _kept_dtypes(fitted: Any) -> list[str]:
     return [] if tags is None else list(tags.preserves_dtype)
 
 
-def _described(value: Any) -> str:
+def _described(value: object) -> str:
     shape = getattr(value, "shape", None)
     return type(value).__name__ if shape is None else f"{type(value).__name__} of shape {shape}"

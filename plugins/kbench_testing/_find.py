@@ -9,17 +9,19 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from kbench.errors import FeatureError, PluginError
 from kbench.features import FEATURE_FILE, Feature, Plugin, features, read_feature
 from kbench.messages import did_you_mean
 
+Named = ModuleType | Plugin | str
+"""A plugin, its module, or the name of its entry point, module or distribution."""
+
 NOT_INSTALLED = "not installed"
 """Distribution of a package that is checked without having been installed."""
 
 
-def find_features(feature: Any) -> list[Feature]:
+def find_features(feature: Named) -> list[Feature]:
     """Return the features that a module, or a name, stands for; none where there are none."""
     name = feature.__name__ if isinstance(feature, ModuleType) else str(feature)
     for field in ("name", "module", "distribution"):
@@ -45,7 +47,7 @@ def _not_installed(name: str) -> list[Feature]:
     return []
 
 
-def find(plugin: Any, installed: Sequence[Plugin], optional: bool = False) -> list[Plugin]:
+def find(plugin: Named, installed: Sequence[Plugin], optional: bool = False) -> list[Plugin]:
     """Return the plugins that a module, or a name, stands for.
 
     The name is that of an entry point, a module or a distribution, which may bring

@@ -134,7 +134,7 @@ class Subject:
     name: str
     record: Any = field(repr=False)
     registry: Registry = field(repr=False, default_factory=Registry)
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, object] = field(default_factory=dict)
     task: TaskType | None = None
 
     def __str__(self) -> str:
@@ -171,7 +171,7 @@ class Subject:
             return self.record.estimator(self.task or "classification")
         return self.record.load if self.kind == "dataset" else self.record.make
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, object]:
         """Return the parameters to check with: given ones, and the grid's where needed.
 
         Raises
@@ -192,7 +192,7 @@ class Subject:
             values[name] = next(iter(grid[name]))
         return values
 
-    def build(self, **more: Any) -> Any:
+    def build(self, **more: object) -> Any:
         """Return the unfitted component, with `random_state` set as kbench sets it."""
         values = {**self.given(), **more}
         made = {name: self.made(value) for name, value in values.items()}
@@ -202,7 +202,7 @@ class Subject:
             built.random_state = SEED
         return built
 
-    def made(self, value: Any) -> Any:
+    def made(self, value: object) -> Any:
         """Return a parameter's value, a `Ref` made into its component; the first of a `Search`."""
         if isinstance(value, Search):
             return self.made(value.values[0])
@@ -218,22 +218,22 @@ class Subject:
         """Whether it predicts; else it is a map, or not an estimator."""
         return self.kind == "learner"
 
-    def fit(self, estimator: Any, X: Any, y: Any) -> Any:
+    def fit(self, estimator: Any, X: np.ndarray, y: np.ndarray) -> Any:
         """Fit an estimator on these very arrays; maps get `y` where they declare it."""
         wants_y = self.is_learner or self.record.supervised
         return estimator.fit(X, y) if wants_y else estimator.fit(X)
 
-    def apply(self, fitted: Any, X: Any) -> Any:
+    def apply(self, fitted: Any, X: np.ndarray) -> Any:
         """Return what an estimator itself makes of these very inputs: predictions or features."""
         return fitted.predict(X) if self.is_learner else fitted.transform(X)
 
-    def fitted(self, X: Any, y: Any = None, **params: Any) -> Any:
+    def fitted(self, X: np.ndarray, y: np.ndarray | None = None, **params: object) -> Any:
         """Return the estimator, fitted on copies."""
         estimator = self.build(**params)
         with quiet(SEED):
             return self.fit(estimator, X.copy(), np.array(y))
 
-    def output(self, fitted: Any, X: Any) -> Any:
+    def output(self, fitted: Any, X: np.ndarray) -> Any:
         """Return predictions or phi(X), of a copy of a fitted estimator on a copy of the inputs."""
         with quiet(SEED):
             made = self.apply(copy.deepcopy(fitted), X.copy())
