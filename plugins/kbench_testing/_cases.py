@@ -29,8 +29,15 @@ from kbench_testing import (
     _others,
     _regressors,
 )
-from kbench_testing._find import Named, find, find_features
-from kbench_testing._subject import ConformanceWarning, Nonconforming, Subject, named_error
+from kbench_testing._subject import (
+    ConformanceWarning,
+    Named,
+    Nonconforming,
+    Subject,
+    find,
+    find_features,
+    named_error,
+)
 
 _AGAIN_S = 1.0
 

@@ -1,4 +1,4 @@
-"""Building, fitting and applying a component of a plugin that is checked.
+"""Finding, building, fitting and applying a component of a plugin that is checked.
 
 The checks must not see each other's defects: a component that mutates its inputs,
 or keeps state between calls, is to be caught by the check of that name only. So
@@ -8,17 +8,32 @@ everything here works on copies, and with numpy's global state reset.
 from __future__ import annotations
 
 import copy
+import importlib
+import importlib.util
 import unittest
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
 
 import numpy as np
 
-from kbench.errors import DatasetError
-from kbench.features import Registry, parameters_of, resolve
+from kbench.errors import DatasetError, FeatureError, PluginError
+from kbench.features import (
+    FEATURE_FILE,
+    Feature,
+    Plugin,
+    Registry,
+    features,
+    parameters_of,
+    read_feature,
+    resolve,
+)
+from kbench.messages import did_you_mean
 from kbench.records import Dataset, Ref, Search, TaskType
 
 N_FEATURES = 4
@@ -304,3 +319,85 @@ def most_classes(subject: Subject) -> int:
 def named_error(error: BaseException) -> str:
     """Return an exception as one line."""
     return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+Named = ModuleType | Plugin | str
+"""A plugin, its module, or the name of its entry point, module or distribution."""
+
+_Named = TypeVar("_Named", Plugin, Feature)
+
+NOT_INSTALLED = "not installed"
+"""Distribution of a package that is checked without having been installed."""
+
+
+def find_features(feature: Named) -> list[Feature]:
+    """Return the features that a module, or a name, stands for; none where there are none."""
+    name = feature.__name__ if isinstance(feature, ModuleType) else str(feature)
+    return _of_name(name, features()) or _not_installed(name)
+
+
+def _not_installed(name: str) -> list[Feature]:
+    """Return the feature of a package that has metadata and is not installed."""
+    try:
+        found = importlib.util.find_spec(name) if name.isidentifier() else None
+    except (ImportError, ValueError):
+        found = None
+    for folder in (found.submodule_search_locations or ()) if found else ():
+        if (path := Path(folder) / FEATURE_FILE).is_file():
+            made = Feature(name.replace("_", "-"), name, NOT_INSTALLED)
+            try:
+                return [replace(made, metadata=read_feature(path))]
+            except FeatureError as error:
+                return [replace(made, reason=str(error))]
+    return []
+
+
+def find(plugin: Named, installed: Sequence[Plugin], optional: bool = False) -> list[Plugin]:
+    """Return the plugins that a module, or a name, stands for.
+
+    The name is that of an entry point, a module or a distribution, which may bring
+    several plugins. A module that is not installed as a plugin is imported.
+
+    Raises
+    ------
+    PluginError
+        There is none of that name, and it is not `optional`.
+    """
+    if isinstance(plugin, Plugin):
+        return [plugin]
+    name = plugin.__name__ if isinstance(plugin, ModuleType) else str(plugin)
+    if (matches := _of_name(name, installed)) or optional:
+        return matches
+    if isinstance(plugin, ModuleType):
+        return [Plugin(name, NOT_INSTALLED, "", lambda: plugin, module=name)]
+    if _is_module(name):
+        load = partial(importlib.import_module, name)
+        return [Plugin(name, NOT_INSTALLED, "", load, module=name)]
+    both: list[Plugin | Feature] = [*installed, *features()]
+    known = {field for each in both for field in (each.name, each.distribution)}
+    raise PluginError(
+        f"no plugin, module or distribution is called {name!r}{did_you_mean(name, known)}"
+    )
+
+
+def _of_name(name: str, among: Iterable[_Named]) -> list[_Named]:
+    """Return those of a name; if there are none, of a module, and then of a distribution."""
+    for attribute in ("name", "module", "distribution"):
+        found = [e for e in among if _normalized(getattr(e, attribute)) == _normalized(name)]
+        if found:
+            return found
+    return []
+
+
+def _normalized(name: str) -> str:
+    """Write a name one way: distributions are the same under hyphens and underscores."""
+    return name.lower().replace("_", "-")
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+    except Exception:  # raised by its package at import; loading the module reports it
+        return True
