@@ -1,6 +1,7 @@
-"""The paper's Figures 2, 3 and 4, and decision boundaries of any map and learner.
+"""The paper's Figures 2, 3 and 4, decision boundaries, and accuracy against cost.
 
-A figure of the paper does not depend on results.
+A figure of the paper does not depend on results. Of accuracy against cost there is a curve for
+each family of maps: its Pareto front on a dataset.
 """
 
 from __future__ import annotations
@@ -245,11 +246,11 @@ def figure_learnt_polygon(results=None):
     return figure
 
 
-# Families of the suite `map-curves`, by how a map's label begins.
-FAMILIES = ("mesh", "nbcs-rotated", "nystroem", "orthogonal-rff", "random-binning", "identity")
 Row = Mapping[str, Any]
 """A result, by the names of its columns."""
 
+# Families of the suite `map-curves`, by how a map's label begins.
+FAMILIES = ("mesh", "nbcs-rotated", "nystroem", "orthogonal-rff", "random-binning", "identity")
 REFERENCES = ("1-NN", "gradient-boosting", "kernel-svm")
 
 
