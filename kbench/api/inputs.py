@@ -136,10 +136,7 @@ def notices(registry: Registry, options: Options, verbs: Verbs) -> list[str]:
 def stored_results(query: Query) -> StoredResults:
     """Read the results of a suite back: from where a feature keeps them, or from the journal.
 
-    Raises
-    ------
-    StoreError, SuiteError
-        There are none, or all are out of date.
+    StoreError or SuiteError is raised where there are none, or all are out of date.
     """
     verbs = Verbs(query.notice)
     found: StoredResults | None = verbs.one("kbench_stored_results", query=query)

@@ -38,7 +38,7 @@ from kbench.execution.warm_parents import PLUGINS
 from kbench.planning.lines import parameter_problems
 from kbench.planning.methods import EVALUATION, Components, components_of, method_code, needed_by
 from kbench.records import Cell, Dataset, Protocol, Ref, TaskType, alternatives
-from kbench.records.canonical import digest, from_json, to_json
+from kbench.records.canonical import digest, from_json, with_label
 from kbench.registry.callables import resolve
 from kbench.registry.collecting import Kind
 from kbench.registry.dependencies import Dependencies
@@ -185,7 +185,7 @@ def expand(payload: Mapping[str, Any]) -> dict[str, Any]:
     """
 
     def listed(ref: Ref, refs: Iterable[Ref]) -> dict[str, Any]:
-        return {"refs": [{**to_json(made), "label": made.label} for made in refs]}
+        return {"refs": list(map(with_label, refs))}
 
     return _ask_source("expand", payload, listed)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 
 from kbench.execution.sandbox import CallOutcome
 from kbench.execution.warm_parents import WARM, Preload, WarmParents, variables_of_sources
@@ -71,9 +70,7 @@ class Fetching:
             return [ref]
         outcome = self._run("expand", ref)
         refs = outcome.value.get("refs") if outcome.status == "ok" else None
-        if not refs:
-            return [ref]
-        return [replace(from_json(line), label=line["label"]) for line in refs]
+        return [from_json(line) for line in refs or ()] or [ref]
 
     def fetch(self, ref: Ref) -> DatasetFacts | Problem:
         """Load a dataset into the cache; return its facts, or the problem with it."""

@@ -45,17 +45,8 @@ class BrokenHandoverError(Exception):
 class Handover:
     """The host's side: converses with one task at a time.
 
-    Parameters
-    ----------
-    assignment : Assignment
-    map_seeds : int, default 1
-        Seeds of the map for which a task may hand over predictions; a map without a seed has
-        those of one.
-
-    Attributes
-    ----------
-    committed : Committed or None
-        What the task handed over; None if it has not.
+    A task may hand over predictions for `map_seeds` seeds of the map, or for one. `committed`
+    is what it handed over; None if it has not.
     """
 
     def __init__(self, assignment: Assignment, map_seeds: int = 1) -> None:
@@ -189,12 +180,6 @@ def receive(channel: socket.socket, most_bytes: int) -> dict[str, np.ndarray]:
 
     BrokenHandoverError is raised where the other side has closed the channel, or sent anything
     else than what `send` sends, or more than `most_bytes`.
-
-    Parameters
-    ----------
-    channel : socket
-    most_bytes : int
-        Size of all arrays at most.
     """
     length = _LENGTH.unpack(_read(channel, _LENGTH.size))[0]
     if length > _MAX_HEADER:

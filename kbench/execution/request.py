@@ -28,8 +28,8 @@ from kbench.execution.warm_parents import WarmParents
 from kbench.messages import of_memory
 from kbench.planning.planned import PlannedCell, task_key
 from kbench.planning.present import Present
-from kbench.records import Cell, Cost, Details, Limits, Manifest, Protocol, Ref, Result, Task
-from kbench.records.canonical import encodable, from_json, to_json
+from kbench.records import Cell, Cost, Details, Limits, Manifest, Protocol, Result, Task
+from kbench.records.canonical import encodable, from_json, to_json, with_label
 from kbench.registry.installed import installed
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
@@ -52,6 +52,7 @@ _OTHER_RECORDS = (
     "run the same command again"
 )
 
+_REFS = ("dataset", "feature_map", "learner")
 _FIELDS = ("measures", "details")
 _TIMES = ("fit_time_s", "predict_time_s", "fit_time_cpu_s", "predict_time_cpu_s")
 
@@ -92,7 +93,7 @@ class Request:
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values, for a file or a message."""
         cell = self.task.cell
-        refs = {name: {**to_json(ref), "label": ref.label} for name, ref in _refs(cell).items()}
+        refs = {name: with_label(getattr(cell, name)) for name in _REFS}
         task = vars(self.task) | {"cell": {**refs, "protocol": to_json(cell.protocol)}}
         return vars(self) | {"task": task, "limits": asdict(self.limits)}
 
@@ -101,7 +102,7 @@ class Request:
         """Read what `to_json` returned."""
         cell = dict(values["task"]["cell"])
         protocol = {name: from_json(value) for name, value in cell.pop("protocol").items()}
-        refs = {name: replace(from_json(ref), label=ref["label"]) for name, ref in cell.items()}
+        refs = {name: from_json(ref) for name, ref in cell.items()}
         task = {name: from_json(value) for name, value in values["task"].items() if name != "cell"}
         return cls(
             Task(**task, cell=Cell(**refs, protocol=Protocol(**protocol))),
@@ -109,10 +110,6 @@ class Request:
             values["offline"],
             tuple(values["preload"]),
         )
-
-
-def _refs(cell: Cell) -> dict[str, Ref]:
-    return {name: getattr(cell, name) for name in ("dataset", "feature_map", "learner")}
 
 
 @dataclass(frozen=True)
@@ -161,12 +158,7 @@ class Answer:
 
 
 class Assignments:
-    """Rows and labels of splits, read from a data cache and kept while they are small.
-
-    Parameters
-    ----------
-    cache : DataCache
-    """
+    """Rows and labels of splits, read from a data cache and kept while they are small."""
 
     def __init__(self, cache: DataCache) -> None:
         self.cache = cache

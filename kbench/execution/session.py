@@ -18,15 +18,10 @@ from kbench.storage.files import Holder, named
 
 
 class Session:
-    """Holds processes and the machine for a run.
+    """Holds processes and the machine for a run of a plan.
 
-    Parameters
-    ----------
-    plan : SuitePlan
-    offline, exclusive : bool
-        Ask no server for data; let no other kbench compute on this machine meanwhile.
-    notice : callable
-        Called with what the user has to wait for.
+    If `offline`, no server is asked for data; if `exclusive`, no other kbench computes on this
+    machine meanwhile. `notice` is called with what the user has to wait for.
     """
 
     def __init__(

@@ -121,13 +121,7 @@ def _preload(
 
 
 class WarmParents:
-    """Sandboxes by their third-party plugins; each starts when it is first used.
-
-    Parameters
-    ----------
-    preload : mapping
-        See `preload_of`.
-    """
+    """Sandboxes by their third-party plugins (see `preload_of`); each starts when first used."""
 
     def __init__(self, preload: Preload | None = None) -> None:
         self._preload = dict(preload or {})

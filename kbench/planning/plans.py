@@ -18,7 +18,7 @@ from kbench.planning.planned import PlannedCell
 from kbench.planning.present import Present
 from kbench.planning.recall import Validity, recall, recall_added
 from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Ref, Suite, canonical
-from kbench.records.canonical import dumps, from_json, to_json
+from kbench.records.canonical import dumps, from_json, to_json, with_label
 from kbench.storage.journal import Journal
 
 _PLAIN = ("key", "n_splits", "equivalence", "family")
@@ -177,7 +177,7 @@ def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:
     """Write cells with each dataset, ref and protocol once."""
     datasets = _Numbered(lambda facts: facts and dataclasses.asdict(facts))
     protocols = _Numbered(to_json)
-    refs = _Numbered(lambda ref: {**to_json(ref), "label": ref.label})
+    refs = _Numbered(with_label)
     rows = []
     for planned in cells:
         cell = planned.cell
@@ -200,11 +200,7 @@ def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:
 
 
 def _unpacked(content: Mapping[str, Any]) -> Iterator[PlannedCell]:
-    refs = [
-        Ref(made.name, made.params, ref["label"])
-        for ref in content["refs"]
-        if (made := from_json({key: ref[key] for key in ("name", "params")}))
-    ]
+    refs = [from_json(ref) for ref in content["refs"]]
     protocols = [
         Protocol(**{name: from_json(value) for name, value in fields.items()})
         for fields in content["protocols"]

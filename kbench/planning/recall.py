@@ -22,19 +22,12 @@ SHOWN = 3  # changes that are named of a result
 
 @dataclass
 class Validity:
-    """Tells which results of a journal are valid: all that they were made from is as it was.
-
-    Parameters
-    ----------
-    journal : Journal
-    present : Present
-    also_outdated : bool, default False
-        Take the newest result where none is valid, and say in its cell why it is out of date.
-    """
+    """Tells which results of a journal are valid: all that they were made from is as it was."""
 
     journal: Journal
     present: Present
     also_outdated: bool = False
+    """Take the newest result where none is valid, and say in its cell why it is out of date."""
 
     def __post_init__(self) -> None:
         self._manifests: dict[str, Manifest] | None = None
@@ -69,15 +62,11 @@ def recall(
 ) -> int:
     """Add the journal's results to cells, as far as they are valid.
 
+    Returned is the number of missing splits that the journal has in lines that cannot be read.
     Where all splits that are asked for are ok, those that follow and are ok too
     belong to the cell as well: asking for fewer loses nothing. Tasks that hit a limit
     which is higher in `limits` are left out, so that they are computed again;
     `retry_failed` leaves out all that failed.
-
-    Returns
-    -------
-    int
-        Number of missing splits that the journal has, in lines that cannot be read.
     """
     planned, journal = list(planned), validity.journal
     unreadable: set[str] = set()

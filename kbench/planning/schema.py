@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, get_args
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from pydantic import (
     BaseModel,
@@ -11,6 +12,7 @@ from pydantic import (
     Field,
     ValidationError,
     ValidationInfo,
+    create_model,
     field_validator,
     model_validator,
 )
@@ -19,12 +21,7 @@ from kbench.errors import SuiteError
 from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, SEARCHED
 from kbench.machine import physical_cores
 from kbench.messages import did_you_mean, similar
-from kbench.records import Limits, Measure, Protocol
-
-Share = Annotated[float, Field(gt=0, lt=1)] | Annotated[int, Field(ge=1)]
-Step = Literal["minmax", "standard", "unit_ball", "none"]
-MOST_SEEDS = 50
-"""Seeds of the map on one split: the predictions of all of them are handed over together."""
+from kbench.records import Limits, Measure, Protocol, Published, Step
 
 Lines = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
 
@@ -35,37 +32,25 @@ class StrictTable(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
+def _model_of(record: type, **changed: Any) -> type[StrictTable]:
+    """Return the model of a table whose keys are the fields of a record, but for those `changed`.
+
+    A field that is changed has a pair of its type and its default.
+    """
+    types = get_type_hints(record, include_extras=True)
+    keys = {
+        each.name: (types[each.name], ... if each.default is MISSING else each.default)
+        for each in fields(record)
+    }
+    return create_model(record.__name__, __base__=StrictTable, **{**keys, **changed})
+
+
 class _SearchedSteps(StrictTable):
     search: Annotated[list[Step], Field(min_length=1)]
 
 
-class ProtocolTable(StrictTable):
+class ProtocolTable(_model_of(Protocol, preprocess=(Step | _SearchedSteps, "minmax"))):  # type: ignore[misc]
     """The table `[protocol]`."""
-
-    splits: Literal["stratified", "holdout", "ordered", "group_duplicates", "official"] = (
-        "stratified"
-    )
-    n_folds: Annotated[int, Field(ge=2)] = 5
-    train_size: Share | None = None
-    test_size: Share = 0.3
-    train_rows: Annotated[int, Field(ge=2)] | None = None
-    unlabelled_size: Annotated[float, Field(ge=0, lt=1)] | Annotated[int, Field(ge=0)] = 0
-    preprocess: Step | _SearchedSteps = "minmax"
-    missing: Literal["error", "drop_rows", "impute", "indicate"] = "error"
-    inner_folds: Annotated[int, Field(ge=2)] = 3
-    inner_splits: Literal["random", "official"] = "random"
-    inner_fit: Literal["fold", "outer"] = "fold"
-    dtype: Literal["float64", "float32"] = "float64"
-    search: Literal["grid", "random", "halving"] = "grid"
-    n_candidates: Annotated[int, Field(ge=1)] = 12
-    one_standard_error: bool = False
-    search_measure: str | None = None
-    search_time_s: Annotated[float, Field(gt=0)] | None = None
-    calibration: Literal["none", "sigmoid", "isotonic"] = "none"
-    map_seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] = 1
-    threads: Annotated[int, Field(ge=1)] = 1
-    gram_rows: Annotated[int, Field(ge=2)] = 1000
-    seed: Annotated[int, Field(ge=0)] = 0
 
     @field_validator("preprocess", mode="before")
     @classmethod
@@ -94,7 +79,7 @@ class ProtocolTable(StrictTable):
     @model_validator(mode="after")
     def _fits(self) -> ProtocolTable:
         share = isinstance(self.train_size, float) and isinstance(self.test_size, float)
-        if share and self.train_size + self.test_size > 1 + 1e-9:  # type: ignore[operator]
+        if share and self.train_size + self.test_size > 1 + 1e-9:
             raise ValueError("train_size and test_size are more than 1 together")
         if self.dtype == "float32" and self.inner_fit == "fold":
             raise ValueError('dtype = "float32" needs inner_fit = "outer"')
@@ -114,37 +99,25 @@ class ProtocolTable(StrictTable):
             for name in table.model_fields_set
         }
         try:
-            return ProtocolTable.model_validate(given, context=context)
+            changed: ProtocolTable = ProtocolTable.model_validate(given, context=context)
         except ValidationError as error:
             raise SuiteError(*explained(error, given, ProtocolTable, at)) from error
+        return changed
 
     def record(self) -> Protocol:
         """Return the protocol that the table describes."""
-        fields = self.model_dump()
-        steps = fields.pop("preprocess")
+        given = self.model_dump()
+        steps = given.pop("preprocess")
         steps = tuple(steps["search"]) if isinstance(steps, dict) else (steps,)
-        return Protocol(preprocess=steps, **fields)
+        return Protocol(preprocess=steps, **given)
 
 
-class LimitsTable(StrictTable):
+class LimitsTable(_model_of(Limits)):  # type: ignore[misc]
     """The table `[limits]`."""
 
-    n_splits: Annotated[int, Field(ge=1)] | None = None
-    time_s: Annotated[float, Field(gt=0)] = Limits.time_s
-    memory_mb: Annotated[float, Field(gt=0)] = Limits.memory_mb
 
-
-class PublishedTable(StrictTable):
+class PublishedTable(_model_of(Published, measure=(str, "accuracy"))):  # type: ignore[misc]
     """A table `[[published]]`."""
-
-    dataset: str
-    feature_map: str
-    learner: str
-    measure: str = "accuracy"
-    value: float
-    sd: Annotated[float, Field(ge=0)] | None = None
-    n_runs: Annotated[int, Field(ge=1)] | None = None
-    source: str = ""
 
 
 class MeasureTable(StrictTable):

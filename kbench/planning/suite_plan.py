@@ -39,16 +39,8 @@ from kbench.storage.journal import Journal, state_folder
 class SuitePlan:
     """Turns a suite into cells, step by step; nothing is fetched or computed.
 
-    Parameters
-    ----------
-    suite : Suite
-    registry : Registry
-    place : str
-        The place whose journal has the results: a machine, or an engine's.
-    fresh : bool, default False
-        Use no known results.
-    retry_failed : bool, default False
-        Use no known failures.
+    The journal of a `place`, a machine or an engine's, has the results. None that is known is
+    used if `fresh`, and no failure if `retry_failed`.
     """
 
     def __init__(

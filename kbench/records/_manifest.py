@@ -22,21 +22,6 @@ Values = Mapping[str, str | None]
 class Manifest:
     """What a result was made from: a result is valid while all of it is as it was.
 
-    Parameters
-    ----------
-    modules : mapping of str to str or None
-        For each module, the digest of its syntax tree, `INSTALLED` or `NAMESPACE`; None for
-        a module that was not found.
-    files : mapping of str to str or None
-        Digest of the content of each file that was read, and of the names in each folder that
-        was listed; None for what was not there. Names are ``"package:relative/path"`` or
-        absolute paths.
-    variables : mapping of str to str or None
-        Digest of the value of each environment variable; None where it was not set.
-    distributions : mapping of str to str or None
-        Version of each distribution, and a digest of its files on the machine that computed
-        the result, separated by a space; ``python`` is one of them.
-
     Examples
     --------
     >>> before = Manifest({"maps": "1"}, distributions={"numpy": "2.1"})
@@ -46,9 +31,16 @@ class Manifest:
     """
 
     modules: Values = field(default_factory=dict)
+    """For each module, the digest of its syntax tree, `INSTALLED` or `NAMESPACE`; None for a module
+    that was not found."""
     files: Values = field(default_factory=dict)
+    """Digest of the content of each file that was read, and of the names in each folder that was
+    listed; None for what was not there. Names are ``"package:relative/path"`` or absolute paths."""
     variables: Values = field(default_factory=dict)
+    """Digest of the value of each environment variable; None where it was not set."""
     distributions: Values = field(default_factory=dict)
+    """Version of each distribution, and a digest of its files on the machine that computed the
+    result, separated by a space; ``python`` is one of them."""
 
     @cached_property
     def digest(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from kbench.records._suite import Protocol, Ref, Search
 
-__all__ = ["AsJson", "digest", "dumps", "encodable", "from_json", "to_json"]
+__all__ = ["AsJson", "digest", "dumps", "encodable", "from_json", "to_json", "with_label"]
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 """`json.dumps` would make one for each value."""
@@ -30,12 +30,18 @@ def to_json(value: Any) -> Any:
     return value
 
 
+def with_label(ref: Ref) -> dict[str, Any]:
+    """Return a ref as JSON with its label, which is in no key."""
+    return {**to_json(ref), "label": ref.label}
+
+
 def from_json(value: Any) -> Any:
-    """Return the parameter value or ref that `to_json` wrote."""
+    """Return the parameter value or ref that `to_json` or `with_label` wrote."""
     if isinstance(value, dict) and "search" in value:
         return Search(tuple(from_json(item) for item in value["search"]))
     if isinstance(value, dict):
-        return Ref(value["name"], {k: from_json(v) for k, v in value["params"].items()})
+        params = {k: from_json(v) for k, v in value["params"].items()}
+        return Ref(value["name"], params, value.get("label", ""))
     if isinstance(value, list):
         return tuple(from_json(item) for item in value)
     return value

@@ -32,13 +32,9 @@ def preview(run: Run) -> Report:
 def execute(run: Run) -> Report:
     """Fetch the data, compute what is missing, and tell the features.
 
-    Raises
-    ------
-    SuiteError
-        A parameter of a component does not exist; nothing has run.
-    ClusterError
-        The cluster cannot be used, and nothing has run; or all of its hosts were
-        lost, and earlier results are kept and delivered.
+    SuiteError is raised where a parameter of a component does not exist, and ClusterError where
+    the cluster cannot be used; nothing has run then. A ClusterError also says that all hosts
+    were lost; earlier results are kept and delivered.
     """
     interrupted, lost, added = False, None, list[Added]()
     strategy: Strategy | None = None

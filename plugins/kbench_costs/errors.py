@@ -15,18 +15,12 @@ CLOCKS = ("task_time_s", "task_time_cpu_s")
 
 @dataclass(frozen=True)
 class Predicted:
-    """Errors of predictions of one quantity.
-
-    Parameters
-    ----------
-    errors : tuple of float
-        Of each cell, predicted over measured minus one.
-    n_inside : int
-        Cells whose measured value is within the predicted interval.
-    """
+    """Errors of predictions of one quantity."""
 
     errors: tuple[float, ...]
+    """Of each cell, predicted over measured minus one."""
     n_inside: int = 0
+    """Cells whose measured value is within the predicted interval."""
 
     @property
     def median(self) -> float:

@@ -18,13 +18,8 @@ _LEAST_TEST_ROWS = 2
 class Samples:
     """Samples of the rows of one split, of which a larger one has all rows of a smaller one.
 
-    Parameters
-    ----------
-    whole : Assignment
-        The split, with all rows.
-    train, test, unlabelled : ndarray of int
-        Positions in the parts of the split, in the order in which samples take them. Each
-        class has one of the first training rows.
+    `whole` is the split, with all rows. The others are positions in the parts of the split, in
+    the order in which samples take them. Each class has one of the first training rows.
     """
 
     whole: Assignment

@@ -39,18 +39,10 @@ class _Attempt:
 class DaskEngine:
     """Computes tasks on the workers of a Dask cluster.
 
-    Parameters
-    ----------
-    address : str
-        Of the scheduler, such as ``"tcp://host:8786"``; a ClusterError is raised
-        where it does not answer or Dask is not installed.
-    jobs : int or None
-        Most tasks in flight; None for as many as the workers have threads,
-        including workers that join later.
-    notice : callable
-        Called with each message for the user.
-    started : callable
-        ``started(task, slot)`` is called when a task is sent to a slot.
+    The scheduler has an `address` such as ``"tcp://host:8786"``; a ClusterError is raised where
+    it does not answer or Dask is not installed. At most `jobs` tasks are in flight; with None as
+    many as the workers have threads, including workers that join later. `notice` is called
+    with each message for the user, ``started(task, slot)`` when a task is sent to a slot.
     """
 
     def __init__(

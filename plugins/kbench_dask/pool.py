@@ -64,16 +64,9 @@ class Worker:
 class Workers:
     """The workers of a cluster, as they join and leave.
 
-    Parameters
-    ----------
-    address : str
-        Of the scheduler; a ClusterError is raised where it does not answer or Dask is
-        not installed.
-    events : queue
-        Gets None when a worker is ready, a `Worker` that is gone, and a
-        `ClusterError` when the scheduler is gone.
-    notice : callable
-        Called with each message for the user.
+    A ClusterError is raised where the scheduler at `address` does not answer or Dask is not
+    installed. `events` gets None when a worker is ready, a `Worker` that is gone, and a
+    `ClusterError` when the scheduler is gone. `notice` is called with each message for the user.
     """
 
     def __init__(

@@ -29,18 +29,10 @@ class HungError(Exception):
 
 
 class Liveness:
-    """Looks at a supervisor while a client waits for it.
+    """Looks at the supervisor `pid` while a client waits for it.
 
-    Parameters
-    ----------
-    pid : int
-        The supervisor.
-    is_ready : callable
-        Whether it has imported everything and serves requests.
-    warm_up_s : float
-        Seconds that it may take to become ready.
-    time_s : float or None
-        Limit of the task, which the supervisor should enforce.
+    It is ready once it has imported everything, which may take `warm_up_s` seconds, and
+    should enforce the task's limit of `time_s`.
     """
 
     def __init__(
