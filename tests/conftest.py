@@ -82,7 +82,7 @@ def uci(store):
 @pytest.fixture(scope="session")
 def fork_sandboxes():
     """Return a function that has `kbench` fork warm sandboxes for as long as a patch lasts."""
-    from kbench.execution.sandbox import client
+    from kbench.execution.sandbox import warm_process
     from tests.support.forked_sandboxes import Template, forking
 
     with contextlib.ExitStack() as stack:
@@ -90,7 +90,7 @@ def fork_sandboxes():
 
         def fork(patch):
             if template is not None:
-                patch.setattr(client, "subprocess", forking(template))
+                patch.setattr(warm_process, "subprocess", forking(template))
 
         yield fork
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kbench.api import progress
 from kbench.api.inputs import notices
-from kbench.planning.planned import PlannedCell
+from kbench.planning.planned import PlannedCell, set_aside
 from kbench.records import Cell, Suite
 from kbench.registry.registry import Registry
 from kbench.registry.verbs import Verbs
@@ -60,7 +60,7 @@ def known_beside(
         if cell.cell.dataset.label in run.plan.datasets and _labels(cell.cell) not in ours
     ]
     measure = known_measure(report.suite.compared)
-    of_here, imported = run.plan.without_imported(planned, run.results_from_elsewhere(planned))
+    of_here, imported = set_aside(planned, run.results_from_elsewhere(planned))
     known = [cell for cell in of_here if cell.is_finished and cell.done] + imported
     elsewhere = {id(cell) for cell in (*report.foreign, *imported)}
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from kbench.messages import counted
@@ -103,6 +102,27 @@ class PlannedCell:
         return [self.results[i] for i in sorted(self.results)]
 
 
+def set_aside(
+    planned: Iterable[PlannedCell], foreign: Mapping[str, Mapping[int, Result]]
+) -> tuple[list[PlannedCell], list[PlannedCell]]:
+    """Return the cells to compute here, and those of which others have all splits.
+
+    `foreign` has results by key of the cell and number of the split. A cell that is
+    finished here is not replaced.
+    """
+    own: list[PlannedCell] = []
+    known: list[PlannedCell] = []
+    for cell in planned:
+        results = foreign.get(cell.key, {})
+        wanted = range(cell.n_splits)
+        if cell.missing and all(index in results for index in wanted):
+            # a dictionary of its own: results of cells here are never mixed with them
+            known.append(replace(cell, results={index: results[index] for index in wanted}))
+        else:
+            own.append(cell)
+    return own, known
+
+
 def task_key(cell_key: str, split_index: int) -> str:
     """Return the key of a task."""
     return hashlib.sha256(f"{cell_key}/{split_index}".encode()).hexdigest()
@@ -165,12 +185,12 @@ def n_missing(cells: Sequence[PlannedCell]) -> int:
 
 
 class InOrder:
-    """All tasks in the order of the cells, as long as `until` (`time.monotonic`) allows."""
+    """All tasks in the order of the cells."""
 
     cuts_off = False
 
-    def __init__(self, cells: Sequence[PlannedCell], until: float) -> None:
-        self._cells, self._until = cells, until
+    def __init__(self, cells: Sequence[PlannedCell]) -> None:
+        self._cells = cells
         self.n_tasks = n_missing(cells)
 
     def steps(self) -> Iterator[Step]:
@@ -181,9 +201,6 @@ class InOrder:
                 # results have come in since: one may have stopped the cell
                 if (cell.key, index) in begun or index not in cell.missing:
                     continue
-                # the first begins however late it is: each run brings at least one split
-                if begun and not self._has_time_for(cell):
-                    continue
                 begun.add((cell.key, index))
                 yield cell, index
 
@@ -193,11 +210,6 @@ class InOrder:
     def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
         """Return all cells."""
         return list(cells)
-
-    def _has_time_for(self, cell: PlannedCell) -> bool:
-        """Tell whether a split that takes as long as the longest so far would end in time."""
-        longest = max((result.seconds for result in list(cell.results.values())), default=0.0)
-        return time.monotonic() + longest < self._until
 
 
 def longest_first(planned: Iterable[PlannedCell], registry: Registry) -> list[PlannedCell]:

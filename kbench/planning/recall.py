@@ -98,27 +98,6 @@ def recall(
     return len(unreadable & {task_key(cell.key, i) for cell in planned for i in cell.missing})
 
 
-def set_aside(
-    planned: Iterable[PlannedCell], foreign: Mapping[str, Mapping[int, Result]]
-) -> tuple[list[PlannedCell], list[PlannedCell]]:
-    """Return the cells to compute here, and those of which others have all splits.
-
-    `foreign` has results by key of the cell and number of the split. A cell that is
-    finished here is not replaced.
-    """
-    own: list[PlannedCell] = []
-    known: list[PlannedCell] = []
-    for cell in planned:
-        results = foreign.get(cell.key, {})
-        wanted = range(cell.n_splits)
-        if cell.missing and all(index in results for index in wanted):
-            # a dictionary of its own: results of cells here are never mixed with them
-            known.append(replace(cell, results={index: results[index] for index in wanted}))
-        else:
-            own.append(cell)
-    return own, known
-
-
 def recall_added(
     planned: Iterable[PlannedCell], validity: Validity, codes: Mapping[str, str]
 ) -> None:

@@ -13,11 +13,11 @@ from kbench.errors import SuiteError
 from kbench.messages import counted
 from kbench.parameters import check_choice, check_integer
 from kbench.planning.cells import cell_problems
-from kbench.planning.planned import InOrder, PlannedCell, longest_first, out_of_date
+from kbench.planning.planned import PlannedCell, out_of_date
 from kbench.planning.planner import Planner, with_expanded
 from kbench.planning.plans import Plans
 from kbench.planning.present import Present
-from kbench.planning.recall import Validity, recall, recall_added, set_aside
+from kbench.planning.recall import Validity, recall, recall_added
 from kbench.planning.tasks import task_of, with_measure
 from kbench.records import (
     Block,
@@ -26,9 +26,7 @@ from kbench.records import (
     Mistake,
     Problem,
     Ref,
-    Result,
     Suite,
-    Task,
     TaskType,
 )
 from kbench.registry.registry import Registry
@@ -111,12 +109,6 @@ class SuitePlan:
         self.planner.present.save()
         return planned, notice
 
-    def without_imported(
-        self, cells: Iterable[PlannedCell], results: Mapping[str, Mapping[int, Result]]
-    ) -> tuple[list[PlannedCell], list[PlannedCell]]:
-        """Return the cells to compute here, and those of which results from elsewhere are used."""
-        return set_aside(cells, results)
-
     def recheck(self, cells: Iterable[PlannedCell]) -> str:
         """Mark cells of which something was edited while they were computed; return a notice."""
         validity = Validity(self.journal, Present())
@@ -133,14 +125,6 @@ class SuitePlan:
         if not self.fresh:
             self._recall(planned)
         return planned
-
-    def in_order(self, cells: Sequence[PlannedCell], until: float, longest: bool) -> InOrder:
-        """Return the usual order of the tasks; `longest` first keeps all slots busy."""
-        return InOrder(longest_first(cells, self.registry) if longest else cells, until)
-
-    def task_of(self, cell: PlannedCell, index: int) -> Task:
-        """Return the task of one split of a cell."""
-        return self.planner.task(cell, index)
 
     # -- the measures of plugins, which are added to results
 
@@ -175,10 +159,9 @@ class Options:
     else as many tasks as the physical cores have the threads for; with an engine of a feature
     it stays None, for all that the engine has.
 
-    `total_s` is the wall clock of the whole run: no task begins that would not end by
-    then, judged by the longest of its cell. The first of a cell may overrun, and the
-    first of all begins in any case. `given` are the options of features, by name, and
-    their files are in `folder` by default, or in the current one.
+    `total_s` is the wall clock of the whole run, which the strategy of a feature spends.
+    `given` are the options of features, by name, and their files are in `folder` by default, or
+    in the current one.
 
     SuiteError is raised where `jobs` is not positive, `timing` is unknown, or exclusive timing is
     asked for with several tasks at a time.

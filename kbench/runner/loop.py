@@ -12,7 +12,13 @@ from contextlib import ExitStack
 from kbench.errors import ClusterError
 from kbench.execution.engine import Engine
 from kbench.execution.request import note_problems, write_result
-from kbench.planning.planned import Strategy, notices_of_cpus, notices_of_reuse
+from kbench.planning.planned import (
+    InOrder,
+    Strategy,
+    longest_first,
+    notices_of_cpus,
+    notices_of_reuse,
+)
 from kbench.records import Added, Delivered, Problem, Status
 from kbench.runner.report import Report
 from kbench.runner.run import Run
@@ -98,9 +104,9 @@ def _plan(run: Run) -> None:
 
 
 def _usual(run: Run) -> Strategy:
-    # a limited time is for the first methods of the suite; one slot is never idle
-    longest = run.options.total_s == math.inf and run.options.jobs != 1
-    return run.plan.in_order(run.cells, run.until, longest)
+    # the longest first keeps all slots busy; one slot is never idle
+    cells = run.cells if run.options.jobs == 1 else longest_first(run.cells, run.registry)
+    return InOrder(cells)
 
 
 def _compute(run: Run, strategy: Strategy, engine: Engine) -> ClusterError | None:
@@ -117,7 +123,7 @@ def _compute(run: Run, strategy: Strategy, engine: Engine) -> ClusterError | Non
     run.watch.planned(run.cells, n_tasks, run.suite.compared)
     if not n_tasks:
         return None
-    tasks = (run.plan.task_of(cell, index) for cell, index in strategy.steps())
+    tasks = (run.plan.planner.task(cell, index) for cell, index in strategy.steps())
     try:
         for task, answer in engine.run(tasks):
             if answer.is_cut_off:

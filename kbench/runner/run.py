@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from kbench import machine
 from kbench.execution.engine import Engine, EngineOffer, LocalEngine
 from kbench.execution.session import Session
-from kbench.planning.planned import PlannedCell
+from kbench.planning.planned import PlannedCell, set_aside
 from kbench.planning.suite_plan import Options, SuitePlan
 from kbench.records import Cell, Result, Suite, Task
 from kbench.registry.registry import Registry
@@ -112,7 +112,7 @@ class Run:
     def use(self, cells: list[PlannedCell]) -> None:
         """Take cells into the run, with results from elsewhere, and ask features about them."""
         known = self.results_from_elsewhere(cells)
-        own, imported = self.plan.without_imported(cells, known)
+        own, imported = set_aside(cells, known)
         self.cells += own
         self.imported += imported
         for cell in own:

@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from kbench.execution.sandbox import liveness
+from kbench.execution.sandbox import warm_process
 from kbench.machine import machine_id
 from tests.support.planted import (
     check_rows,
@@ -80,7 +80,7 @@ def test_a_task_that_ends_the_warm_parent_costs_its_own_cell_only(
     planted, store_uri, mark, monkeypatch, act
 ):
     """Its cell alone crashes; the tasks beside it are tried once more."""
-    monkeypatch.setattr(liveness, "STOPPED_S", 2.0)
+    monkeypatch.setattr(warm_process, "STOPPED_S", 2.0)
     report, _ = run_text(suite_text("nap", act, "work"), store_uri, jobs=2)
     assert statuses(report) == {"nap": "ok", act: "crash", "work": "ok"}
     assert nothing_is_left(mark)

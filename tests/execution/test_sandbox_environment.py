@@ -5,7 +5,7 @@ import pytest
 from kbench.execution.fetching import opened
 from kbench.execution.plugins import load_registry
 from kbench.execution.sandbox import Sandbox
-from kbench.execution.sandbox.environment import is_credential
+from kbench.execution.sandbox.warm_process import is_credential
 from kbench.execution.warm_parents import GIVEN, WarmParents
 from kbench.records import Ref
 from tests.support.paths import SUPPORT

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kbench.execution.sandbox import Sandbox, client, processes, supervisor
+from kbench.execution.sandbox import Sandbox, processes, supervisor, warm_process
 from tests.support.paths import SUPPORT
 from tests.support.processes_here import gone, linux, wait_until
 
@@ -80,7 +80,7 @@ def test_a_bad_module_does_not_take_down_the_supervisor(tmp_path, monkeypatch):
     for name, text in {**bad, **good, "tasks": tasks}.items():
         (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(client, "PROBE_S", 0.5)
+    monkeypatch.setattr(warm_process, "PROBE_S", 0.5)
     with Sandbox(preload=[*bad, "good:compile", "good", "no_such_module"]) as sandbox:
         modules, ready = sandbox.run("tasks:loaded", None).value
         assert "good" in modules

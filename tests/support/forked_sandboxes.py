@@ -94,7 +94,7 @@ class Child:
 
 
 def forking(template):
-    """Return what replaces the module `subprocess` for `kbench.execution.sandbox.client`."""
+    """Return what replaces the module `subprocess` for `kbench.execution.sandbox.warm_process`."""
     return types.SimpleNamespace(
         Popen=template.start,
         DEVNULL=subprocess.DEVNULL,

@@ -7,44 +7,24 @@ import json
 import math
 import os
 import socket
-import subprocess
-import sys
-import tempfile
 import threading
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kbench.execution.sandbox import processes, wire
+from kbench.execution.sandbox import wire
 from kbench.execution.sandbox.child import is_trusted
-from kbench.execution.sandbox.environment import without_credentials
-from kbench.execution.sandbox.liveness import TICK_S, WARM_UP_S, HungError, Liveness
-from kbench.parameters import check_integer
+from kbench.execution.sandbox.warm_process import (
+    TICK_S,
+    HungError,
+    Liveness,
+    NotStartedError,
+    WarmProcess,
+)
 from kbench.records.canonical import encodable
-
-MARK = "KBENCH_SANDBOX"
-"""Environment variable that names the sandbox to which a process belongs."""
 
 Converse = Callable[[socket.socket], None]
 """What talks with a task at the other end of a socket while the task runs."""
-
-PROBE_S = 30.0
-"""Seconds that the trial import of one third-party module may take."""
-
-_THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "BLIS_NUM_THREADS",
-)
-# The path comes first: kbench itself may be importable only through it.
-_START = (
-    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from kbench.execution.sandbox.supervisor import main; main(json.loads(sys.argv[2]))"
-)
 
 
 @dataclass(frozen=True)
@@ -94,8 +74,6 @@ class Sandbox:
         to call a function of it too (one that compiles, for example), in this order.
         The import of a third-party module is tried in a separate process: a module
         that fails, hangs, crashes, starts threads or imports mlflow is left to the tasks.
-    threads : int, default 1
-        BLAS and OpenMP threads of each task.
     environment : mapping of str to str, optional
         Environment variables of its processes, beside those of this one that hold no
         credentials.
@@ -114,17 +92,14 @@ class Sandbox:
     def __init__(
         self,
         preload: Sequence[str] = (),
-        threads: int = 1,
         environment: Mapping[str, str] | None = None,
         record: Sequence[str] = (),
     ) -> None:
-        check_integer(threads, "threads", least=1)
         self._record = tuple(record)
         self._preload = tuple(preload)
-        self._threads = threads
         self._environment = dict(environment or {})
         self._lock = threading.Lock()
-        self._supervisor: _Supervisor | None = None
+        self._supervisor: WarmProcess | None = None
         self._alone: set[Sandbox] = set()
         self._closed = False
         self._owner = os.getpid()
@@ -194,7 +169,7 @@ class Sandbox:
         preload = self._preload
         try:
             outcome, ended = self._ask(request)
-        except _NotStartedError as error:
+        except NotStartedError as error:
             outcome, ended = None, str(error)
             # the module that did it may be one that this task does not need
             preload = tuple(name for name in preload if is_trusted(name))
@@ -209,7 +184,7 @@ class Sandbox:
         self, request: _Request, preload: Sequence[str]
     ) -> tuple[CallOutcome | None, str]:
         """Send a request to a supervisor that serves no other."""
-        alone = Sandbox(preload, self._threads, self._environment, self._record)
+        alone = Sandbox(preload, self._environment, self._record)
         with self._lock:
             alone._closed = self._closed
             self._alone.add(alone)
@@ -266,7 +241,7 @@ class Sandbox:
         for sandbox in alone:
             sandbox.close()
 
-    def _warm(self) -> _Supervisor:
+    def _warm(self) -> WarmProcess:
         if os.getpid() != self._owner:
             raise RuntimeError("a Sandbox cannot be used in a fork of the process that made it")
         with self._lock:
@@ -276,12 +251,10 @@ class Sandbox:
                 self._supervisor.close()
                 self._supervisor = None
             if self._supervisor is None:
-                self._supervisor = _Supervisor(
-                    self._preload, self._threads, self._environment, self._record
-                )
+                self._supervisor = WarmProcess(self._preload, self._environment, self._record)
             return self._supervisor
 
-    def _connect(self) -> tuple[socket.socket, _Supervisor]:
+    def _connect(self) -> tuple[socket.socket, WarmProcess]:
         """Send the supervisor one end of a new socket; closing the other ends the task."""
         while True:
             supervisor = self._warm()
@@ -295,118 +268,8 @@ class Sandbox:
                     supervisor.check_started()
 
 
-class _Supervisor:
-    """A supervisor process and the socket on which it takes connections."""
-
-    def __init__(
-        self,
-        preload: Sequence[str],
-        threads: int,
-        variables: Mapping[str, str],
-        record: Sequence[str],
-    ) -> None:
-        self._lock = threading.Lock()
-        self._end = ""
-        self._ready = False
-        self._mark = uuid.uuid4().hex
-        self._warm_up_s = WARM_UP_S + PROBE_S * len(preload)
-        self._control, theirs = socket.socketpair()
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process)
-        environment = {**without_credentials(os.environ), **variables}
-        environment |= dict.fromkeys(_THREAD_VARIABLES, str(threads))
-        environment[MARK] = self._mark
-        # pyarrow comes with scikit-learn (through pandas); its allocator would start a thread
-        environment.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
-        # the order of a set of strings is the same in every task
-        environment.setdefault("PYTHONHASHSEED", "0")
-        names = environment.keys() | os.environ.keys()
-        settings = {
-            "control": theirs.fileno(),
-            "parent": os.getpid(),
-            "preload": list(preload),
-            "probe_s": PROBE_S,
-            "record": list(record),
-            # their values here say nothing of those there
-            "hidden": [n for n in names if environment.get(n) != os.environ.get(n)],
-        }
-        with theirs:
-            self._process = subprocess.Popen(
-                # -P: the current folder is on the path only if it is on ours
-                [
-                    sys.executable,
-                    "-P",
-                    "-c",
-                    _START,
-                    json.dumps([str(folder) for folder in sys.path]),
-                    json.dumps(settings),
-                ],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=self._messages,
-                stderr=self._messages,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C is for the client alone
-            )
-
-    def alive(self) -> bool:
-        return self._process.poll() is None
-
-    def send(self, connection: socket.socket) -> None:
-        # one byte per descriptor keeps them apart
-        socket.send_fds(self._control, [b"+"], [connection.fileno()])
-
-    def check_started(self) -> None:
-        """Raise if the process ended before it was ready for a task."""
-        end = self.close()
-        if not self._ready:
-            raise _NotStartedError(f"the sandbox's supervisor could not start: {end}")
-
-    def liveness(self, time_s: float | None) -> Liveness:
-        return Liveness(self._process.pid, self._is_ready, self._warm_up_s, time_s)
-
-    def _is_ready(self) -> bool:
-        with contextlib.suppress(OSError):
-            return self._control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"R"
-        return False
-
-    def close(self, hung: str = "") -> str:
-        """End the process and all of its tasks; return its exit status and last messages.
-
-        A process that hangs, for the reason `hung`, is not asked to end itself.
-        """
-        with self._lock:
-            if self._end:
-                return self._end
-            with contextlib.suppress(OSError):
-                self._control.shutdown(socket.SHUT_WR)
-            try:
-                code = self._process.wait(0 if hung else 3)
-            except subprocess.TimeoutExpired:
-                # it adopts all orphans, so that none is missing while it lives
-                for pid in processes.descendants(self._process.pid):
-                    processes.kill(pid)
-                self._process.kill()
-                code = self._process.wait()
-            # A supervisor ends all its processes. If it was killed, its tasks die with
-            # it, but not the processes that they have forked.
-            for pid in processes.marked(f"{MARK}={self._mark}"):
-                processes.kill(pid)
-            with self._control:
-                self._ready = self._is_ready()
-            with self._messages as messages:
-                messages.seek(0)
-                last = messages.read().decode(errors="replace")[-4000:]
-            status = processes.signal_name(-code) if code < 0 else f"exit code {code}"
-            self._end = f"{hung or status}\n{last}".strip()
-            return self._end
-
-
 class _UnwantedError(Exception):
     """The caller no longer wants the answer."""
-
-
-class _NotStartedError(RuntimeError):
-    """A supervisor ended before it was ready."""
 
 
 def _finite(limit: float | None) -> float | None:

@@ -43,9 +43,9 @@ sys.path.insert(0, sys.argv.pop(1))
 from forked_sandboxes import Template, forking
 del sys.path[0]
 from kbench.cli import main
-from kbench.execution.sandbox import client
+from kbench.execution.sandbox import warm_process
 with contextlib.closing(Template()) as template:
-    client.subprocess = forking(template)
+    warm_process.subprocess = forking(template)
     main()
 """
 """The command, whose warm sandboxes are forked from a process that has imported scikit-learn."""
