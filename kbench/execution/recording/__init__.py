@@ -1,0 +1,76 @@
+"""What a process loads and reads, recorded from its start, and reported for one task.
+
+A static reading of imports misses what is imported by a computed name, registered or
+patched, so the processes that run components record it. `builtins.__import__` is wrapped
+before any component is loaded: an import from the cache raises no event, but passes there.
+A module's source is hashed when it is executed. Files, folders and environment variables
+count where code of a component reads them.
+
+A warm parent records; a task reports, from `begin` on, what its components need, and what
+it loads and reads later, as soon as that happens: what a killed task has reported is kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kbench.execution.recording.reads import Recording, state_as_read
+from kbench.planning.present import Present, variable
+from kbench.registry.dependencies import Dependencies
+from kbench.registry.installed import HOST, packages
+
+_recording: Recording | None = None
+
+
+def install(own: Iterable[str], hidden: Iterable[str] = ()) -> None:
+    """Record from now on in this process and its forks.
+
+    `own` are the packages whose modules count one by one even where they are installed with a
+    version: kbench's and the plugins'. `hidden` are environment variables that a sandbox sets.
+    """
+    global _recording
+    if _recording is None:
+        _recording = Recording()
+        _recording.wrap()
+    _recording.own, _recording.hidden = frozenset(own), frozenset(hidden)
+    _recording.built_in = frozenset(packages(HOST))
+
+
+def begin(needed: Dependencies) -> None:
+    """Report what a task needs, and what is loaded and read from now on."""
+    if _recording is not None:
+        _recording.begin(needed.modules)
+        if needed.files or needed.variables:
+            paths = map(Present().path_of, needed.files)
+            files = {path: state_as_read(path) for path in map(str, paths)}
+            variables = {name: variable(name) for name in needed.variables}
+            _recording.report({"files": files, "variables": variables})
+
+
+def audit() -> None:
+    """Record also files that are opened in another way than by the functions of Python.
+
+    Audit hooks cannot be removed, and they slow copies of objects down by 2.6 times: this is
+    for a process that describes a plugin, not for tasks.
+    """
+    found = _recording
+    if found is not None:
+        readers = {"open": found.read_file, "os.listdir": found.read_folder}
+        readers |= {"os.scandir": found.read_folder, "sqlite3.connect": found.read_file}
+
+        def hook(event: str, args: tuple[Any, ...]) -> None:
+            if event in readers:
+                readers[event](args[0] if args[0] is not None else ".")
+
+        sys.addaudithook(hook)
+        found.is_audited = True
+        for name, module in list(sys.modules.items()):
+            found.tell_loaded(name, getattr(module, "__spec__", None))
+
+
+def report_to(report: Callable[[dict[str, Any]], None]) -> None:
+    """Set what takes the reports of this process."""
+    if _recording is not None:
+        _recording.report = report
