@@ -6,11 +6,14 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from kbench.errors import DatasetError
+
+if TYPE_CHECKING:
+    import pandas
 
 
 class Scan(Protocol):
@@ -19,10 +22,10 @@ class Scan(Protocol):
     note: str
     """What messages add to the name of the column."""
 
-    def wants(self, series: Any = None) -> bool:
+    def wants(self, series: pandas.Series | None = None) -> bool:
         """Whether values matter: those of this type, or of any."""
 
-    def add(self, series: Any) -> None:
+    def add(self, series: pandas.Series) -> None:
         """Look at the next values."""
 
     def restart(self) -> None:
@@ -78,7 +81,7 @@ class FrameRows:
         The dataset, for messages.
     """
 
-    def __init__(self, frame: Any, what: str) -> None:
+    def __init__(self, frame: pandas.DataFrame, what: str) -> None:
         self._frame, self.what = frame, what
         self.files: Sequence[Path] = ()
         self.names: Sequence[str] = [str(name).strip() for name in frame.columns]

@@ -12,11 +12,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kbench.errors import DatasetError
+
+if TYPE_CHECKING:
+    import pandas
 
 BLANKS = " \u00a0\u2009\u202f"
 """Blanks that may stand between groups of three digits; a thousands mark " " is any of them."""
@@ -228,7 +231,7 @@ class DateColumn:
             *(f"{self.name}: {wave} of the {part}" for part in self.parts for wave in WAVES),
         ]
 
-    def encode(self, series: Any) -> np.ndarray:
+    def encode(self, series: pandas.Series) -> np.ndarray:
         """Return the numbers of dates, NaN where they are missing or not dates."""
         return self.of_days(days_of(moments(series, self.format)))
 
@@ -244,7 +247,7 @@ class DateColumn:
 WAVES = ("sine", "cosine")
 
 
-def is_dates(series: Any) -> bool:
+def is_dates(series: pandas.Series) -> bool:
     """Whether a series holds dates or times already, not texts."""
     import pandas
 
@@ -255,7 +258,7 @@ def is_dates(series: Any) -> bool:
     )
 
 
-def moments(series: Any, format_: str) -> Any:
+def moments(series: pandas.Series, format_: str) -> Any:
     """Return the moments of a series, NaT where there is none; times without a zone are UTC."""
     import pandas
 
@@ -267,7 +270,7 @@ def moments(series: Any, format_: str) -> Any:
     return pandas.to_datetime(text, utc=True, errors="coerce", format=format_)
 
 
-def as_texts(series: Any) -> Any:
+def as_texts(series: pandas.Series) -> Any:
     """Return numbers as texts, whole ones without a fraction: 20240131 is a date too."""
     texts = series.astype(object).map(lambda value: f"{value:.15g}", na_action="ignore")
     return texts.where(series.notna(), None)

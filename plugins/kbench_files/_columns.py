@@ -6,13 +6,16 @@ The result is that of pandas on the whole table, whatever the blocks are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from kbench import DatasetError
 from kbench.tables.table import TEXT_ABOVE, Column
 from kbench.tables.texts import MISSING, is_dates
+
+if TYPE_CHECKING:
+    import pandas
 
 MAX_DIFFERENT = 1_000_000
 """A column with more different texts has too many to be labels or categories."""
@@ -52,12 +55,12 @@ class ColumnScan:
         self._is_numeric = False
         self._blocks: list[Any] = []
 
-    def wants(self, series: Any = None) -> bool:
+    def wants(self, series: pandas.Series | None = None) -> bool:
         """Whether values matter: numbers do only as labels, weights or categories."""
         is_asked = self._keeps_values or self._is_nominal
         return is_asked or (series is not None and not is_numeric(series.dtype))
 
-    def add(self, series: Any) -> None:
+    def add(self, series: pandas.Series) -> None:
         """Look at the next values."""
         import pandas
 
@@ -122,7 +125,7 @@ class ColumnScan:
             [np.full(b, missing) if isinstance(b, int) else b for b in self._blocks]
         )
 
-    def codes(self, series: Any) -> np.ndarray:
+    def codes(self, series: pandas.Series) -> np.ndarray:
         """Return the numbers of categories, -1 for missing ones, once the column is known."""
         import pandas
 
@@ -138,14 +141,14 @@ class ColumnScan:
             raise DatasetError(f"{self._what}: {self.name!r} has other values than before")
         return np.append(new, -1)[codes].astype(np.int32)
 
-    def _add_declared(self, series: Any) -> None:
+    def _add_declared(self, series: pandas.Series) -> None:
         self._declared = {} if self._declared is None else self._declared
         for category in series.cat.categories:
             self._declared.setdefault(category, len(self._declared))
         if self._keeps_values:
             self._blocks.append(self._codes_declared(series))
 
-    def _codes_declared(self, series: Any) -> np.ndarray:
+    def _codes_declared(self, series: pandas.Series) -> np.ndarray:
         known = self._declared or {}
         new = np.array([*(known[value] for value in series.cat.categories), -1], dtype=np.int32)
         return new[np.asarray(series.cat.codes)]
@@ -171,14 +174,14 @@ def is_numeric(dtype: Any) -> bool:
     return bool(types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype))
 
 
-def numbers(series: Any) -> np.ndarray:
+def numbers(series: pandas.Series) -> np.ndarray:
     """Return the numbers of a series, NaN where they are missing."""
     if isinstance(series.dtype, np.dtype):
         return np.asarray(series)
     return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def text_places(series: Any) -> np.ndarray:
+def text_places(series: pandas.Series) -> np.ndarray:
     """Return the places of texts, which are neither numbers nor marks of missing values."""
     import pandas
 

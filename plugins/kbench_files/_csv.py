@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from kbench_files._columns import is_numeric, text_places
 from kbench_files._dialect import Dialect, detect, not_encoded
 from kbench_files._encoding import block_rows
 from kbench_files._reading import bounded, existing, first_line
+
+if TYPE_CHECKING:
+    import pandas
 
 OPTIONS: dict[str, Any] = {
     "index_col": False,  # or surplus values would shift the columns, silently
@@ -309,7 +312,7 @@ def _options(dialect: Dialect) -> dict[str, Any]:
 
 
 def _cleaned(
-    frame: Any, dialect: Dialect, converted: set[str] | None = None
+    frame: pandas.DataFrame, dialect: Dialect, converted: set[str] | None = None
 ) -> tuple[Any, set[str]]:
     """Strip texts; make numbers of texts that are numbers then or have marks of thousands.
 
@@ -346,7 +349,7 @@ def _is_plain(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "if"
 
 
-def _kind(series: Any) -> str:
+def _kind(series: pandas.Series) -> str:
     """Return what a block of a column has: a type of numbers, bool, text, empty or other."""
     import pandas
 
@@ -374,7 +377,7 @@ def _agree(kinds: set[str]) -> bool:
 
 
 def _note_text(
-    scan: Scan, series: Any, start: int, is_after_numbers: bool, dialect: Dialect
+    scan: Scan, series: pandas.Series, start: int, is_after_numbers: bool, dialect: Dialect
 ) -> None:
     """Note the first text in a column that begins with numbers."""
     texts = series.astype(str)

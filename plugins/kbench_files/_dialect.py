@@ -14,12 +14,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kbench import DatasetError
 from kbench.messages import counted
 from kbench.tables.texts import BLANKS, MISSING, as_plain, preamble, signed
 from kbench_files._reading import bounded
+
+if TYPE_CHECKING:
+    import pandas
 
 SAMPLE = 1 << 20
 """Bytes of a file, unpacked, from which its dialect is guessed."""
@@ -41,30 +44,20 @@ _NAMES = {",": "`,`", ";": "`;`", "\t": "tabs", "|": "`|`", " ": "blanks"}
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written.
-
-    Parameters
-    ----------
-    delimiter : str
-        Sign between two values.
-    decimal : {".", ","}
-        Decimal mark.
-    thousands : str
-        Sign between groups of three digits; empty where there is none. A blank stands
-        for all `BLANKS`.
-    encoding : str
-    missing : sequence of str
-        Texts of missing values beside the usual ones.
-    skip : int
-        Lines before that of column names.
-    """
+    """How a CSV file is written."""
 
     delimiter: str = ","
+    """Sign between two values."""
     decimal: str = "."
+    """One of {".", ","}. Decimal mark."""
     thousands: str = ""
+    """Sign between groups of three digits; empty where there is none. A blank stands for all
+    `BLANKS`."""
     encoding: str = "utf-8"
     missing: Sequence[str] = ()
+    """Texts of missing values beside the usual ones."""
     skip: int = 0
+    """Lines before that of column names."""
 
     def checked(self, what: str) -> Dialect:
         """Return the dialect; DatasetError where it has a wrong value."""
@@ -93,7 +86,7 @@ class Dialect:
         """Pattern of the numbers, with groups of exactly three digits."""
         return signed(self.decimal, self.thousands)
 
-    def plain(self, series: Any) -> Any:
+    def plain(self, series: pandas.Series) -> Any:
         """Return texts that are numbers of this dialect as Python writes them."""
         return series.str.translate(as_plain(self.decimal, self.thousands))
 

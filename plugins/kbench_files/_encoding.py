@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from kbench.tables.texts import (
     moments,
 )
 from kbench_files._columns import ColumnScan, numbers
+
+if TYPE_CHECKING:
+    import pandas
 
 VALUES = 1 << 21
 """Values of a block of a table."""
@@ -189,7 +192,7 @@ class ConvertedRows:
             start += len(next(iter(block.values()), ()))
             yield {name: found[name] for name in names}
 
-    def converted(self, series: Any, name: str, start: int) -> list[Any]:
+    def converted(self, series: pandas.Series, name: str, start: int) -> list[Any]:
         """Return the numbers of a series; `start` rows come before it."""
         import pandas
 
@@ -216,7 +219,9 @@ class ConvertedRows:
                 ) from None
         return [pandas.Series(values[codes], index=series.index)]
 
-    def _wrong(self, series: Any, name: str, place: int, start: int, wanted: str) -> DatasetError:
+    def _wrong(
+        self, series: pandas.Series, name: str, place: int, start: int, wanted: str
+    ) -> DatasetError:
         return DatasetError(
             f"{self.what}: row {start + place + 1:,} of {name!r} is not {wanted}: "
             f"{str(series.iloc[place])[:40]!r}"
@@ -237,7 +242,7 @@ class _AsNumbers:
         self.note = ""
         self._n_rows = 0
 
-    def wants(self, series: Any = None) -> bool:
+    def wants(self, series: pandas.Series | None = None) -> bool:
         return True
 
     def restart(self) -> None:
@@ -245,7 +250,7 @@ class _AsNumbers:
         for scan in self._scans:
             scan.restart()
 
-    def add(self, series: Any) -> None:
+    def add(self, series: pandas.Series) -> None:
         made = self._rows.converted(series, self._name, self._n_rows)
         for scan, values in zip(self._scans, made, strict=True):
             scan.add(values)

@@ -17,17 +17,11 @@ MOST_CLASSES = 50
 
 @dataclass(frozen=True)
 class Targets:
-    """Targets of some rows: standardised numbers, or numbers of classes.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n_rows,)
-    n_classes : int
-        0 for numbers.
-    """
+    """Targets of some rows: standardised numbers, or numbers of classes."""
 
     values: np.ndarray
     n_classes: int = 0
+    """0 for numbers."""
 
     @classmethod
     def of(cls, y: np.ndarray, is_numeric: bool) -> Targets:

@@ -18,7 +18,7 @@ def kbench_strategy(run: Run) -> Strategy | None:
     schedule = run.options.given.get("schedule")
     if schedule is None:
         return None
-    from kbench_tables.time_budget.timed_run import TimedRun
+    from kbench_tables.time_budget.schedule import TimedRun
 
     return TimedRun(schedule, run)
 

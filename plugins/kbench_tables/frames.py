@@ -1,4 +1,4 @@
-"""A user's data frame as a parquet file, which the own-data readers take."""
+"""A user's data frame as a parquet file, and a user's file as a data frame."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbench.errors import DatasetError
+from kbench.features import Registry, resolve
 from kbench.messages import listed
+from kbench.records import Make, Ref
 
 if TYPE_CHECKING:
+    import pandas
     import pyarrow
+
 
 _ONE_TYPE = {
     *("empty", "string", "boolean", "integer", "floating", "mixed-integer-float", "decimal"),
@@ -69,7 +73,7 @@ def _of_others(data: Any) -> pyarrow.Table:
         raise DatasetError(f"data cannot be read as a data frame: {first}") from None
 
 
-def _of_pandas(frame: Any, notices: list[str]) -> pyarrow.Table:
+def _of_pandas(frame: pandas.DataFrame, notices: list[str]) -> pyarrow.Table:
     import pandas
     import pyarrow
 
@@ -126,7 +130,7 @@ def _plain(series: Any, name: str) -> Any:
     return _of_one_type(series, name)
 
 
-def _of_one_type(series: Any, name: str) -> Any:
+def _of_one_type(series: pandas.Series, name: str) -> pandas.Series:
     """Return a column of objects that have one type; DatasetError for others."""
     import pandas
 
@@ -144,3 +148,20 @@ def _of_one_type(series: Any, name: str) -> Any:
     if kind in ("decimal", "mixed-integer-float", "integer", "floating"):
         return pandas.to_numeric(series.where(series.notna(), None), errors="coerce").astype(float)
     return series.where(series.notna(), None)
+
+
+def read_table(ref: Ref, registry: Registry) -> Any:
+    """Read a user's own table before it is encoded; None for other datasets."""
+    source = registry.all("dataset").get(ref.name)
+    if source is None or source.table is None or "target" not in ref.params:
+        return None
+    return table_of(source.table, ref)
+
+
+def table_of(table: Make, ref: Ref) -> Any:
+    """Read the table of a dataset by the `table` of its source; None if it has sparse rows."""
+    frame = resolve(table)(**ref.params)
+    if frame is None:  # sparse rows
+        return None
+    frame.columns = [str(name) for name in frame.columns]
+    return frame

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +23,10 @@ from kbench.tables.texts import (
     is_number,
     moments,
 )
-from kbench_tables.date_formats import formats_of, several_formats
-from kbench_tables.unit_scan import UnitScan, sentence
+from kbench_tables.text_scan import UnitScan, formats_of, sentence, several_formats
+
+if TYPE_CHECKING:
+    import pandas
 
 MOST_INDICATORS = 20
 """Categories of a column that become indicators, at most; more are encoded by the target."""
@@ -60,26 +62,17 @@ _SCALES = (
 
 @dataclass(frozen=True)
 class Fate:
-    """What becomes of one column.
-
-    Parameters
-    ----------
-    name : str
-    read_as : str
-        What the column holds.
-    encoded_as : str
-        What it becomes, or that it is left out.
-    n_columns : int
-        Columns of the encoded table.
-    note : str
-        Why, and what to do about it.
-    """
+    """What becomes of one column."""
 
     name: str
     read_as: str
+    """What the column holds."""
     encoded_as: str
+    """What it becomes, or that it is left out."""
     n_columns: int
+    """Columns of the encoded table."""
     note: str = ""
+    """Why, and what to do about it."""
 
 
 @dataclass
@@ -112,11 +105,11 @@ class ColumnProfile:
         self.has_times = False
         self.units = UnitScan(self.decimal)
 
-    def wants(self, series: Any = None) -> bool:
+    def wants(self, series: pandas.Series | None = None) -> bool:
         """Return True."""
         return True
 
-    def add(self, series: Any) -> None:
+    def add(self, series: pandas.Series) -> None:
         """Look at the next values."""
         import pandas
         from pandas.api import types

@@ -92,7 +92,7 @@ def _opened(
     """Return the rows of a file in blocks, and how their texts are read; None as in training."""
     from kbench.features import import_registry, parameters_of, resolve
     from kbench_tables.export.portable import DIALECT
-    from kbench_tables.export.rows import csv_blocks
+    from kbench_tables.export.predicting import csv_blocks
     from kbench_tables.recommend.data import source_for, source_of
 
     registry = import_registry()
@@ -138,7 +138,7 @@ def _opened(
 
 def _can_be_read(path: Path, dialect: Mapping[str, Any], model: Model) -> bool:
     """Whether the first rows of a file are what the model's columns hold, in a dialect."""
-    from kbench_tables.export.rows import csv_blocks
+    from kbench_tables.export.predicting import csv_blocks
 
     texts = {name: dialect[name] for name in ("decimal", "thousands", "missing")}
     encoder = model.encoder.__class__(**{**model.encoder.get_params(deep=False), **texts})

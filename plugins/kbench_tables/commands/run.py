@@ -148,7 +148,7 @@ def _show_columns(data: OwnData, as_json: bool) -> None:
     from rich.markup import escape
 
     from kbench.features import Column, Table, printing
-    from kbench_tables.recommend.fates import COLUMNS, fate_lines
+    from kbench_tables.recommend.answer import COLUMNS, fate_lines
 
     if data.look is None:
         return

@@ -246,7 +246,7 @@ def _exports_of(source: bytes) -> dict[str, str]:
     return exports
 
 
-def _evaluated(node: ast.expr | None, default: Any) -> Any:
+def _evaluated(node: ast.expr | None, default: object) -> Any:
     """Evaluate a literal; `default` if it is not one of that type."""
     with contextlib.suppress(ValueError, TypeError):
         value = ast.literal_eval(node) if node is not None else default

@@ -22,7 +22,7 @@ from kbench_tables.export.objects import BASE
 OWN = ("kbench", "kbench_tables")
 """Packages of this distribution whose modules leave with a model, beside those of plugins."""
 
-ALWAYS = ("kbench_tables.export.script", "kbench.records", "kbench.errors")
+ALWAYS = ("kbench_tables.export.predicting", "kbench.records", "kbench.errors")
 """Modules that every model needs; plugins import public names of the last two."""
 
 _REPLACED: Mapping[str, str] = {
@@ -71,24 +71,16 @@ def attach(package_name, submodules=None, submod_attrs=None):
 
 @dataclass(frozen=True)
 class Code:
-    """Modules that leave with a model.
-
-    Parameters
-    ----------
-    files : mapping of str to bytes
-        Content by path in the package.
-    needed : tuple of str
-        Top-level modules of other packages that the code imports, beside `BASE`.
-    optional : tuple of str
-        Those that it imports if they are there.
-    distributions : tuple of str
-        Distributions that the modules belong to.
-    """
+    """Modules that leave with a model."""
 
     files: Mapping[str, bytes] = field(repr=False)
+    """Content by path in the package."""
     needed: tuple[str, ...] = ()
+    """Top-level modules of other packages that the code imports, beside `BASE`."""
     optional: tuple[str, ...] = ()
+    """Those that it imports if they are there."""
     distributions: tuple[str, ...] = ()
+    """Distributions that the modules belong to."""
 
 
 def is_own(module: str, packages: Collection[str]) -> bool:

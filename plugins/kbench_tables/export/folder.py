@@ -1,4 +1,4 @@
-"""The folder of an exported model: written under another name, loaded, compared, renamed."""
+"""Export of a cell: its fit, and its folder, which is written, loaded, compared and renamed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,31 @@ import numpy as np
 
 from kbench._version import __version__
 from kbench.errors import ExportError
-from kbench.features import MEASURES, Row, Verbs, how_to_get
+from kbench.features import (
+    MEASURES,
+    DataCache,
+    Journal,
+    PlannedCell,
+    Present,
+    Registry,
+    Validity,
+    Row,
+    Verbs,
+    cluster_id,
+    how_to_get,
+    import_registry,
+    machine_id,
+    of_cell_in_full,
+    recall,
+    state_folder,
+)
 from kbench.parameters import check_choice
-from kbench.records import Cell, Dataset, TaskType
+from kbench.records import Cell, Dataset, Measure, TaskType
 from kbench_tables.export.card import card
-from kbench_tables.export.fit import Fitted, has_intervals, typed
-from kbench_tables.export.isolated import try_out
+from kbench_tables.export.fit import Fitted, has_intervals, refit, typed
 from kbench_tables.export.model import agree
-from kbench_tables.export.onnx import write_onnx
+from kbench_tables.export.onnx import check_onnx, write_onnx
+from kbench_tables.export.opened import try_out
 from kbench_tables.export.portable import (
     TEXT_ROWS,
     check_texts,
@@ -308,3 +326,69 @@ def _facts(
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A folder that was written."""
+
+    facts: dict[str, Any]
+    """What ``model.json`` says."""
+    raw: bool
+    """The input of the model is the table as it is in the user's file."""
+
+
+def check_export(folder: Path, form: str = PORTABLE, onnx: bool = False) -> None:
+    """Refuse a folder that exists, and formats that cannot be written here."""
+    refuse_existing(folder)
+    check_format(form)
+    if onnx:
+        check_onnx()
+
+
+def export_cell(
+    planned: PlannedCell,
+    folder: Path,
+    registry: Registry,
+    measure: Measure,
+    *,
+    form: str = PORTABLE,
+    onnx: bool = False,
+    mlflow: bool = False,
+    announce: Callable[[str], None] = lambda text: None,
+) -> Exported:
+    """Search and fit the method of a cell on all rows of its dataset, and write the model.
+
+    The dataset is in the data cache. `announce` is called before the fit.
+
+    Raises
+    ------
+    ExportError
+        The folder cannot be written, or the model predicts otherwise once it is loaded.
+    """
+    check_export(folder, form, onnx)
+    facts = planned.dataset
+    assert facts is not None
+    planned, where = recalled(planned)
+    row = of_cell_in_full(planned, where, measure) if planned.done else None
+    announce(f"fitting {planned.cell.name} on {facts.n_samples:,} rows")
+    # the model is fitted, saved and loaded again by this process
+    rows = DataCache().load_for(facts)
+    fitted = refit(planned.cell, rows, import_registry())
+    owners = {plugin.module.partition(".")[0]: plugin.distribution for plugin in registry.plugins}
+    written = write(folder, planned.cell, planned.key, fitted, row, form, mlflow, owners, onnx)
+    return Exported(written, fitted.raw)
+
+
+def recalled(planned: PlannedCell) -> tuple[PlannedCell, str]:
+    """Return a cell with its results and their place: this machine or its clusters.
+
+    Results of the place that has more are taken; they are not mixed.
+    """
+    candidates = []
+    for place in (machine_id(), cluster_id()):
+        cell = replace(planned, results={})
+        journal = Journal(state_folder(place) / "journal.jsonl")
+        recall([cell], Validity(journal, Present()))
+        candidates.append((cell, place))
+    return max(candidates, key=lambda pair: len(pair[0].done))

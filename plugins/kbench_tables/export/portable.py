@@ -18,7 +18,7 @@ from kbench_tables.export import objects
 from kbench_tables.export.code import OWN, Code, code_of, expression_of_licence, is_own, licences_of
 from kbench_tables.export.fit import Fitted
 from kbench_tables.export.model import ARRAYS, OBJECTS, Model, answers_of, versions
-from kbench_tables.export.rows import csv_blocks
+from kbench_tables.export.predicting import csv_blocks
 
 TRIAL_ROWS = 8
 """Rows that a model predicts when it is loaded. They are made up: none is of the data."""
@@ -47,7 +47,7 @@ _SCRIPT = '''"""Predict the rows of a CSV file: python predict.py FILE -o FILE; 
 import sys
 
 from {package} import load
-from {package}.kbench_tables.export.script import main
+from {package}.kbench_tables.export.predicting import main
 
 if __name__ == "__main__":
     sys.exit(main(load))
@@ -170,7 +170,7 @@ def _dialect(cell: Cell) -> dict[str, Any]:
 
 
 def _seen(fitted: Fitted) -> dict[str, Any]:
-    """Return what training had in each column, as `kbench_tables.export.findings` takes it."""
+    """Return what training had in each column, as `kbench_tables.export.model` takes it."""
     encoder = fitted.pipeline.named_steps.get("encode")
     if encoder is None:
         return {}

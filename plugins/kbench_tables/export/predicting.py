@@ -1,24 +1,114 @@
 """Predictions of a model for a table, written to a CSV file; it leaves with a model.
 
-Cells that a spreadsheet program would take for a formula get an apostrophe in front.
+The rows of a CSV file come in blocks, all cells as texts. Cells that a spreadsheet program would
+take for a formula get an apostrophe in front.
 """
 
 from __future__ import annotations
 
+import argparse
+import bz2
 import contextlib
 import csv
+import gzip
+import io
+import lzma
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kbench_tables.export.findings import Finding, counted, merged
-from kbench_tables.export.model import Model
+from kbench.errors import KbenchError
+from kbench.tables.texts import PREAMBLE, preamble
+from kbench_tables.export.model import Finding, Model, counted, merged
 from kbench_tables.export.values import Texts
+
+BLOCK = 20_000
+"""Rows of a block."""
+
+LONGEST_LINE = 10_000_000
+"""Characters of a line, at most: a file that unpacks to one line would fill the memory."""
+
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def csv_blocks(
+    path: Path, delimiter: str = ",", encoding: str = "utf-8", n_rows: int = BLOCK
+) -> Iterator[dict[str, list[str]]]:
+    """Yield the columns of a CSV file by name, for consecutive rows; at least one block.
+
+    Lines that begin with ``#`` before that of column names are left out, and a first line
+    ``sep=;`` names the delimiter.
+
+    A `ValueError` says what is wrong with the file, and in which line.
+    """
+    what = f"file {str(path)!r}"
+    try:
+        with _opened(path, encoding) as text:
+            n_before, named = preamble(text.read(PREAMBLE))
+            text.seek(0)
+            for _ in range(n_before):
+                text.readline()
+            yield from _blocks(text, what, named or delimiter, n_rows, n_before)
+    except UnicodeError as error:
+        found = getattr(error, "object", b"")[getattr(error, "start", 0) :][:1]
+        raise ValueError(
+            f"{what}: it is not {encoding} (byte {found.hex() or '?'}); name its encoding, such as "
+            "--encoding cp1252"
+        ) from None
+    except LookupError:
+        raise ValueError(f"{what}: no encoding is called {encoding!r}") from None
+    except (csv.Error, EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise ValueError(f"{what}: {error}") from None
+
+
+def _opened(path: Path, encoding: str) -> Any:
+    opener = _OPENERS.get(path.suffix.lower(), open)
+    encoding = "utf-8-sig" if encoding.lower().replace("_", "-") == "utf-8" else encoding
+    return io.TextIOWrapper(opener(path, "rb"), encoding=encoding, newline="")
+
+
+def _lines(text: Any, what: str) -> Iterator[str]:
+    while line := text.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise ValueError(f"{what}: a line has more than {LONGEST_LINE:,} characters")
+        yield line
+
+
+def _blocks(
+    text: Any, what: str, delimiter: str, n_rows: int, n_before: int
+) -> Iterator[dict[str, list[str]]]:
+    reader = csv.reader(_lines(text, what), delimiter=delimiter, skipinitialspace=True)
+    header = next((row for row in reader if row), None)
+    if header is None:
+        raise ValueError(f"{what} is empty")
+    names = [name.strip() for name in header]
+    if len(set(names)) < len(names):
+        twice = min(name for name in set(names) if names.count(name) > 1)
+        raise ValueError(f"{what}: several columns are named {twice!r}")
+    rows: list[list[str]] = []
+    is_first = True
+    for row in reader:
+        if not row:
+            continue
+        if len(row) != len(names):
+            raise ValueError(
+                f"{what}: line {reader.line_num + n_before:,} has {len(row):,} values, and the "
+                f"first line has {len(names):,} names"
+            )
+        rows.append(row)
+        if len(rows) == n_rows:
+            yield dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+            rows, is_first = [], False
+    if rows or is_first:
+        columns = map(list, zip(*rows, strict=True)) if rows else ([] for _ in names)
+        yield dict(zip(names, columns, strict=True))
+
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First signs of cells that spreadsheet programs take for formulas, unless they are numbers."""
@@ -29,18 +119,12 @@ NAMES = 8
 
 @dataclass
 class Outcome:
-    """What became of a table.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows with a prediction.
-    sentences : list of str
-        What is unusual about the table, or to know of the file that was written.
-    """
+    """What became of a table."""
 
     n_rows: int = 0
+    """Rows with a prediction."""
     sentences: list[str] = field(default_factory=list)
+    """What is unusual about the table, or to know of the file that was written."""
 
 
 def predict_file(
@@ -238,3 +322,42 @@ class _Guard:
             return text
         self.n_cells += 1
         return f"'{text}"
+
+
+def main(load: Callable[[], Model], arguments: Sequence[str] | None = None) -> int:
+    """Predict the rows of a CSV file; return the exit code."""
+    parser = argparse.ArgumentParser("predict.py", description="Predict the rows of a CSV file.")
+    parser.add_argument("file", type=Path, help="a CSV file with a line of column names")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="the file to write")
+    parser.add_argument("--id", action="append", default=[], help="copy this column; repeatable")
+    parser.add_argument("--coverage", type=float, default=0.9, help="of intervals; default 0.9")
+    parser.add_argument("--overwrite", action="store_true", help="replace a file that exists")
+    parser.add_argument("--delimiter", help="sign between values; default: as in training")
+    parser.add_argument("--decimal", help="decimal mark; default: as in training")
+    parser.add_argument("--thousands", help="sign between thousands; default: as in training")
+    parser.add_argument("--encoding", help="encoding of the text; default: as in training")
+    parser.add_argument("--missing", action="append", help="text of a missing value; repeatable")
+    given = parser.parse_args(arguments)
+    try:
+        model = load()
+        dialect = {**model.facts["dialect"]}
+        for name in dialect:
+            if (value := getattr(given, name)) is not None:
+                dialect[name] = value
+        delimiter, encoding = dialect.pop("delimiter"), dialect.pop("encoding")
+        outcome = predict_file(
+            model,
+            csv_blocks(given.file, delimiter, encoding),
+            given.output,
+            texts=Texts(**dialect),
+            ids=given.id,
+            coverage=given.coverage,
+            overwrite=given.overwrite,
+        )
+    except (ValueError, RuntimeError, OSError, KbenchError) as error:
+        print(f"predict.py: {error}", file=sys.stderr)
+        return 2
+    for sentence in outcome.sentences:
+        print(f"predict.py: {sentence}", file=sys.stderr)
+    print(f"{given.output}: {counted(outcome.n_rows, 'row')}")
+    return 0

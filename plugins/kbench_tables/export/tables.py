@@ -11,7 +11,7 @@ import numpy as np
 from kbench.features import Registry
 from kbench.records import Cell, Dataset
 from kbench.tables.texts import ISO, DateColumn
-from kbench_tables.reading import read_table
+from kbench_tables.frames import read_table
 
 
 def raw_table(cell: Cell, dataset: Dataset, registry: Registry) -> Any:

@@ -31,15 +31,6 @@ _MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?")
 class Texts:
     """How texts are read.
 
-    Parameters
-    ----------
-    decimal : {".", ","}
-        Decimal mark of numbers.
-    thousands : str
-        Sign between groups of three digits; empty where there is none.
-    missing : sequence of str
-        Texts of missing values, beside `MISSING`.
-
     Examples
     --------
     >>> Texts(decimal=",", thousands=".").number(" 1.234,5 ")
@@ -47,8 +38,11 @@ class Texts:
     """
 
     decimal: str = "."
+    """One of {".", ","}. Decimal mark of numbers."""
     thousands: str = ""
+    """Sign between groups of three digits; empty where there is none."""
     missing: Sequence[str] = ()
+    """Texts of missing values, beside `MISSING`."""
 
     @cached_property
     def marks(self) -> frozenset[str]:
@@ -80,10 +74,6 @@ class Texts:
 @dataclass(frozen=True)
 class UnitTexts(Texts):
     """How texts of a column are read that are numbers with a unit around them.
-
-    Parameters
-    ----------
-    column : UnitColumn
 
     Examples
     --------

@@ -25,35 +25,24 @@ class Importance:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a method uses, and where it errs, on test rows of the first split.
-
-    Parameters
-    ----------
-    importances : tuple of Importance
-        The largest first.
-    n_rows : int
-        Test rows.
-    confusion : tuple of tuple of int
-        Rows by class, and by the class that is predicted; empty for numbers, and for
-        many classes.
-    classes : tuple of str
-        Names of the classes.
-    points : tuple of (float, float)
-        Predicted numbers, and what the targets are above them.
-    repeats : int
-        Permutations of each column.
-    fitted : tuple of int
-        Training rows on which the method was fitted for it, and those of the split; empty if it
-        was all of them.
-    """
+    """What a method uses, and where it errs, on test rows of the first split."""
 
     importances: tuple[Importance, ...]
+    """The largest first."""
     n_rows: int
+    """Test rows."""
     confusion: tuple[tuple[int, ...], ...] = ()
+    """Rows by class, and by the class that is predicted; empty for numbers, and for many
+    classes."""
     classes: tuple[str, ...] = ()
+    """Names of the classes."""
     points: tuple[tuple[float, float], ...] = ()
+    """Predicted numbers, and what the targets are above them."""
     repeats: int = 3
+    """Permutations of each column."""
     fitted: tuple[int, ...] = ()
+    """Training rows on which the method was fitted for it, and those of the split; empty if it was
+    all of them."""
 
     def lines(self) -> list[tuple[str, str, str]]:
         """Return a line for each column: its name, its importance, and the deviation."""

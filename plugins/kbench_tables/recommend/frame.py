@@ -25,13 +25,13 @@ from kbench.features import (
     state_folder,
     write_file,
 )
-from kbench_tables.export.exporting import check_export, export_cell
+from kbench_tables.export.folder import check_export, export_cell
 from kbench_tables.frames import written
 from kbench_tables.recommend.answer import lead_of, page_of
 from kbench_tables.recommend.data import OwnData, fetched, prepared, suite_for
 from kbench_tables.recommend.measure import Comparison, comparison
+from kbench_tables.recommend.rounds import with_settings
 from kbench_tables.recommend.run import OwnRun, Start, compare, rounds_of
-from kbench_tables.recommend.settings import with_settings
 from kbench_tables.recommend.words import in_python
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Run:
         """What became of each column of the data."""
         import pandas
 
-        from kbench_tables.recommend.fates import COLUMNS, fate_lines
+        from kbench_tables.recommend.answer import COLUMNS, fate_lines
 
         looked = self._data.look
         return pandas.DataFrame(fate_lines(looked.fates) if looked else [], columns=COLUMNS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kbench.errors import DatasetError
 from kbench.features import Reference, Registry, parameters_of, resolve
@@ -15,10 +15,13 @@ from kbench.records.canonical import from_json, to_json
 from kbench.tables.rows import FrameRows, Opened
 from kbench.tables.table import check_columns, no_column
 from kbench.tables.texts import MISSING, DateColumn, UnitColumn
+from kbench_tables.frames import table_of
 from kbench_tables.profile import BY_TARGET, LEFT_OUT, Asked, ColumnProfile, Fate, decide, repeats
-from kbench_tables.reading import table_of
 from kbench_tables.recommend.target import MOST_CLASSES, TargetColumn
-from kbench_tables.unit_scan import UnitScan, sentence
+from kbench_tables.text_scan import UnitScan, sentence
+
+if TYPE_CHECKING:
+    import pandas
 
 LOOKED_AT_MB = 256
 """A larger file whose source has no `rows` is not inspected: it would be in memory as a whole."""
@@ -29,31 +32,21 @@ COLUMN_OPTIONS = ("ignore", "nominal", "date", "by_target", "unit", "missing")
 
 @dataclass(frozen=True)
 class Look:
-    """The user's table before it is encoded.
-
-    Parameters
-    ----------
-    n_rows, n_unlabelled : int
-        All rows, and those without a label.
-    fates : tuple of Fate
-        What becomes of each column.
-    target : TargetColumn
-        The column to predict.
-    params : mapping
-        Parameters of the source that read the file so, and encode its columns so.
-    sentence : str
-        How the file is written.
-    doubts : tuple of str
-        What stays open about that, and which option changes it.
-    """
+    """The user's table before it is encoded."""
 
     n_rows: int
     n_unlabelled: int
+    """All rows, and those without a label."""
     fates: tuple[Fate, ...]
+    """What becomes of each column."""
     target: TargetColumn
+    """The column to predict."""
     params: Mapping[str, Any]
+    """Parameters of the source that read the file so, and encode its columns so."""
     sentence: str = ""
+    """How the file is written."""
     doubts: tuple[str, ...] = ()
+    """What stays open about that, and which option changes it."""
 
     @classmethod
     def parsed(cls, given: Any) -> Look | None:
@@ -274,13 +267,13 @@ class _Kept:
         self.note = ""
         self._parts: list[Any] = []
 
-    def wants(self, series: Any = None) -> bool:
+    def wants(self, series: pandas.Series | None = None) -> bool:
         return True
 
     def restart(self) -> None:
         self._parts.clear()
 
-    def add(self, series: Any) -> None:
+    def add(self, series: pandas.Series) -> None:
         self._parts.append(series)
 
     def series(self) -> Any:

@@ -21,21 +21,14 @@ SHOWN = 6
 
 @dataclass(frozen=True)
 class Comparison:
-    """What methods are compared by.
-
-    Parameters
-    ----------
-    measure : Measure, optional
-        The suite's own, if None.
-    with_probabilities : bool
-        Decision values are turned into probabilities.
-    sentence : str
-        Why it is this measure; empty where nothing is to be said.
-    """
+    """What methods are compared by."""
 
     measure: Measure | None = None
+    """The suite's own, if None."""
     with_probabilities: bool = False
+    """Decision values are turned into probabilities."""
     sentence: str = ""
+    """Why it is this measure; empty where nothing is to be said."""
 
     def protocol(self, protocol: Protocol, n_classes: int) -> Protocol:
         """Return a protocol that searches by the measure, where all learners have it."""

@@ -26,7 +26,7 @@ from kbench.features import (
 )
 from kbench.messages import counted, number
 from kbench.records import ACCURACY, Measure, TaskType
-from kbench_tables.time_budget.noise import standard_error
+from kbench_tables.time_budget.ladders import standard_error
 
 RATIO = 1.5
 """Smallest ratio of fit times that is mentioned."""
@@ -40,24 +40,16 @@ LARGER_ERROR = 0.02
 
 @dataclass(frozen=True)
 class Advice:
-    """A recommendation for one dataset.
-
-    Parameters
-    ----------
-    best : Row
-        The row of the best mean of the measure.
-    chosen : Row
-        The row of the recommended method.
-    within_noise : list of Row
-        Rows within noise of the best, itself included.
-    sentences : tuple of str
-        The recommendation in words; the first one suffices alone.
-    """
+    """A recommendation for one dataset."""
 
     best: Row
+    """The row of the best mean of the measure."""
     chosen: Row
+    """The row of the recommended method."""
     within_noise: list[Row]
+    """Rows within noise of the best, itself included."""
     sentences: tuple[str, ...]
+    """The recommendation in words; the first one suffices alone."""
 
 
 def advise(

@@ -1,16 +1,111 @@
-"""A user's own file in a limited time: methods on nested samples of the rows."""
+"""Methods of a recommendation: those of its rounds, with the parameters that are given."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from kbench.features import Registry, check_limit, find
+from kbench.errors import SuiteError
+from kbench.features import (
+    LISTS,
+    PlannedCell,
+    Registry,
+    check_limit,
+    find,
+    parameter_problems,
+)
 from kbench.records import Block, Cell, DatasetFacts, Protocol, Ref, Suite
 from kbench_tables.recommend.data import FIRST_ROUNDS, named_suite, sized_methods
 from kbench_tables.recommend.measure import Comparison
 from kbench_tables.sized import Size, chosen_cells, read_for
 from kbench_tables.time_budget.ladders import Name
+
+SIDES = {"feature_map": "feature_maps", "learner": "learners"}
+"""Sides of a method, and the lists of a block that have them."""
+
+
+def parsed(texts: Iterable[str]) -> dict[str, Any]:
+    """Parse settings such as ``learner.C=8``.
+
+    Raises
+    ------
+    SuiteError
+        A text is not a setting.
+
+    Examples
+    --------
+    >>> parsed(["learner.C=8", "feature_map.bandwidth_factor=0.5"])
+    {'learner.C': 8, 'feature_map.bandwidth_factor': 0.5}
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, is_given, value = text.partition("=")
+        side, _, parameter = name.partition(".")
+        if not (is_given and parameter and side in SIDES):
+            raise SuiteError(
+                f"--set must be {' or '.join(f'{each}.NAME=VALUE' for each in SIDES)}, got {text!r}"
+            )
+        found[name] = _value(value)
+    return found
+
+
+def with_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry) -> Suite:
+    """Return a suite whose methods have given parameters.
+
+    SuiteError is raised where a method has no such parameter.
+    """
+    blocks = []
+    for block in suite.blocks:
+        lists: dict[str, Any] = {
+            key: tuple(_given(ref, side, settings) for ref in getattr(block, key))
+            for side, key in SIDES.items()
+        }
+        blocks.append(replace(block, **lists))
+        for side, key in SIDES.items() if settings else ():
+            placed = [(f"--set {side}", ref) for ref in lists[key]]
+            kind = LISTS[key]
+            if problems := parameter_problems(placed, kind, registry):
+                raise SuiteError(*problems)
+    return replace(suite, blocks=tuple(blocks))
+
+
+def _given(ref: Ref, side: str, settings: Mapping[str, Any]) -> Ref:
+    """Return a line of one side with the settings of that side."""
+    more = {
+        name.partition(".")[2]: value
+        for name, value in settings.items()
+        if name.partition(".")[0] == side
+    }
+    return Ref(ref.name, {**ref.params, **more}, ref.label)
+
+
+def chosen_settings(planned: PlannedCell) -> dict[str, Any]:
+    """Return the parameters that a cell has or whose search it ended with, if they are plain."""
+    found: dict[str, Any] = {}
+    for side in SIDES:
+        ref: Ref = getattr(planned.cell, side)
+        found |= {f"{side}.{name}": value for name, value in ref.params.items()}
+    found |= planned.done[0].details.chosen
+    return {
+        name: value
+        for name, value in found.items()
+        if isinstance(value, int | float | str)
+        and name.count(".") == 1
+        and name.partition(".")[0] in SIDES
+    }
+
+
+def _value(text: str) -> int | float | str | bool:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
 
 STEP = 4
 """Training rows of a step over those of the one before."""
@@ -44,21 +139,14 @@ SHORTEST_S = 2.0
 
 @dataclass(frozen=True)
 class Rounds:
-    """A suite with each method on nested samples of the rows, and its first methods.
-
-    Parameters
-    ----------
-    suite : Suite
-        A cell of a sample has a dataset line with a label that names the number of rows.
-    first : tuple of (str, str)
-        Labels of the methods that are measured before all others.
-    on_all_rows : tuple of Cell
-        The cells of the suite without a time limit.
-    """
+    """A suite with each method on nested samples of the rows, and its first methods."""
 
     suite: Suite
+    """A cell of a sample has a dataset line with a label that names the number of rows."""
     first: tuple[Name, ...] = ()
+    """Labels of the methods that are measured before all others."""
     on_all_rows: tuple[Cell, ...] = ()
+    """The cells of the suite without a time limit."""
 
 
 def rounds_for(

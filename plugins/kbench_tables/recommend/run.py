@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from kbench.features import (
     Options,
@@ -25,9 +24,8 @@ from kbench_tables.recommend.data import OwnData, suite_for
 from kbench_tables.recommend.explanation import Explanation
 from kbench_tables.recommend.measure import Comparison
 from kbench_tables.recommend.page import Advice, advise
-from kbench_tables.recommend.rounds import Rounds, rounds_for
-from kbench_tables.recommend.settings import chosen_settings
-from kbench_tables.time_budget.noise import class_shares
+from kbench_tables.recommend.rounds import Rounds, chosen_settings, rounds_for
+from kbench_tables.time_budget.ladders import class_shares
 from kbench_tables.time_budget.schedule import Schedule
 
 LAST_SHARE, LAST_S, LAST_MOST = 0.05, 5.0, 0.2
@@ -80,31 +78,21 @@ def _cpu_seconds() -> float:
 
 @dataclass(frozen=True)
 class OwnRun:
-    """The outcome of a comparison.
-
-    Parameters
-    ----------
-    report : Report
-        Its cells have all results.
-    rows : list of Row
-        One row for each method, best first: that with the most training rows.
-    advice : Advice, optional
-        None where no method was measured.
-    on_all_rows : tuple of Cell
-        The cells of a comparison without a time limit.
-    explanation : Explanation, optional
-        What the recommended method uses.
-    explained : tuple of str
-        The same in sentences, or why it is not explained; and what the recommended method
-        should cost on all rows, if it was fitted on fewer.
-    """
+    """The outcome of a comparison."""
 
     report: Report
+    """Its cells have all results."""
     rows: list[Row]
+    """One row for each method, best first: that with the most training rows."""
     advice: Advice | None
+    """None where no method was measured."""
     on_all_rows: tuple[Cell, ...] = ()
+    """The cells of a comparison without a time limit."""
     explanation: Explanation | None = None
+    """What the recommended method uses."""
     explained: tuple[str, ...] = ()
+    """The same in sentences, or why it is not explained; and what the recommended method should
+    cost on all rows, if it was fitted on fewer."""
 
     @property
     def chosen(self) -> PlannedCell | None:
@@ -121,7 +109,7 @@ class OwnRun:
         return max(cells, key=lambda planned: planned.done[0].measures["n_train"])
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """What must be given to export the recommended method as it was measured.
 
         A method of the comparison without a time limit is searched again, on all rows.

@@ -31,39 +31,28 @@ Kind = Literal["numbers", "truth values", "dates", "texts"]
 
 @dataclass(frozen=True)
 class TargetColumn:
-    """What a target column holds.
-
-    Parameters
-    ----------
-    kind : {"numbers", "truth values", "dates", "texts"}
-    n_different : int
-        Different values, without missing ones.
-    n_rows : int
-        Rows with a value.
-    n_missing, missing_row : int
-        Rows without a value, and the first of them, from 1.
-    n_rarest : int
-        Rows of the rarest value.
-    fraction : float, optional
-        The first number that is not whole.
-    is_row_number : bool
-        All values are different, whole and consecutive.
-    n_odd, odd, odd_row : int, str, int
-        Among numbers: rows with a text that is not a plain number, the first such text,
-        and its row, from 1.
-    """
+    """What a target column holds."""
 
     kind: Kind
+    """One of {"numbers", "truth values", "dates", "texts"}."""
     n_different: int
+    """Different values, without missing ones."""
     n_rows: int = 0
+    """Rows with a value."""
     n_missing: int = 0
     missing_row: int = 0
+    """Rows without a value, and the first of them, from 1."""
     n_rarest: int = 0
+    """Rows of the rarest value."""
     fraction: float | None = None
+    """The first number that is not whole."""
     is_row_number: bool = False
+    """All values are different, whole and consecutive."""
     n_odd: int = 0
     odd: str = ""
     odd_row: int = 0
+    """Among numbers: rows with a text that is not a plain number, the first such text, and its row,
+    from 1."""
 
     @classmethod
     def of(cls, values: Any) -> TargetColumn:

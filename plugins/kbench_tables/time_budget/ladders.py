@@ -1,12 +1,25 @@
-"""Ladders: the cells of one method on ever more rows."""
+"""Ladders of training sizes, what their steps cost, and how well they tell methods apart."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
-from kbench.features import PlannedCell, holdout_sizes
-from kbench.records import Cell, Ref, Search
+from kbench.features import (
+    WIDTH,
+    PlannedCell,
+    Registry,
+    Verbs,
+    given_width,
+    holdout_sizes,
+    n_candidates,
+    of_width,
+)
+from kbench.records import Cell, Cost, DatasetFacts, Estimate, Measure, Ref, Result, Search, Trial
 
 Name = tuple[str, str]
 """Labels of the map and the learner of a method."""
@@ -88,3 +101,180 @@ def with_chosen(cell: Cell, below: PlannedCell) -> Cell | None:
     if given == cell:
         return None
     return replace(given, protocol=replace(given.protocol, n_candidates=1))
+
+
+NARROWER = 1.5
+"""Exponent of the work in the number of components."""
+
+SUBLINEAR = 0.25
+"""Least part of the time in proportion to the rows that a first method takes on all of them.
+
+The trees of boosting have as many leaves on a thousand rows as on ten thousand: on 16 times
+the rows of a table with 26 classes they took three times as long.
+"""
+
+
+class LadderCosts:
+    """Predicts costs of cells of ladders; `ladders` are all of a schedule."""
+
+    def __init__(self, registry: Registry, ladders: Sequence[Ladder]) -> None:
+        self._registry, self._ladders = registry, ladders
+
+    def is_searched(self, cell: PlannedCell) -> bool:
+        """Whether parameters are searched for."""
+        return n_candidates(cell.cell, self._registry) > 1
+
+    def of(self, ladder: Ladder, cell: PlannedCell) -> Cost | None:
+        """Predict the cost of a cell from those of the same method with fewer rows."""
+        work, trials = self._work(cell.cell, n_train(cell)), []
+        for lower in ladder.known or self._alike(ladder):
+            result = dict(lower.results)[0]
+            rows = round(result.measures["n_train"])
+            ratio = work / self._work(lower.cell, rows)
+            trials.append(_trial(result, rows, ratio, self.is_searched(lower)))
+        return _predicted(trials, n_train(cell)) if trials else None
+
+    def least_seconds(self, lower: PlannedCell, cell: PlannedCell) -> float:
+        """Return the seconds of a cell without a search if its work grows slowly with the rows.
+
+        `lower` is the same method on fewer rows, with a result.
+        """
+        result = lower.results[0]
+        growth = max(1.0, SUBLINEAR * n_train(cell) / result.measures["n_train"])
+        return result.seconds + (growth - 1.0) * _work_seconds(result)
+
+    def _alike(self, ladder: Ladder) -> list[PlannedCell]:
+        """Return the cells with a result of what a method refines, or of another search."""
+        if ladder.base is not None:
+            return ladder.base.known
+        parts = ladder.components
+        others = (other for other in self._ladders if other.components == parts)
+        return next((known for other in others if (known := other.known)), [])
+
+    def _work(self, cell: Cell, rows: int) -> float:
+        """Return the work of a cell, relative to that in proportion to the rows."""
+        searched = n_candidates(cell, self._registry)
+        fits = 1.0 + (searched * (cell.protocol.inner_folds - 1) if searched > 1 else 0.0)
+        width = given_width(cell) or 1
+        kernelized = self._registry.get("learner", cell.learner.name).kernelized
+        return float(fits * width**NARROWER * (rows if kernelized else 1))
+
+
+@cache
+def _verbs() -> Verbs:
+    return Verbs()
+
+
+def _predicted(trials: Sequence[Trial], n_rows: int) -> Cost:
+    """Predict the cost on a number of rows; in proportion to them where no feature does."""
+    found: Cost | None = _verbs().one("kbench_predicted_cost", trials=trials, n_rows=n_rows)
+    if found is not None:
+        return found
+    last = max(trials, key=lambda trial: trial.n_rows)
+    growth = n_rows / last.n_rows
+    estimate = Estimate(last.seconds, last.seconds / 2, last.seconds * 2)
+    memory = Estimate(last.memory_mb, last.memory_mb, last.memory_mb * growth)
+    return Cost(memory, estimate.scaled(growth))
+
+
+def _trial(result: Result, rows: int, ratio: float, is_searched: bool) -> Trial:
+    """Return a result as a trial of `ratio` times its work.
+
+    The seconds of a search are those of its fits. Those of a single fit have a fixed part,
+    of processes and of data, that further fits do not repeat.
+    """
+    seconds = result.seconds
+    if not is_searched and ratio > 1.0:
+        seconds = min(seconds, _work_seconds(result)) or seconds
+    fixed = result.seconds - seconds
+    memory = result.measures.get("peak_memory_mb", 0.0)
+    return Trial(rows, True, "ok", max(1e-3, fixed + seconds * ratio), memory)
+
+
+def _work_seconds(result: Result) -> float:
+    """Return the seconds of the fit and of the prediction."""
+    return sum(result.measures.get(name, 0.0) for name in ("fit_time_s", "predict_time_s"))
+
+
+MORE = 3
+"""Candidates of a further search, as a multiple of those of the one before."""
+
+WIDER = 2
+"""Components of a wider map, as a multiple of those that were measured."""
+
+_ENDING = re.compile(r" \([\d,]+ (candidates|components)\)$")
+
+
+def refinements(planned: PlannedCell, registry: Registry) -> Iterator[Cell]:
+    """Yield cells of the same method and rows that take longer, and may be better.
+
+    A larger random search has all candidates of the smaller one, and ends with the space. A
+    map has at most as many components as the training rows; one that searches for their
+    number is not made wider.
+    """
+    cell = planned.cell
+    before, protocol = n_candidates(cell, registry), cell.protocol
+    if protocol.search == "random" and before > 1:
+        more = replace(cell, protocol=replace(protocol, n_candidates=MORE * before))
+        if (n := n_candidates(more, registry)) > before:
+            learner = _named(cell.learner, f"{n:,} candidates")
+            yield replace(cell, learner=learner, protocol=replace(protocol, n_candidates=n))
+    width = cell.feature_map.params.get(WIDTH)
+    if isinstance(width, int) and not isinstance(width, bool):
+        width = min(WIDER * width, n_train(planned))
+        if width > (given_width(cell) or 0):
+            ref = of_width(cell, width).feature_map
+            yield replace(cell, feature_map=_named(ref, f"{width:,} components"))
+
+
+def _named(ref: Ref, what: str) -> Ref:
+    """Return a line with another label; earlier numbers of the same are replaced."""
+    kind = what.rpartition(" ")[2]
+    label = ref.label
+    if (ending := _ENDING.search(label)) and ending.group(1) == kind:
+        label = label[: ending.start()]
+    return replace(ref, label=f"{label} ({what})")
+
+
+OVER_CLASSES = ("balanced_accuracy", "f1_macro", "average_precision", "roc_auc")
+"""Means over classes, whose noise is that of the rare ones."""
+
+BY_RANKS = ("average_precision", "roc_auc")
+"""Those that compare each row of a class with rows of the others."""
+
+
+def standard_error(
+    value: float, n_test: float, measure: Measure, shares: Sequence[float] = ()
+) -> float:
+    """Return a rough standard error of a score on test rows.
+
+    Of a share it is that of a binomial; of an error that of the root of a mean square. A mean
+    over classes, which have these `shares` of the rows, has that of a mean of binomials. Ranks
+    of two classes are as uncertain as the rarer one.
+
+    >>> round(standard_error(0.9, 900, Measure("accuracy")), 4)
+    0.01
+    >>> balanced = Measure("balanced_accuracy")
+    >>> round(standard_error(0.5, 800, balanced, (0.03, 0.97)), 3)
+    0.052
+    >>> round(standard_error(0.5, 800, balanced, (0.01, *[0.11] * 9)), 3)
+    0.024
+    """
+    n = n_test
+    if shares and measure.name in OVER_CLASSES:
+        if len(shares) == 2 and measure.name in BY_RANKS:
+            n *= min(shares)
+        else:
+            n *= len(shares) ** 2 / sum(1 / share for share in shares)
+    n = max(1.0, n)
+    if measure.better == "higher":
+        share = min(max(value, 0.0), 1.0)
+        return math.sqrt(max(share * (1 - share), 1 / n) / n)
+    return abs(value) / math.sqrt(2 * n)
+
+
+def class_shares(facts: DatasetFacts | None) -> tuple[float, ...]:
+    """Return the shares of the rows of the classes; none for numbers."""
+    if facts is None:
+        return ()
+    return tuple(max(1, count) / facts.n_samples for count in facts.class_counts)

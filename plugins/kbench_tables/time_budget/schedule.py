@@ -22,12 +22,18 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from kbench.features import PlannedCell, Registry
-from kbench.records import ACCURACY, Cell, Cost, Measure
-from kbench_tables.time_budget.ladder_costs import LadderCosts
-from kbench_tables.time_budget.ladders import Ladder, Name, is_done, with_chosen
-from kbench_tables.time_budget.noise import class_shares, standard_error
-from kbench_tables.time_budget.refinements import refinements
+from kbench.features import PlannedCell, Registry, Run, n_missing
+from kbench.records import ACCURACY, Cell, Cost, Measure, Result
+from kbench_tables.time_budget.ladders import (
+    Ladder,
+    LadderCosts,
+    Name,
+    class_shares,
+    is_done,
+    refinements,
+    standard_error,
+    with_chosen,
+)
 
 FIRST_SHARE, SEARCH_SHARE = 0.75, 0.25
 """Shares of the time left that a task of a first method may take, without and with a search.
@@ -396,3 +402,25 @@ class Schedule:
     def _seconds(self, ladder: Ladder, cell: PlannedCell) -> float:
         found = self._costs.of(ladder, cell)
         return found.seconds.value if found and found.seconds else math.inf
+
+
+class TimedRun:
+    """Spends the time of a run by a schedule, which looks at the results in the cells."""
+
+    cuts_off = True
+
+    def __init__(self, schedule: Schedule, run: Run) -> None:
+        self._schedule, self._run = schedule, run
+        self.n_tasks = n_missing(run.cells)
+
+    def steps(self) -> Iterator[tuple[PlannedCell, int]]:
+        """Yield what to compute next, until the time is over."""
+        run = self._run
+        return self._schedule.steps(run.cells, run.suite.compared, run.until, run.add)
+
+    def tell(self, cell: PlannedCell, result: Result) -> None:
+        """Do nothing: the result is in the cell."""
+
+    def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
+        """Return the cells that were begun."""
+        return self._schedule.kept(cells)

@@ -11,7 +11,7 @@ from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench_files import _typed
 from kbench_files._files import load_arff
-from kbench_tables.reading import read_table
+from kbench_tables.frames import read_table
 from kbench_tables.recommend.data import prepared
 
 HEAD = """@relation r

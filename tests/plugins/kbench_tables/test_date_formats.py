@@ -5,7 +5,7 @@ import pandas
 import pytest
 
 from kbench.tables.texts import DateColumn
-from kbench_tables.date_formats import formats_of
+from kbench_tables.text_scan import formats_of
 
 DAYS = pandas.date_range("2020-01-01", periods=30, freq="11D")
 

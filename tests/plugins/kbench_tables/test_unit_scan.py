@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbench.tables.texts import UnitColumn, parts_of
-from kbench_tables.unit_scan import UnitScan
+from kbench_tables.text_scan import UnitScan
 
 WRITTEN = {
     "dollars": lambda v: f"${v:,.2f}" if v >= 0 else f"-${-v:,.2f}",

@@ -18,9 +18,8 @@ from kbench.registry.registry import build
 from kbench.results.rows import Row
 from kbench.storage.journal import Journal, state_folder
 from kbench_tables.export.card import _code
-from kbench_tables.export.exporting import recalled
 from kbench_tables.export.fit import refit, typed
-from kbench_tables.export.folder import write
+from kbench_tables.export.folder import recalled, write
 from kbench_tables.export.pipeline import NamedClasses, TableEncoder
 from kbench_tables.export.tables import columns_of
 from tests.support.command_here import command

@@ -17,7 +17,8 @@ from kbench import Cell, ExportError, Protocol, Ref
 from kbench.registry.callables import resolve
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
-from kbench_tables.export import code, folder, isolated
+from kbench_tables.export import code, folder
+from kbench_tables.export import opened as opening
 from kbench_tables.export.fit import refit
 from kbench_tables.export.folder import write
 from kbench_tables.export.opened import opened
@@ -342,7 +343,7 @@ def test_what_is_not_a_model_is_refused(tmp_path, content):
 
 
 def test_a_model_that_needs_more_is_refused(place, registry, monkeypatch, tmp_path):
-    monkeypatch.setattr(isolated, "_modules_of", lambda requirements: {"numpy", "scipy"})
+    monkeypatch.setattr(opening, "_modules_of", lambda requirements: {"numpy", "scipy"})
     with pytest.raises(ExportError, match=r"cannot be used with numpy==.* alone"):
         exported(place, registry, "price", "identity", "ridge", "lacking")
     assert not (place / "lacking").exists()

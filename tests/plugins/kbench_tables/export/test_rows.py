@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from kbench_tables.export.rows import csv_blocks
+from kbench_tables.export.predicting import csv_blocks
 
 TABLE = {"a": ["1", "3"], "b": ["x", "y"]}
 

@@ -10,8 +10,7 @@ from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench_tables.export.fit import refit
 from kbench_tables.export.model import Model
-from kbench_tables.export.predicting import predict_file
-from kbench_tables.export.rows import csv_blocks
+from kbench_tables.export.predicting import csv_blocks, predict_file
 from kbench_tables.export.values import Texts
 from kbench_tables.recommend.look import look, with_look
 
