@@ -166,7 +166,7 @@ class ColumnScan:
             )
 
 
-def is_numeric(dtype: Any) -> bool:
+def is_numeric(dtype: object) -> bool:
     """Whether a pandas type is one of numbers; truth values are not."""
     import pandas
 

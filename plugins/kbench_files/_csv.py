@@ -27,7 +27,7 @@ from kbench_files._reading import bounded, existing, first_line
 if TYPE_CHECKING:
     import pandas
 
-OPTIONS: dict[str, Any] = {
+OPTIONS: dict[str, object] = {
     "index_col": False,  # or surplus values would shift the columns, silently
     "skipinitialspace": True,
     "low_memory": False,
@@ -55,7 +55,7 @@ def csv_table(
     encoding: str = "utf-8",
     missing: Sequence[str] = (),
     skip: int = 0,
-    **_: Any,
+    **_: object,
 ) -> Any:
     """Return a CSV file as a data frame, before anything is encoded."""
     import pandas
@@ -71,7 +71,7 @@ def csv_table(
     return _cleaned(frame, dialect)[0]
 
 
-def csv_rows(path: str | Path, ignore: Sequence[str] = (), **given: Any) -> Opened:
+def csv_rows(path: str | Path, ignore: Sequence[str] = (), **given: object) -> Opened:
     """Return a CSV file as a table that is read in blocks; guess what is not `given`."""
     file, what = existing(path)
     names = [each.name for each in fields(Dialect)]
@@ -98,8 +98,8 @@ class CsvRows:
         self.files = [file]
         self._dialect = dialect.checked(self.what)
         self.names = self._header(ignore)
-        self._types: dict[str, Any] = {}
-        self._whole: dict[str, Any] = {}
+        self._types: dict[str, object] = {}
+        self._whole: dict[str, pandas.Series] = {}
         self._as_text: set[str] = set()  # numbers that pandas does not parse as they are
         self._only: Any = None  # the frame, where there is one block
 
@@ -154,7 +154,7 @@ class CsvRows:
         """Return the type of the columns of numbers: text has no shorter one."""
         return dict.fromkeys(self._numeric, np.dtype(np.float64))
 
-    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
         """Yield the series of these columns, for consecutive rows."""
         if self._only is not None:
             yield {name: self._only[name] for name in names}
@@ -169,10 +169,12 @@ class CsvRows:
             yield {**{name: frame[name] for name in types}, **whole}
             start = rows.stop
 
-    def _read(self, names: Sequence[str], types: Mapping[str, Any] | None = None) -> Iterator[Any]:
+    def _read(
+        self, names: Sequence[str], types: Mapping[str, object] | None = None
+    ) -> Iterator[Any]:
         import pandas
 
-        reading: dict[str, Any] = {}
+        reading: dict[str, object] = {}
         converted = None
         if types is not None:
             converted = {n for n in self._as_text if types.get(n, str) is not str}
@@ -207,7 +209,7 @@ class CsvRows:
             return np.dtype(np.uint64)
         return None if known == {"bool"} else str
 
-    def _whole_column(self, name: str) -> Any:
+    def _whole_column(self, name: str) -> pandas.Series:
         """Read integers beyond int64: what they become depends on all values of a column."""
         import pandas
 
@@ -300,7 +302,7 @@ class CsvRows:
             )
 
 
-def _options(dialect: Dialect) -> dict[str, Any]:
+def _options(dialect: Dialect) -> dict[str, object]:
     """Return how pandas reads a file of this dialect."""
     return {
         **OPTIONS,
@@ -344,7 +346,7 @@ def _cleaned(
     return frame, numbers
 
 
-def _is_plain(dtype: Any) -> bool:
+def _is_plain(dtype: object) -> bool:
     """Whether a type is one of numpy's floats and signed integers."""
     return isinstance(dtype, np.dtype) and dtype.kind in "if"
 

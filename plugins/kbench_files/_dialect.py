@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kbench import DatasetError
 from kbench.messages import counted
@@ -86,7 +86,7 @@ class Dialect:
         """Pattern of the numbers, with groups of exactly three digits."""
         return signed(self.decimal, self.thousands)
 
-    def plain(self, series: pandas.Series) -> Any:
+    def plain(self, series: pandas.Series) -> pandas.Series:
         """Return texts that are numbers of this dialect as Python writes them."""
         return series.str.translate(as_plain(self.decimal, self.thousands))
 
@@ -100,7 +100,7 @@ class Found:
     doubts: Sequence[str] = ()
 
 
-def detect(file: Path, what: str, given: Mapping[str, Any]) -> Found:
+def detect(file: Path, what: str, given: Mapping[str, object]) -> Found:
     """Return the dialect of a file; values that are `given` are not guessed.
 
     Raises
@@ -246,7 +246,7 @@ def _delimiter(text: str) -> tuple[str, list[str]]:
 
 
 def _marks(
-    dialect: Dialect, rows: Sequence[Sequence[str]], given: Mapping[str, Any]
+    dialect: Dialect, rows: Sequence[Sequence[str]], given: Mapping[str, object]
 ) -> tuple[Dialect, list[str]]:
     """Guess the marks under which most columns are numbers, the plainest of equal ones."""
     width = max(map(len, rows), default=0)

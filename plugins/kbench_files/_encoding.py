@@ -180,7 +180,7 @@ class ConvertedRows:
         converted = [name for name, source in self._source.items() if source in self._columns]
         return {**known, **dict.fromkeys(converted, np.dtype(np.float64))}
 
-    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
         """Yield the series of these columns, for consecutive rows."""
         start = 0
         sources = list(dict.fromkeys(self._source[name] for name in names))
@@ -228,7 +228,7 @@ class ConvertedRows:
         )
 
 
-def _number(value: Any, column: UnitColumn) -> float:
+def _number(value: object, column: UnitColumn) -> float:
     if not isinstance(value, str):
         return float(value)
     return np.nan if value.strip() in MISSING else column.number(value)

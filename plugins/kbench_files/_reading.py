@@ -9,7 +9,7 @@ import contextlib
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from kbench import DatasetError
 from kbench.parameters import is_pattern, named_files
@@ -50,7 +50,7 @@ class BoundedText(io.RawIOBase):
         """Return True."""
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: bytearray) -> int:
         """Read into a buffer; DatasetError where the limit is exceeded."""
         data = self._source.read(len(buffer))
         buffer[: len(data)] = data
@@ -77,7 +77,7 @@ WIDE = ("utf-16", "utf16", "utf-32", "utf32")
 """Encodings with NUL bytes."""
 
 
-def existing(path: Any, what: str = "file") -> tuple[Path, str]:
+def existing(path: object, what: str = "file") -> tuple[Path, str]:
     """Return the file of a path and its description for messages, which begins with `what`."""
     file = Path(str(path)).expanduser()
     what = f"{what} {str(path)!r}"
@@ -94,7 +94,7 @@ def existing(path: Any, what: str = "file") -> tuple[Path, str]:
     return file, what
 
 
-def existing_files(path: Any, endings: Sequence[str] = ()) -> tuple[list[Path], str]:
+def existing_files(path: object, endings: Sequence[str] = ()) -> tuple[list[Path], str]:
     """Return a file, or those of a folder or a pattern, and a description for messages.
 
     Without `endings` there is one file.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from kbench.tables.table import no_column
 from kbench.tables.texts import ISO, DateColumn
 from kbench_files._csv import csv_table
 from kbench_files._reading import existing, first_line
+
+if TYPE_CHECKING:
+    import pandas
 
 
 def with_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: bool) -> Dataset:
@@ -88,7 +91,7 @@ def _not_flags(values: np.ndarray) -> np.ndarray:
     return np.array([row for row, value in enumerate(values) if str(value) not in ("0", "1")])
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     if value != value:  # NaN
         return "nothing"
     return repr(value) if isinstance(value, str) else f"{value}"
@@ -154,13 +157,13 @@ def with_parts(
     return replace(dataset, splits=splits, checksum="")
 
 
-def _values(rows: TableRows, name: str) -> Any:
+def _values(rows: TableRows, name: str) -> pandas.Series:
     import pandas
 
     return pandas.concat([block[name] for block in rows.blocks([name])], ignore_index=True)
 
 
-def _by_group(dataset: Dataset, values: Any, name: str, what: str) -> list[Split]:
+def _by_group(dataset: Dataset, values: pandas.Series, name: str, what: str) -> list[Split]:
     """Return folds that keep the rows of one group together, stratified by class."""
     import pandas
     from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
@@ -191,7 +194,7 @@ def _by_order(places: np.ndarray) -> Split:
     return Split(0, order[:-n_test], np.sort(order[-n_test:]))
 
 
-def _places(values: Any, name: str, dates: Sequence[str], what: str) -> np.ndarray:
+def _places(values: pandas.Series, name: str, dates: Sequence[str], what: str) -> np.ndarray:
     """Return numbers in the order of numbers or dates."""
     import pandas
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -19,13 +19,17 @@ from kbench_files._csv import UNNAMED, refuse_unnamed
 from kbench_files._encoding import block_rows
 from kbench_files._reading import existing, existing_files, first_line
 
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
 ENDINGS = (".parquet", ".pq")
 
 BUFFER = 1 << 18
 """Bytes of a column that are read together: a file may be one row group."""
 
 
-def parquet_table(path: str | Path, **_: Any) -> Any:
+def parquet_table(path: str | Path, **_: object) -> pandas.DataFrame:
     """Return parquet files as a data frame, before anything is encoded."""
     import pandas
 
@@ -41,7 +45,7 @@ def parquet_table(path: str | Path, **_: Any) -> Any:
     return frame.astype(dict.fromkeys(decimals, np.float64))
 
 
-def parquet_rows(path: str | Path, **_: Any) -> Opened:
+def parquet_rows(path: str | Path, **_: object) -> Opened:
     """Return parquet files as a table that is read in blocks."""
     return Opened(ParquetRows(str(path)))
 
@@ -148,12 +152,12 @@ class ParquetRows:
                 numeric[name] = np.result_type(*types)
         return numeric
 
-    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
         """Yield series by the names of their columns."""
         for file in self.files:
             yield from self._blocks_of(file, names)
 
-    def _blocks_of(self, file: Path, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    def _blocks_of(self, file: Path, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
         import pyarrow.parquet
 
         # a text that is there a million times is one text
@@ -181,13 +185,15 @@ class ParquetRows:
         return self.what if len(self.files) == 1 else f"file {str(file)!r}"
 
 
-def _block(batch: Any, names: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
+def _block(
+    batch: pyarrow.RecordBatch, names: Sequence[str], texts: Sequence[str]
+) -> dict[str, pandas.Series]:
     """Return the columns of a block as pandas has them; texts are objects, decimals floats."""
     import pandas
     import pyarrow
 
     kinds = pyarrow.types
-    columns: dict[str, Any] = {}
+    columns: dict[str, pandas.Series] = {}
     plain = {}
     for name in names:
         column = batch.column(name)
@@ -212,7 +218,7 @@ def _block(batch: Any, names: Sequence[str], texts: Sequence[str]) -> dict[str, 
     return columns
 
 
-def _is_text(kind: Any) -> bool:
+def _is_text(kind: pyarrow.DataType) -> bool:
     from pyarrow import types
 
     return bool(
@@ -223,7 +229,7 @@ def _is_text(kind: Any) -> bool:
     )
 
 
-def _number_type(kind: Any) -> np.dtype | None:
+def _number_type(kind: pyarrow.DataType) -> np.dtype | None:
     """Return the type of numpy for a type of numbers."""
     from pyarrow import types
 
@@ -233,7 +239,7 @@ def _number_type(kind: Any) -> np.dtype | None:
     return np.dtype(kind.to_pandas_dtype()) if is_number else None
 
 
-def _fit(one: Any, other: Any) -> bool:
+def _fit(one: pyarrow.DataType, other: pyarrow.DataType) -> bool:
     """Whether a column may have these types in two files."""
     from pyarrow import types
 
@@ -245,7 +251,7 @@ def _fit(one: Any, other: Any) -> bool:
     return is_text or (_number_type(one) is not None and _number_type(other) is not None)
 
 
-def excel_table(path: str | Path, sheet: str = "", **_: Any) -> Any:
+def excel_table(path: str | Path, sheet: str = "", **_: object) -> pandas.DataFrame:
     """Return a sheet of an Excel file as a data frame, before anything is encoded."""
     return _read(path, sheet)[0]
 
@@ -292,11 +298,13 @@ def _read(path: str | Path, sheet: str) -> tuple[Any, list[str]]:
     return frame, sheets
 
 
-def _stripped(value: Any) -> Any:
+def _stripped(value: object) -> object:
     return value.strip() if isinstance(value, str) else value
 
 
-def excel_rows(path: str | Path, sheet: str = "", ignore: Sequence[str] = (), **_: Any) -> Opened:
+def excel_rows(
+    path: str | Path, sheet: str = "", ignore: Sequence[str] = (), **_: object
+) -> Opened:
     """Return a sheet of an Excel file as a table in blocks."""
     frame, sheets = _read(path, sheet)
     what = existing(path)[1]
@@ -313,7 +321,7 @@ ONLY_DENSE = ("nominal", "date", "by_target", "unit", "group_by", "order_by")
 """Parameters that need a table with columns of text, dates or groups."""
 
 
-def arff_rows(path: str | Path, **given: Any) -> Opened | None:
+def arff_rows(path: str | Path, **given: object) -> Opened | None:
     """Return a dense ARFF file as a table in blocks; None where it is sparse."""
     file, what = existing(path)
     if is_sparse_arff(file, what):
@@ -322,7 +330,7 @@ def arff_rows(path: str | Path, **given: Any) -> Opened | None:
     return Opened(ArffRows(path), {}, "dense ARFF; the types of columns are those that it declares")
 
 
-def arff_table(path: str | Path, **_: Any) -> Any:
+def arff_table(path: str | Path, **_: object) -> pandas.DataFrame:
     """Return a dense ARFF file as a data frame; None where it is sparse."""
     import pandas
 
@@ -333,7 +341,7 @@ def arff_table(path: str | Path, **_: Any) -> Any:
     return pandas.concat(blocks, ignore_index=True)
 
 
-def refuse_for_sparse(given: Mapping[str, Any], what: str) -> None:
+def refuse_for_sparse(given: Mapping[str, object], what: str) -> None:
     """Refuse parameters that have no meaning for sparse rows."""
     asked = [name for name in ONLY_DENSE if given.get(name)]
     if asked:
@@ -369,7 +377,7 @@ class ArffRows:
         columns = self._table.columns
         return {c.name: np.dtype(np.float64) for c in columns if c.kind == "numeric"}
 
-    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
         """Yield series by the names of their columns."""
         columns = {column.name: column for column in self._table.columns}
         step = block_rows(len(names))
@@ -377,7 +385,7 @@ class ArffRows:
             yield {name: _series(columns[name], start, start + step) for name in names}
 
 
-def _series(column: Column, start: int, stop: int) -> Any:
+def _series(column: Column, start: int, stop: int) -> pandas.Series:
     import pandas
 
     values = column.values[start:stop]
