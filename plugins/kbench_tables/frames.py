@@ -23,7 +23,7 @@ _ONE_TYPE = {
 """Kinds of values of which an object column may consist, beside missing ones."""
 
 
-def is_frame(data: Any) -> bool:
+def is_frame(data: object) -> bool:
     """Whether an object is a data frame of some library."""
     return any(hasattr(data, name) for name in ("__arrow_c_stream__", "__dataframe__")) and (
         hasattr(data, "columns") or hasattr(data, "column_names") or hasattr(data, "schema")
@@ -60,7 +60,7 @@ def written(data: Any, path: Path) -> list[str]:
     return notices
 
 
-def _of_others(data: Any) -> pyarrow.Table:
+def _of_others(data: object) -> pyarrow.Table:
     import pyarrow
     from pyarrow.interchange import from_dataframe
 

@@ -15,6 +15,8 @@ from kbench.messages import counted
 from kbench_tables.commands.options import READING, Given, with_options
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from kbench_tables.export.model import Model
 
 
@@ -149,7 +151,7 @@ def _can_be_read(path: Path, dialect: Mapping[str, Any], model: Model) -> bool:
     return True
 
 
-def _blocks(rows: Any) -> Iterator[dict[str, Any]]:
+def _blocks(rows: Any) -> Iterator[dict[str, np.ndarray | list[object]]]:
     """Yield blocks of typed columns."""
     names = list(rows.names)
     rows.scan({})

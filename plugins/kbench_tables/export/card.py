@@ -79,12 +79,12 @@ Chosen by inner cross-validation on all rows:
 """
 
 
-def _loading(facts: Mapping[str, Any]) -> str:
+def _loading(facts: Mapping[str, object]) -> str:
     """Write how the package of a model is loaded."""
     return f"from {facts['package']} import load\n\nmodel = load()"
 
 
-def _asking(facts: Mapping[str, Any]) -> str:
+def _asking(facts: Mapping[str, object]) -> str:
     """Write calls of a model that is loaded from its package."""
     if not facts.get("columns_named", True):
         return "model.predict(X)"
@@ -177,7 +177,7 @@ def _needs(facts: Mapping[str, Any]) -> str:
     return f"Python {python} and {', '.join(facts['requirements'])}.{optional}"
 
 
-def _predicting(facts: Mapping[str, Any], fitted: Fitted) -> str:
+def _predicting(facts: Mapping[str, object], fitted: Fitted) -> str:
     """Write the call that predicts."""
     if facts["task"] == "classification":
         return "model.predict(table)  # names of classes"
@@ -285,7 +285,7 @@ def _input(fitted: Fitted) -> str:
     return "\n".join(lines)
 
 
-def _code(value: Any) -> str:
+def _code(value: object) -> str:
     """Write untrusted text as Markdown code, between more backticks than it contains."""
     text = " ".join(str(value).split())
     longest = max(map(len, re.findall("`+", text)), default=0)
@@ -293,7 +293,7 @@ def _code(value: Any) -> str:
     return f"{fence}{space}{text}{space}{fence}" if text else "(no name)"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Write untrusted text as Markdown that shows it."""
     text = " ".join(str(value).split())
     return "".join(f"\\{sign}" if sign in "\\`*_[]<>#|!" else sign for sign in text)

@@ -40,7 +40,7 @@ from kbench.parameters import check_choice
 from kbench.records import Cell, Dataset, Measure, TaskType
 from kbench_tables.export.card import card
 from kbench_tables.export.fit import Fitted, has_intervals, refit, typed
-from kbench_tables.export.model import agree
+from kbench_tables.export.model import Facts, agree
 from kbench_tables.export.onnx import check_onnx, write_onnx
 from kbench_tables.export.opened import try_out
 from kbench_tables.export.portable import (
@@ -90,7 +90,7 @@ def write(
     mlflow: bool,
     owners: Mapping[str, str] | None = None,
     onnx: bool = False,
-) -> dict[str, Any]:
+) -> Facts:
     """Save a fitted pipeline with its card, load it again, compare its predictions.
 
     The folder, which must not exist, is written under another name and renamed:
@@ -134,9 +134,7 @@ def write(
     return facts
 
 
-def _one_file(
-    file: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], form: str
-) -> dict[str, Any]:
+def _one_file(file: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], form: str) -> Facts:
     """Write the pipeline as one file and compare what it predicts once it is loaded."""
     trusted = _dump(fitted.pipeline, file, form)
     loaded = _load(file, form, trusted)
@@ -264,7 +262,7 @@ def _requirements() -> list[str]:
     return [f"{name}=={metadata.version(name)}" for name in names]
 
 
-def _measured(row: Row, task: TaskType) -> dict[str, Any]:
+def _measured(row: Row, task: TaskType) -> Facts:
     """Return what ``model.json`` says of a row: means and deviations of the task's measures."""
     names = [name for name, measure in MEASURES.items() if measure.task == task]
     measures = {
@@ -280,7 +278,7 @@ def _measured(row: Row, task: TaskType) -> dict[str, Any]:
     }
 
 
-def _target(dataset: Dataset) -> dict[str, Any]:
+def _target(dataset: Dataset) -> Facts:
     """Return what ``model.json`` says of the targets on which a model was fitted."""
     if dataset.task == "classification":
         return {"classes": typed(dataset.target_names).tolist()}
@@ -288,9 +286,7 @@ def _target(dataset: Dataset) -> dict[str, Any]:
     return {"target": {"lowest": float(y.min()), "highest": float(y.max())}}
 
 
-def _facts(
-    cell: Cell, key: str, fitted: Fitted, row: Row | None, own: Mapping[str, Any]
-) -> dict[str, Any]:
+def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, own: Mapping[str, Any]) -> Facts:
     dataset, found = fitted.dataset, fitted.intervals
     if found is not None:
         own = {
@@ -332,7 +328,7 @@ def _plain(value: Any) -> Any:
 class Exported:
     """A folder that was written."""
 
-    facts: dict[str, Any]
+    facts: Facts
     """What ``model.json`` says."""
     raw: bool
     """The input of the model is the table as it is in the user's file."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -138,6 +138,9 @@ def findings_of(
     return found
 
 
+Facts: TypeAlias = dict[str, Any]
+"""What is known of a model: a JSON object, as ``model.json`` and the package have it."""
+
 OBJECTS, ARRAYS = "objects.json", "arrays.npz"
 
 TOLERANCE = 1e-6
@@ -182,7 +185,7 @@ class Model:
         """Whether there are probabilities of classes."""
         return bool(self.classes) and hasattr(self.pipeline, "predict_proba")
 
-    def encode(self, rows: Any) -> Any:
+    def encode(self, rows: object) -> Any:
         """Return rows as numbers, the input of the model's other steps and of an ONNX model."""
         return rows if self.encoder is None else self.encoder.transform(rows)
 
@@ -196,7 +199,9 @@ class Model:
             raise ValueError("this model has no probabilities")
         return np.asarray(self.pipeline.predict_proba(rows))
 
-    def predict_interval(self, rows: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+    def predict_interval(
+        self, rows: object, coverage: float = 0.9
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the lower and upper ends of prediction intervals.
 
         Their widths are quantiles of errors on rows that were held out; README.md says how.
@@ -216,11 +221,11 @@ class Model:
         low, high = self.intervals.around(predicted, sd, coverage)
         return low, high
 
-    def of_encoded(self, encoded: Any, method: str) -> np.ndarray:
+    def of_encoded(self, encoded: object, method: str) -> np.ndarray:
         """Call a method of the steps after the encoding of the table."""
         return np.asarray(getattr(self._steps, method)(encoded))
 
-    def check(self, rows: Any) -> list[Finding]:
+    def check(self, rows: object) -> list[Finding]:
         """Return what is unusual about rows: new categories, numbers outside of training.
 
         A `ValueError` says that columns are missing or hold text where numbers belong.
@@ -268,7 +273,7 @@ def load_files(contents: Mapping[str, bytes], package: str) -> Model:
     return model
 
 
-def answers_of(model: Model, encoded: Any) -> np.ndarray:
+def answers_of(model: Model, encoded: object) -> np.ndarray:
     """Return what a model says of rows: probabilities, decision values, or numbers."""
     for name in ("predict_proba", "decision_function"):
         if model.classes and hasattr(model.pipeline, name):

@@ -14,9 +14,12 @@ import functools
 import importlib
 from collections.abc import Callable, Collection, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+
+Json: TypeAlias = Any
+"""A value of JSON."""
 
 BASE = ("numpy", "scipy", "sklearn")
 """Packages whose classes may be created."""
@@ -37,7 +40,7 @@ class NotPlainError(TypeError):
     """An object cannot be written without pickle."""
 
 
-def dump(value: Any, own: Callable[[str], str | None]) -> tuple[Any, dict[str, np.ndarray]]:
+def dump(value: Any, own: Callable[[str], str | None]) -> tuple[Json, dict[str, np.ndarray]]:
     """Return an object as JSON, and its arrays by name.
 
     ``own(module)`` is the name, beginning with a dot, of a module that leaves with the model;
@@ -53,7 +56,7 @@ class _Writer:
         self.arrays: dict[str, np.ndarray] = {}
         self._known: dict[int, tuple[int, Any]] = {}  # objects are kept, or ids would be reused
 
-    def of(self, value: Any) -> Any:
+    def of(self, value: Any) -> Json:
         if value is None or type(value) in _PLAIN:
             return value
         if isinstance(value, np.ndarray) and value.dtype.hasobject:
@@ -86,7 +89,7 @@ class _Writer:
         self.arrays[name] = array
         return name
 
-    def _object(self, value: Any) -> dict[str, Any]:
+    def _object(self, value: Any) -> dict[str, Json]:
         try:
             reduced = value.__reduce_ex__(2)
         except Exception as error:  # whatever an object's own method raises
@@ -94,7 +97,7 @@ class _Writer:
         if isinstance(reduced, str):
             raise NotPlainError(f"{type(value).__name__} is a global object")
         make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
-        written: dict[str, Any] = {}
+        written: dict[str, Json] = {}
         if make is copyreg.__newobj__:  # type: ignore[attr-defined]
             written["new"] = self._name(arguments[0])
             arguments = arguments[1:]
@@ -149,7 +152,7 @@ def _found(module: Any, name: str) -> Any:
 
 
 def load(
-    written: Any, arrays: Mapping[str, np.ndarray], package: str, further: Collection[str] = ()
+    written: Json, arrays: Mapping[str, np.ndarray], package: str, further: Collection[str] = ()
 ) -> Any:
     """Return the object that `dump` has written.
 
@@ -166,7 +169,7 @@ class _Reader:
         self._arrays, self._package, self._allowed = arrays, package, allowed
         self._known: dict[int, Any] = {}
 
-    def of(self, written: Any) -> Any:
+    def of(self, written: Json) -> Any:
         if written is None or type(written) in _PLAIN:
             return written
         if isinstance(written, list):
@@ -200,7 +203,7 @@ class _Reader:
             return make(self.of(each) for each in value)
         raise ValueError(f"not an object of a model: {kind!r}")
 
-    def _object(self, written: dict[str, Any]) -> Any:
+    def _object(self, written: dict[str, Json]) -> Any:
         number = written["id"]
         if "array" in written:
             self._known[number] = self._arrays[written["array"]]

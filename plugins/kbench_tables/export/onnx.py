@@ -15,6 +15,7 @@ import numpy as np
 from kbench.errors import ExportError
 from kbench.features import Imputer, how_to_get
 from kbench_tables.export.fit import Fitted
+from kbench_tables.export.model import Facts
 
 TOLERANCE = 1e-5
 """How far an ONNX model may be from the original on training rows, relative to its range."""
@@ -36,7 +37,7 @@ def check_onnx() -> None:
             raise ExportError(f"--onnx needs the package {name!r}{how_to_get(name)}") from error
 
 
-def write_onnx(path: Path, fitted: Fitted) -> dict[str, Any]:
+def write_onnx(path: Path, fitted: Fitted) -> Facts:
     """Write a pipeline as an ONNX model, and compare its predictions on the training rows.
 
     Returned are the names of inputs and outputs, and the largest difference.

@@ -175,7 +175,7 @@ def try_out(
     folder: Path,
     package: str,
     X: Any,
-    rows: list[dict[str, Any]],
+    rows: list[dict[str, object]],
     methods: Iterable[str],
     requirements: Iterable[str],
     scratch: Path,

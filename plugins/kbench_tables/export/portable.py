@@ -17,7 +17,7 @@ from kbench.records import Cell
 from kbench_tables.export import objects
 from kbench_tables.export.code import OWN, Code, code_of, expression_of_licence, is_own, licences_of
 from kbench_tables.export.fit import Fitted
-from kbench_tables.export.model import ARRAYS, OBJECTS, Model, answers_of, versions
+from kbench_tables.export.model import ARRAYS, OBJECTS, Facts, Model, answers_of, versions
 from kbench_tables.export.predicting import csv_blocks
 
 TRIAL_ROWS = 8
@@ -66,7 +66,7 @@ def package_name(checksum: str, key: str) -> str:
 
 def write_package(
     folder: Path, package: str, cell: Cell, fitted: Fitted, owners: Mapping[str, str]
-) -> dict[str, Any]:
+) -> Facts:
     """Write the package of a model, its script and its requirements; return facts about them.
 
     `owners` has the distributions of plugins by their top-level modules.
@@ -148,9 +148,7 @@ def _requirements(code: Code) -> list[str]:
     return [f"{name}=={metadata.version(name)}" for name in names]
 
 
-def _licences(
-    target: Path, code: Code, owners: Mapping[str, str]
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _licences(target: Path, code: Code, owners: Mapping[str, str]) -> Iterator[tuple[str, Facts]]:
     """Write the licence files of all distributions of the code; yield what there are."""
     tops = {path.partition("/")[0].removesuffix(".py") for path in code.files}
     distributions = {*code.distributions, *(owners[top] for top in tops if top in owners)}
@@ -161,7 +159,7 @@ def _licences(
         yield name, {"licence": expression_of_licence(name), "files": sorted(texts)}
 
 
-def _dialect(cell: Cell) -> dict[str, Any]:
+def _dialect(cell: Cell) -> Facts:
     params = {**cell.dataset.params}
     return {
         name: list(params.get(name, value)) if name == "missing" else params.get(name, value)
@@ -169,7 +167,7 @@ def _dialect(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _seen(fitted: Fitted) -> dict[str, Any]:
+def _seen(fitted: Fitted) -> Facts:
     """Return what training had in each column, as `kbench_tables.export.model` takes it."""
     encoder = fitted.pipeline.named_steps.get("encode")
     if encoder is None:

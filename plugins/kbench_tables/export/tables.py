@@ -29,7 +29,7 @@ def row_ids_of(dataset: Dataset) -> np.ndarray:
     return np.arange(len(dataset.y)) if dataset.row_ids is None else dataset.row_ids
 
 
-def plain_rows(fitted: Any, n_rows: int) -> list[dict[str, Any]]:
+def plain_rows(fitted: Any, n_rows: int) -> list[dict[str, object]]:
     """Return the first rows of a fitted table as mappings of texts, numbers and None."""
     table = fitted.table.iloc[:n_rows]
     formats = {
@@ -43,7 +43,7 @@ def plain_rows(fitted: Any, n_rows: int) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _plain(value: Any, format_: str | None) -> Any:
+def _plain(value: object, format_: str | None) -> Any:
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, date):
@@ -117,7 +117,7 @@ def decoded(dataset: Dataset, columns: Sequence[tuple[str, Sequence[str] | None]
     import pandas
 
     X = np.asarray(dataset.X)
-    table: dict[str, Any] = {}
+    table: dict[str, object] = {}
     at = 0
     for name, categories in columns:
         if categories is None:

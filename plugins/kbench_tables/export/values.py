@@ -99,7 +99,7 @@ class UnitTexts(Texts):
         return unit + mark * (self.column.decimal != ".")
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a value that is not a text is a missing one: None, NaN, NaT or pandas' NA."""
     return (
         value is None
@@ -138,7 +138,7 @@ def _plain_numbers(values: Any, texts: Texts) -> np.ndarray | None:
         return None
 
 
-def _number(value: Any, row: int, name: str, texts: Texts) -> float:
+def _number(value: object, row: int, name: str, texts: Texts) -> float:
     try:
         if isinstance(value, str):
             return texts.number(value)
@@ -178,7 +178,7 @@ def dates(values: Any, column: DateColumn, texts: Texts) -> np.ndarray:
     return column.of_days(days)
 
 
-def _day(value: Any, format_: str, texts: Texts) -> float:
+def _day(value: object, format_: str, texts: Texts) -> float:
     """Return the days of one date since 1970; times without a zone are UTC."""
     if isinstance(value, str):
         text = value.strip()
@@ -207,7 +207,7 @@ def _parsed(text: str, format_: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def categories(values: Iterable[Any], known: Sequence[str], texts: Texts) -> np.ndarray:
+def categories(values: Iterable[object], known: Sequence[str], texts: Texts) -> np.ndarray:
     """Return the numbers of categories, -1 for others, NaN where the value is missing."""
     of = _Categories(known, texts)
     return np.array([of(value) for value in values], dtype=np.float64)
@@ -226,7 +226,7 @@ class _Categories:
         self._texts = texts
         self._found: dict[Any, float] = {}
 
-    def __call__(self, value: Any) -> float:
+    def __call__(self, value: object) -> float:
         key = value if isinstance(value, str) else (type(value), str(value))
         found = self._found.get(key)
         if found is None:
@@ -286,7 +286,7 @@ def columns_of(table: Any) -> dict[Any, Any] | None:
     return {name: _values(table[name]) for name in header}
 
 
-def _values(series: Any) -> Any:
+def _values(series: object) -> Any:
     """Return the values of a column of a data frame."""
     if hasattr(series, "to_pylist"):  # pyarrow
         return series.to_pylist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from kbench.errors import SuiteError
 from kbench.features import (
@@ -21,11 +21,14 @@ from kbench_tables.recommend.measure import Comparison
 from kbench_tables.sized import Size, chosen_cells, read_for
 from kbench_tables.time_budget.ladders import Name
 
+Setting: TypeAlias = int | float | str | bool
+"""The value of a parameter of a method."""
+
 SIDES = {"feature_map": "feature_maps", "learner": "learners"}
 """Sides of a method, and the lists of a block that have them."""
 
 
-def parsed(texts: Iterable[str]) -> dict[str, Any]:
+def parsed(texts: Iterable[str]) -> dict[str, object]:
     """Parse settings such as ``learner.C=8``.
 
     Raises
@@ -38,7 +41,7 @@ def parsed(texts: Iterable[str]) -> dict[str, Any]:
     >>> parsed(["learner.C=8", "feature_map.bandwidth_factor=0.5"])
     {'learner.C': 8, 'feature_map.bandwidth_factor': 0.5}
     """
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for text in texts:
         name, is_given, value = text.partition("=")
         side, _, parameter = name.partition(".")
@@ -70,7 +73,7 @@ def with_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry)
     return replace(suite, blocks=tuple(blocks))
 
 
-def _given(ref: Ref, side: str, settings: Mapping[str, Any]) -> Ref:
+def _given(ref: Ref, side: str, settings: Mapping[str, object]) -> Ref:
     """Return a line of one side with the settings of that side."""
     more = {
         name.partition(".")[2]: value
@@ -80,9 +83,9 @@ def _given(ref: Ref, side: str, settings: Mapping[str, Any]) -> Ref:
     return Ref(ref.name, {**ref.params, **more}, ref.label)
 
 
-def chosen_settings(planned: PlannedCell) -> dict[str, Any]:
+def chosen_settings(planned: PlannedCell) -> dict[str, object]:
     """Return the parameters that a cell has or whose search it ended with, if they are plain."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for side in SIDES:
         ref: Ref = getattr(planned.cell, side)
         found |= {f"{side}.{name}": value for name, value in ref.params.items()}
@@ -96,7 +99,7 @@ def chosen_settings(planned: PlannedCell) -> dict[str, Any]:
     }
 
 
-def _value(text: str) -> int | float | str | bool:
+def _value(text: str) -> Setting:
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):
