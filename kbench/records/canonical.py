@@ -11,7 +11,22 @@ from typing import Any, Self
 
 from kbench.records._suite import Protocol, Ref, Search
 
-__all__ = ["AsJson", "digest", "dumps", "encodable", "from_json", "to_json", "with_label"]
+__all__ = [
+    "AsJson",
+    "Json",
+    "JsonObject",
+    "digest",
+    "dumps",
+    "encodable",
+    "from_json",
+    "to_json",
+    "with_label",
+]
+
+Json = Any
+"""A value of JSON, of which nothing is known."""
+
+JsonObject = dict[str, Json]
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 """`json.dumps` would make one for each value."""

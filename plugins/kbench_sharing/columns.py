@@ -25,10 +25,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from kbench.errors import BundleError
-from kbench.records.canonical import dumps, encodable
+from kbench.records.canonical import Json, JsonObject, dumps, encodable
 from kbench_sharing.container import MOST_EXPANDED
 
 BLOCK = 2_000
@@ -48,8 +47,8 @@ _NO_SHARES = ("_s", "_mb")
 _MOST_ROWS = 1 << 40
 _LARGEST_FOLD = 100_000
 
-Result = dict[str, Any]
-Values = list[Any]
+Result = JsonObject
+Values = list[Json]
 
 
 # -- writing
@@ -69,7 +68,7 @@ def packed(results: Iterable[Result], keys: Sequence[str]) -> Iterator[str]:
             yield _dumped({"column": name, **_written(name, columns)})
 
 
-def _dumped(value: Any) -> str:
+def _dumped(value: Json) -> str:
     """Write a value; halves of characters, which UTF-8 has not, as escapes."""
     text = dumps(value)
     try:
@@ -105,7 +104,7 @@ def _columns(block: Sequence[Result], numbers: Mapping[str, int]) -> dict[str, V
     return dict(columns)
 
 
-def _search(result: Result) -> dict[str, Any]:
+def _search(result: Result) -> JsonObject:
     """Return the candidates of a search as values of columns, and the chosen one."""
     details = result["details"]
     search, chosen = details["search"], details.get("chosen")
@@ -115,7 +114,7 @@ def _search(result: Result) -> dict[str, Any]:
         return {"details/search": search, "details/chosen": chosen}
     params = [{n: v for n, v in c.items() if n not in ("values", "converged")} for c in search]
     folds = folds_of([candidate["values"] for candidate in search])
-    values: Any = [candidate["values"] for candidate in search]
+    values: Json = [candidate["values"] for candidate in search]
     if folds is not None:
         values = [[round(v * n) for v, n in zip(each, folds, strict=True)] for each in values]
     return {
@@ -127,7 +126,7 @@ def _search(result: Result) -> dict[str, Any]:
     }
 
 
-def _number_of(chosen: Any, params: Sequence[Any]) -> Any:
+def _number_of(chosen: Json, params: Sequence[Json]) -> Json:
     """Return the number of the chosen candidate; its parameters if it is none of them."""
     if chosen is not None:
         text = dumps(chosen)
@@ -137,7 +136,7 @@ def _number_of(chosen: Any, params: Sequence[Any]) -> Any:
     return chosen
 
 
-def folds_of(scores: Sequence[Any]) -> list[int] | None:
+def folds_of(scores: Sequence[Json]) -> list[int] | None:
     """Return numbers of rows such that all scores are shares of them; None if there are none.
 
     `scores` has a list for each candidate, with a score for each inner fold.
@@ -165,7 +164,7 @@ def folds_of(scores: Sequence[Any]) -> list[int] | None:
     return _of_one_size(found, scores)
 
 
-def _of_one_size(found: list[int], scores: Sequence[Any]) -> list[int]:
+def _of_one_size(found: list[int], scores: Sequence[Json]) -> list[int]:
     """Return larger numbers of rows, as like each other as the scores allow."""
     largest = max(found)
     made = []
@@ -183,7 +182,7 @@ def _denominator(value: float) -> int:
     return Fraction(value).limit_denominator(_LARGEST_FOLD).denominator
 
 
-def _written(name: str, columns: Mapping[str, Values]) -> dict[str, Any]:
+def _written(name: str, columns: Mapping[str, Values]) -> JsonObject:
     """Return how the values of a column are written."""
     column = columns[name]
     first = column[0]
@@ -216,7 +215,7 @@ def _has_signs(column: Values) -> bool:
     return len({repr(value) for value in column}) > 1
 
 
-def _table(column: Values) -> dict[str, Any]:
+def _table(column: Values) -> JsonObject:
     """Return a column as a table, where values repeat."""
     places: dict[str, int] = {}
     table: Values = []
@@ -231,7 +230,7 @@ def _table(column: Values) -> dict[str, Any]:
     return {"table": table, "places": found}
 
 
-def _measure(name: str, columns: Mapping[str, Values]) -> dict[str, Any]:
+def _measure(name: str, columns: Mapping[str, Values]) -> JsonObject:
     """Return a measure as what it is computed from, or as counts, or as it is."""
     column = columns[name]
     shares = all(value is None or 0.0 <= value <= 1.0 for value in column)
@@ -244,7 +243,7 @@ def _measure(name: str, columns: Mapping[str, Values]) -> dict[str, Any]:
             return {"like": f"{prefix}accuracy"}
         if column == [None if value is None else 1.0 - value for value in accuracy]:
             return {"one_minus": f"{prefix}accuracy"}
-    best: dict[str, Any] = {"values": column}
+    best: JsonObject = {"values": column}
     most = len(column) // 2
     for n in _COUNTED:
         rows = columns.get(f"measures/{n}")
@@ -290,7 +289,7 @@ class Columns:
     """
 
     def __init__(
-        self, lines: Iterable[tuple[str, Any]], keys: Sequence[str], most: int = MOST_EXPANDED
+        self, lines: Iterable[tuple[str, Json]], keys: Sequence[str], most: int = MOST_EXPANDED
     ) -> None:
         self._lines, self._keys = iter(lines), keys
         self._left = self._most = most
@@ -315,7 +314,7 @@ class Columns:
             for number in range(n):
                 yield place, self._result(given, number, place)
 
-    def _read(self, columns: dict[str, Values], place: str, line: Any, n: int) -> None:
+    def _read(self, columns: dict[str, Values], place: str, line: Json, n: int) -> None:
         """Add the column of a line."""
         name = line.get("column") if isinstance(line, dict) else None
         if not isinstance(name, str) or name in columns:
@@ -351,7 +350,7 @@ class Columns:
     ) -> Result:
         """Return a result of columns whose names are divided at their separator."""
         result: Result = {name: {} for name in _NESTED}
-        search: dict[str, Any] = {}
+        search: JsonObject = {}
         for outer, separator, inner, column in columns:
             value = column[number]
             if not separator:
@@ -373,14 +372,14 @@ class Columns:
         return result
 
 
-def _length(value: Any) -> int:
+def _length(value: Json) -> int:
     """Return about the characters of a value as JSON."""
     if isinstance(value, str):
         return len(value)
     return len(json.dumps(value)) if isinstance(value, list | dict) else _OF_A_VALUE
 
 
-def _add_search(details: dict[str, Any], search: Mapping[str, Any]) -> None:
+def _add_search(details: JsonObject, search: Mapping[str, Json]) -> None:
     params = search.get("params")
     if params is None:
         return
@@ -400,7 +399,7 @@ def _add_search(details: dict[str, Any], search: Mapping[str, Any]) -> None:
         details["chosen"] = dict(params[chosen])
 
 
-def _share(count: Any, rows: Any) -> Any:
+def _share(count: Json, rows: Json) -> Json:
     """Return a count as a share of rows; anything else as it is."""
     if type(count) is not int:
         return count
@@ -409,41 +408,41 @@ def _share(count: Any, rows: Any) -> Any:
     return count / rows
 
 
-def _number(head: Any, name: str, place: str) -> int:
+def _number(head: Json, name: str, place: str) -> int:
     value = head.get(name) if isinstance(head, dict) and head.keys() == {name} else None
     if type(value) is not int:
         raise BundleError(f"{place} is not the beginning of a block of results")
     return value
 
 
-def _list(value: Any) -> Values:
+def _list(value: Json) -> Values:
     if not isinstance(value, list):
         raise TypeError("a list is needed")
     return value
 
 
-def _of_table(line: Any, n: int, columns: Mapping[str, Values]) -> Values:
+def _of_table(line: Json, n: int, columns: Mapping[str, Values]) -> Values:
     table = _list(line["table"])
     if any(type(place) is not int or place < 0 for place in _list(line["places"])):
         raise ValueError("places are numbers")
     return [table[place] for place in line["places"]]
 
 
-def _of_counts(line: Any, n: int, columns: Mapping[str, Values]) -> Values:
+def _of_counts(line: Json, n: int, columns: Mapping[str, Values]) -> Values:
     rows = columns[f"measures/{line['of']}"]
     return [_share(v, of) for v, of in zip(_list(line["values"]), rows, strict=True)]
 
 
-def _of_steps(line: Any, n: int, columns: Mapping[str, Values]) -> Values:
+def _of_steps(line: Json, n: int, columns: Mapping[str, Values]) -> Values:
     return list(itertools.accumulate(map(_whole, _list(line["steps"]))))
 
 
-def _of_after(line: Any, n: int, columns: Mapping[str, Values]) -> Values:
+def _of_after(line: Json, n: int, columns: Mapping[str, Values]) -> Values:
     given = zip(_list(line["after"]), columns["started_ms"], columns["seconds"], strict=True)
     return [_whole(after) + _whole(start) + round(1000 * s) for after, start, s in given]
 
 
-def _of_like(line: Any, n: int, columns: Mapping[str, Values]) -> Values:
+def _of_like(line: Json, n: int, columns: Mapping[str, Values]) -> Values:
     column = columns[line["like"]]
     # a text that is long would be repeated without being counted
     if not all(value is None or type(value) is float for value in column):
@@ -451,17 +450,17 @@ def _of_like(line: Any, n: int, columns: Mapping[str, Values]) -> Values:
     return list(column)
 
 
-def _of_minus(line: Any, n: int, columns: Mapping[str, Values]) -> Values:
+def _of_minus(line: Json, n: int, columns: Mapping[str, Values]) -> Values:
     return [None if value is None else 1.0 - value for value in columns[line["one_minus"]]]
 
 
-def _whole(value: Any) -> int:
+def _whole(value: Json) -> int:
     if type(value) is not int or abs(value) > _MOST_ROWS * 100:
         raise TypeError("an integer is needed")
     return value
 
 
-_READERS: Mapping[frozenset[str], Callable[[Any, int, Mapping[str, Values]], Values]] = {
+_READERS: Mapping[frozenset[str], Callable[[Json, int, Mapping[str, Values]], Values]] = {
     frozenset({"same"}): lambda line, n, columns: [line["same"]] * n,
     frozenset({"values"}): lambda line, n, columns: _list(line["values"]),
     frozenset({"table", "places"}): _of_table,

@@ -63,7 +63,7 @@ def read_dependencies(
     """
     found: dict[str, Manifest] = {}
     for line in lines:
-        manifest = line.read()
+        manifest = line.manifest()
         if manifest.digest != line.digest:
             raise BundleError("it has dependencies whose digest is not that of their content")
         if line.digest in found:

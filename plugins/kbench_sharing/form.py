@@ -6,13 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, TypeAdapter
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, TypeAdapter, ValidationError
 
 from kbench import records
+from kbench.errors import BundleError
+from kbench.messages import printable
 from kbench.records import Cell, Details, Limits, Protocol, Ref, Result, TaskType
-from kbench.records.canonical import dumps, from_json
+from kbench.records.canonical import Json, JsonObject, dumps, from_json
 
 if TYPE_CHECKING:
     from kbench.features import Predictions
@@ -46,28 +48,39 @@ def _protocol(text: str) -> Protocol:
     return _PROTOCOL.validate_python(json.loads(text))
 
 
-class _Line(BaseModel):
+class Line(BaseModel):
     """A line of JSON: unknown fields, other types, NaN and infinities are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
+    @classmethod
+    def read(cls, value: Json, place: str) -> Self:
+        """Return the record of a value; BundleError says where it is wrong."""
+        try:
+            return cls.model_validate(value)
+        except ValidationError as error:
+            wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            where = "".join(f"[{part!r}]" for part in wrong["loc"])
+            message = printable(f"{where[:200]}: {wrong['msg']}", 400)
+            raise BundleError(f"{place}{message}") from None
 
-class SharedFile(_Line):
+
+class SharedFile(Line):
     """Size and SHA-256 of a file."""
 
     n_bytes: NonNegativeInt
     sha256: str
 
 
-class SharedMachine(_Line):
+class SharedMachine(Line):
     """A machine without its name; cores are those that kbench could use, where known."""
 
     cpu: str
     cores: NonNegativeInt | None
 
 
-class Manifest(_Line):
-    """What a bundle is: its suite, who made it with what, and its files."""
+class Origin(Line):
+    """What a suite is, and who computed it with what."""
 
     format: Literal[2, 3]
     suite: str
@@ -76,14 +89,19 @@ class Manifest(_Line):
     better: Literal["higher", "lower"]
     versions: dict[str, str]
     machines: list[SharedMachine]
+
+
+class Manifest(Origin):
+    """What a bundle is, and its files."""
+
     files: dict[str, SharedFile]
 
 
-class SharedRef(_Line):
+class SharedRef(Line):
     """A line of a suite file."""
 
     name: str
-    params: dict[str, Any]
+    params: JsonObject
     label: str
 
     def ref(self) -> Ref:
@@ -92,7 +110,7 @@ class SharedRef(_Line):
         return Ref(self.name, params, self.label)
 
 
-class SharedDataset(_Line):
+class SharedDataset(Line):
     """A dataset: facts and origin, without data and names of columns."""
 
     ref: SharedRef
@@ -109,7 +127,7 @@ class SharedDataset(_Line):
     n_missing: NonNegativeInt
 
 
-class SharedCell(_Line):
+class SharedCell(Line):
     """A cell. With the dataset's checksum and task, `kinds` and `code` give its key.
 
     `dataset` is the dataset's label, `kinds` are the kinds of columns that decide numbers,
@@ -120,9 +138,9 @@ class SharedCell(_Line):
     dataset: str
     feature_map: SharedRef
     learner: SharedRef
-    protocol: dict[str, Any]
+    protocol: JsonObject
     kinds: list[str]
-    code: list[Any]
+    code: list[Json]
     n_splits: NonNegativeInt
     family: str
     equivalence: str
@@ -137,29 +155,29 @@ class SharedCell(_Line):
         return _protocol(dumps(self.protocol))
 
 
-class SharedLimits(_Line):
+class SharedLimits(Line):
     """Limits of a task; None for none."""
 
     time_s: float | None
     memory_mb: float | None
 
 
-class SharedDetails(_Line):
+class SharedDetails(Line):
     """The fields of `kbench.records.Details`."""
 
-    chosen: dict[str, Any] = {}
-    search: list[dict[str, Any]] = []
+    chosen: JsonObject = {}
+    search: list[JsonObject] = []
     at_edge: list[str] = []
     notes: list[str] = []
     split_hash: str = ""
     contention: list[str] = []
     search_seconds: list[float] = []
     work_s: float = 0.0
-    map_details: dict[str, Any] = {}
+    map_details: JsonObject = {}
     by_seed: dict[str, list[float]] = {}
 
 
-class SharedResult(_Line):
+class SharedResult(Line):
     """The result of one split, without host; `machine` counts those of the manifest.
 
     Its keys are those of its cell and of its split, so that a line holds none that could
@@ -202,7 +220,7 @@ class SharedResult(_Line):
         )
 
 
-class SharedDependencies(_Line):
+class SharedDependencies(Line):
     """What results were made from, without paths and values (`kbench.records.Manifest`)."""
 
     digest: str
@@ -211,12 +229,12 @@ class SharedDependencies(_Line):
     variables: dict[str, str | None] = {}
     distributions: dict[str, str | None] = {}
 
-    def read(self) -> records.Manifest:
+    def manifest(self) -> records.Manifest:
         """Return the record."""
         return records.Manifest(**self.model_dump(exclude={"digest"}))
 
 
-class SharedPredictions(_Line):
+class SharedPredictions(Line):
     """Predictions of one split and one seed of the map; `cell` counts the lines of cells.
 
     `data` is what `kbench.storage.predictions.packed` has made, in base64.
@@ -228,7 +246,7 @@ class SharedPredictions(_Line):
     data: str
 
 
-class SharedPlugin(_Line):
+class SharedPlugin(Line):
     """A plugin of others that cells need: its distribution, and a hash of its modules."""
 
     name: str
@@ -237,16 +255,9 @@ class SharedPlugin(_Line):
     fingerprint: str
 
 
-class Head(_Line):
+class Head(Origin):
     """First line of a rows file: what the manifest of a bundle says, plugins and dependencies."""
 
-    format: Literal[2, 3]
-    suite: str
-    author: str
-    measure: str
-    better: Literal["higher", "lower"]
-    versions: dict[str, str]
-    machines: list[SharedMachine]
     plugins: list[SharedPlugin]
     dependencies: list[SharedDependencies] = []
 

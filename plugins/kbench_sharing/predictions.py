@@ -10,7 +10,7 @@ import base64
 import binascii
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kbench.errors import BundleError, PluginError
 from kbench.features import (
@@ -23,6 +23,7 @@ from kbench.features import (
     unpacked,
 )
 from kbench.records import Result, TaskType
+from kbench.records.canonical import JsonObject
 from kbench_sharing.checks import CLOSE
 from kbench_sharing.container import MOST_BYTES
 from kbench_sharing.form import SharedCell, SharedDataset, SharedPredictions, SharedResult
@@ -37,7 +38,7 @@ _MOST_CLASSES_AWAY = 20
 
 def lines_of_predictions(
     cells: Iterable[PlannedCell], numbers: Container[int], journal: Journal
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JsonObject]:
     """Yield the lines of all predictions that the journal has kept of cells with these numbers."""
     for number, cell in enumerate(cells):
         if number not in numbers:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from typing import TYPE_CHECKING, TypeVar
 
 from kbench.errors import BundleError
 from kbench.features import read_file
 from kbench.messages import masked, printable
-from kbench.records.canonical import dumps
+from kbench.records.canonical import Json, dumps
 from kbench_sharing import container, form
 from kbench_sharing.checks import (
     SplitHashes,
@@ -28,7 +26,9 @@ from kbench_sharing.fetching import fetched
 from kbench_sharing.form import (
     Bundle,
     Head,
+    Line,
     Manifest,
+    Origin,
     SharedCell,
     SharedDataset,
     SharedDependencies,
@@ -49,7 +49,7 @@ from kbench_sharing.texts import (
 if TYPE_CHECKING:
     from kbench.features import Predictions
 
-Line = TypeVar("Line", bound=BaseModel)
+Record = TypeVar("Record", bound=Line)
 
 MOST_SUITE = 1 << 20
 
@@ -168,11 +168,11 @@ def bundle_of_rows(data: bytes) -> Bundle:
         if (dumps(value) + "\n").encode("utf-8", "surrogatepass") != line:
             raise BundleError(f"line {number} is not written as kbench writes it")
         values.append(value)
-    head = _record(Head, values[0], "line 1")
-    dataset = _record(SharedDataset, values[1], "line 2")
-    cell = _record(SharedCell, values[2], "line 3")
-    shared = Manifest.model_fields.keys() & Head.model_fields.keys()
-    manifest = Manifest(**{name: getattr(head, name) for name in shared}, files={})
+    head = Head.read(values[0], "line 1")
+    dataset = SharedDataset.read(values[1], "line 2")
+    cell = SharedCell.read(values[2], "line 3")
+    origin = {name: getattr(head, name) for name in Origin.model_fields}
+    manifest = Manifest(**origin, files={})
     _check_texts(manifest)
     if not head.author:
         raise BundleError("it names no author")
@@ -214,7 +214,7 @@ def _predictions(
     from kbench_sharing.predictions import Kept
 
     lines = (
-        (place, _record(SharedPredictions, value, place))
+        (place, SharedPredictions.read(value, place))
         for place, value in _parsed_lines(files[form.PREDICTIONS], f" of {form.PREDICTIONS}")
     )
     return Kept(lines, cells, datasets, results, most).by_unit
@@ -246,7 +246,7 @@ def _manifest(files: dict[str, bytes]) -> Manifest:
         raise BundleError(
             f"it has the format {given}, and this version of kbench reads {form.FORMAT}: {advice}"
         )
-    manifest = _record(Manifest, value, form.MANIFEST)
+    manifest = Manifest.read(value, form.MANIFEST)
     needed = set(form.FILES) - ({form.DEPENDENCIES} if manifest.format < form.FORMAT else set())
     if missing := sorted(needed - files.keys()):
         raise BundleError(f"it lacks {missing[0]}")
@@ -278,7 +278,7 @@ def _check_plugins(plugins: Iterable[SharedPlugin]) -> None:
         check_digest(plugin.fingerprint, "the fingerprint of a plugin")
 
 
-def _parsed_lines(data: bytes, of: str, first: int = 1) -> Iterator[tuple[str, Any]]:
+def _parsed_lines(data: bytes, of: str, first: int = 1) -> Iterator[tuple[str, Json]]:
     """Yield the place and the value of each line of columns."""
     for number, line in enumerate(data.splitlines(), first):
         place = f"line {number}{of}"
@@ -286,7 +286,7 @@ def _parsed_lines(data: bytes, of: str, first: int = 1) -> Iterator[tuple[str, A
 
 
 def _results(
-    given: Iterable[tuple[str, Any]],
+    given: Iterable[tuple[str, Json]],
     n_machines: int,
     cells: list[SharedCell],
     datasets: dict[str, SharedDataset],
@@ -295,7 +295,7 @@ def _results(
     results: dict[str, dict[int, SharedResult]] = {}
     hashes, now = SplitHashes(), now_ms()
     for place, value in given:
-        result = _record(SharedResult, value, f"a result of {place}")
+        result = SharedResult.read(value, f"a result of {place}")
         cell = by_key[result.cell]
         dataset = datasets[cell.dataset]
         check_result(result, cell, dataset, n_machines, now)
@@ -311,22 +311,12 @@ def _results(
     return results
 
 
-def _lines(files: dict[str, bytes], name: str, record: type[Line]) -> Iterator[Line]:
+def _lines(files: dict[str, bytes], name: str, record: type[Record]) -> Iterator[Record]:
     if files[name].count(b"\n") > MOST_LINES:
         raise BundleError(f"{name} has more than {MOST_LINES:,} lines")
     for number, line in enumerate(files[name].splitlines(), 1):
         place = f"line {number} of {name}"
-        yield _record(record, parsed(line, place), place)
-
-
-def _record(record: type[Line], value: object, place: str) -> Line:
-    try:
-        return record.model_validate(value)
-    except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = "".join(f"[{part!r}]" for part in wrong["loc"])
-        message = printable(f"{where[:200]}: {wrong['msg']}", 400)
-        raise BundleError(f"{place}{message}") from None
+        yield record.read(parsed(line, place), place)
 
 
 def _text(files: dict[str, bytes], name: str) -> str:

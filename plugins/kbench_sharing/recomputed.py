@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
+from pydantic import NonNegativeInt, ValidationError
 
 from kbench.errors import BundleError
 from kbench.features import HERE, Check, Journal, Verdict, machine, state_folder
@@ -22,7 +22,7 @@ from kbench.messages import counted, printable
 from kbench.records.canonical import digest, dumps, encodable
 from kbench_sharing.checks import DAY_MS, now_ms
 from kbench_sharing.container import read_named, sha256
-from kbench_sharing.form import Bundle, SharedResult
+from kbench_sharing.form import Bundle, Line, SharedResult
 from kbench_sharing.reading import ROWS
 from kbench_sharing.texts import (
     check_author,
@@ -37,10 +37,8 @@ _FILE = "recomputed.jsonl"
 _KIND = "recomputed"
 
 
-class Record(BaseModel):
+class Record(Line):
     """A recomputed split: `result` is `digest_of` what its author says."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
     format: Literal[1] = 1
     cell: str
@@ -172,7 +170,7 @@ class RecordFiles:
         self.problems: list[str] = []
         self._by_rows: dict[str, list[tuple[str, list[Record]]]] = {}
         self._now_ms = now_ms()
-        for name in _names(repository):
+        for name in names_below(repository, CHECKS):
             try:
                 records = _read(repository, name)
             except BundleError as error:
@@ -202,13 +200,15 @@ class RecordFiles:
             ]
 
 
-def _names(repository: Path) -> Iterator[str]:
-    top = repository / CHECKS
-    for folder, folders, files in os.walk(top):
-        folders.sort()
-        links = [each for each in folders if (Path(folder) / each).is_symlink()]
-        for each in sorted((*files, *links)):
-            yield (Path(folder) / each).relative_to(repository).as_posix()
+def names_below(repository: Path, folder: str) -> list[str]:
+    """Return the names of all files and links below a folder of a repository, sorted."""
+    found = []
+    for place, folders, files in os.walk(repository / folder):
+        links = [each for each in folders if (Path(place) / each).is_symlink()]
+        found += [
+            (Path(place) / each).relative_to(repository).as_posix() for each in (*files, *links)
+        ]
+    return sorted(found)
 
 
 def _read(repository: Path, name: str) -> list[Record]:
@@ -218,13 +218,8 @@ def _read(repository: Path, name: str) -> list[Record]:
     data = read_named(repository, name, MOST_CHECKS)
     records = []
     for number, line in enumerate(data.splitlines(), 1):
-        try:
-            records.append(Record.model_validate(parsed(line, f"line {number}")))
-        except ValidationError as error:
-            wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            where = "".join(f"[{part!r}]" for part in wrong["loc"])
-            text = printable(f"{where[:200]}: {wrong['msg']}", 400)
-            raise BundleError(f"line {number}{text}") from None
+        place = f"line {number}"
+        records.append(Record.read(parsed(line, place), place))
     splits = {(record.cell, record.split) for record in records}
     if len(splits) < len(records) or not records:
         raise BundleError(f"it has {counted(len(records), 'line')} of {len(splits)} splits")

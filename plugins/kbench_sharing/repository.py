@@ -28,7 +28,14 @@ from kbench_sharing.container import read_named, sha256
 from kbench_sharing.dependencies import lines_of as lines_of_dependencies
 from kbench_sharing.form import FORMAT, Bundle, Head, SharedCell
 from kbench_sharing.reading import MOST_ROWS, ROWS, bundle_of_rows
-from kbench_sharing.recomputed import MOST_CHECKS, Record, RecordFiles, Records, file_of
+from kbench_sharing.recomputed import (
+    MOST_CHECKS,
+    Record,
+    RecordFiles,
+    Records,
+    file_of,
+    names_below,
+)
 from kbench_sharing.writing import lines_of
 
 RESULTS = "results"
@@ -158,12 +165,7 @@ def names(repository: Path) -> list[str]:
     top = repository / RESULTS
     if not top.is_dir() or top.is_symlink():
         raise BundleError(f"{repository} has no folder {RESULTS!r}: it is no results repository")
-    found = []
-    for folder, folders, files in os.walk(top):
-        links = [each for each in folders if (Path(folder) / each).is_symlink()]
-        for each in (*files, *links):
-            found.append((Path(folder) / each).relative_to(repository).as_posix())
-    return sorted(found)
+    return names_below(repository, RESULTS)
 
 
 def read_rows(repository: Path, name: str) -> Bundle:

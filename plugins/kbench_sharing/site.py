@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kbench._version import __version__
 from kbench.errors import BundleError
@@ -30,6 +30,7 @@ from kbench.features import (
 )
 from kbench.messages import counted
 from kbench.records import Measure
+from kbench.records.canonical import JsonObject
 from kbench_sharing.checks import CLOSE
 from kbench_sharing.container import whole_folder
 from kbench_sharing.form import Bundle
@@ -283,7 +284,7 @@ def _folders(found: Sequence[Board]) -> list[str]:
     ]
 
 
-def _line(board: Board, address: str) -> dict[str, Any]:
+def _line(board: Board, address: str) -> JsonObject:
     return {
         "address": address,
         "name": board.suite,
@@ -355,7 +356,7 @@ def _names(rows: Iterable[Published]) -> str:
     return ", ".join(names)
 
 
-def _row(board: Board, each: Published, others: str) -> dict[str, Any]:
+def _row(board: Board, each: Published, others: str) -> JsonObject:
     row, name = each.row, board.measure.name
     value = shown(name, each.value)
     sd = row.measures.get(board.measure.sd)
@@ -379,7 +380,7 @@ def _row(board: Board, each: Published, others: str) -> dict[str, Any]:
     }
 
 
-def _linked(line: dict[str, Any], top: str, suite: str) -> dict[str, Any]:
+def _linked(line: JsonObject, top: str, suite: str) -> JsonObject:
     """Return a line whose links are relative to a page."""
     return {
         **line,

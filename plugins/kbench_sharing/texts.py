@@ -6,10 +6,11 @@ import json
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from kbench.errors import BundleError
 from kbench.messages import printable
+from kbench.records.canonical import Json, JsonObject
 
 MOST_LABEL = 500
 MOST_LINE = 8 << 20
@@ -47,7 +48,7 @@ def _refuse(constant: str) -> NoReturn:
     raise BundleError(f"{constant}, which is not a number")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Json]]) -> JsonObject:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise BundleError("a field twice")
@@ -57,7 +58,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique)
 
 
-def parsed(line: bytes, place: str, most: int = MOST_LINE) -> Any:
+def parsed(line: bytes, place: str, most: int = MOST_LINE) -> Json:
     """Parse a JSON value; BundleError for NaN, a name given twice, and deep nesting."""
     if len(line) > most:
         raise BundleError(f"{place} has more than {most >> 20} MB")
@@ -76,7 +77,7 @@ def parsed(line: bytes, place: str, most: int = MOST_LINE) -> Any:
     return value
 
 
-def _decoded(text: str) -> Any:
+def _decoded(text: str) -> Json:
     """Decode a JSON value; one that no blanks surround needs no search for their ends."""
     if text[:1] in ("{", "["):
         value, end = _DECODER.raw_decode(text)
@@ -85,7 +86,7 @@ def _decoded(text: str) -> Any:
     return _DECODER.decode(text)
 
 
-def _depth(value: Any) -> int:
+def _depth(value: Json) -> int:
     """Return the depth of nested lists and objects, up to one more than is allowed."""
     depth, level = 0, [value]
     while level and depth <= _DEEPEST:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -42,7 +42,7 @@ from kbench.features import (
 )
 from kbench.messages import last_line, number, printable
 from kbench.records import DEFAULT, Block, Cell, DatasetFacts, Limits, Protocol, Suite, Task
-from kbench.records.canonical import to_json
+from kbench.records.canonical import Json, to_json
 from kbench_sharing.checks import CLOSE, of_measures
 from kbench_sharing.dependencies import UNKNOWN, why_changed
 from kbench_sharing.form import FORMAT, Bundle, SharedCell, SharedResult
@@ -108,7 +108,7 @@ class Agreement:
 def agreement(
     theirs: SharedResult,
     measures: Mapping[str, float],
-    details: Mapping[str, Any],
+    details: Mapping[str, Json],
     other_cpu: bool,
     added: Collection[str] = (),
 ) -> Agreement:
@@ -151,7 +151,7 @@ def _allowed(name: str, n_test: float) -> float:
     return rows / n_test if n_test else 0.0
 
 
-def _values(search: Any) -> Iterator[float]:
+def _values(search: Json) -> Iterator[float]:
     """Yield the inner scores of all candidates."""
     for candidate in search:
         values = candidate.get("values", ())

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from kbench._version import __version__
 from kbench.errors import BundleError
@@ -35,7 +34,7 @@ from kbench.features import (
     with_measure,
 )
 from kbench.records import DatasetFacts, Ref, Result, Suite
-from kbench.records.canonical import digest, dumps, encodable, to_json
+from kbench.records.canonical import Json, JsonObject, digest, dumps, encodable, to_json
 from kbench_sharing import container, form
 from kbench_sharing.checks import of_measures, of_time, of_value
 from kbench_sharing.columns import folds_of, packed
@@ -194,7 +193,7 @@ def _machines(cells: Iterable[PlannedCell]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((result.machine, result.cpu) for result in results))
 
 
-def _machine(name: str, cpu: str) -> dict[str, Any]:
+def _machine(name: str, cpu: str) -> JsonObject:
     """Describe a machine; its id stays here, because it was made from the host's name."""
     return {"cpu": cpu, "cores": machine.physical_cores() if name == machine.machine_id() else None}
 
@@ -222,18 +221,18 @@ def _portable(ref: Ref, data: Path | None) -> Ref:
     return Ref(ref.name, params, label)
 
 
-def _ref(ref: Ref) -> dict[str, Any]:
+def _ref(ref: Ref) -> JsonObject:
     return {**to_json(ref), "label": ref.label}
 
 
-def _dataset(ref: Ref, facts: DatasetFacts) -> dict[str, Any]:
+def _dataset(ref: Ref, facts: DatasetFacts) -> JsonObject:
     names = form.SharedDataset.model_fields.keys() - {"ref", "source"}
     # files of the user are named by their paths
     source = "" if any(key in ref.params for key in FILE_PARAMETERS) else facts.source
     return {**{name: getattr(facts, name) for name in names}, "ref": _ref(ref), "source": source}
 
 
-def _cell(planned: PlannedCell, refs: Mapping[str, Ref], known: Known) -> dict[str, Any]:
+def _cell(planned: PlannedCell, refs: Mapping[str, Ref], known: Known) -> JsonObject:
     cell, facts = planned.cell, planned.dataset
     assert facts is not None
     return {
@@ -250,7 +249,7 @@ def _cell(planned: PlannedCell, refs: Mapping[str, Ref], known: Known) -> dict[s
     }
 
 
-def _result(result: Result, known: Known, number: int, with_errors: bool) -> dict[str, Any]:
+def _result(result: Result, known: Known, number: int, with_errors: bool) -> JsonObject:
     line = result.to_json()
     details = {**asdict(result.details)} if result.is_ok else {}
     if details:
@@ -281,7 +280,7 @@ def _predictions(cells: Sequence[PlannedCell], journal: Journal) -> bytes:
     return _lines(lines)
 
 
-def _with_rounded_scores(search: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _with_rounded_scores(search: Sequence[Mapping[str, Json]]) -> list[JsonObject]:
     """Round the inner scores of a search that are not shares of the rows of its folds."""
     if folds_of([candidate.get("values") for candidate in search]) is not None:
         return [dict(candidate) for candidate in search]
@@ -296,16 +295,16 @@ def _with_rounded_scores(search: Sequence[Mapping[str, Any]]) -> list[dict[str, 
     ]
 
 
-def lines_of(results: Iterable[dict[str, Any]], keys: Sequence[str]) -> bytes:
+def lines_of(results: Iterable[JsonObject], keys: Sequence[str]) -> bytes:
     """Return results as columns; `keys` are those of all cells."""
     return "".join(f"{line}\n" for line in packed(results, keys)).encode()
 
 
-def _lines(values: Iterable[Any]) -> bytes:
+def _lines(values: Iterable[Json]) -> bytes:
     return "".join(dumps(encodable(value)) + "\n" for value in values).encode()
 
 
-def _lock(known: Known, plugins: Sequence[Any]) -> bytes:
+def _lock(known: Known, plugins: Sequence[Json]) -> bytes:
     """Return the distributions that the results were made with, as pip reads them."""
     used = (manifest.across_hosts().distributions for manifest in known.used)
     pinned = {name: version for each in used for name, version in each.items() if version}
@@ -322,7 +321,7 @@ def third_party(known: Known, registry: Registry) -> list[Plugin]:
     return sorted((p for p in registry.plugins if p.name in names), key=lambda p: p.name)
 
 
-def plugin_lines(plugins: Iterable[Plugin], known: Known) -> list[dict[str, Any]]:
+def plugin_lines(plugins: Iterable[Plugin], known: Known) -> list[JsonObject]:
     """Return name, distribution, version and fingerprint of plugins.
 
     The fingerprint is a hash of the modules of a plugin's package that results were made from.
