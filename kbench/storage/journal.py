@@ -18,12 +18,12 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from kbench.errors import JournalError
 from kbench.machine import machine_id
 from kbench.records import Manifest
+from kbench.records.canonical import Json, JsonObject
 from kbench.storage.files import (
     Holder,
     read_holder,
@@ -100,7 +100,7 @@ class Journal:
         self.unreadable: set[str] = set()
         self._manifests: set[str] = set()
 
-    def append(self, kind: str, **fields: Any) -> None:
+    def append(self, kind: str, **fields: Json) -> None:
         """Write one line; it is on the disk when this returns.
 
         Fields are plain JSON values; NaN and infinities pass, and the name "crc" is
@@ -131,7 +131,7 @@ class Journal:
             if not size:
                 sync_folder(self.path.parent)
 
-    def read(self, *kinds: str) -> Iterator[dict[str, Any]]:
+    def read(self, *kinds: str) -> Iterator[JsonObject]:
         """Yield every intact line with its "kind", oldest first, up to the present end.
 
         Given `kinds`, lines of all others are skipped without being parsed.
@@ -143,7 +143,7 @@ class Journal:
         starts: tuple[bytes, ...],
         wanted: Callable[[bytes], bool] = lambda line: True,
         skipped: Callable[[bytes], object] = lambda line: None,
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[JsonObject]:
         self.damaged = 0
         try:
             file = self.path.open("rb")
@@ -167,17 +167,26 @@ class Journal:
                 if left == 0:
                     return
 
-    def results(self, task_keys: Collection[str] | None = None) -> dict[str, list[dict[str, Any]]]:
+    def results(self, task_keys: Collection[str] | None = None) -> dict[str, list[JsonObject]]:
         """Return the lines of kind "result" of all tasks, or of those in `task_keys`, newest first.
 
         A journal holds the results of years: most lines are skipped unparsed.
         `unreadable` has the tasks whose lines are damaged.
         """
-        # the key comes first, so that most lines need no parsing
-        start = _start("result") + b',"task_key":"'
-        keys = None if task_keys is None else {json.dumps(key)[1:-1].encode() for key in task_keys}
+        results, damaged = self._of_tasks("result", task_keys)
+        self.unreadable = damaged - results.keys()
+        for lines in results.values():
+            lines.reverse()
+        return results
 
-        damaged: set[bytes] = set()
+    def _of_tasks(
+        self, kind: str, task_keys: Collection[str] | None
+    ) -> tuple[dict[str, list[JsonObject]], set[str]]:
+        """Return the lines of a kind by task, oldest first, and the tasks of damaged lines."""
+        # the key comes first, so that most lines need no parsing
+        start = _start(kind) + b',"task_key":"'
+        keys = None if task_keys is None else {json.dumps(key)[1:-1].encode() for key in task_keys}
+        damaged: set[str] = set()
 
         def key_of(line: bytes) -> bytes:
             return line[len(start) : line.find(b'"', len(start))]
@@ -189,15 +198,14 @@ class Journal:
 
         def skipped(line: bytes) -> None:
             if line.startswith(start):
-                damaged.add(key_of(line))
+                damaged.add(key_of(line).decode("ascii", "replace"))
 
-        results: dict[str, list[dict[str, Any]]] = {}
+        found: dict[str, list[JsonObject]] = {}
         with _no_collection():
-            for line in self._read((_start("result"),), wanted, skipped):
+            for line in self._read((_start(kind),), wanted, skipped):
                 if task_keys is None or line["task_key"] in task_keys:
-                    results.setdefault(line["task_key"], []).insert(0, line)
-        self.unreadable = {key.decode("ascii", "replace") for key in damaged} - results.keys()
-        return results
+                    found.setdefault(line["task_key"], []).append(line)
+        return found, damaged
 
     def manifests(self) -> dict[str, Manifest]:
         """Return what results were made from, by the digests that are in their lines."""
@@ -213,23 +221,13 @@ class Journal:
             self.append("manifest", digest=manifest.digest, content=manifest.to_json())
             self._manifests.add(manifest.digest)
 
-    def added(self, task_keys: Collection[str]) -> dict[str, list[dict[str, Any]]]:
+    def added(self, task_keys: Collection[str]) -> dict[str, list[JsonObject]]:
         """Return the lines of kind "measure" of tasks, oldest first.
 
         Each adds a measure to the result of its task that ended at its "ended_ms".
         """
-        start = _start("measure") + b',"task_key":"'
-        keys = {json.dumps(key)[1:-1].encode() for key in task_keys}
-
-        def wanted(line: bytes) -> bool:
-            return line[len(start) : line.find(b'"', len(start))] in keys
-
-        lines: dict[str, list[dict[str, Any]]] = {}
         damaged = self.damaged
-        with _no_collection():
-            for line in self._read((_start("measure"),), wanted):
-                if line["task_key"] in task_keys:
-                    lines.setdefault(line["task_key"], []).append(line)
+        lines, _ = self._of_tasks("measure", task_keys)
         self.damaged += damaged
         return lines
 
@@ -352,13 +350,13 @@ def _start(kind: str) -> bytes:
     return json.dumps({"kind": kind}, separators=(",", ":")).encode("ascii")[:-1]
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
+def _parse(line: bytes) -> JsonObject | None:
     line = line.removesuffix(b"\n")  # a kill may have torn off just that
     body, end = line[:-_CHECKSUM_LENGTH], line[-_CHECKSUM_LENGTH:]
     if end != (_CHECKSUM % zlib.crc32(body)).encode("ascii"):
         return None
     try:
-        fields: dict[str, Any] = json.loads(body + b"}")
+        fields: JsonObject = json.loads(body + b"}")
     except (ValueError, RecursionError):
         return None
     required = FIELDS.get(fields["kind"], {}) if isinstance(fields.get("kind"), str) else {}

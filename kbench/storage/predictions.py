@@ -13,12 +13,12 @@ import json
 import math
 import zlib
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from kbench.errors import KbenchError
 from kbench.evaluation.outputs import Predictions
+from kbench.records.canonical import Json
 
 BLOB = "predictions"
 """Name of the blob that keeps the predictions of a task, of the first seed of the map."""
@@ -107,8 +107,8 @@ def unpacked(
 
 
 def _place(
-    name: Any, type_: Any, shape: Any, n_rows: int, n_classes: int
-) -> tuple[str, np.dtype[Any], tuple[int, ...], int]:
+    name: Json, type_: Json, shape: Json, n_rows: int, n_classes: int
+) -> tuple[str, np.dtype, tuple[int, ...], int]:
     """Return name, type, shape and bytes of an array, if predictions can have it."""
     if name not in _FIELDS or type_ not in _TYPES:
         raise ValueError("an array is of another name or type than is allowed")
@@ -170,6 +170,6 @@ def _shuffled(array: np.ndarray) -> bytes:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, size).T.tobytes()
 
 
-def _unshuffled(content: bytes, dtype: np.dtype[Any]) -> np.ndarray:
+def _unshuffled(content: bytes, dtype: np.dtype) -> np.ndarray:
     columns = np.frombuffer(content, np.uint8).reshape(dtype.itemsize, -1)
     return np.ascontiguousarray(columns.T).reshape(-1).view(dtype)

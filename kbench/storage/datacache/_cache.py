@@ -32,15 +32,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.parameters import named_files
 from kbench.records import Dataset, DatasetFacts, Inputs, Manifest, Ref
+from kbench.records.canonical import Json
 from kbench.storage.datacache._entry import (
     FORMAT,
+    Meta,
     ScratchFolder,
     UnreadableError,
     is_checksum,
@@ -86,11 +87,14 @@ def default_root() -> Path:
     return Unix("kbench").user_cache_path / "data"
 
 
+Params = Mapping[str, object]
+"""Parameters of a source, by name."""
+
 FILE_PARAMETERS = ("path", "splits")
 """Parameters that are names of files."""
 
 
-def manifest_file(root: Path, source: str, params: Mapping[str, Any], code: str) -> Path:
+def manifest_file(root: Path, source: str, params: Params, code: str) -> Path:
     """Return the file that names the dataset of an origin.
 
     A file named by one of the parameters `FILE_PARAMETERS` counts with its size, the times of its
@@ -99,18 +103,18 @@ def manifest_file(root: Path, source: str, params: Mapping[str, Any], code: str)
     """
     key = {"source": source, "params": plain(params), "code": code, "format": FORMAT}
     key["files"] = {
-        name: _file_state(Path(params[name]))
+        name: _file_state(Path(path))
         for name in FILE_PARAMETERS
-        if isinstance(params.get(name), str | os.PathLike)
+        if isinstance(path := params.get(name), str | os.PathLike)
     }
     text = json.dumps(key, sort_keys=True, allow_nan=True)
     return root / "manifest" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
 
 
-def unsure_files(params: Mapping[str, Any]) -> dict[str, str]:
+def unsure_files(params: Params) -> dict[str, str]:
     """Return the digests of files of an origin that may change although their state does not."""
-    given = [params[name] for name in FILE_PARAMETERS if isinstance(params.get(name), str)]
-    paths = [Path(path).expanduser().absolute() for path in given]
+    given = [params.get(name) for name in FILE_PARAMETERS]
+    paths = [Path(path).expanduser().absolute() for path in given if isinstance(path, str)]
     found = {}
     for file in (file for path in paths for file in named_files(path)):
         state = state_of(file)
@@ -119,7 +123,7 @@ def unsure_files(params: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Json:
     """Parameters as JSON values, equal for equal parameters."""
     if isinstance(value, Ref):
         return {"name": value.name, "params": plain(value.params)}
@@ -134,11 +138,11 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def _file_state(path: Path) -> list[Any]:
+def _file_state(path: Path) -> list[str | int]:
     """Return the state of a file, or of all files of a folder or a pattern."""
     path = path.expanduser().absolute()
     files = named_files(path)
-    state: list[Any] = [str(path)]
+    state: list[str | int] = [str(path)]
     for file in files:
         name = [] if file == path else [str(file)]
         with contextlib.suppress(OSError):
@@ -244,7 +248,7 @@ class DataCache:
             meta.get("task", "classification"),
         )
 
-    def _intact(self, checksum: str) -> Mapping[str, Any]:
+    def _intact(self, checksum: str) -> Meta:
         """Return the description of an entry, whose files are checked."""
         problem = problem_in(self.root, checksum, thorough=False)
         if problem is not None:
@@ -278,7 +282,7 @@ class DataCache:
 
     # -- the manifest
 
-    def lookup(self, source: str, params: Mapping[str, Any], code: str) -> str | None:
+    def lookup(self, source: str, params: Params, code: str) -> str | None:
         """Return the checksum of a dataset by its origin; None where it is not in the cache.
 
         The origin is a source, its parameters, and what its record says of the code that
@@ -291,7 +295,7 @@ class DataCache:
     def recall(
         self,
         source: str,
-        params: Mapping[str, Any],
+        params: Params,
         code: str,
         is_valid: Callable[[Manifest], bool] | None = None,
     ) -> DatasetFacts | None:
@@ -317,9 +321,7 @@ class DataCache:
         except (OSError, ValueError, KeyError, TypeError, RecursionError, DatasetError):
             return None
 
-    def keep_manifest(
-        self, source: str, params: Mapping[str, Any], code: str, manifest: Manifest
-    ) -> None:
+    def keep_manifest(self, source: str, params: Params, code: str, manifest: Manifest) -> None:
         """Add to the origin of a stored dataset what it was made from, if it was stored."""
         origin = self.origin(source, params, code)
         with contextlib.suppress(OSError, ValueError):
@@ -327,7 +329,7 @@ class DataCache:
             text = json.dumps({**record, "manifest": manifest.to_json()}, indent=1)
             write_file(origin, text.encode("utf-8"), like=self.root)
 
-    def origin(self, source: str, params: Mapping[str, Any], code: str) -> Path:
+    def origin(self, source: str, params: Params, code: str) -> Path:
         """Return the manifest's file for an origin, of which parameters may name files.
 
         It is another one once such a file has changed.
@@ -337,7 +339,7 @@ class DataCache:
     def add(
         self,
         source: str,
-        params: Mapping[str, Any],
+        params: Params,
         code: str,
         dataset: Dataset,
         origin: Path | None = None,
@@ -354,25 +356,21 @@ class DataCache:
         for field in OF_COLUMNS:  # the content is the same, whatever columns and classes are called
             if tuple(getattr(dataset, field)) != getattr(stored, field):
                 own[field] = list(map(str, getattr(dataset, field)))
-        self._remember(origin, source, params, code, checksum, own)
+        self.remember(source, params, code, checksum, origin, **own)
         return checksum
 
     def remember(
-        self, source: str, params: Mapping[str, Any], code: str, checksum: str, /, **own: Any
-    ) -> None:
-        """Record the origin of a stored dataset; `recall` prefers the facts given here."""
-        origin = self.origin(source, params, code)
-        self._remember(origin, source, params, code, checksum, own)
-
-    def _remember(
         self,
-        origin: Path,
         source: str,
-        params: Mapping[str, Any],
+        params: Params,
         code: str,
         checksum: str,
-        own: Mapping[str, Any],
+        origin: Path | None = None,
+        /,
+        **own: Json,
     ) -> None:
+        """Record the origin of a stored dataset; `recall` prefers the facts given here."""
+        origin = origin or self.origin(source, params, code)
         record = {
             "source": source,
             "params": plain(params),

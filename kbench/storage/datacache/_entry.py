@@ -16,13 +16,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.records import Dataset, Split
-from kbench.storage.datacache._form import duplicate_fraction, missing_by_attribute
+from kbench.records.canonical import Json, JsonObject
+from kbench.storage.datacache._form import Matrix, duplicate_fraction, missing_by_attribute
 from kbench.storage.files import make_folder, read_file, sync_folder, try_lock, unused, write_file
 
 PREFIX = ".tmp-"
@@ -113,6 +114,9 @@ def scratch_file(array: np.ndarray, root: Path) -> Path | None:
     return path if is_whole and is_ours and size == base.offset + base.nbytes else None
 
 
+Meta = Mapping[str, Json]
+"""Description of an entry, as its `meta.json` has it."""
+
 FORMAT = 1
 """Version of the layout of an entry; entries of another version are fetched anew."""
 
@@ -173,7 +177,7 @@ def write(folder: Path, dataset: Dataset) -> None:
                 os.fsync(out.fileno())
         files[path.name] = {"size": path.stat().st_size, "sha256": digest(path)}
     missing = missing_by_attribute(dataset)
-    meta: dict[str, Any] = {
+    meta: JsonObject = {
         "format": FORMAT,
         "checksum": dataset.checksum,
         "name": dataset.name,
@@ -206,7 +210,7 @@ def write(folder: Path, dataset: Dataset) -> None:
     sync_folder(folder)
 
 
-def _target_facts(dataset: Dataset) -> dict[str, Any]:
+def _target_facts(dataset: Dataset) -> JsonObject:
     if dataset.task == "regression":
         return {"target_mean": float(np.mean(dataset.y)), "target_sd": float(np.std(dataset.y))}
     return {"class_counts": np.bincount(dataset.y).tolist()}
@@ -221,7 +225,7 @@ def _flushed(path: Path) -> Iterator[BinaryIO]:
         os.fsync(file.fileno())
 
 
-def read_meta(root: Path, checksum: str) -> Mapping[str, Any]:
+def read_meta(root: Path, checksum: str) -> Meta:
     """Read the description of an entry of a cache, and check it against its checksum."""
     if not is_checksum(checksum):
         # also keeps a name from outside from being used as a path
@@ -251,7 +255,7 @@ def read_meta(root: Path, checksum: str) -> Mapping[str, Any]:
     return meta  # type: ignore[no-any-return]
 
 
-def read(folder: Path, meta: Mapping[str, Any]) -> Dataset:
+def read(folder: Path, meta: Meta) -> Dataset:
     """Read the dataset that an entry describes; its arrays are memory-mapped and read-only."""
     others = (Path(file).stem for file in meta["files"] if not file.startswith("X"))
     arrays = {name: _array(folder / f"{name}.npy") for name in others}
@@ -282,7 +286,7 @@ def read(folder: Path, meta: Mapping[str, Any]) -> Dataset:
     )
 
 
-def read_inputs(folder: Path, meta: Mapping[str, Any]) -> Any:
+def read_inputs(folder: Path, meta: Meta) -> Matrix:
     """Read the inputs of an entry, an array or a CSR matrix, memory-mapped and read-only."""
     if not meta["sparse"]:
         return _array(folder / "X.npy")
@@ -300,7 +304,7 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _meta_digest(meta: Mapping[str, Any]) -> str:
+def _meta_digest(meta: Meta) -> str:
     return hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
 
 

@@ -13,6 +13,9 @@ from kbench.evaluation.row_hashes import row_hashes
 from kbench.parameters import check_choice
 from kbench.records import FEATURE_KINDS, TASK_TYPES, Dataset, Split
 
+Matrix = Any
+"""A dense array or a CSR matrix, whose package has no types."""
+
 Refuse = Callable[[str], DatasetError]
 
 CHUNK = 1 << 17
@@ -171,7 +174,7 @@ def _canonical_weights(weights: np.ndarray | None, n: int, refuse: Refuse) -> np
     return given
 
 
-def _canonical_matrix(X: Any) -> Any:
+def _canonical_matrix(X: Matrix) -> Matrix:
     dtype = X.dtype if X.dtype in (np.float64, np.float32) else np.dtype(np.float64)
     if not hasattr(X, "tocsr"):
         return np.ascontiguousarray(X, dtype=dtype)
@@ -185,7 +188,7 @@ def _canonical_matrix(X: Any) -> Any:
     return matrix
 
 
-def _is_canonical(X: Any) -> bool:
+def _is_canonical(X: Matrix) -> bool:
     """Whether a CSR matrix stores no zeros, and the indices of each row rise."""
     if len(X.data) != X.indptr[-1] or X.indptr[0] != 0:
         return False
@@ -200,7 +203,7 @@ def _is_canonical(X: Any) -> bool:
     return True
 
 
-def _chunks(X: Any) -> Iterator[np.ndarray]:
+def _chunks(X: Matrix) -> Iterator[np.ndarray]:
     """Yield blocks of rows of a dense matrix, or of the stored values of a CSR matrix."""
     if hasattr(X, "indptr"):
         for start in range(0, len(X.data), CHUNK):
@@ -211,7 +214,7 @@ def _chunks(X: Any) -> Iterator[np.ndarray]:
         yield X[start : start + step]
 
 
-def _refuse_infinite(X: Any, dataset: Dataset, refuse: Any) -> None:
+def _refuse_infinite(X: Matrix, dataset: Dataset, refuse: Refuse) -> None:
     for chunk in _chunks(X):
         if np.isinf(chunk).any():
             if hasattr(X, "indptr"):
@@ -224,7 +227,7 @@ def _refuse_infinite(X: Any, dataset: Dataset, refuse: Any) -> None:
             raise refuse("a Gram matrix must not have missing values")
 
 
-def missing_by_column(X: Any) -> np.ndarray:
+def missing_by_column(X: Matrix) -> np.ndarray:
     """Count the missing values (NaN) of each column of a dense or CSR matrix.
 
     >>> missing_by_column(np.array([[1.0, np.nan], [np.nan, np.nan]]))
@@ -258,7 +261,7 @@ def missing_by_attribute(dataset: Dataset) -> dict[str, int]:
     return counts
 
 
-def duplicate_fraction(X: Any) -> float:
+def duplicate_fraction(X: Matrix) -> float:
     """Share of the rows that are equal to at least one other row.
 
     Where it is high, a random split has equal rows on both sides, which favours
