@@ -9,26 +9,23 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
-from kbench.errors import KbenchError, StoreError, SuiteError
+from kbench.errors import StoreError, SuiteError
 from kbench.features import (
     TEXTS,
-    Journal,
     Labels,
-    Plans,
     Query,
     Row,
     StoredResults,
     by_dataset,
-    cluster_id,
     experiment_of,
     known_measure,
     load_registry,
     machine_id,
     runnable,
-    state_folder,
 )
 from kbench.messages import listed, similar
 from kbench.records import ACCURACY, Measure
+from kbench_mlflow.known_stores import stored_suites
 from kbench_mlflow.tracking import (
     Address,
     Store,
@@ -36,7 +33,6 @@ from kbench_mlflow.tracking import (
     check_store,
     default_uri,
     sqlite_uri,
-    suites_without_mlflow,
 )
 
 Value = TypeVar("Value")
@@ -205,23 +201,3 @@ def _points(value: Sequence[tuple[float, float]]) -> list[list[float]]:
 def _parse_count(text: str, default: int) -> int:
     """Parse a count; the default where somebody has edited the tag."""
     return int(text) if text.isdecimal() and len(text) < 10 else default
-
-
-def stored_suites(store: str | None = None) -> list[str]:
-    """Return the suites that have runs in a local store, or were run here for another one.
-
-    Takes milliseconds and asks no server. Empty where nothing is known.
-    """
-    uri = store or default_uri()
-    names = suites_without_mlflow(uri)
-    if names is not None:
-        return names
-    try:
-        name = Address.parse(uri).name
-        journals = [
-            Journal(state_folder(place) / "journal.jsonl") for place in (machine_id(), cluster_id())
-        ]
-        known = [Plans(journal).suites() for journal in journals]
-    except (KbenchError, OSError):
-        return []
-    return sorted({suite for of in known for suite, stores in of.items() if name in stores})

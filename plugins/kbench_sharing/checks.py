@@ -16,7 +16,7 @@ from kbench.features import FILE_PARAMETERS, holdout_sizes, key_of_json
 from kbench.messages import counted
 from kbench.records import DEFAULT, Protocol
 from kbench.records.canonical import digest, encodable, to_json
-from kbench_sharing.form import SharedCell, SharedDataset, SharedRef, SharedResult
+from kbench_sharing.form import SharedCell, SharedDataset, SharedResult
 from kbench_sharing.texts import check_component, check_digest, check_label
 
 SLACK = 1e-9
@@ -110,7 +110,8 @@ def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDatase
             raise BundleError(f"{name} has {each.n_splits} splits")
         try:
             cell = each.cell(dataset.ref)
-            sides = [{"name": ref.name, "params": ref.params} for ref in _sides(each)]
+            refs = each.feature_map, each.learner
+            sides = [{"name": ref.name, "params": ref.params} for ref in refs]
             # values that a record would change are not what was hashed; an earlier version
             # may lack fields of a protocol
             known = to_json(cell.protocol)
@@ -128,10 +129,6 @@ def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDatase
         if labels in seen:
             raise BundleError(f"it has the cell {name} twice")
         seen.add(labels)
-
-
-def _sides(cell: SharedCell) -> tuple[SharedRef, SharedRef]:
-    return cell.feature_map, cell.learner
 
 
 def check_result(

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench.errors import SuiteError
 from kbench.features import DataOption as Data
 from kbench.features import Datasets, FeatureMaps, Learners, Offline, completion, echo
+from kbench.messages import counted, masked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,9 +74,7 @@ def bundle(
 
     It holds no data, no host name and no path. Nothing is fetched or computed.
     """
-    from kbench.errors import SuiteError
     from kbench.features import Journal, chosen_suite, find, load_registry
-    from kbench.messages import counted
     from kbench_sharing import container
     from kbench_sharing.writing import files_of, known_results
 
@@ -160,9 +160,7 @@ def verify(
     and shown beside the rows of a bundle that was added. Neither the journal nor MLflow is
     written. The exit code is 1 if a result differs, or none can be recomputed.
     """
-    from kbench.errors import SuiteError
     from kbench.features import check_limit, load_registry
-    from kbench.messages import counted, masked
     from kbench.records import Limits
     from kbench_sharing import recomputed
     from kbench_sharing.git_remote import check_place, is_address
@@ -252,7 +250,6 @@ def _said(verdict: Finding) -> str:
 
 def check_author(author: str, bundle: Bundle) -> None:
     """Refuse a name that a record must not have: none, or the author's of the results."""
-    from kbench.errors import SuiteError
     from kbench_sharing import texts
 
     texts.check_author(author)
@@ -266,8 +263,6 @@ def check_author(author: str, bundle: Bundle) -> None:
 
 def describe(bundle: Bundle) -> None:
     """Print who made a bundle, and what is in it."""
-    from kbench.messages import counted
-
     cpus = ", ".join(dict.fromkeys(each.cpu for each in bundle.manifest.machines))
     echo(
         f"{bundle.author}: {counted(len(bundle.cells), 'cell')} of {bundle.manifest.suite}, "
@@ -338,7 +333,6 @@ def publish(
     the new files yourself. At an address, they are one commit of the default branch, with the
     name and the credentials of your git.
     """
-    from kbench.messages import counted, masked
     from kbench_sharing.git_remote import check_place, is_address, publish_to_remote
     from kbench_sharing.kept import find
     from kbench_sharing.repository import publish as published
@@ -369,8 +363,6 @@ def site(
     The exit code is 1 if a file is damaged, forged or out of its place; each is named in one
     line, and no site is written.
     """
-    from kbench.messages import counted
-
     folder = Path(repository).expanduser()
     if output is None:
         from kbench_sharing.repository import problems

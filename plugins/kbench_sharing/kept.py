@@ -365,8 +365,7 @@ def same_environment(bundle: Bundle) -> str:
 def other_versions(bundle: Bundle) -> str:
     """Return the versions of a bundle that are others here; empty if there are none."""
     here, theirs = {**machine.versions(), "kbench-core": __version__}, bundle.manifest.versions
-    names = ("kbench-core", "numpy", "scipy", "scikit-learn")
-    pairs = {name: (theirs.get(name, "none"), here.get(name, "none")) for name in names}
+    pairs = {name: (theirs.get(name, "none"), here.get(name, "none")) for name in _PINNED}
     pairs["Python"] = (_minor(theirs.get("python", "")), _minor(here.get("python", "")))
     found = [f"{name} {a} (here {b})" for name, (a, b) in pairs.items() if a != b]
     return f"it was made with other versions: {', '.join(found)}" if found else ""

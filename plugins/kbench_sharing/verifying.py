@@ -213,7 +213,8 @@ class Verifying:
 
     def verify(self, chosen: Sequence[Unit]) -> Iterator[Verified]:
         """Recompute chosen results, and yield each with its agreement."""
-        suite = in_folder(self._suite({key for key, _ in chosen}), self._data)
+        keys = dict.fromkeys(key for key, _ in chosen)
+        suite = self._suite(keys)
         parents = WarmParents(preload_of(suite, self._registry))
         host = ThisMachine(False, self._notice)
         engine = LocalEngine(
@@ -222,11 +223,7 @@ class Verifying:
         with closing(parents):
             planned: dict[str, PlannedCell] = {}
             failed: dict[str, str] = {}
-            fetching = Fetching(self._registry, self._planner, self._cache, parents, self._offline)
-            keys = dict.fromkeys(key for key, _ in chosen)
-            for key, block in zip(keys, self._in_order(suite, keys), strict=True):
-                one = replace(suite, blocks=(block,))
-                found = self._planned(one, self._cells[key], fetching, parents)
+            for key, found in self._each_planned(suite, keys, parents):
                 if isinstance(found, str):
                     failed[key] = found
                 else:
@@ -249,14 +246,10 @@ class Verifying:
         Nothing is fitted. A result is yielded without a verdict where its data are others here.
         """
         keys = dict.fromkeys(key for key, _ in chosen)
-        suite = in_folder(self._suite(set(keys)), self._data)
+        suite = self._suite(keys)
         assignments = Assignments(self._cache)
         with closing(WarmParents(preload_of(suite, self._registry))) as parents:
-            fetching = Fetching(self._registry, self._planner, self._cache, parents, self._offline)
-            for key, block in zip(keys, self._in_order(suite, keys), strict=True):
-                planned = self._planned(
-                    replace(suite, blocks=(block,)), self._cells[key], fetching, parents
-                )
+            for key, planned in self._each_planned(suite, keys, parents):
                 for unit in (unit for unit in self._bundle.predictions if unit[0] == key):
                     found = self._of_predictions(unit, planned, assignments)
                     yield self._verified(unit, found)
@@ -282,18 +275,23 @@ class Verifying:
             "different", f"{name} {number(stored)}, from the predictions {number(computed)}"
         )
 
-    def _suite(self, keys: set[str]) -> Suite:
-        cells = [self._cell(cell) for key, cell in self._cells.items() if key in keys]
+    def _suite(self, keys: Iterable[str]) -> Suite:
+        """Return a suite with a block for each cell, in the order of the keys."""
+        cells = [self._cell(self._cells[key]) for key in keys]
         blocks = tuple(
             Block((cell.dataset,), (cell.feature_map,), (cell.learner,), cell.protocol)
             for cell in cells
         )
-        return Suite(self._bundle.manifest.suite, blocks, self._limits)
+        return in_folder(Suite(self._bundle.manifest.suite, blocks, self._limits), self._data)
 
-    def _in_order(self, suite: Suite, keys: Mapping[str, None]) -> list[Block]:
-        """Return the blocks of cells in the order of their keys."""
-        blocks = dict(zip((key for key in self._cells if key in keys), suite.blocks, strict=True))
-        return [blocks[key] for key in keys]
+    def _each_planned(
+        self, suite: Suite, keys: Iterable[str], parents: WarmParents
+    ) -> Iterator[tuple[str, PlannedCell | str]]:
+        """Yield each cell of a suite with its key, or why it cannot be recomputed."""
+        fetching = Fetching(self._registry, self._planner, self._cache, parents, self._offline)
+        for key, block in zip(keys, suite.blocks, strict=True):
+            one = replace(suite, blocks=(block,))
+            yield key, self._planned(one, self._cells[key], fetching, parents)
 
     def _cell(self, shared: SharedCell) -> Cell:
         return shared.cell(self._bundle.datasets[shared.dataset].ref)

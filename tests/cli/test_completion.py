@@ -15,7 +15,7 @@ import pytest
 import typer
 
 from kbench.cli import completion
-from kbench_mlflow.reading import stored_suites
+from kbench_mlflow.known_stores import stored_suites
 
 FOUND = [
     ("kbench suite uci-s", "uci-small"),

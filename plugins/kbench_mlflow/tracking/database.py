@@ -184,26 +184,18 @@ def delivered_without_mlflow(uri: str, experiment_id: str) -> set[tuple[str, str
     Empty where the store or the experiment is gone; None where the runs are not
     known without MLflow: not a local SQLite store, another schema, locked.
     """
-    path = sqlite_path(uri)
-    if path is None:
-        return None
-    if not path.exists() or not path.stat().st_size:
-        return set()
     query = """
         SELECT cell_key.value, digest.value
         FROM runs JOIN experiments USING (experiment_id)
         JOIN tags cell_key ON cell_key.run_uuid = runs.run_uuid AND cell_key.key = 'kbench.cell_key'
         JOIN tags digest ON digest.run_uuid = runs.run_uuid AND digest.key = 'kbench.digest'
         LEFT JOIN tags gone ON gone.run_uuid = runs.run_uuid AND gone.key = 'kbench.superseded'
-        WHERE runs.experiment_id = ? AND experiments.lifecycle_stage = 'active'
+        WHERE runs.experiment_id = CAST(? AS INTEGER) AND experiments.lifecycle_stage = 'active'
         AND runs.lifecycle_stage = 'active' AND runs.status IN ('FINISHED', 'FAILED')
         AND digest.value != '' AND gone.value IS NULL
     """
-    try:
-        with contextlib.closing(read_only(path, timeout=1.0)) as database:
-            return {(key, digest) for key, digest in database.execute(query, (int(experiment_id),))}
-    except (sqlite3.Error, ValueError):
-        return None
+    found = _selected(uri, query, experiment_id)
+    return None if found is None else {(key, digest) for key, digest in found}
 
 
 def suites_without_mlflow(uri: str) -> list[str] | None:
@@ -211,11 +203,6 @@ def suites_without_mlflow(uri: str) -> list[str] | None:
 
     Empty where the store is gone; None where they are not known without MLflow.
     """
-    path = sqlite_path(uri)
-    if path is None:
-        return None
-    if not path.exists() or not path.stat().st_size:
-        return []
     query = """
         SELECT name FROM experiments WHERE lifecycle_stage = 'active' AND EXISTS (
             SELECT 1 FROM runs JOIN tags ON tags.run_uuid = runs.run_uuid
@@ -223,8 +210,19 @@ def suites_without_mlflow(uri: str) -> list[str] | None:
             AND runs.lifecycle_stage = 'active' AND tags.key = 'kbench.cell_key'
         ) ORDER BY name
     """
+    found = _selected(uri, query)
+    return None if found is None else [name for (name,) in found]
+
+
+def _selected(uri: str, query: str, *given: str) -> list[tuple[str, ...]] | None:
+    """Return the rows of a query; none where the store is gone, None where it cannot be asked."""
+    path = sqlite_path(uri)
+    if path is None:
+        return None
+    if not path.exists() or not path.stat().st_size:
+        return []
     try:
         with contextlib.closing(read_only(path, timeout=1.0)) as database:
-            return [name for (name,) in database.execute(query)]
+            return database.execute(query, given).fetchall()
     except sqlite3.Error:
         return None

@@ -414,7 +414,7 @@ def test_a_run_in_full_has_all_measures_and_what_tests_need():
     assert (found.group, found.value("margin_error"), found.converged) == ("flowers", 0.3, False)
     assert found.by_split("accuracy") == {"0": 0.5, "1": 0.75}
     assert found.protocol == {"splits": "stratified"}
-    bare = of_run(dataclasses.replace(run, tags={}))
+    bare = of_run(dataclasses.replace(run, tags={"kbench.cell_key": "k"}))
     assert (bare.group, bare.by_split("accuracy"), bare.notes) == ("iris", {}, "")
 
 

@@ -244,7 +244,8 @@ def test_wrong_filters_of_results_are_refused(store, options, message):
 @pytest.mark.parametrize("status", ["unavailable", "error", "timeout"])
 def test_a_figure_of_a_plugin_is_not_drawn_without_results(status, store, monkeypatch):
     """Some such figures are the same for all results, and would say that there are some."""
-    failed = [dataclasses.replace(run, status=status, n_splits_done=0) for run in runs()]
+    tags = {"kbench.status": status, "kbench.n_splits_done": "0"}
+    failed = [dataclasses.replace(run, tags={**run.tags, **tags}) for run in runs()]
     monkeypatch.setattr(Store, "read", lambda self, name, superseded=False: failed)
     with pytest.raises(KbenchError, match="nothing to draw: no cell of trial has results"):
         call("plot", "nbcs-two-polytopes", "trial", "-o", "x.svg", *STORE)

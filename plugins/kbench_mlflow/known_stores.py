@@ -1,0 +1,27 @@
+"""Names of the suites that have runs in a store, for completion and for messages."""
+
+from __future__ import annotations
+
+from kbench.errors import KbenchError
+from kbench.features import Journal, Plans, cluster_id, machine_id, state_folder
+from kbench_mlflow.tracking import Address, default_uri, suites_without_mlflow
+
+
+def stored_suites(store: str | None = None) -> list[str]:
+    """Return the suites that have runs in a local store, or were run here for another one.
+
+    Takes milliseconds and asks no server. Empty where nothing is known.
+    """
+    uri = store or default_uri()
+    names = suites_without_mlflow(uri)
+    if names is not None:
+        return names
+    try:
+        name = Address.parse(uri).name
+        journals = [
+            Journal(state_folder(place) / "journal.jsonl") for place in (machine_id(), cluster_id())
+        ]
+        known = [Plans(journal).suites() for journal in journals]
+    except (KbenchError, OSError):
+        return []
+    return sorted({suite for of in known for suite, stores in of.items() if name in stores})
