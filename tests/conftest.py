@@ -52,7 +52,7 @@ def private_folders(private_folder_names, monkeypatch):
 @pytest.fixture(scope="session")
 def migrated_store(tmp_path_factory):
     """A migrated MLflow database to copy: making one takes seconds."""
-    from kbench_mlflow.tracking import Store
+    from kbench_mlflow.tracking.store import Store
 
     path = tmp_path_factory.mktemp("migrated") / "mlflow.db"
     Store(f"sqlite:///{path}").open()
@@ -68,7 +68,7 @@ def store_uri(migrated_store, tmp_path):
 @pytest.fixture
 def store(store_uri):
     """Return an empty store."""
-    from kbench_mlflow.tracking import Store
+    from kbench_mlflow.tracking.store import Store
 
     return Store(store_uri)
 

@@ -23,7 +23,7 @@ from kbench.runner import Options, Run, Watcher, execute, preview
 from kbench.storage.journal import Journal
 from kbench.storage.predictions import blob_of_seed
 from kbench_mlflow.reading import of_run
-from kbench_mlflow.tracking import Store
+from kbench_mlflow.tracking.store import Store
 from tests.support.planted import CENTROIDS
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")

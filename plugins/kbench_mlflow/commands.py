@@ -46,7 +46,7 @@ def sync(
     from kbench.features import load_registry
     from kbench_mlflow.delivery import sync as synced_suites
     from kbench_mlflow.delivery import views_of
-    from kbench_mlflow.tracking import default_uri
+    from kbench_mlflow.tracking.address import default_uri
 
     left = ""
     views = views_of(load_registry(), _notice)
@@ -86,7 +86,7 @@ def ui(
 
     The pages of a suite show its methods with their metrics, and charts. Ctrl-C stops it.
     """
-    from kbench_mlflow.tracking import Address, default_uri, ui_environment
+    from kbench_mlflow.tracking.address import Address, default_uri, ui_environment
 
     uri = store or default_uri()
     served = uri.startswith(("http://", "https://"))  # by another process, already
@@ -109,7 +109,8 @@ def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
     from kbench.features import PLAIN, Query, load_registry, task_of
     from kbench_mlflow.delivery import views_of
     from kbench_mlflow.reading import stored_results
-    from kbench_mlflow.tracking import Store, ui_address
+    from kbench_mlflow.tracking.store import Store
+    from kbench_mlflow.tracking.views import ui_address
 
     stored = stored_results(Query(suite, {"store": uri}, "all"))
     handle = Store(uri)

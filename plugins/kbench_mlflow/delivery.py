@@ -37,7 +37,10 @@ from kbench.messages import counted, did_you_mean
 from kbench.records import ACCURACY, Delivered
 from kbench_mlflow.reading import of_run, uri_of
 from kbench_mlflow.runs import as_run, method_runs
-from kbench_mlflow.tracking import CellRun, Experiment, Store, View, delivered_without_mlflow
+from kbench_mlflow.tracking.database import delivered_without_mlflow
+from kbench_mlflow.tracking.run import CellRun, Experiment
+from kbench_mlflow.tracking.store import Store
+from kbench_mlflow.tracking.views import View
 
 _FAILURES = 3
 """Runs in a row that cannot be written before the rest is left for later."""

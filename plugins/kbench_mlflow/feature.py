@@ -31,7 +31,7 @@ _deliveries: WeakKeyDictionary[Run, Delivery] = WeakKeyDictionary()
 def kbench_location(options: Options) -> str:
     """Return the name of the store."""
     from kbench_mlflow.reading import checked_uri
-    from kbench_mlflow.tracking import Store
+    from kbench_mlflow.tracking.store import Store
 
     return Store(checked_uri(options.given.get("store"), options.folder)).name
 
@@ -39,7 +39,7 @@ def kbench_location(options: Options) -> str:
 @hookimpl
 def kbench_run_notices(options: Options) -> Sequence[str]:
     """Point to runs of an earlier MLflow in this folder."""
-    from kbench_mlflow.tracking import old_store_notice
+    from kbench_mlflow.tracking.address import old_store_notice
 
     old = None if options.given.get("store") else old_store_notice()
     return [old] if old else []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kbench.errors import KbenchError
 from kbench.features import Journal, Plans, cluster_id, machine_id, state_folder
-from kbench_mlflow.tracking import Address, default_uri, suites_without_mlflow
+from kbench_mlflow.tracking.address import Address, default_uri
+from kbench_mlflow.tracking.database import suites_without_mlflow
 
 
 def stored_suites(store: str | None = None) -> list[str]:

@@ -26,14 +26,9 @@ from kbench.features import (
 from kbench.messages import listed, similar
 from kbench.records import ACCURACY, Measure
 from kbench_mlflow.known_stores import stored_suites
-from kbench_mlflow.tracking import (
-    Address,
-    Store,
-    StoredRun,
-    check_store,
-    default_uri,
-    sqlite_uri,
-)
+from kbench_mlflow.tracking.address import Address, check_store, default_uri, sqlite_uri
+from kbench_mlflow.tracking.run import StoredRun
+from kbench_mlflow.tracking.store import Store
 
 Value = TypeVar("Value")
 

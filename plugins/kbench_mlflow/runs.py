@@ -24,7 +24,8 @@ from kbench.features import (
 )
 from kbench.records import ACCURACY, Measure, Ref, written
 from kbench.records.canonical import dumps
-from kbench_mlflow.tracking import CHOSEN, CellRun, DatasetInput, MethodRun, on_dataset
+from kbench_mlflow.tracking.run import CHOSEN, CellRun, DatasetInput
+from kbench_mlflow.tracking.summaries import MethodRun, on_dataset
 
 BY_SPLIT = (*TIMES, "search_time_s")
 ERROR_TAIL = 4000

@@ -24,7 +24,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import mlflow  # noqa: F401  (its import turns its log messages on)
 
-from kbench_mlflow.tracking import CellRun, DatasetInput, Store
+from kbench_mlflow.tracking.run import CellRun, DatasetInput
+from kbench_mlflow.tracking.store import Store
 
 N_RUNS = 60
 

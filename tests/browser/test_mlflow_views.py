@@ -21,7 +21,8 @@ import pytest
 from kbench.records import ACCURACY as ACCURACY_MEASURE
 from kbench_mlflow.reading import of_run
 from kbench_mlflow.runs import method_runs
-from kbench_mlflow.tracking import Store, View, ui_address
+from kbench_mlflow.tracking.store import Store
+from kbench_mlflow.tracking.views import View, ui_address
 from tests.support.tracking_runs import FAILED, a_free_port, a_run, live
 
 CHROMIUM = next(

@@ -13,7 +13,7 @@ from kbench.results.stored import StoredResults
 from kbench.storage import files
 from kbench.storage.journal import Journal, state_folder
 from kbench_mlflow import commands
-from kbench_mlflow.tracking import Address
+from kbench_mlflow.tracking.address import Address
 from tests.support.command_here import command
 from tests.support.credentials import ADDRESSES, CANARY
 from tests.support.tracking_runs import a_free_port

@@ -13,7 +13,7 @@ from kbench.records import FeatureMap
 from kbench.registry.installed import Plugin
 from kbench.registry.registry import Registry, build
 from kbench.results.leaderboard import leaderboard
-from kbench_mlflow.tracking import Store
+from kbench_mlflow.tracking.store import Store
 from tests.plugins.kbench_reporting.test_report import STORE, call, runs
 from tests.support.report_rows import NASTY, changed, grid, nasty_rows, row
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kbench_mlflow.tracking import Store
+from kbench_mlflow.tracking.store import Store
 
 START_UP = """
 import mlflow

@@ -15,7 +15,7 @@ from kbench.results.sources import of_cell, of_cell_in_full
 from kbench.results.stats import scores
 from kbench_mlflow.reading import of_run
 from kbench_mlflow.runs import as_run
-from kbench_mlflow.tracking import Store
+from kbench_mlflow.tracking.store import Store
 from tests.support.report_rows import changed, row
 
 LOSS = Measure("log_loss", "lower")

@@ -13,7 +13,7 @@ from kbench.execution.sandbox import processes
 from kbench.planning.suite_file import read
 from kbench.results.sources import of_cell
 from kbench.runner import Options, Run, Watcher, execute
-from kbench_mlflow.tracking import Store
+from kbench_mlflow.tracking.store import Store
 from tests.support.paths import SUPPORT
 from tests.support.processes_here import wait_until
 

@@ -4,8 +4,7 @@ import socket
 import subprocess
 import sys
 
-from kbench_mlflow.tracking import CellRun, DatasetInput, StoredRun
-from kbench_mlflow.tracking.run import BOOKKEEPING
+from kbench_mlflow.tracking.run import BOOKKEEPING, CellRun, DatasetInput, StoredRun
 
 IRIS = DatasetInput("iris", "0123456789abcdef" * 4, "sklearn.datasets.load_iris", 150, 4)
 
@@ -117,7 +116,9 @@ def in_a_process(uri, code, *more):
 
 
 WRITE = """
-import sys; from kbench_mlflow.tracking import CellRun, Store
+import sys
+from kbench_mlflow.tracking.run import CellRun
+from kbench_mlflow.tracking.store import Store
 store = Store(sys.argv[1]); experiment = store.experiment("uci")
 for i in range(40):
     store.log(experiment, CellRun(f"k{i}", sys.argv[2], "n", "ok", 1, 2, metrics={"a": i}))

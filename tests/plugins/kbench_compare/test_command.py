@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from kbench.cli.app import app
 from kbench.errors import KbenchError, SuiteError
 from kbench_compare.command import _parsed
-from kbench_mlflow.tracking import Store
+from kbench_mlflow.tracking.store import Store
 from tests.support.tracking_runs import a_run
 
 ACCURACIES = (0.9, 0.92, 0.88, 0.9, 0.91)

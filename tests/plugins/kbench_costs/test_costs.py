@@ -22,7 +22,7 @@ from kbench.storage.journal import Journal
 from kbench_costs import costs, screen
 from kbench_costs.samples import Samples
 from kbench_mlflow.reading import of_run
-from kbench_mlflow.tracking import Store
+from kbench_mlflow.tracking.store import Store
 from tests.support.command_here import command
 from tests.support.planted import CENTROIDS
 

@@ -377,7 +377,7 @@ def test_a_suite_on_a_cluster_is_kept_apart_from_this_machines(shared, site, sto
     assert again.tasks == 0
     here, own = run_text(text, store_uri, jobs=2)
     assert own.tasks == 4
-    from kbench_mlflow.tracking import Store
+    from kbench_mlflow.tracking.store import Store
 
     machines = [run.machine for run in Store(store_uri).read("planted")]
     assert sorted(machines) == sorted([machine_id(), cluster_id()] * 2)

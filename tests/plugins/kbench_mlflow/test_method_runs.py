@@ -6,7 +6,8 @@ from kbench.evaluation.definitions import MEASURES
 from kbench.records import ACCURACY
 from kbench_mlflow.reading import of_run
 from kbench_mlflow.runs import method_runs
-from kbench_mlflow.tracking import MethodRun, Store
+from kbench_mlflow.tracking.store import Store
+from kbench_mlflow.tracking.summaries import MethodRun
 from tests.support.report_rows import changed, regression_row, row
 from tests.support.tracking_runs import a_run, client_of, live
 

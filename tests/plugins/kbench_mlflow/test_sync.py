@@ -15,7 +15,7 @@ from kbench.planning.plans import Plans
 from kbench.records import Cell, DatasetFacts, Details, Problem, Result, Search
 from kbench.storage.journal import Journal
 from kbench_mlflow.delivery import deliver_leftovers, sync
-from kbench_mlflow.tracking import Store
+from kbench_mlflow.tracking.store import Store
 
 AWAY = "http://127.0.0.1:9"  # nobody listens on the discard port
 KNOWN = DatasetFacts("c" * 64, source="here", n_samples=150, n_features=4)

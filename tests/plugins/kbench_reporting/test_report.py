@@ -10,7 +10,7 @@ from kbench.cli.app import app
 from kbench.errors import KbenchError
 from kbench.registry.installed import Plugin
 from kbench.registry.registry import build
-from kbench_mlflow.tracking import Store
+from kbench_mlflow.tracking.store import Store
 from kbench_reporting.page import page
 from tests.support.report_rows import content, grid
 from tests.support.tracking_runs import as_stored

@@ -16,7 +16,7 @@ import kbench
 from kbench.records import Result
 from kbench.storage.journal import Journal
 from kbench.storage.predictions import BLOB
-from kbench_mlflow.tracking import Store
+from kbench_mlflow.tracking.store import Store
 from tests.support.command_here import command
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from kbench import StoreError
-from kbench_mlflow.tracking import Store, database, default_uri, delivered_without_mlflow
-from kbench_mlflow.tracking.address import Address, engine_uri, sqlite_path, sqlite_uri
+from kbench_mlflow.tracking import database
+from kbench_mlflow.tracking.address import Address, default_uri, engine_uri, sqlite_path, sqlite_uri
+from kbench_mlflow.tracking.database import delivered_without_mlflow
+from kbench_mlflow.tracking.store import Store
 from tests.support.credentials import ADDRESSES, CANARY
 from tests.support.tracking_runs import a_free_port, a_run
 

@@ -5,7 +5,9 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from kbench_mlflow.tracking import Store, delivered_without_mlflow, run
+from kbench_mlflow.tracking import run
+from kbench_mlflow.tracking.database import delivered_without_mlflow
+from kbench_mlflow.tracking.store import Store
 from kbench_mlflow.tracking.upsert import begin, owner, process_start
 from tests.support.tracking_runs import FAILED, IRIS, a_run, client_of
 

@@ -12,8 +12,9 @@ from kbench import StoreError
 from kbench.storage.journal import Journal
 from kbench_mlflow import delivery as delivery_module
 from kbench_mlflow.delivery import Delivery
-from kbench_mlflow.tracking import Store, connection
+from kbench_mlflow.tracking import connection
 from kbench_mlflow.tracking import store as store_module
+from kbench_mlflow.tracking.store import Store
 from tests.plugins.kbench_mlflow.test_delivery import planned
 from tests.support.tracking_runs import a_run
 

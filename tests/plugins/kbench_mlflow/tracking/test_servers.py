@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from kbench import StoreError
-from kbench_mlflow.tracking import Store, delivered_without_mlflow
+from kbench_mlflow.tracking.database import delivered_without_mlflow
+from kbench_mlflow.tracking.store import Store
 from tests.support.tracking_runs import (
     FAILED,
     IRIS,

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from kbench import StoreError
-from kbench_mlflow.tracking import Store, database, default_uri, old_store_notice
+from kbench_mlflow.tracking import database
+from kbench_mlflow.tracking.address import default_uri, old_store_notice
+from kbench_mlflow.tracking.store import Store
 from tests.support.tracking_runs import (
     FAILED,
     LONGER,
@@ -250,7 +252,10 @@ def test_the_file_system_of_a_path():
     assert database.file_system(Path("/")) != ""
 
 
-OPEN = "import sys; from kbench_mlflow.tracking import Store; Store(sys.argv[1]).experiment('uci')"
+OPEN = (
+    "import sys; from kbench_mlflow.tracking.store import Store; "
+    "Store(sys.argv[1]).experiment('uci')"
+)
 
 
 @pytest.mark.slow

@@ -9,9 +9,10 @@ import pytest
 
 from kbench.errors import PluginError, StoreError
 from kbench.records import Measure
-from kbench_mlflow.tracking import Store, View, on_dataset, ui_address
+from kbench_mlflow.tracking.store import Store
+from kbench_mlflow.tracking.summaries import on_dataset
 from kbench_mlflow.tracking.upsert import owner
-from kbench_mlflow.tracking.views import TAG, Facts, experiment_tags
+from kbench_mlflow.tracking.views import TAG, Facts, View, experiment_tags, ui_address
 from tests.support.tracking_runs import FAILED, a_run, client_of
 
 TABLE = View(
@@ -189,7 +190,7 @@ def test_a_view_that_mlflow_would_refuse(store, uci):
 
 
 def test_addresses_name_the_view():
-    from kbench_mlflow.tracking import Experiment
+    from kbench_mlflow.tracking.run import Experiment
 
     experiment = Experiment("7", "uci", 0)
     chart = View("kbench-c", "C", "chart", {})

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from kbench import StoreError
-from kbench_mlflow.tracking import Store
 from kbench_mlflow.tracking import store as store_module
+from kbench_mlflow.tracking.store import Store
 from tests.support.tracking_runs import (
     FAILED,
     IRIS,
