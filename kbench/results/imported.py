@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any, Literal
+from typing import Literal
 
 from kbench.messages import counted
 from kbench.records import Measure
+from kbench.records.canonical import JsonObject
 from kbench.results.order import by_dataset, newest
 from kbench.results.rows import Row
 from kbench.results.stored import StoredResults
@@ -118,7 +119,7 @@ class BesideOwn:
     n_common: int
     compared: str
 
-    def to_line(self) -> dict[str, Any]:
+    def to_line(self) -> JsonObject:
         """Return the values of a table's line by column."""
         row = self.other.row
         return {
@@ -134,7 +135,7 @@ class BesideOwn:
             "state": self.other.state,
         }
 
-    def to_json(self, measure: Measure) -> dict[str, Any]:
+    def to_json(self, measure: Measure) -> JsonObject:
         """Return what `kbench results --format json` writes: a row, whose it is, and its state."""
         given = {name: v for name, v in self.to_line().items() if name not in ("measure", "splits")}
         return {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from kbench.evaluation.definitions import MEASURES as MEASURES  # formats of values need it too
 from kbench.records import ACCURACY, Measure, TaskType
+from kbench.records.canonical import Json, JsonObject
 
 PLAIN: Mapping[TaskType, Measure] = {
     "classification": ACCURACY,
@@ -148,9 +148,9 @@ class Row:
     values_by_split: Mapping[str, Values] = field(default_factory=dict)
     values_by_seed: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
     split_hash: Mapping[str, str] = field(default_factory=dict)
-    search: Mapping[str, Sequence[Sequence[Any]]] = field(default_factory=dict)
+    search: Mapping[str, Sequence[Sequence[Json]]] = field(default_factory=dict)
     budget_curve: Sequence[Sequence[float]] = ()
-    map_details: Mapping[str, Any] = field(default_factory=dict)
+    map_details: Mapping[str, Json] = field(default_factory=dict)
     version: str = ""
     at_edge: str = ""
     notes: str = ""
@@ -208,7 +208,7 @@ class Row:
         name = self.protocol.get("search_measure", "null")
         return measure_of_search(None if name == "null" else name, self.task)
 
-    def value(self, column: str) -> Any:
+    def value(self, column: str) -> Json:
         """Return a label, a count or a measure; None where the row has none."""
         return getattr(self, column) if column in _NOT_MEASURES else self.measures.get(column)
 
@@ -225,7 +225,7 @@ class Row:
             return [self.by_split(measure)[split]]
         return self.values_by_seed.get(measure, {}).get(split, ())
 
-    def to_json(self, measure: Measure = ACCURACY) -> dict[str, Any]:
+    def to_json(self, measure: Measure = ACCURACY) -> JsonObject:
         """Return what `kbench results --format json` writes: columns first, then all else."""
         names = columns(measure, self.task)
         return {

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, DEFAULT, Measure, Result
-from kbench.records.canonical import dumps, to_json
+from kbench.records.canonical import JsonObject, dumps, to_json
 from kbench.results.budget_curves import budget_curve
 from kbench.results.rows import PLAIN, TIMES, UNKNOWN, Row, measure_of_search
 from kbench.results.search_curves import choice_of, curves_of, searched_parameters
@@ -159,7 +158,7 @@ def of_cell_with_splits(planned: PlannedCell, machine: str, measure: Measure = A
     )
 
 
-def _map_details(planned: PlannedCell, done: Sequence[Result]) -> dict[str, Any]:
+def _map_details(planned: PlannedCell, done: Sequence[Result]) -> JsonObject:
     """Return what the map of the first split reports of itself, with names of columns."""
     first = next((result for result in done if result.details.map_details), None)
     if first is None:

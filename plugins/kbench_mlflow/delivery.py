@@ -10,7 +10,6 @@ import contextlib
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kbench.errors import JournalError, PluginError, StoreError, SuiteError
 from kbench.features import (
@@ -35,6 +34,7 @@ from kbench.features import (
 )
 from kbench.messages import counted, did_you_mean
 from kbench.records import ACCURACY, Delivered
+from kbench.records.canonical import Json
 from kbench_mlflow.reading import of_run, uri_of
 from kbench_mlflow.runs import as_run, method_runs
 from kbench_mlflow.tracking.database import delivered_without_mlflow
@@ -168,7 +168,7 @@ class Delivery:
     def _run(self, planned: PlannedCell) -> CellRun:
         return as_run(planned, self._suite, self._machine, self.measure, self.budget)
 
-    def _last_delivery(self) -> Mapping[str, Any] | None:
+    def _last_delivery(self) -> Mapping[str, Json] | None:
         """Return the newest line that says where this suite was delivered."""
         newest = None
         for line in self._journal.read("delivered"):

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote, urlsplit
 
 from kbench.errors import StoreError, SuiteError
@@ -25,6 +25,7 @@ from kbench.features import (
 )
 from kbench.messages import listed, similar
 from kbench.records import ACCURACY, Measure
+from kbench.records.canonical import Json, JsonObject
 from kbench_mlflow.known_stores import stored_suites
 from kbench_mlflow.tracking.address import Address, check_store, default_uri, sqlite_uri
 from kbench_mlflow.tracking.run import StoredRun
@@ -173,7 +174,7 @@ def budget_of(runs: Sequence[StoredRun]) -> str:
     return named.most_common(1)[0][0] if named else ""
 
 
-def _parsed(text: str, read: Callable[[Any], Value], default: Value) -> Value:
+def _parsed(text: str, read: Callable[[Json], Value], default: Value) -> Value:
     """Parse the JSON of a tag; the default where it was too long for MLflow, or edited."""
     try:
         return read(json.loads(text)) if text else default
@@ -181,7 +182,7 @@ def _parsed(text: str, read: Callable[[Any], Value], default: Value) -> Value:
         return default
 
 
-def _parsed_object(text: str) -> dict[str, Any]:
+def _parsed_object(text: str) -> JsonObject:
     return _parsed(text, lambda value: {**value}, {})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from kbench.features import (
     task_of,
 )
 from kbench.records import ACCURACY, Measure, Ref, written
-from kbench.records.canonical import dumps
+from kbench.records.canonical import Json, dumps
 from kbench_mlflow.tracking.run import CHOSEN, CellRun, DatasetInput
 from kbench_mlflow.tracking.summaries import MethodRun, on_dataset
 
@@ -93,12 +93,12 @@ def as_run(
     )
 
 
-def _numbered(values: Mapping[str, Any]) -> str:
+def _numbered(values: Mapping[str, object]) -> str:
     """Write values by the number of the split, in the order of the numbers."""
     return dumps({int(index): value for index, value in values.items()})
 
 
-def _of_seeds(values: Mapping[str, Any]) -> str:
+def _of_seeds(values: Mapping[str, object]) -> str:
     """Return a measure by split and seed, if it fits into a tag; the artifact has it."""
     text = _numbered(values)
     return text if len(text) <= TAG_CHARS else ""
@@ -114,7 +114,7 @@ def _params(planned: PlannedCell, row: Row) -> dict[str, str]:
     return params | {f"protocol.{name}": value for name, value in row.protocol.items()}
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
+def _flat(name: str, value: object) -> Iterator[tuple[str, str]]:
     """Yield a parameter, and those of a nested component under their own names."""
     if not isinstance(value, Ref):
         yield name, written(value)
@@ -156,8 +156,8 @@ def _chosen(planned: PlannedCell) -> dict[str, float]:
     Where the candidates span two decades, the mean is one of decimal logarithms, and its
     name says so: these pages have linear axes only.
     """
-    searched: dict[str, list[Any]] = {}
-    chosen: dict[str, list[Any]] = {}
+    searched: dict[str, list[Json]] = {}
+    chosen: dict[str, list[Json]] = {}
     for result in planned.done:
         for candidate in result.details.search:
             for name in candidate.keys() & result.details.chosen.keys():
@@ -176,7 +176,7 @@ def _chosen(planned: PlannedCell) -> dict[str, float]:
     return found
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import socket
+import sqlite3
 import threading
 import urllib.request
 import warnings
@@ -86,12 +87,12 @@ def note_retry_after() -> None:
 
         def increment(
             self,
-            method: Any = None,
-            url: Any = None,
-            response: Any = None,
-            *args: Any,
-            **named: Any,
-        ) -> Any:
+            method: object = None,
+            url: object = None,
+            response: object = None,
+            *args: object,
+            **named: object,
+        ) -> object:
             if response is not None:
                 with contextlib.suppress(Exception):  # a header that no RFC knows
                     _asked.wait_s = float(self.get_retry_after(response) or 0.0)
@@ -313,7 +314,7 @@ def _sync_rarely(client: Client) -> None:
         event.listen(engine, "connect", _sync_at_checkpoints)
 
 
-def _sync_at_checkpoints(connection: Any, record: Any) -> None:
+def _sync_at_checkpoints(connection: sqlite3.Connection, record: object) -> None:
     cursor = connection.cursor()
     # without a write-ahead log, this could damage the file
     if cursor.execute("PRAGMA journal_mode").fetchone() == ("wal",):

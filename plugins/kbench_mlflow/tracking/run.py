@@ -263,7 +263,10 @@ CHOSEN = "chosen."
 """Metrics of what searches chose begin with it: for MLflow's pages, not for results."""
 
 Client = Any
-"""MLflow's client, which has no types: it is imported only when a store is opened."""
+"""MLflow's client, without types: MLflow is imported only when a store is opened."""
+
+Entity = Any
+"""A record of MLflow's client."""
 
 Identity = tuple[str, str, str]
 """Key, machine and name of a cell: one run each within an experiment."""
@@ -294,7 +297,7 @@ class StoredRun:
     dataset: tuple[str, str] | None = None
 
     @classmethod
-    def of(cls, run: Any) -> StoredRun:
+    def of(cls, run: Entity) -> StoredRun:
         """Convert MLflow's entity."""
         datasets = [given.dataset for given in run.inputs.dataset_inputs] if run.inputs else []
         return cls(
@@ -379,7 +382,7 @@ class StoredRun:
         }
 
     @property
-    def preference(self) -> tuple[Any, ...]:
+    def preference(self) -> tuple[bool, bool, int, int, str]:
         """Sort key: of several runs of one identity the greatest is kept."""
         return self.complete, not self.superseded, self.end_ms, self.start_ms, self.run_id
 
@@ -407,7 +410,7 @@ class StoredRun:
         )
 
 
-def found_runs(client: Client, experiment_id: str, where: str = "") -> Iterator[Any]:
+def found_runs(client: Client, experiment_id: str, where: str = "") -> Iterator[Entity]:
     """Yield MLflow's entities of an experiment's runs that are not deleted, page by page."""
     token = None
     while True:

@@ -12,13 +12,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from kbench_mlflow.tracking.run import (
     KEY_CHARS,
     PARAM_CHARS,
     TAG_CHARS,
     Client,
+    Entity,
     allowed,
     cut,
     cut_all,
@@ -124,7 +124,7 @@ def _write(client: Client, experiment_id: str, suite: str, machine: str, run: Me
     client.set_terminated(created.info.run_id, "FINISHED", run.end_ms or None)
 
 
-def _stored(client: Client, experiment_id: str, machine: str) -> list[Any]:
+def _stored(client: Client, experiment_id: str, machine: str) -> list[Entity]:
     """Return a machine's runs of methods."""
     found = found_runs(client, experiment_id, f"tags.`kbench.kind` = '{METHOD}'")
     return [run for run in found if run.data.tags.get("kbench.machine") == machine]
@@ -168,6 +168,6 @@ def abandoned(client: Client, experiment_id: str) -> list[str]:
     return [run.info.run_id for run in unfinished if owner_is_gone(run.data.tags)]
 
 
-def _reports(client: Client, experiment_id: str, where: str = "") -> list[Any]:
+def _reports(client: Client, experiment_id: str, where: str = "") -> list[Entity]:
     conditions = [f"tags.`kbench.kind` = '{REPORT}'", *([where] if where else [])]
     return list(found_runs(client, experiment_id, " AND ".join(conditions)))

@@ -15,7 +15,6 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from kbench_mlflow.tracking.connection import Connection, away
 from kbench_mlflow.tracking.run import (
@@ -23,6 +22,7 @@ from kbench_mlflow.tracking.run import (
     CellRun,
     Client,
     DatasetInput,
+    Entity,
     RunContent,
     StoredRun,
 )
@@ -200,9 +200,9 @@ class _Writing:
         """Log in batches that MLflow accepts, tags in the last ones."""
         from mlflow.entities import Metric, Param, RunTag
 
-        batches: list[dict[str, list[Any]]] = []
+        batches: list[dict[str, list[Entity]]] = []
 
-        def fill(kind: str, entities: list[Any], size: int) -> None:
+        def fill(kind: str, entities: list[Entity], size: int) -> None:
             for i in range(0, len(entities), size):
                 batch = entities[i : i + size]
                 if batches and kind not in batches[-1]:

@@ -14,12 +14,12 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 from urllib.parse import urlencode
 
 from kbench.errors import PluginError
 from kbench.parameters import check_choice
 from kbench.records import ACCURACY, Measure
+from kbench.records.canonical import Json
 from kbench_mlflow.tracking.run import CHOSEN, Experiment, StoredRun
 from kbench_mlflow.tracking.summaries import on_dataset
 
@@ -77,7 +77,7 @@ class Facts:
         return tuple(dict.fromkeys(name for names in self.searches for name in names))
 
 
-def filled(value: Any, facts: Facts, bound: Mapping[str, str] | None = None) -> Any:
+def filled(value: Json, facts: Facts, bound: Mapping[str, str] | None = None) -> Json:
     """Put facts into every text; duplicates that this makes in a list are removed.
 
     `bound` are the texts in braces that have one value here.
@@ -107,7 +107,7 @@ def filled(value: Any, facts: Facts, bound: Mapping[str, str] | None = None) -> 
 
 
 def _repetitions(
-    item: Any, facts: Facts, bound: Mapping[str, str]
+    item: Json, facts: Facts, bound: Mapping[str, str]
 ) -> Iterator[tuple[Facts, Mapping[str, str]]]:
     """Yield the facts and values of each copy of an item; nothing where it has none."""
     text = json.dumps(item)
@@ -164,7 +164,7 @@ class View:
     key: str
     name: str
     mode: str
-    state: Mapping[str, Any]
+    state: Mapping[str, Json]
 
     @classmethod
     def of(cls, file_name: str, text: str) -> View:
