@@ -47,27 +47,11 @@ _FAILURES = 3
 
 
 class Delivery:
-    """Writes finished cells to a store.
+    """Writes finished cells of a suite to the MLflow store at a URI.
 
-    Parameters
-    ----------
-    uri : str
-        The MLflow store.
-    suite : str
-        Name of the suite, and of the experiment.
-    journal : Journal
-        Keeps a line for each run that was delivered.
-    machine : str
-        Identity of this machine.
-    views : mapping of str to View, optional
-        Saved views for MLflow's page of the suite.
-
-    Attributes
-    ----------
-    measure : Measure
-        What the suite compares: known once its datasets are.
-    options : sequence of str
-        Options that name the store in commands.
+    The journal keeps a line for each run that was delivered; `machine` is the identity of this one,
+    and `views` are saved views for MLflow's page of the suite. `measure`, what the suite compares,
+    is known once its datasets are; `options` name the store in commands.
     """
 
     def __init__(
@@ -262,29 +246,19 @@ def _identity(planned: PlannedCell) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Synced:
-    """Result of the synchronisation of one suite.
-
-    Parameters
-    ----------
-    suite : str
-    machine : str
-        Owner of the results: this machine, or the clusters that it used.
-    delivered : Delivered
-        What the store has now.
-    finished : int
-        Cells that the journal has results for.
-    unfinished : int
-        Cells that were planned and have splits still to be computed.
-    unread : int, default 0
-        Plans that cannot be read: another version of kbench wrote them.
-    """
+    """Result of the synchronisation of one suite."""
 
     suite: str
     machine: str
+    """Owner of the results: this machine, or the clusters that it used."""
     delivered: Delivered
+    """What the store has now."""
     finished: int
+    """Cells that the journal has results for."""
     unfinished: int
+    """Cells that were planned and have splits still to be computed."""
     unread: int = 0
+    """Plans that cannot be read: another version of kbench wrote them."""
 
     @property
     def sentence(self) -> str:
@@ -339,10 +313,7 @@ def sync(
     views : mapping of str to View, optional
         Saved views for MLflow's pages of the suites.
 
-    Raises
-    ------
-    SuiteError
-        No such suite was ever run here, or none for this store.
+    SuiteError is raised where no such suite was ever run here, or none for this store.
     """
     name = Store(store).name
     places = (machine_id(), cluster_id())

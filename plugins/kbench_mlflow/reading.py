@@ -37,10 +37,7 @@ Value = TypeVar("Value")
 def stored_results(query: Query) -> StoredResults:
     """Read the runs of a suite from the store that a query names.
 
-    Raises
-    ------
-    StoreError, SuiteError
-        There are none.
+    StoreError or SuiteError is raised where there are none.
     """
     uri = uri_of(query.given.get("store"))
     address = Address.parse(uri)

@@ -11,6 +11,7 @@ import numpy as np
 from kbench.features import (
     LABELS,
     PLAIN,
+    TEXTS,
     TIMES,
     Method,
     PlannedCell,
@@ -49,14 +50,11 @@ def as_run(
     remote = [result for result in planned.in_order if result.machine not in ("", machine)]
     tags = {
         "suite": suite,
-        "version": row.version,
         "n_splits": str(row.n_splits),
         "task": row.task,
         # tests over datasets need these beside the means, without a request per run
         "group": planned.dataset.group if planned.dataset else "",
         "checksum": row.checksum,
-        "equivalence": row.equivalence,
-        "family": row.family,
         "search_space": ", ".join(row.search_space),
         "search_curves": _curves(row),
         "budget_curve": dumps(row.budget_curve) if row.budget_curve else "",
@@ -67,12 +65,7 @@ def as_run(
         **{f"{name}_by_split": _numbered(values) for name, values in row.values_by_split.items()},
         **{f"{name}_by_seed": _of_seeds(values) for name, values in row.values_by_seed.items()},
         "split_hash": _numbered(row.split_hash),
-        "made_from": row.made_from,
-        "at_edge": row.at_edge,
-        "notes": row.notes,
-        "contention": row.contention,
-        "timing": row.timing,
-        "calibration_s": row.calibration_s,
+        **{name: getattr(row, name) for name in TEXTS},
         "hosts": ", ".join(sorted({f"{result.host} ({result.cpu})" for result in remote})),
         "error": row.error[-ERROR_TAIL:],
     }

@@ -40,11 +40,8 @@ def is_url(text: str) -> bool:
 def fetched(url: str, most: int = MOST_ZIPPED) -> bytes:
     """Return the bytes behind a URL.
 
-    Raises
-    ------
-    BundleError
-        It is not https, the server refuses, redirects too often or to another kind of address,
-        or sends more than `most` bytes.
+    BundleError is raised where it is not https, the server refuses, redirects too often or to
+    another kind of address, or sends more than `most` bytes.
     """
     shown = printable(masked(url), 200)
     try:

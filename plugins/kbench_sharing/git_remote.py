@@ -68,11 +68,8 @@ def publish_to_remote(bundle: Bundle, address: str) -> Published:
 
     The credentials and the name of the commit are those of the user's git.
 
-    Raises
-    ------
-    BundleError
-        git is not installed or refuses; the bundle has no author. The server has all rows, or
-        none.
+    BundleError is raised where git is not installed or refuses; the bundle has no author. The
+    server has all rows, or none.
     """
     if shutil.which("git") is None:
         raise BundleError("publishing to a git server needs git; --to also takes a folder")

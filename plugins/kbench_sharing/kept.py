@@ -297,10 +297,8 @@ _PINNED = ("kbench-core", "numpy", "scipy", "scikit-learn")
 def named(names: Sequence[str] | None, fresh: bool = False) -> list[Bundle]:
     """Read the bundles of `--reuse`, by file or id.
 
-    Raises
-    ------
-    SuiteError, BundleError
-        Everything is to be computed, or there is no such bundle.
+    SuiteError or BundleError is raised where everything is to be computed, or there is no such
+    bundle.
     """
     if names and fresh:
         raise SuiteError("--fresh computes everything again; leave out --reuse")

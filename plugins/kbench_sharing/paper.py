@@ -45,10 +45,7 @@ def paper_files(known: Known, files: Mapping[str, bytes], registry: Registry) ->
         The bundle that was made of them.
     registry : Registry
 
-    Raises
-    ------
-    BundleError
-        The bundle has no author.
+    BundleError is raised where the bundle has no author.
     """
     bundle = bundle_of(dict(files))
     if not bundle.manifest.author:

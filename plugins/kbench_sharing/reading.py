@@ -66,10 +66,7 @@ ROWS = ".jsonl"
 def read_bundle(path: Path) -> Bundle:
     """Read and check a bundle: a zip file, a folder, or a rows file of a results repository.
 
-    Raises
-    ------
-    BundleError
-        With one sentence: what is damaged, forged or impossible.
+    BundleError says in one sentence what is damaged, forged or impossible.
     """
     try:
         if path.suffix == ROWS and not path.is_dir():
@@ -84,10 +81,7 @@ def read_bundle(path: Path) -> Bundle:
 def read_fetched(url: str) -> Bundle:
     """Fetch a bundle or a rows file from a server, and check it as a file is checked.
 
-    Raises
-    ------
-    BundleError
-        It cannot be fetched, or is refused.
+    BundleError is raised where it cannot be fetched, or is refused.
     """
     data = fetched(url)
     try:

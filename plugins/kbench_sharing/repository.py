@@ -112,11 +112,9 @@ def _with_results(bundle: Bundle) -> list[SharedCell]:
 def publish(bundle: Bundle, repository: Path) -> Published:
     """Add the rows of a bundle to a repository: a folder, such as a working copy of git.
 
-    Raises
-    ------
-    BundleError
-        The bundle has no author; a file or a link is in the way; a file with the same name has
-        other content, or the folder cannot be written. Nothing that exists is changed.
+    BundleError is raised where the bundle has no author; a file or a link is in the way; a file
+    with the same name has other content, or the folder cannot be written. Nothing that exists is
+    changed.
     """
     if repository.exists() and not repository.is_dir():
         raise BundleError(f"{repository} is a file: name the folder of a results repository")

@@ -224,10 +224,8 @@ def write_site(repository: Path, out: Path) -> Site:
 
     The same rows files become the same bytes. With a problem nothing is written.
 
-    Raises
-    ------
-    BundleError
-        `out` is not empty or cannot be written, or there is no results repository.
+    BundleError is raised where `out` is not empty or cannot be written, or there is no results
+    repository.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BundleError(f"{out} exists: name a new folder for the site")

@@ -75,10 +75,7 @@ class Known:
 def known_results(suite: Suite, registry: Registry, journal: Journal) -> Known:
     """Return the cells of a suite whose results hold: all they were made from is as it was.
 
-    Raises
-    ------
-    BundleError
-        There are none.
+    BundleError is raised where there are none.
     """
     planner = Planner(registry, DataCache())
     with opened(registry) as fetching:
@@ -123,11 +120,8 @@ def files_of(
     the modules of third-party plugins `with_sources`, and the predictions that the journal
     `predictions` has kept.
 
-    Raises
-    ------
-    BundleError
-        A dataset is a file outside of `data`, a text is none that a bundle may have, or it is
-        not known what a result was made from.
+    BundleError is raised where a dataset is a file outside of `data`, a text is none that a bundle
+    may have, or it is not known what a result was made from.
     """
     cells = sorted(known.cells, key=_order)
     machines = _machines(cells)

@@ -25,21 +25,14 @@ _SHORTEST = 4
 
 @dataclass(frozen=True)
 class Address:
-    """The address of a store.
-
-    Parameters
-    ----------
-    uri : str
-        What connects to the store; it may have credentials, and is never shown.
-    name : str
-        The address for messages, journals and pages: without credentials.
-    path : Path or None
-        The file of a local SQLite store.
-    """
+    """The address of a store."""
 
     uri: str = field(repr=False)
+    """What connects to the store; it may have credentials, and is never shown."""
     name: str
+    """The address for messages, journals and pages: without credentials."""
     path: Path | None = None
+    """The file of a local SQLite store."""
 
     @classmethod
     def parse(cls, text: str) -> Address:

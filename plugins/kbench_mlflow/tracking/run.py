@@ -94,40 +94,6 @@ class DatasetInput:
 class CellRun:
     """The MLflow run that a cell should have.
 
-    Parameters
-    ----------
-    key : str
-        The cell's key (the suite line's for cells without data): with
-        `machine` and `name`, the identity of the run within its experiment.
-    machine : str
-        The machine that computed it.
-    name : str
-        Name for people: ``map + learner on dataset``, by labels. Two cells of
-        one key, such as the same data under two labels, are two runs.
-    status : str
-        ok, error, timeout, memory, crash, unavailable or skipped; FINISHED in
-        MLflow for "ok", else FAILED.
-    start_ms, end_ms : int
-        Milliseconds since 1970, fixed per cell. MLflow never changes the
-        start of a run, so that a retried cell keeps the start of its first
-        try.
-    params : mapping of str to str
-        Longer values than 6,000 characters are cut in the middle, visibly.
-    tags : mapping of str to str
-        Further tags; ``kbench.`` is put before their names. Longer values
-        than 8,000 characters are cut so that the end is kept.
-    metrics : mapping of str to float
-        Means over splits, logged at step `n_splits_done`. Values that are not
-        finite are left out: MLflow stores infinity as 1.8e308.
-    n_splits_done : int
-        Number of splits behind the means.
-    by_split : mapping of str to mapping of int to float
-        Values of each split, logged as ``{name}_by_split`` with the index of
-        the split as step.
-    dataset : DatasetInput, optional
-    artifacts : mapping of str to str
-        Relative path to text.
-
     Examples
     --------
     >>> run = CellRun("k1", "m1", "rff + ridge on iris", "ok", 0, 1, metrics={"accuracy": 0.5})
@@ -136,18 +102,40 @@ class CellRun:
     """
 
     key: str
+    """The cell's key (the suite line's for cells without data): with `machine` and `name`, the
+    identity of the run within its experiment.
+    """
     machine: str
+    """The machine that computed it."""
     name: str
+    """For people: ``map + learner on dataset``, by labels. Two cells of one key, such as the same
+    data under two labels, are two runs.
+    """
     status: str
+    """One of ok, error, timeout, memory, crash, unavailable or skipped; FINISHED in MLflow for
+    "ok", else FAILED.
+    """
     start_ms: int
     end_ms: int
+    """Milliseconds since 1970, fixed per cell. MLflow never changes the start of a run, so that a
+    retried cell keeps the start of its first try.
+    """
     params: Mapping[str, str] = field(default_factory=dict)
+    """Longer values than 6,000 characters are cut in the middle, visibly."""
     tags: Mapping[str, str] = field(default_factory=dict)
+    """``kbench.`` is put before their names. Longer values than 8,000 characters are cut so that
+    the end is kept.
+    """
     metrics: Mapping[str, float] = field(default_factory=dict)
+    """Means over splits, logged at step `n_splits_done`. Values that are not finite are left out:
+    MLflow stores infinity as 1.8e308.
+    """
     n_splits_done: int = 0
     by_split: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    """Values of each split, logged as ``{name}_by_split`` with the index of the split as step."""
     dataset: DatasetInput | None = None
     artifacts: Mapping[str, str] = field(default_factory=dict)
+    """Texts by relative path."""
 
     @property
     def digest(self) -> str:

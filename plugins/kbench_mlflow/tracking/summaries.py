@@ -33,27 +33,18 @@ METHOD = "method"
 
 @dataclass(frozen=True)
 class MethodRun:
-    """The MLflow run that a method should have.
-
-    Parameters
-    ----------
-    name : str
-        The method, by labels: ``map + learner``.
-    params : mapping of str to str
-    metrics : mapping of str to float
-        Values that are not finite are left out.
-    tags : mapping of str to str
-        Further tags; ``kbench.`` is put before their names.
-    start_ms, end_ms : int
-        When its first cell began, and its last one ended.
-    """
+    """The MLflow run that a method should have."""
 
     name: str
+    """The method, by labels: ``map + learner``."""
     params: Mapping[str, str]
     metrics: Mapping[str, float]
+    """Values that are not finite are left out."""
     tags: Mapping[str, str] = field(default_factory=dict)
+    """``kbench.`` is put before their names."""
     start_ms: int = 0
     end_ms: int = 0
+    """`start_ms` and `end_ms` say when its first cell began, and its last one ended."""
 
     @cached_property
     def digest(self) -> str:

@@ -29,25 +29,16 @@ REPEATED = ("on_dataset", "search", "chosen")
 
 @dataclass(frozen=True)
 class Facts:
-    """What a view can show.
-
-    Parameters
-    ----------
-    measure : Measure
-        What the suite compares.
-    plain : str
-        The best known measure of its task.
-    on_dataset : tuple of str
-        The metrics of `measure` on each dataset.
-    searches : tuple of tuple of str
-        For each set of parameters that some cell has searched, the metrics of their
-        chosen values.
-    """
+    """What a view can show."""
 
     measure: Measure = ACCURACY
+    """What the suite compares."""
     plain: str = "accuracy"
+    """The best known measure of its task."""
     on_dataset: tuple[str, ...] = ()
+    """The metrics of `measure` on each dataset."""
     searches: tuple[tuple[str, ...], ...] = ()
+    """For each set of parameters that a cell has searched, the metrics of their chosen values."""
 
     @classmethod
     def of(cls, runs: Iterable[StoredRun], measure: Measure, plain: str) -> Facts:
@@ -140,31 +131,23 @@ _MODES = ("table", "chart")
 
 @dataclass(frozen=True)
 class View:
-    """A view of an experiment's runs.
-
-    Parameters
-    ----------
-    key : str
-        Its name in addresses.
-    name : str
-        Its name in MLflow's menu of views.
-    mode : {"table", "chart"}
-        Which of MLflow's two pages it is for.
-    state : mapping
-        MLflow's state, with ``{measure}`` for the measure that a suite compares,
-        ``{plain}`` for the best known one of its task (accuracy or rmse), and
-        ``"{lower_is_better}"`` for whether lower values of the measure are better.
-        An item of a list, or a name in an object, is repeated for each dataset where
-        it has ``{on_dataset}`` (the metric of the measure on it, in runs of methods), for
-        each set of searched parameters where it has ``{search}`` (its number), and for
-        each searched parameter (of that set) where it has ``{chosen}`` (the metric of its
-        chosen value, in runs of cells).
-    """
+    """A view of an experiment's runs."""
 
     key: str
+    """Its name in addresses."""
     name: str
+    """Its name in MLflow's menu of views."""
     mode: str
+    """Which of MLflow's two pages it is for: "table" or "chart"."""
     state: Mapping[str, Json]
+    """MLflow's state, with ``{measure}`` for the measure that a suite compares, ``{plain}`` for the
+    best known one of its task (accuracy or rmse), and ``"{lower_is_better}"`` for whether lower
+    values of the measure are better. An item of a list, or a name in an object, is repeated for
+    each dataset where it has ``{on_dataset}`` (the metric of the measure on it, in runs of
+    methods), for each set of searched parameters where it has ``{search}`` (its number), and for
+    each searched parameter (of that set) where it has ``{chosen}`` (the metric of its chosen value,
+    in runs of cells).
+    """
 
     @classmethod
     def of(cls, file_name: str, text: str) -> View:
