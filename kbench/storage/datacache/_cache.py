@@ -50,6 +50,7 @@ from kbench.storage.datacache._entry import (
     read_inputs,
     read_meta,
     stamp,
+    stat_values,
     sweep,
     temporary,
     write,
@@ -94,23 +95,6 @@ FILE_PARAMETERS = ("path", "splits")
 """Parameters that are names of files."""
 
 
-def manifest_file(root: Path, source: str, params: Params, code: str) -> Path:
-    """Return the file that names the dataset of an origin.
-
-    A file named by one of the parameters `FILE_PARAMETERS` counts with its size, the times of its
-    last modification and change, and its inode: a tool may set the time of modification
-    back, which changes the other. So does each file of a folder or a pattern.
-    """
-    key = {"source": source, "params": plain(params), "code": code, "format": FORMAT}
-    key["files"] = {
-        name: _file_state(Path(path))
-        for name in FILE_PARAMETERS
-        if isinstance(path := params.get(name), str | os.PathLike)
-    }
-    text = json.dumps(key, sort_keys=True, allow_nan=True)
-    return root / "manifest" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
-
-
 def unsure_files(params: Params) -> dict[str, str]:
     """Return the digests of files of an origin that may change although their state does not."""
     given = [params.get(name) for name in FILE_PARAMETERS]
@@ -146,8 +130,7 @@ def _file_state(path: Path) -> list[str | int]:
     for file in files:
         name = [] if file == path else [str(file)]
         with contextlib.suppress(OSError):
-            stat = file.stat()
-            state += [*name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+            state += [*name, *stat_values(file.stat())]
     return state
 
 
@@ -332,9 +315,19 @@ class DataCache:
     def origin(self, source: str, params: Params, code: str) -> Path:
         """Return the manifest's file for an origin, of which parameters may name files.
 
-        It is another one once such a file has changed.
+        A file named by one of the parameters `FILE_PARAMETERS` counts with its size, the times of
+        its last modification and change, and its inode: a tool may set the time of modification
+        back, which changes the other. So does each file of a folder or a pattern. The manifest's
+        file is another one once such a file has changed.
         """
-        return manifest_file(self.root, source, params, code)
+        key = {"source": source, "params": plain(params), "code": code, "format": FORMAT}
+        key["files"] = {
+            name: _file_state(Path(path))
+            for name in FILE_PARAMETERS
+            if isinstance(path := params.get(name), str | os.PathLike)
+        }
+        text = json.dumps(key, sort_keys=True, allow_nan=True)
+        return self.root / "manifest" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
 
     def add(
         self,

@@ -346,7 +346,7 @@ def problem_in(root: Path, checksum: str, thorough: bool) -> str | None:
             return f"{where}: {file} is not a regular file"
         if known.st_size != facts["size"]:
             return f"{where}: {file} has {known.st_size} bytes instead of {facts['size']}"
-        state[file] = _state(known)
+        state[file] = stat_values(known)
     if not thorough and _is_trusted(root, checksum, state):
         return None
     for file, facts in meta["files"].items():
@@ -368,7 +368,7 @@ def stamp(root: Path, checksum: str, state: Mapping[str, list[int]] | None = Non
         if state is None:
             state = {}
             for file in read_meta(root, checksum)["files"]:
-                state[file] = _state((root / checksum / file).lstat())
+                state[file] = stat_values((root / checksum / file).lstat())
         noted = json.dumps({"time": time.time(), "files": state})
         make_folder(root / "verified", root)
         write_file(root / "verified" / f"{checksum}.json", noted.encode("utf-8"), like=root)
@@ -382,5 +382,6 @@ def _is_trusted(root: Path, checksum: str, state: Mapping[str, list[int]]) -> bo
         return False
 
 
-def _state(known: os.stat_result) -> list[int]:
+def stat_values(known: os.stat_result) -> list[int]:
+    """Return size, times and inode of a file, which change when it does."""
     return [known.st_size, known.st_mtime_ns, known.st_ctime_ns, known.st_ino]
