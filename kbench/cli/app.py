@@ -11,7 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -22,6 +22,11 @@ from kbench.cli.echo import echo
 from kbench.errors import FeatureError
 from kbench.registry.features import Command as About
 from kbench.registry.features import Feature, features, options_of, working
+
+if TYPE_CHECKING:
+    from typer._click import Command as ClickCommand
+    from typer._click import Context, HelpFormatter
+    from typer._click.shell_completion import CompletionItem
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of all commands: no text is wider than can be read."""
@@ -63,7 +68,7 @@ class Command(TyperCommand):
     first_line = ""
     examples: Sequence[Sequence[str]] = ()
 
-    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+    def parse_args(self, ctx: Context, args: list[str]) -> Any:
         """Parse the arguments; an option may be missing because its feature is left out."""
         from typer._click.exceptions import NoSuchOption
 
@@ -74,13 +79,13 @@ class Command(TyperCommand):
                 error.message += f" (These features are left out: {reasons}.)"
             raise
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: Context) -> Any:
         """Run the command; a person sees a line before its imports, which take seconds."""
         if self.first_line and sys.stderr.isatty() and not ctx.params.get("quiet"):
             echo(f"{self.first_line} ...", err=True, dim=True)
         return super().invoke(ctx)
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+    def format_epilog(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write the examples; a command is never folded, so that it can be copied."""
         if not self.examples:
             return
@@ -93,7 +98,7 @@ class Command(TyperCommand):
 class Group(TyperGroup):
     """The commands of the core and of features; a feature is imported by its command only."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: Context) -> list[str]:
         """Return the names: those of features stand where their metadata say."""
         names = list(CORE)
         waiting = [(each.after, name) for name, (of, each) in _commands().items() if of]
@@ -107,12 +112,12 @@ class Group(TyperGroup):
                 break
         return names
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+    def resolve_command(self, ctx: Context, args: list[str]) -> Any:
         """Find the command; typer suggests a name of `commands`, and looks nothing up there."""
         self.commands = dict.fromkeys(self.list_commands(ctx), self)
         return super().resolve_command(ctx, args)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: Context, cmd_name: str) -> ClickCommand | None:
         """Build a command; FeatureError is raised where its feature cannot be used."""
         if cmd_name not in (known := _commands()):
             _refuse_left_out(cmd_name)
@@ -130,13 +135,13 @@ class Group(TyperGroup):
                 f"the command {cmd_name!r} of the feature {feature.name!r} cannot be used: {what}"
             ) from error
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write the commands; the line of a feature's command is in its metadata."""
         known = _commands()
         with formatter.section("Commands"):
             formatter.write_dl([(name, known[name][1].help) for name in self.list_commands(ctx)])
 
-    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+    def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
         """Complete names of commands without importing features."""
         from typer._click.shell_completion import CompletionItem
 
@@ -149,7 +154,7 @@ class Group(TyperGroup):
 class PlainGroup(TyperGroup):
     """Commands below another one; the page shows the whole summary of each."""
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write the commands, in the order in which they were added."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
@@ -166,9 +171,10 @@ def _commands() -> dict[str, tuple[Feature | None, About]]:
     return found
 
 
-def _described(made: Any, about: About) -> Any:
+def _described(made: ClickCommand, about: About) -> ClickCommand:
     """Return a command with its first line and examples; those below it have their own ones."""
-    made.first_line, made.examples = about.while_loading, about.examples
+    if isinstance(made, Command):
+        made.first_line, made.examples = about.while_loading, about.examples
     for name, below in getattr(made, "commands", {}).items():
         words = ["kbench", made.name, name]
         below.examples = [each for each in about.examples if each[1].split()[:3] == words]

@@ -151,7 +151,7 @@ def as_words() -> list[str]:
         if isinstance(value, bool):
             words.append(flag if value else f"--no-{flag[2:]}")
             continue
-        for each in [value] if isinstance(value, str) else value:
+        for each in [value] if isinstance(value, str) else list(value):
             words += [flag, each]
     return words
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import typer
 
 if TYPE_CHECKING:
     from kbench.registry.collecting import Kind
@@ -27,7 +29,7 @@ def suites(incomplete: str) -> list[str]:
     return _beginning(incomplete, runnable(load_registry()))
 
 
-def stored(ctx: Any, incomplete: str) -> list[str]:
+def stored(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the suites that begin so and have runs in the store, else those installed."""
     from kbench.registry.features import working
 
@@ -38,7 +40,7 @@ def stored(ctx: Any, incomplete: str) -> list[str]:
     return _beginning(incomplete, sorted(names)) or suites(incomplete)
 
 
-def datasets(ctx: Any, incomplete: str) -> list[str]:
+def datasets(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the installed datasets and those of the suite on the line that begin so."""
     from kbench.errors import KbenchError
     from kbench.execution.plugins import load_registry

@@ -18,7 +18,7 @@ def echo(text: object = "", err: bool = False, nl: bool = True, **style: Any) ->
     typer.echo(typer.style(shown, **style) if style else shown, err=err, nl=nl)
 
 
-def make_streams_encode_all(*streams: Any) -> None:
+def make_streams_encode_all(*streams: object) -> None:
     """Have text that an encoding lacks, such as half a character, written as its escape."""
     for stream in streams:
         if hasattr(stream, "reconfigure"):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from statistics import median
-from typing import Any
 
 from rich.console import Console
 
@@ -15,7 +14,7 @@ from kbench.cli import printing
 from kbench.cli.show import ON_A_SCREEN
 from kbench.messages import counted, of_memory
 from kbench.planning.planned import PlannedCell
-from kbench.report.text import Column, Table
+from kbench.report.text import Column, Line, Table
 from kbench.results.rows import LABELS
 from kbench.runner import Report
 
@@ -28,7 +27,7 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
 
     Unless `every` is asked for, of many cells there is a line for each dataset.
     """
-    rows: list[dict[str, Any]] = [
+    rows: list[Line] = [
         {
             "dataset": planned.cell.dataset.label,
             "feature_map": planned.cell.feature_map.label,
@@ -42,7 +41,7 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
     estimate = _estimated_s(report)
     if as_json:
         plain = [
-            row | _plain_cost(cell) | {"changed": cell.changed}
+            {**row, **_plain_cost(cell), "changed": cell.changed}
             for row, cell in zip(rows, report.cells, strict=True)
         ]
         print(json.dumps({"cells": plain, "estimated_s": estimate}))
@@ -65,7 +64,7 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
     console.print(text)
 
 
-def _print_cells(console: Console, report: Report, rows: Sequence[Mapping[str, object]]) -> None:
+def _print_cells(console: Console, report: Report, rows: Sequence[Line]) -> None:
     columns = [*map(Column, LABELS), *_COUNTED]
     if any(cell.cost for cell in report.cells):
         columns += [Column(name, numeric=True) for name in _COSTS]
@@ -74,7 +73,7 @@ def _print_cells(console: Console, report: Report, rows: Sequence[Mapping[str, o
     printing.print_table(console, Table("plan", "", [*columns, Column("note")], rows))
 
 
-def _print_datasets(console: Console, report: Report, rows: Sequence[Mapping[str, Any]]) -> None:
+def _print_datasets(console: Console, report: Report, rows: Sequence[Line]) -> None:
     """Print a line for each dataset: its cells, and what is known of their tasks."""
     lines = []
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
@@ -120,7 +119,7 @@ def _written_cost(cell: PlannedCell) -> tuple[str, str]:
     return of_memory(cost.memory_mb.value), seconds
 
 
-def _plain_cost(cell: PlannedCell) -> dict[str, Any]:
+def _plain_cost(cell: PlannedCell) -> dict[str, object]:
     """Return the predicted cost of a task as JSON values."""
     return {
         "memory_mb": asdict(cell.cost.memory_mb) if cell.cost else None,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from stat import S_IMODE
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rich.table
 from rich.cells import cell_len
@@ -192,12 +192,14 @@ def print_next(screen: Console, commands: Iterable[tuple[str, str]]) -> None:
         screen.print(escape(f"  {command:{width}}    {meaning}".rstrip()), soft_wrap=True)
 
 
-def print_event(event: str, **fields: Any) -> None:
+def print_event(event: str, **fields: object) -> None:
     """Print one line of a run's JSON events."""
     print(json.dumps({"event": event, **fields}), flush=True)
 
 
-def print_end_event(report: Report, rows: Sequence[Mapping[str, Any]], **further: Any) -> None:
+def print_end_event(
+    report: Report, rows: Sequence[Mapping[str, object]], **further: object
+) -> None:
     """Print the last line of a run's JSON events: its rows, and where they are."""
     first = next(iter(report.deliveries), Delivered("", report.suite.name))
     end = {

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -355,7 +354,7 @@ class ReportData:
             growth.append(Growth(standing.place, standing.method, points, exponent, r2, count))
         return growth
 
-    def searched(self) -> list[dict[str, Any]]:
+    def searched(self) -> list[dict[str, object]]:
         """Return the points of the search curves, a row each; those of a curve together."""
         return [
             {
@@ -369,28 +368,6 @@ class ReportData:
             for parameter, points in row.search.items()
             for point in points
         ]
-
-    def curves(self) -> dict[str, Any]:
-        """Return the search curves as the page draws them: by method, parameter, dataset.
-
-        Each has the name of the measure of its search, its direction, and whether it is in
-        the target's units.
-        """
-        place = {method: i for i, method in enumerate(self.methods)}
-        curves: dict[int, dict[str, list[list[Any]]]] = {}
-        for row in self.rows:
-            searched = row.searched
-            if searched is None:
-                continue
-            for parameter, points in row.search.items():
-                by_parameter = curves.setdefault(place[row.method], {})
-                number = self.datasets.index(row.dataset)
-                line = [number, points, searched.words, searched.better, searched.in_units]
-                by_parameter.setdefault(parameter, []).append(line)
-        return {
-            "methods": [[name_of(self.methods[i]), curves[i]] for i in sorted(curves)],
-            "datasets": self.datasets,
-        }
 
     # -- what was run
 
@@ -453,41 +430,6 @@ class ReportData:
                 text = f"chosen at the edge of its grid: {row.at_edge}"
                 noted.setdefault(text, []).append(row)
         return [(text, _places(rows)) for text, rows in noted.items()]
-
-    def splits_by_cell(self) -> dict[str, Any]:
-        """Return the data with which the page compares any two methods on each dataset.
-
-        The measure of every split, rounded to twelve digits: to fewer, equal differences
-        would differ.
-        """
-        from scipy.stats import t
-
-        place = {method: i for i, method in enumerate(self.methods)}
-        cells: list[tuple[int, int, float, float, dict[str, float]]] = []
-        for row in self.rows:
-            value = row.value(self.measure.name)
-            if row.status != "ok" or value is None:
-                continue
-            by_split = {
-                f"{i}/{str(row.split_hash.get(i, ''))[:6]}": rounded(split_value)
-                for i, split_value in row.by_split(self.measure.name).items()
-            }
-            ratio = round(stats.holdout_ratio(row), 6)
-            number = self.datasets.index(row.dataset)
-            cells.append((number, place[row.method], rounded(value), ratio, by_split))
-        most = max((len(cell[-1]) for cell in cells), default=0)
-        critical = [round(float(t.ppf(1 - ALPHA / 2, n - 1)), 4) for n in range(2, most + 1)]
-        return {
-            "datasets": self.datasets,
-            "methods": [name_of(method) for method in self.methods],
-            "cells": cells,
-            "sign": self.measure.gain(1),
-            "in_units": self.measure.in_units,
-            "any_size": self.measure.task != "classification" and self.measure != ACCURACY,
-            "equal": stats.EQUAL,
-            "no_test": stats.NO_TEST,
-            "t": [0.0, 0.0, *critical],
-        }
 
 
 def _power(points: Sequence[tuple[int, float]]) -> tuple[float, float]:

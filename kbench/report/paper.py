@@ -6,7 +6,7 @@ import fnmatch
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
@@ -101,7 +101,7 @@ def turned(table: Table) -> Table:
         columns.append(Column(f"{name} (sd)", "", written, True))
     rows, marks, notes = [], {}, {}
     for i, method in enumerate(methods):
-        row: dict[str, Any] = {"method": method.heading}
+        row: dict[str, object] = {"method": method.heading}
         for j, (name, line) in enumerate(zip(headings, table.rows, strict=True)):
             row[name] = line[method.name]
             row[f"{name} (sd)"] = line.get(method.sd)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from kbench.registry.verbs import Verbs
 from kbench.report.charts import duration, duration_unit, number
 from kbench.report.content import ReportData, name_of
 from kbench.report.pages import sections_of
-from kbench.report.text import Column, Place, Table, decimals, heading, shown, signed
+from kbench.report.text import Column, Line, Place, Table, Written, decimals, heading, shown, signed
 from kbench.results.imported import BesideOwn
 from kbench.results.leaderboard import Leader, Leaderboard
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, task_of
@@ -24,7 +24,7 @@ from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, colu
 # -- cells
 
 
-def value_writer(measure: Measure, digits: int | None = None) -> Callable[[Any], str]:
+def value_writer(measure: Measure, digits: int | None = None) -> Written:
     """Return the function that writes values of a measure, by its size or with some decimals."""
     return partial(shown, measure.name) if digits is None else partial(decimals, digits=digits)
 
@@ -208,7 +208,7 @@ def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
     return [replace(column, wide=column.name in WIDE) for column in made]
 
 
-def _row(line: Leader) -> dict[str, Any]:
+def _row(line: Leader) -> dict[str, object]:
     low, high = line.place_low, line.place_high
     return {
         **vars(line),
@@ -218,7 +218,7 @@ def _row(line: Leader) -> dict[str, Any]:
     }
 
 
-def best_marks(rows: Sequence[Mapping[str, Any]], measure: Measure) -> dict[Place, str]:
+def best_marks(rows: Sequence[Line], measure: Measure) -> dict[Place, str]:
     """Mark the best rank and mean; the fastest method is often trivial and has no mark."""
     if len(rows) < 2:
         return {}

@@ -13,6 +13,12 @@ from kbench.messages import printable, printable_json, printable_lines
 from kbench.records import Measure
 from kbench.results.rows import MEASURES
 
+Written = Callable[[Any], str]
+"""Writes a value for people."""
+
+Line = Mapping[str, Any]
+"""Values of a table by the names of its columns."""
+
 FORMATS = ("table", "csv", "json", "latex", "markdown")
 
 _DIGITS = {
@@ -84,7 +90,7 @@ def decimals(value: Any, digits: int) -> str:
     return "" if value is None or value != value else f"{value:.{digits}f}"
 
 
-def beside(mean: str, sd: float, written: Callable[[Any], str]) -> str:
+def beside(mean: str, sd: float, written: Written) -> str:
     """Write a standard deviation with as many decimals as its mean, unless it would be zero.
 
     >>> beside("12346", 3.21, str), beside("0.9733", 0.02, str), beside("12346", 0.21, str)
@@ -107,7 +113,7 @@ def heading(measure: Measure) -> str:
     return text[:1].upper() + text[1:]
 
 
-def plain(value: Any) -> str:
+def plain(value: object) -> str:
     """Write a value of a column without a number of digits."""
     return shown("", value)
 
@@ -201,7 +207,7 @@ class Column:
 
     name: str
     title: str = ""
-    written: Callable[[Any], str] = plain
+    written: Written = plain
     numeric: bool = False
     sd: str = ""
     wide: bool = False
@@ -243,7 +249,7 @@ class Table:
     name: str
     title: str
     columns: Sequence[Column]
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Line]
     marks: Mapping[Place, str] = field(default_factory=dict)
     notes: Mapping[Place, str] = field(default_factory=dict)
     by: str = ""
@@ -314,7 +320,7 @@ def _json(table: Table) -> str:
     return printable_json(rows, indent=1)
 
 
-def _plain_json(value: Any) -> Any:
+def _plain_json(value: object) -> object:
     """Replace NaN and infinities, which JSON does not have."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
@@ -329,7 +335,7 @@ def _csv(table: Table) -> str:
     return text.getvalue().rstrip("\n")
 
 
-def _harmless(value: Any) -> Any:
+def _harmless(value: object) -> object:
     """Keep spreadsheets from running a name as a formula."""
     if not isinstance(value, str):
         return value

@@ -31,32 +31,21 @@ NOT_REACHED = "not reachable by splits"
 
 @dataclass(frozen=True)
 class Contest:
-    """The two best methods of a dataset.
-
-    Parameters
-    ----------
-    dataset : str
-    first, second : (str, str)
-    difference : float
-        Mean of the first less that of the second, over their common splits.
-    sd : float
-        Standard deviation of the difference on one split.
-    n_splits : int
-        Common splits.
-    needed : int or None
-        Splits on which a difference of this size would be significant.
-    reason : str
-        Why there is no number; empty where there is one.
-    """
+    """The two best methods of a dataset."""
 
     dataset: str
     first: Method
     second: Method
     difference: float
+    """Mean of the first less that of the second, over their common splits."""
     sd: float
+    """Standard deviation of the difference on one split."""
     n_splits: int
+    """Common splits."""
     needed: int | None
+    """Splits on which a difference of this size would be significant."""
     reason: str = ""
+    """Why there is no number; empty where there is one."""
 
     @property
     def is_shown(self) -> bool:
@@ -66,26 +55,17 @@ class Contest:
 
 @dataclass(frozen=True)
 class Choice:
-    """What the searches of a method found on the inner folds, means over datasets.
-
-    Parameters
-    ----------
-    method : (str, str)
-    measure : Measure
-        What the searches optimised.
-    n_datasets : int
-    inner, default : float
-        The measure of the best candidate on the inner folds, and of the default candidate.
-    optimism : float
-        How much too good the former is, larger is more; see `kbench.results.stats.resampling`.
-    """
+    """What the searches of a method found on the inner folds, means over datasets."""
 
     method: Method
     measure: Measure
+    """What the searches optimised."""
     n_datasets: int
     inner: float
     default: float
+    """The measure of the best candidate on the inner folds, and of the default candidate."""
     optimism: float
+    """How much too good the former is, larger is more; see `kbench.results.stats.resampling`."""
 
     @property
     def gain(self) -> float:
@@ -100,26 +80,17 @@ class Choice:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a method reaches in seconds of search, means over datasets.
-
-    Parameters
-    ----------
-    method : (str, str)
-    measure : Measure
-        What the search optimised.
-    curve : list of (float, float)
-        Seconds of the search of a split, and the best inner score; see `budget_curve`.
-    total_s : float
-        Seconds of the whole search and of the fit.
-    outer : float or None
-        The measure on the test parts; None where it was not measured.
-    """
+    """What a method reaches in seconds of search, means over datasets."""
 
     method: Method
     measure: Measure
+    """What the search optimised."""
     curve: list[tuple[float, float]]
+    """Seconds of the search of a split, and the best inner score; see `budget_curve`."""
     total_s: float
+    """Seconds of the whole search and of the fit."""
     outer: float | None
+    """The measure on the test parts; None where it was not measured."""
 
 
 @dataclass(frozen=True)
@@ -138,21 +109,13 @@ class Warned:
 
 @dataclass(frozen=True)
 class Claims:
-    """Claims about the methods of a suite.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-    scores : Scores
-        What is compared over datasets.
-    standings : sequence of Standing
-        Its methods in the order of their mean ranks.
-    alpha : float, default 0.05
-    """
+    """Claims about the methods of a suite."""
 
     rows: Sequence[Row]
     scores: Scores
+    """What is compared over datasets."""
     standings: Sequence[Standing]
+    """Its methods in the order of their mean ranks."""
     alpha: float = 0.05
 
     @property

@@ -21,33 +21,27 @@ class Components:
     The score of a method on a split of a dataset is the sum of its mean and of independent
     effects: of the dataset, of dataset and method together, of the split (the same for all
     methods), and of the method on this split.
-
-    Parameters
-    ----------
-    datasets, interaction : float or None
-        Between datasets: of all methods together, and of one beside the others. None for a
-        single dataset.
-    splits : float
-        Between the splits of a dataset, for all methods together.
-    residual : float
-        Of a method on a split: the choice of its search, and the seed of its map unless
-        several were drawn.
-    seeds : float or None
-        Of one seed of the map, with data and search the same. None where each split has one
-        seed, which cannot be told apart from the rest.
-    by_method : tuple of float
-        The residual of each method; empty for two methods, whose noise cannot be told apart.
-    seeds_by_method : tuple of float
-        The variance of the seed of each method's map; empty where each split has one seed.
     """
 
     datasets: float | None
     interaction: float | None
+    """`datasets` and `interaction` are between datasets: of all methods together, and of one beside
+    the others. None for a single dataset.
+    """
     splits: float
+    """Between the splits of a dataset, for all methods together."""
     residual: float
+    """Of a method on a split: the choice of its search, and the seed of its map unless several were
+    drawn.
+    """
     seeds: float | None = None
+    """Of one seed of the map, with data and search the same. None where each split has one seed,
+    which cannot be told apart from the rest.
+    """
     by_method: tuple[float, ...] = ()
+    """The residual of each method; empty for two methods, whose noise cannot be told apart."""
     seeds_by_method: tuple[float, ...] = ()
+    """The variance of the seed of each method's map; empty where each split has one seed."""
 
     def shares(self) -> dict[str, float]:
         """Return the share of each source in the variance of a score; negative ones are 0."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, stdev
-from typing import Any
 
 from kbench.features import (
     Column,
     ReportData,
     Row,
     Table,
+    Written,
     columns,
     decimals,
     headings_of,
@@ -134,9 +134,7 @@ def published(content: ReportData) -> Table:
     return Table("published", "Beside published figures", made, compared, notes=notes)
 
 
-def _written_figures(
-    figures: Sequence[Published], measure: Measure, digits: int | None
-) -> Callable[[Any], str]:
+def _written_figures(figures: Sequence[Published], measure: Measure, digits: int | None) -> Written:
     """Return the function that writes published figures: of one measure, as a rule."""
     names = {figure.measure for figure in figures}
     name = names.pop() if len(names) == 1 else measure.name
@@ -159,7 +157,7 @@ def published_grid(content: ReportData) -> Table:
     for name in names.values():
         made.append(Column(name, "", written, True))
         made.append(Column(f"{name} (published)", "", written, True, data_only=True))
-    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    lines: dict[tuple[str, str], dict[str, object]] = {}
     for beside in compared:
         figure = beside.published
         place, name = (figure.source, figure.dataset), names[figure.feature_map, figure.learner]

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from kbench.features import (
     LABELS,
@@ -152,7 +151,7 @@ def components(content: ReportData) -> Table:
     if found is None:
         return Table("components", "Sources of variance", made, [])
     shares = found.shares()
-    rows: list[dict[str, Any]] = [
+    rows: list[dict[str, object]] = [
         {"source": SOURCES[name], "variance": value, "sd": _root(value), "share": shares[name]}
         for name in shares
         if (value := getattr(found, name)) is not None
@@ -237,9 +236,9 @@ def seconds(content: ReportData) -> Table:
         Column("outer", "on the test parts", written, True),
     ]
     place = {standing.method: standing.place for standing in content.standings}
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for each in sorted(spent, key=lambda each: place.get(each.method, 0)):
-        method: dict[str, Any] = dict(zip(LABELS[1:], each.method, strict=True))
+        method: dict[str, object] = dict(zip(LABELS[1:], each.method, strict=True))
         method |= {"place": place.get(each.method), "measure": each.measure.name}
         for at, value in each.curve:
             last = at == each.curve[-1][0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from kbench.features import LABELS, TIMES, Labels
 from kbench.records import Measure
@@ -17,84 +17,59 @@ ONE_SPLIT = "one split: its noise is not known"
 
 @dataclass(frozen=True)
 class Noise:
-    """Thresholds of a change.
-
-    Parameters
-    ----------
-    alpha : float, default 0.05
-        Level of the tests, over all cells together (Holm).
-    time_factor : float, default 2.0
-        A time has changed where, beside the test, its mean over the splits is
-        this many times the other.
-    time_floor_s : float, default 0.002
-        And the two means differ by more than this many seconds.
-    time_noise : float, default 0.1
-        Relative standard deviation of a cell's mean time between runs of the
-        same code on a quiet machine: what its splits share.
-    """
+    """Thresholds of a change."""
 
     alpha: float = 0.05
+    """Level of the tests, over all cells together (Holm)."""
     time_factor: float = 2.0
+    """A time has changed where, beside the test, its mean over the splits is this many times the
+    other.
+    """
     time_floor_s: float = 0.002
+    """And the two means differ by more than this many seconds."""
     time_noise: float = 0.1
+    """Relative standard deviation of a cell's mean time between runs of the same code on a quiet
+    machine: what its splits share.
+    """
 
 
 @dataclass(frozen=True)
 class Change:
-    """One measure of one cell on both sides.
-
-    Parameters
-    ----------
-    a, b : float or None
-        Means over the common splits; times are geometric means, and that of b
-        is corrected by the calibration figures.
-    change : float or None
-        b - a; for times b / a.
-    low, high : float or None
-        Interval of level 1 - alpha for it; None where it is not known.
-    p : float or None
-        Two-sided, of "no change"; not adjusted.
-    p_holm : float or None
-        Adjusted for the number of cells.
-    verdict : {"same", "better", "worse", "unknown"}
-        "unknown" where there is no answer, for the reasons in `doubts`.
-    doubts : tuple of str
-    untested : str
-        Why there is no p although both sides have values; empty where there is one.
-    """
+    """One measure of one cell on both sides."""
 
     a: float | None = None
     b: float | None = None
+    """`a` and `b` are means over the common splits; times are geometric means, and that of `b` is
+    corrected by the calibration figures.
+    """
     change: float | None = None
+    """b - a; for times b / a."""
     low: float | None = None
     high: float | None = None
+    """`low` to `high` is its interval of level 1 - alpha; None where it is not known."""
     p: float | None = None
+    """Two-sided, of "no change"; not adjusted."""
     p_holm: float | None = None
+    """Adjusted for the number of cells."""
     verdict: Verdict = "unknown"
+    """It is "unknown" where there is no answer, for the reasons in `doubts`."""
     doubts: tuple[str, ...] = ()
     untested: str = ""
+    """Why there is no p although both sides have values; empty where there is one."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A cell that both sides have.
-
-    Parameters
-    ----------
-    labels : (str, str, str)
-        Of dataset, feature map, learner.
-    status_a, status_b : str
-    n_splits : int
-        Splits that both finished.
-    changes : dict of str to Change
-        By the measure that is compared, and `TIMES`.
-    """
+    """A cell that both sides have."""
 
     labels: Labels
+    """Of dataset, feature map, learner."""
     status_a: str
     status_b: str
     n_splits: int
+    """Splits that both finished."""
     changes: dict[str, Change]
+    """By the measure that is compared, and `TIMES`."""
 
     @property
     def broken(self) -> bool:
@@ -146,7 +121,7 @@ class Comparison:
         """Count the verdicts of a measure."""
         return Counter(cell.changes[name].verdict for cell in self.cells)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         """Return one row of plain values per cell of either side, with the keys of `columns`.
 
         ``side`` is "both", "a" or "b".
@@ -155,7 +130,7 @@ class Comparison:
         rows = [_as_row(cell, names) for cell in self.cells]
         for side, only in (("a", self.only_a), ("b", self.only_b)):
             for labels, status in only.items():
-                row: dict[str, Any] = dict.fromkeys(columns(self.measure))
+                row: dict[str, object] = dict.fromkeys(columns(self.measure))
                 row |= zip(LABELS, labels, strict=True)
                 rows.append(row | {"side": side, f"status_{side}": status})
         return rows
@@ -171,8 +146,8 @@ def columns(measure: Measure) -> tuple[str, ...]:
     )
 
 
-def _as_row(cell: Compared, names: Sequence[str]) -> dict[str, Any]:
-    row: dict[str, Any] = {
+def _as_row(cell: Compared, names: Sequence[str]) -> dict[str, object]:
+    row: dict[str, object] = {
         **dict(zip(LABELS, cell.labels, strict=True)),
         "side": "both",
         "status_a": cell.status_a,

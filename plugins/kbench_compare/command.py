@@ -21,7 +21,7 @@ from kbench.parameters import check_choice, check_number
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kbench.features import Row, StoredResults, Table
+    from kbench.features import Labels, Row, StoredResults, Table
     from kbench.records import Measure
     from kbench_compare.changes import Change, Comparison
 
@@ -279,7 +279,7 @@ def _of_file(path: Path) -> StoredResults:
     return StoredResults([row for row, _ in checked], path.stem, measures.pop())
 
 
-def _checked(rows: Sequence[Any], where: str, advice: str = "") -> list[tuple[Row, Measure]]:
+def _checked(rows: Sequence[object], where: str, advice: str = "") -> list[tuple[Row, Measure]]:
     """Parse rows; refuse those that kbench did not write, or that were edited."""
     from kbench_compare.outside import from_outside
 
@@ -292,7 +292,7 @@ def _checked(rows: Sequence[Any], where: str, advice: str = "") -> list[tuple[Ro
     return checked
 
 
-def _cell_of(row: Any) -> str:
+def _cell_of(row: object) -> str:
     """Name the cell of a row in brackets, as far as it has names that can be printed."""
     names = ("dataset", "feature_map", "learner")
     labels = [row.get(name) for name in names] if isinstance(row, dict) else []
@@ -341,7 +341,9 @@ def _table(comparison: Comparison) -> Table:
     return Table("compare", "Two sets of results", made, comparison.rows(), by="dataset")
 
 
-def _print(comparison: Comparison, regressions: Sequence[Any], wanted: Sequence[str]) -> None:
+def _print(
+    comparison: Comparison, regressions: Sequence[tuple[Labels, str]], wanted: Sequence[str]
+) -> None:
     """Print the cells, their changes, and the verdict."""
     from rich.markup import escape
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kbench.features import hookimpl
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @hookimpl
 def kbench_compared_results(
     a: Sequence[Row], b: Sequence[Row], measure: Measure, thresholds: Mapping[str, float]
-) -> tuple[list[dict[str, Any]], list[Labels]]:
+) -> tuple[list[dict[str, object]], list[Labels]]:
     """Compare cell by cell, as the command does."""
     from kbench_compare.changes import Noise
     from kbench_compare.comparison import compare

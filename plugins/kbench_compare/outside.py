@@ -78,7 +78,7 @@ class _OutsideRow(BaseModel):
 
     @field_validator("values_by_split", mode="before")
     @classmethod
-    def _keep_compared(cls, values: Any, others: ValidationInfo) -> Any:
+    def _keep_compared(cls, values: object, others: ValidationInfo) -> object:
         names = (others.data.get("measure"), *TIMES)
         return (
             {name: values[name] for name in names if name in values}
@@ -87,7 +87,7 @@ class _OutsideRow(BaseModel):
         )
 
 
-def from_outside(value: Any) -> tuple[Row, Measure]:
+def from_outside(value: object) -> tuple[Row, Measure]:
     """Validate one row in the format of `Row.to_json`; return it with its suite's measure.
 
     The row has what a comparison uses. A `ValueError` says why it cannot be

@@ -278,7 +278,7 @@ def summary_of(text: str) -> str:
     return first_sentence("\n".join(comment))
 
 
-def _description(text: str) -> Any:
+def _description(text: str) -> object:
     """Return a suite's ``description``, which can only stand before the first table."""
     # a cut inside a value of several lines leaves invalid TOML: then all of it is parsed
     for part in (_TABLE.split(text, maxsplit=1)[0], text):

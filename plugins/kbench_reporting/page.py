@@ -8,7 +8,7 @@ import json
 import re
 import shlex
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.resources import files
@@ -20,7 +20,9 @@ from kbench._version import __version__
 from kbench.errors import PluginError
 from kbench.features import (
     ALPHA,
+    EQUAL,
     MOST_LINES,
+    NO_TEST,
     OF_ANY_SIZE,
     OTHERS,
     ROPE,
@@ -33,22 +35,27 @@ from kbench.features import (
     Registry,
     ReportData,
     Section,
+    TableLine,
     Verbs,
+    Written,
     beside,
     checked_picture,
     columns,
     decimals,
     environment_of_pages,
     heading,
+    holdout_ratio,
     lacking,
     leaderboard_sentences,
     name_of,
     p_value,
+    rounded,
     sections_of,
     shown,
     smallest_p,
 )
 from kbench.messages import counted, printable, printable_json, printable_lines
+from kbench.records import ACCURACY
 from kbench_reporting import charts, diagram, pictures, sentences, tables
 
 if TYPE_CHECKING:
@@ -101,8 +108,8 @@ def page(
     environment.globals["numbers_of"] = partial(_numbers_of, numbers)
     folder = files(__package__) / "templates"
     names = columns(content.measure, content.task)
-    curves = content.curves()
-    values: dict[str, Any] = {
+    curves = curves_of(content)
+    values: dict[str, object] = {
         "content": content,
         "lead": lead,
         "measure": content.measure,
@@ -129,7 +136,7 @@ def page(
         "smallest_p": smallest_p(len(content.scores.tried)),
         "css": Markup((files("kbench.report") / "templates/page.css").read_text(encoding="utf-8")),
         "js": Markup(_scripts(folder / "page")),
-        "data": Markup(_script_json(content.splits_by_cell())),
+        "data": Markup(_script_json(splits_by_cell(content))),
         "curves": Markup(_script_json(curves)) if curves["methods"] else "",
         "budget_sentences": sentences.budget_sentences(content.budgets(), content.budget),
         "diagram": "",
@@ -159,14 +166,14 @@ def page(
     return environment.get_template("page.html.j2").render(values)
 
 
-def _shown(chart: Chart) -> dict[str, Any]:
+def _shown(chart: Chart) -> dict[str, object]:
     from markupsafe import Markup
 
     pictures = {"picture": Markup(chart.svg), "as_error": Markup(chart.as_error)}
-    return {"title": chart.title, "table": chart.table} | pictures
+    return {"title": chart.title, "table": chart.table, **pictures}
 
 
-def _digits_of(content: ReportData, entries: Sequence[Entry]) -> Callable[[Any], str]:
+def _digits_of(content: ReportData, entries: Sequence[Entry]) -> Written:
     """Return the function that writes the values of a dataset, with the digits that count."""
     rows = [entry.row for entry in entries if entry.row is not None]
     digits = content.digits
@@ -176,12 +183,71 @@ def _digits_of(content: ReportData, entries: Sequence[Entry]) -> Callable[[Any],
     return partial(shown, name) if digits is None else partial(decimals, digits=digits)
 
 
+def curves_of(content: ReportData) -> dict[str, object]:
+    """Return the search curves as the page draws them: by method, parameter, dataset.
+
+    Each has the name of the measure of its search, its direction, and whether it is in
+    the target's units.
+    """
+    place = {method: i for i, method in enumerate(content.methods)}
+    curves: dict[int, dict[str, list[list[Any]]]] = {}
+    for row in content.rows:
+        searched = row.searched
+        if searched is None:
+            continue
+        for parameter, points in row.search.items():
+            by_parameter = curves.setdefault(place[row.method], {})
+            number = content.datasets.index(row.dataset)
+            line = [number, points, searched.words, searched.better, searched.in_units]
+            by_parameter.setdefault(parameter, []).append(line)
+    return {
+        "methods": [[name_of(content.methods[i]), curves[i]] for i in sorted(curves)],
+        "datasets": content.datasets,
+    }
+
+
+def splits_by_cell(content: ReportData) -> dict[str, object]:
+    """Return the data with which the page compares any two methods on each dataset.
+
+    The measure of every split, rounded to twelve digits: to fewer, equal differences
+    would differ.
+    """
+    from scipy.stats import t
+
+    place = {method: i for i, method in enumerate(content.methods)}
+    cells: list[tuple[int, int, float, float, dict[str, float]]] = []
+    for row in content.rows:
+        value = row.value(content.measure.name)
+        if row.status != "ok" or value is None:
+            continue
+        by_split = {
+            f"{i}/{str(row.split_hash.get(i, ''))[:6]}": rounded(split_value)
+            for i, split_value in row.by_split(content.measure.name).items()
+        }
+        ratio = round(holdout_ratio(row), 6)
+        number = content.datasets.index(row.dataset)
+        cells.append((number, place[row.method], rounded(value), ratio, by_split))
+    most = max((len(cell[-1]) for cell in cells), default=0)
+    critical = [round(float(t.ppf(1 - ALPHA / 2, n - 1)), 4) for n in range(2, most + 1)]
+    return {
+        "datasets": content.datasets,
+        "methods": [name_of(method) for method in content.methods],
+        "cells": cells,
+        "sign": content.measure.gain(1),
+        "in_units": content.measure.in_units,
+        "any_size": content.measure.task != "classification" and content.measure != ACCURACY,
+        "equal": EQUAL,
+        "no_test": NO_TEST,
+        "t": [0.0, 0.0, *critical],
+    }
+
+
 def _scripts(folder: Traversable) -> str:
     parts = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
     return "\n".join(['"use strict";', *parts])
 
 
-def _numbers_of(numbers: Mapping[Method, str], row: Mapping[str, Any]) -> str:
+def _numbers_of(numbers: Mapping[Method, str], row: TableLine) -> str:
     """Return the numbers of the methods that a row of a table is about, with spaces."""
     if "first" in row and "second" in row:
         return _both(numbers, row["first"], row["second"])
@@ -195,13 +261,15 @@ def _both(numbers: Mapping[Method, str], *names: str) -> str:
     return " ".join(filter(None, (by_name.get(name, "") for name in names)))
 
 
-def _script_json(value: Any) -> str:
+def _script_json(value: object) -> str:
     """Write JSON that no name in it can break out of a script element."""
     text = printable_json(value, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _section(name: str, file: Traversable, environment: Environment, values: Any) -> Markup:
+def _section(
+    name: str, file: Traversable, environment: Environment, values: Mapping[str, object]
+) -> Markup:
     """Render a plugin's section, or the problem with it."""
     from markupsafe import Markup
 

@@ -121,7 +121,7 @@ def draw_in_sandbox(draw: Make, argument: Mapping[str, Any]) -> str:
     return base64.b64encode(_drawn(draw, argument["rows"], argument["form"])).decode("ascii")
 
 
-def _drawn(draw: Make, rows: Sequence[Any], form: str) -> bytes:
+def _drawn(draw: Make, rows: Sequence[Mapping[str, object]], form: str) -> bytes:
     drawn = resolve(draw)(rows)
     if not hasattr(drawn, "savefig"):
         raise TypeError(f"draw returned {type(drawn).__name__}, not a matplotlib Figure")
@@ -142,7 +142,8 @@ def saved(figure: Figure, form: str) -> bytes:
     import matplotlib
 
     out = io.BytesIO()
-    metadata: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form, {})
+    dates = {"pdf": "CreationDate", "svg": "Date"}
+    metadata = {dates[form]: None} if form in dates else {}
     with matplotlib.rc_context(_STYLE):
         figure.savefig(out, format=form, metadata=metadata, dpi=200, bbox_inches="tight")
     return out.getvalue()

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import median
-from typing import Any
 
 from kbench.features import (
     Budget,
@@ -54,12 +53,12 @@ def front_sentence(content: ReportData, front: Front, title: str) -> str:
     return text
 
 
-def of_standings(content: ReportData) -> list[dict[str, Any]]:
+def of_standings(content: ReportData) -> list[dict[str, object]]:
     """Return for each standing its status on the front, its places, and its first places."""
     found, stability = places(content, "fit_time_s"), content.certainty.stability
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for standing, place in zip(content.standings, found, strict=True):
-        row: dict[str, Any] = {"front": place.status, "p_front": place.probability}
+        row: dict[str, object] = {"front": place.status, "p_front": place.probability}
         row["dominated_by"] = (
             None if place.by is None else name_of(content.scores.methods[place.by])
         )

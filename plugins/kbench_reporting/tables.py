@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from kbench.features import (
     ReportData,
     Row,
     Table,
+    Written,
     against,
     beside_own,
     best_marks,
@@ -45,7 +44,7 @@ _LABELS = (
 )
 
 
-def _differences(measure: Measure, digits: int | None = None) -> Callable[[Any], str]:
+def _differences(measure: Measure, digits: int | None = None) -> Written:
     """Return the function that writes differences of a measure."""
     return partial(signed, written=value_writer(measure, digits))
 
@@ -79,7 +78,7 @@ def _against_methods(table: str, content: ReportData, measure: Measure) -> Table
         made.append(Column(f"{name} (sd)", "", written, True))
     rows, marks, notes = [], {}, {}
     for i, (dataset, entries) in enumerate(content.table()):
-        values: dict[str, Any] = {"dataset": dataset}
+        values: dict[str, object] = {"dataset": dataset}
         for method, entry in zip(content.methods, entries, strict=True):
             name, row = names[method], entry.row
             values[name] = row.value(measure.name) if row else None
@@ -118,7 +117,7 @@ def methods(content: ReportData) -> Table:
         Column("predict_row_s", "to predict a row", duration, True, unit=duration_unit),
         Column("n_components", "components", number, True, wide=True),
     ]
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     notes = {}
     for i, (standing, more) in enumerate(
         zip(content.standings, of_standings(content), strict=True)
@@ -132,7 +131,7 @@ def methods(content: ReportData) -> Table:
     return Table("methods", "Methods over all datasets", made, rows, marks, notes)
 
 
-def _known(value: Any) -> Any:
+def _known(value: object) -> object:
     return None if isinstance(value, float) and value != value else value
 
 
@@ -148,7 +147,7 @@ def focus(content: ReportData) -> Table:
         Column("p_holm", "p (Holm)", p_value, True),
         Column("verdict", "over the datasets"),
     ]
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for method in content.focus:
         for each in against(content.rows, method, content.measure):
             names = {"method": name_of(method), "against": name_of(each.other)}
@@ -166,11 +165,11 @@ def ranks(content: ReportData) -> Table:
         Column("dataset", "dataset or group"),
         *(Column(name, "", lambda value: f"{value:g}", True) for name in names.values()),
     ]
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     marks: dict[Place, str] = {}
     for i, group in enumerate(content.scores.groups if names else ()):
         values = {name: float(ranked[i, place[method]]) for method, name in names.items()}
-        rows.append({"dataset": group} | values)
+        rows.append({"dataset": group, **values})
         marks |= {(i, name): "best" for name, rank in values.items() if rank == ranked[i].min()}
     return Table("ranks", "Rank of each method on each dataset", made, rows, marks, is_grid=True)
 
@@ -272,7 +271,7 @@ def sizes(content: ReportData) -> Table:
     ]
     rows = []
     for growth in content.growth():
-        values: dict[str, Any] = dict.fromkeys(column.name for column in made)
+        values: dict[str, object] = dict.fromkeys(column.name for column in made)
         values |= vars(growth) | dict(zip(LABELS[1:], growth.method, strict=True))
         values["datasets"] = growth.n_datasets
         rows.append(values | {f"n={n:.0f}": seconds for n, seconds in growth.points})
@@ -282,7 +281,7 @@ def sizes(content: ReportData) -> Table:
 def search(content: ReportData) -> Table:
     """Return what the searches saw: their measure by the values of each parameter."""
     rows = content.searched()
-    names = {row["measure"] for row in rows}
+    names = {str(row["measure"]) for row in rows}
     name = names.pop() if len(names) == 1 else ""
     four = partial(shown, name)
     made = [

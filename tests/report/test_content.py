@@ -17,6 +17,7 @@ from kbench.results.rows import COLUMNS, Row, columns
 from kbench.results.sources import means
 from kbench.results.stats import on_dataset
 from kbench_mlflow.reading import measure_of
+from kbench_reporting.page import splits_by_cell
 from kbench_reporting.tables import skipped
 from tests.support.report_rows import changed
 from tests.support.tracking_runs import as_stored
@@ -168,7 +169,7 @@ def test_splits_of_unknown_sizes_are_corrected_as_folds_are():
     ]
     rows = [row("iris", m, **each) for m, each in zip("ab", splits, strict=True)]
     assert on_dataset(*rows) == stats.corrected_t([0.1, 0.0, -0.1], 1 / 2)
-    assert [each[3] for each in ReportData("trial", rows).splits_by_cell()["cells"]] == [0.5, 0.5]
+    assert [each[3] for each in splits_by_cell(ReportData("trial", rows))["cells"]] == [0.5, 0.5]
 
 
 def test_methods_without_a_common_dataset_are_not_compared():

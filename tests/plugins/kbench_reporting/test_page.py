@@ -25,7 +25,7 @@ from kbench.results.stats import corrected_t, on_dataset
 from kbench_mlflow.reading import of_run
 from kbench_reporting import diagram, pictures
 from kbench_reporting.charts import scatter
-from kbench_reporting.page import page
+from kbench_reporting.page import page, splits_by_cell
 from kbench_reporting.sentences import decimals_for
 from tests.support.report_rows import (
     NASTY,
@@ -115,7 +115,7 @@ def test_equal_differences_and_one_split_are_no_test(splits):
     assert 'class="untested"' in text
     assert "one common split, or all differences are equal: no test" in told(text)
     # the page tests pairs itself: digits that it lacks would make equal differences differ
-    data = content(rows).splits_by_cell()
+    data = splits_by_cell(content(rows))
     first, second = (list(cell[-1].values()) for cell in data["cells"])
     assert np.ptp(np.subtract(first, second)) < data["equal"]
 

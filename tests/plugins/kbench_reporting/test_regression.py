@@ -20,7 +20,7 @@ from kbench.report.text import shown as written
 from kbench.results.order import ranks
 from kbench.results.rows import Row, columns
 from kbench_reporting import charts, pictures, tables
-from kbench_reporting.page import page
+from kbench_reporting.page import curves_of, page, splits_by_cell
 from tests.support.report_rows import changed, content, regression_row
 
 STANDARDISED = MEASURES["rmse_standardised"]
@@ -161,7 +161,7 @@ def test_the_page_says_which_direction_is_better(rows):
     assert "lower is better" in html
     data = json.loads(re.search(r'id="data">(.*?)</script>', html, re.S).group(1))
     assert (data["sign"], data["any_size"], data["in_units"]) == (-1, True, False)
-    data = report(rows, MEASURES["rmse"]).splits_by_cell()
+    data = splits_by_cell(report(rows, MEASURES["rmse"]))
     (tiny,) = (cell for cell in data["cells"] if cell[:2] == (2, 0))
     assert tiny[2] == pytest.approx(2.1e-10)
     assert [*tiny[4].values()] == pytest.approx([2.0e-10, 2.1e-10, 2.2e-10])
@@ -177,7 +177,7 @@ def test_search_curves_are_those_of_the_measure_that_was_searched(rows):
     assert Row("iris", "rff", "ridge", "ok", 1, 1).searched.name == "accuracy"
     shown = report([by_default, by_loss])
     assert [row["measure"] for row in shown.searched()] == ["rmse", "nlpd"]
-    (_, curves), *_ = shown.curves()["methods"]
+    (_, curves), *_ = curves_of(shown)["methods"]
     assert curves["learner.alpha"][0][2:] == ["rmse", "lower", True]
     table = tables.search(dataclasses.replace(shown, rows=[by_default]))
     assert "inner rmse" in [column.heading for column in table.columns]
