@@ -90,6 +90,10 @@ MISTAKES = [
     ('completions.stored = "one"', ["completions.stored must be \"module:name\", got 'one'"]),
     ("modules.one = 3", ["modules.one must be a string, got 3"]),
     ("hoks = 1\nmodule = 2", ["hoks: no such key", "module: no such key"]),
+    (
+        '[tables.rain]\nhelp = "r"\ntarget = "rain"',
+        ["tables.rain.target must be \"module:name\", got 'rain'"],
+    ),
     ("hooks = [", ["is not TOML"]),
 ]
 
