@@ -122,7 +122,7 @@ def printable_lines(text: str) -> str:
     return "".join(each if each in "\n\t" else printable(each) for each in text)
 
 
-def printable_json(value: Any, **options: Any) -> str:
+def printable_json(value: object, **options: Any) -> str:
     r"""Write JSON that can be shown: characters that are not printable are escaped.
 
     >>> print(printable_json({"naïve": "a" + chr(27) + chr(0x202E)}))

@@ -22,7 +22,7 @@ from typing import Any
 
 
 def check_integer(
-    value: Any,
+    value: object,
     name: str,
     *,
     least: int | None = None,
@@ -65,7 +65,7 @@ def check_integer(
 
 
 def check_number(
-    value: Any,
+    value: object,
     name: str,
     *,
     above: float | None = None,
@@ -108,9 +108,9 @@ def check_number(
 
 
 def check_choice(
-    value: Any,
+    value: object,
     name: str,
-    choices: Iterable[Any],
+    choices: Iterable[object],
     *,
     otherwise: str = "",
     error: type[Exception] = ValueError,
@@ -181,7 +181,7 @@ def check_coefficients(shape: tuple[int, ...], n_features: int) -> None:
         )
 
 
-def _same(value: Any, choice: Any) -> bool:
+def _same(value: object, choice: object) -> bool:
     # types first: an array compares element by element, and True equals 1
     same_type = isinstance(value, type(choice)) and isinstance(value, bool) == isinstance(
         choice, bool
@@ -200,7 +200,7 @@ def _bounds(**bounds: float | None) -> str:
     return " " + " and ".join(given) if given else ""
 
 
-def _message(name: str, allowed: str, otherwise: str, value: Any) -> str:
+def _message(name: str, allowed: str, otherwise: str, value: object) -> str:
     alternatives = f", or {otherwise}" if otherwise else ""
     return f"{name} must be {allowed}{alternatives}, got {value!r}"
 

@@ -220,9 +220,9 @@ def _names(given: Names) -> list[str]:
 
 
 def evaluate(
-    dataset: Any,
-    feature_map: Any = "identity",
-    learner: Any = "linear-svm",
+    dataset: object,
+    feature_map: object = "identity",
+    learner: object = "linear-svm",
     *,
     protocol: Protocol | None = None,
     splits: int | None = None,
@@ -327,11 +327,11 @@ def evaluate(
     return frame
 
 
-def _label(given: Any) -> str:
+def _label(given: object) -> str:
     return given.label if isinstance(given, Ref) else type(given).__name__
 
 
-def _ref(given: Any, kind: Kind, registry: Registry, task: TaskType | None = None) -> Ref:
+def _ref(given: object, kind: Kind, registry: Registry, task: TaskType | None = None) -> Ref:
     """Return the ref that a name or a line of a suite file means, checked."""
     problems: list[str] = []
     if isinstance(given, Ref):
@@ -349,7 +349,9 @@ def _ref(given: Any, kind: Kind, registry: Registry, task: TaskType | None = Non
     return refs[0]
 
 
-def _side(given: Any, kind: Kind, registry: Registry, task: TaskType) -> tuple[Any, dict[str, Any]]:
+def _side(
+    given: object, kind: Kind, registry: Registry, task: TaskType
+) -> tuple[Any, dict[str, Any]]:
     """Return the ref or estimator that was given, and its half of a method."""
     if isinstance(given, str | Mapping | Ref):
         ref = _ref(given, kind, registry, task)
@@ -380,7 +382,7 @@ def _side(given: Any, kind: Kind, registry: Registry, task: TaskType) -> tuple[A
     }
 
 
-def _as_it_is(estimator: Any) -> EstimatorSpec:
+def _as_it_is(estimator: object) -> EstimatorSpec:
     """Return a component that makes copies of an estimator; no parameter is searched."""
     from sklearn.base import clone
 
@@ -420,7 +422,7 @@ def _is_same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and np.array_equal(one, other))
 
 
-def _dataset(given: Any, registry: Registry) -> Dataset:
+def _dataset(given: object, registry: Registry) -> Dataset:
     if isinstance(given, Dataset):
         return check_dataset(given)
     if isinstance(given, tuple | list) and len(given) == 2:

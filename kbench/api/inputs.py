@@ -156,7 +156,7 @@ def option_names(function: str) -> set[str]:
     }
 
 
-def checked_options(function: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def checked_options(function: str, given: Mapping[str, object]) -> dict[str, Any]:
     """Return the options of features that a function was given; TypeError for any other."""
     known = option_names(function)
     for name in given:

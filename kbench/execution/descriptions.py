@@ -159,7 +159,7 @@ def _path(plugin: Plugin) -> Path:
     return state_folder() / "plugins" / f"{name}.json"
 
 
-def _ask(reference: Reference, function: str, argument: Any) -> Any:
+def _ask(reference: Reference, function: str, argument: object) -> Any:
     """Call a function of kbench with a plugin's callable, in a sandboxed process."""
     from kbench.execution.sandbox import Sandbox
 

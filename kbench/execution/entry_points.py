@@ -178,7 +178,7 @@ def load(payload: Mapping[str, Any]) -> dict[str, Any]:
         return _ask_source("load", payload, store)
 
 
-def expand(payload: Mapping[str, Any]) -> dict[str, Any]:
+def expand(payload: Mapping[str, object]) -> dict[str, Any]:
     """Return the ``refs`` that one line of a suite stands for.
 
     The payload, and the answer where there are none, are those of `load`.
@@ -191,7 +191,7 @@ def expand(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ask_source(
-    function: str, payload: Mapping[str, Any], use: Callable[[Ref, Any], dict[str, Any]]
+    function: str, payload: Mapping[str, object], use: Callable[[Ref, Any], dict[str, Any]]
 ) -> dict[str, Any]:
     """Use the result of a function of a dataset's source, or report a DatasetError."""
     if payload["offline"]:
@@ -226,7 +226,7 @@ def check(payload: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def probe(payload: Mapping[str, Any]) -> dict[str, Any]:
+def probe(payload: Mapping[str, object]) -> dict[str, Any]:
     """Report what all components of a suite load and read; return nothing else.
 
     The payload has its ``components``. The report lacks those that cannot be imported here.
@@ -239,7 +239,7 @@ def probe(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def check_values(payload: Mapping[str, Any]) -> list[str]:
+def check_values(payload: Mapping[str, object]) -> list[str]:
     """Return the values that the components of a suite refuse in trial fits.
 
     This is not part of `check`: a fit may crash or hang, which is a failure of its cells.
@@ -282,7 +282,7 @@ def _wrong_values(placed: Sequence[tuple[str, Ref]], kind: str, registry: Regist
     return list(problems)
 
 
-def _doubtful(place: str, name: str, value: Any) -> Iterator[tuple[str, str, Any]]:
+def _doubtful(place: str, name: str, value: object) -> Iterator[tuple[str, str, Any]]:
     """Yield values that a parameter may not take, with their place and parameter.
 
     These are texts, truth values, lists, numbers that are not positive, and components
@@ -298,7 +298,7 @@ def _doubtful(place: str, name: str, value: Any) -> Iterator[tuple[str, str, Any
 
 
 def _refusal(
-    params: Mapping[str, Any], name: str, value: Any, ref: Ref, kind: str, registry: Registry
+    params: Mapping[str, object], name: str, value: object, ref: Ref, kind: str, registry: Registry
 ) -> str:
     """Return an estimator's refusal of a value, if it names both parameter and value.
 
@@ -339,7 +339,7 @@ def _refusal(
     return ""
 
 
-def _names(text: str, name: str, value: Any) -> bool:
+def _names(text: str, name: str, value: object) -> bool:
     """Tell whether a message has both a parameter and its value."""
     return repr(value) in text and re.search(rf"\b{re.escape(name)}\b", text) is not None
 
@@ -351,7 +351,7 @@ def _at_most(seconds: float) -> Iterator[None]:
         yield
         return
 
-    def end(number: int, frame: Any) -> None:
+    def end(number: int, frame: object) -> None:
         raise TimeoutError
 
     before = signal.signal(signal.SIGALRM, end)

@@ -49,7 +49,7 @@ _TORCH = (
 )
 
 
-def changed_settings(before: Mapping[str, Any]) -> list[str]:
+def changed_settings(before: Mapping[str, object]) -> list[str]:
     """Name the settings that differ from a snapshot, with both values."""
     now = settings()
     return [
@@ -67,7 +67,7 @@ def watch() -> None:
     _watched = settings(), members()
 
 
-def changes(before: Mapping[str, Any]) -> list[str]:
+def changes(before: Mapping[str, object]) -> list[str]:
     """Name what has changed since `watch`, if it was called, else since settings `before`."""
     if _watched is None:
         return changed_settings(before)
@@ -115,7 +115,7 @@ def replaced_members(before: Members) -> list[str]:
     ]
 
 
-def _is_autologging(member: Any) -> bool:
+def _is_autologging(member: object) -> bool:
     """Whether MLflow's autologging wraps a function: it is disabled while a task measures."""
     wrapper = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
     code = getattr(wrapper, "__code__", None)

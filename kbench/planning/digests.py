@@ -181,7 +181,7 @@ def _makers(tree: ast.Module) -> set[str]:
     return found
 
 
-def _literal(value: Any) -> str:
+def _literal(value: object) -> str:
     # Python refuses to write a very large integer in decimal digits
     return hex(value) if type(value) is int else repr(value)
 

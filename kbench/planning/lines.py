@@ -74,7 +74,7 @@ class Lines:
                 )
             seen.setdefault(ref.label, at)
 
-    def _line(self, at: str, line: Any) -> list[Ref]:
+    def _line(self, at: str, line: object) -> list[Ref]:
         if isinstance(line, str):
             line = {"name": line}
         if not isinstance(line, dict):
@@ -108,7 +108,7 @@ class Lines:
         return {"label": label} if source is not None and source.named_by_label else {}
 
     def _component(
-        self, at: str, table: Mapping[str, Any], kinds: Sequence[Kind], in_list: bool = False
+        self, at: str, table: Mapping[str, object], kinds: Sequence[Kind], in_list: bool = False
     ) -> tuple[str, dict[str, Any]] | None:
         name = table.get("name")
         if not isinstance(name, str):
@@ -140,7 +140,7 @@ class Lines:
         return hint
 
     def _value(
-        self, at: str, value: Any, kinds: Sequence[Kind], each: bool = False, search: bool = True
+        self, at: str, value: object, kinds: Sequence[Kind], each: bool = False, search: bool = True
     ) -> Any:
         """Parse a value; `each` and `search` tell whether such a table has a meaning here.
 
@@ -164,7 +164,7 @@ class Lines:
         )
 
     def _table(
-        self, at: str, table: Mapping[str, Any], kinds: Sequence[Kind], each: bool, search: bool
+        self, at: str, table: Mapping[str, object], kinds: Sequence[Kind], each: bool, search: bool
     ) -> Any:
         if "name" in table:
             component = self._component(at, table, kinds, in_list=not each)
@@ -199,13 +199,13 @@ def _kinds_in(kind: Kind, parameter: str) -> Sequence[Kind]:
     return ("kernel",) if wants_kernels else NESTED
 
 
-def _has_each(value: Any) -> bool:
+def _has_each(value: object) -> bool:
     if isinstance(value, Ref):
         return any(map(_has_each, value.params.values()))
     return isinstance(value, _Each)
 
 
-def _entries(value: Any) -> tuple[Any, ...]:
+def _entries(value: object) -> tuple[Any, ...]:
     """Return the values of an `each`, or a component with each of those inside it."""
     if isinstance(value, _Each):
         return value.values
@@ -260,7 +260,7 @@ def parameter_problems(
     return problems
 
 
-def _allowed(record: Any, task: TaskType | None = None) -> Mapping[str, Any] | None:
+def _allowed(record: object, task: TaskType | None = None) -> Mapping[str, Any] | None:
     """Return the parameters of a component by name; None where any are allowed.
 
     A learner may have those of the estimators of all its tasks, unless one is given;
@@ -278,7 +278,7 @@ def _allowed(record: Any, task: TaskType | None = None) -> Mapping[str, Any] | N
     return merged
 
 
-def labelled(name: str, params: Mapping[str, Any], kind: Kind, registry: Registry) -> Ref:
+def labelled(name: str, params: Mapping[str, object], kind: Kind, registry: Registry) -> Ref:
     """Return a ref with its default label; a learner's says how it treats several classes.
 
     The label is the same whether the scheme is given or the learner's default.
@@ -299,7 +299,7 @@ def for_task(ref: Ref, task: TaskType, registry: Registry) -> Ref:
     return ref
 
 
-def _truth_values(at: str, value: Any) -> Iterator[tuple[str, bool]]:
+def _truth_values(at: str, value: object) -> Iterator[tuple[str, bool]]:
     """Yield `true` and `false` as a value or among those of a search, with their places."""
     if isinstance(value, bool):
         yield at, value
@@ -308,7 +308,7 @@ def _truth_values(at: str, value: Any) -> Iterator[tuple[str, bool]]:
             yield from _truth_values(f"{at}.search[{index}]", each)
 
 
-def _nested(at: str, value: Any) -> Iterator[tuple[str, Ref]]:
+def _nested(at: str, value: object) -> Iterator[tuple[str, Ref]]:
     if isinstance(value, Ref):
         yield at, value
     elif isinstance(value, Search):
@@ -359,12 +359,12 @@ def has_rules(raw: dict[str, Any]) -> bool:
     )
 
 
-def is_share(value: Any) -> bool:
+def is_share(value: object) -> bool:
     """Tell whether a parameter's value depends on the number of rows."""
     return isinstance(value, dict) and "share_of_rows" in value and "name" not in value
 
 
-def _has_share(value: Any) -> bool:
+def _has_share(value: object) -> bool:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return is_share(value) or any(map(_has_share, inner))
 

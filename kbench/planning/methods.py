@@ -42,7 +42,7 @@ def _grid(ref: Ref, record: Any) -> dict[str, Sequence[Any]]:
     return {name: values for name, values in record.grid.items() if name not in ref.params}
 
 
-def _space(ref: Ref, record: Any) -> list[Any]:
+def _space(ref: Ref, record: object) -> list[Any]:
     """Return the search space in the order of its candidates: ties go to the first."""
     given = [path for name, value in ref.params.items() for path in _searched(name, value)]
     grid = [
@@ -52,7 +52,7 @@ def _space(ref: Ref, record: Any) -> list[Any]:
     return [grid, given]
 
 
-def _searched(name: str, value: Any) -> Iterator[str]:
+def _searched(name: str, value: object) -> Iterator[str]:
     """Yield the paths of the searches in a parameter's value, in their order."""
     if isinstance(value, Search):
         yield name
@@ -160,7 +160,7 @@ def _spans_of(span: Make, refs: Sequence[Ref]) -> list[str]:
     return list(given)
 
 
-def _flat(params: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(params: Mapping[str, object]) -> dict[str, Any]:
     """Return parameters with one `Search` over all that inner searches stand for."""
     flat = {name: alternatives(value) for name, value in params.items()}
     return {
@@ -168,6 +168,6 @@ def _flat(params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def spans_in_sandbox(span: Make, refs: Sequence[Any]) -> list[str]:
+def spans_in_sandbox(span: Make, refs: Sequence[object]) -> list[str]:
     """Return the spans of refs in JSON, where the plugin is imported."""
     return _spans_of(span, [from_json(ref) for ref in refs])

@@ -44,13 +44,15 @@ from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 
 
-def key_of(cell: Cell, checksum: str, task: str, kinds: Sequence[str], code: Sequence[Any]) -> str:
+def key_of(
+    cell: Cell, checksum: str, task: str, kinds: Sequence[str], code: Sequence[object]
+) -> str:
     """Return the key of a cell, given what its data and its records say (`Planner.cell_key`)."""
     return key_of_json(method_of(cell), checksum, task, kinds, code)
 
 
 def key_of_json(
-    method: Sequence[Any], checksum: str, task: str, kinds: Sequence[str], code: Sequence[Any]
+    method: Sequence[object], checksum: str, task: str, kinds: Sequence[str], code: Sequence[object]
 ) -> str:
     """Return the same key, given map, learner and protocol as JSON, perhaps of another version."""
     return digest(["cell", checksum, task, list(kinds), *method, *code])

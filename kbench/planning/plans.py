@@ -149,7 +149,7 @@ class Plans:
         return (line for line in self._journal.read("plan") if line["suite"] == suite)
 
 
-def store_of(line: Mapping[str, Any]) -> str:
+def store_of(line: Mapping[str, object]) -> str:
     """Return the name of the store in a journal line: earlier versions wrote its credentials."""
     store = str(line["store"])
     return masked(store) if "://" in store and not store.startswith(("sqlite", "file:")) else store
@@ -228,7 +228,7 @@ class _Numbered:
         # by id: cells share their parts, and most need not be written again
         self._seen: dict[int, int] = {}
 
-    def number(self, value: Any) -> int:
+    def number(self, value: object) -> int:
         if id(value) not in self._seen:
             plain = self._form(value)
             number = self._numbers.setdefault(dumps(plain), len(self.values))

@@ -108,7 +108,7 @@ class Present:
         variables = recorded.get("variables", {})
         return Manifest(modules, files, variables, distributions)
 
-    def _digest_as_read(self, path: str, state: Any) -> str | None:
+    def _digest_as_read(self, path: str, state: object) -> str | None:
         """Return the digest of a file, given its digest or state when it was read."""
         if state is None:
             return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from kbench.planning.planned import PlannedCell, task_key
 from kbench.planning.present import Present
@@ -41,7 +40,7 @@ class Validity:
             return UNKNOWN
         return "; ".join(self.present.why_changed(manifest)[:SHOWN])
 
-    def chosen(self, lines: Sequence[Mapping[str, Any]]) -> tuple[Result | None, str]:
+    def chosen(self, lines: Sequence[Mapping[str, object]]) -> tuple[Result | None, str]:
         """Return the newest valid result of a task's lines, and why others are not."""
         reason, outdated = "", None
         for line in lines:
@@ -125,7 +124,7 @@ def recall_added(
                 cell.results[index] = replace(result, measures={**added, **result.measures})
 
 
-def _parsed(line: Mapping[str, Any]) -> Result | None:
+def _parsed(line: Mapping[str, object]) -> Result | None:
     """Parse a journal line; None if its format is not understood."""
     try:
         return Result.from_json(line)

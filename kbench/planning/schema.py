@@ -87,7 +87,7 @@ class ProtocolTable(_model_of(Protocol, preprocess=(Step | _SearchedSteps, "minm
             raise ValueError('inner_splits = "official" needs splits = "official"')
         return self
 
-    def changed_by(self, at: str, *tables: ProtocolTable, context: Any) -> ProtocolTable:
+    def changed_by(self, at: str, *tables: ProtocolTable, context: object) -> ProtocolTable:
         """Return the protocol with the keys that other tables give, later ones first.
 
         `at` is the place of the last table, for messages; SuiteError is raised where keys
@@ -205,7 +205,7 @@ class SuiteFile(StrictTable):
 
 
 def explained(
-    error: ValidationError, raw: Mapping[str, Any], model: type[BaseModel], at: str = ""
+    error: ValidationError, raw: Mapping[str, object], model: type[BaseModel], at: str = ""
 ) -> Iterator[str]:
     """Turn pydantic's errors into one line each, with the place as a path.
 
@@ -251,7 +251,7 @@ def _keys_at(model: type[BaseModel], loc: Sequence[str | int]) -> Iterable[str]:
     return model.model_fields
 
 
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):

@@ -162,7 +162,9 @@ def find(name: str, registry: Registry) -> tuple[str, str]:
     raise SuiteError(f"no suite is called {name!r}{hint}")
 
 
-def of_block(shared: ProtocolTable, block: BlockTable, number: int, context: Any) -> ProtocolTable:
+def of_block(
+    shared: ProtocolTable, block: BlockTable, number: int, context: object
+) -> ProtocolTable:
     """Return a block's protocol: that at the top of the file with the block's changes."""
     if block.protocol is None:
         return shared
@@ -174,7 +176,7 @@ def own_or_shared(lines: Mapping[str, Lines], place: str, key: str) -> tuple[Ref
     return (lines.get(f"{place}{key}") or lines[key]).refs
 
 
-def _missing_lists(raw: Mapping[str, Any], lists: Mapping[str, Kind]) -> list[str]:
+def _missing_lists(raw: Mapping[str, object], lists: Mapping[str, Kind]) -> list[str]:
     """Return the mistakes of lists that are neither in a block nor at the top."""
     missing = [key for key in lists if key not in raw]
     if "block" not in raw:

@@ -141,7 +141,7 @@ class Dataset:
         is_labels = task == "classification" and len(self.y)
         n_classes = int(self.y.max()) + 1 if is_labels else 0
 
-        def put(name: str, value: Any) -> None:
+        def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
         put("feature_names", tuple(self.feature_names) or tuple(f"x{j}" for j in range(n_features)))
@@ -243,7 +243,7 @@ def content_checksum(dataset: Dataset) -> str:
 
     sha = hashlib.sha256()
 
-    def add(array: Any) -> None:
+    def add(array: object) -> None:
         array = np.ascontiguousarray(array)
         # dtype and shape are hashed too: b"\0" * 8 is a float and an int
         sha.update(f"{array.dtype.str}{array.shape}".encode())

@@ -139,7 +139,7 @@ class Details(AsJson):
     by_seed: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @classmethod
-    def from_json(cls, values: Any) -> Self:
+    def from_json(cls, values: object) -> Self:
         """Read what `to_json` returned, perhaps of another version; ignore unknown fields.
 
         ValueError is raised where they are not a mapping, or a field is not of its type.
@@ -318,7 +318,7 @@ class Result:
         }
 
     @classmethod
-    def from_json(cls, line: Mapping[str, Any]) -> Result:
+    def from_json(cls, line: Mapping[str, object]) -> Result:
         """Read what `to_json` returned, perhaps of another version; ignore unknown fields.
 
         ValueError is raised where a field is missing, or is not of its type.
@@ -326,7 +326,7 @@ class Result:
         return _validated(cls, line, "result")
 
 
-def _validated(record: type[_Record], values: Any, what: str) -> _Record:
+def _validated(record: type[_Record], values: object, what: str) -> _Record:
     """Make a record of plain values; a ValueError says which of them is wrong."""
     from pydantic import ValidationError
 

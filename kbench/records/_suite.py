@@ -56,7 +56,7 @@ class Ref:
         object.__setattr__(self, "label", self.label or written(self))
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """Write a parameter's value as labels show it.
 
     >>> written((0.5, True, Ref("gaussian", {"bandwidth": 2.0})))
@@ -74,7 +74,7 @@ def written(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def alternatives(value: Any) -> tuple[Any, ...]:
+def alternatives(value: object) -> tuple[Any, ...]:
     """Return the values, without a `Search` in them, that a parameter's value stands for.
 
     Those of several searched parameters of a component are all combinations.

@@ -32,7 +32,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 """`json.dumps` would make one for each value."""
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: object) -> Any:
     """Return a parameter value, ref or protocol as plain JSON values."""
     if isinstance(value, Ref):
         return {"name": value.name, "params": {k: to_json(v) for k, v in value.params.items()}}
@@ -50,7 +50,7 @@ def with_label(ref: Ref) -> dict[str, Any]:
     return {**to_json(ref), "label": ref.label}
 
 
-def from_json(value: Any) -> Any:
+def from_json(value: object) -> Any:
     """Return the parameter value or ref that `to_json` or `with_label` wrote."""
     if isinstance(value, dict) and "search" in value:
         return Search(tuple(from_json(item) for item in value["search"]))
@@ -62,7 +62,7 @@ def from_json(value: Any) -> Any:
     return value
 
 
-def dumps(value: Any) -> str:
+def dumps(value: object) -> str:
     """Write plain JSON values in the one form that is hashed.
 
     >>> dumps({"b": 1.0, "a": [True, None]})
@@ -71,13 +71,13 @@ def dumps(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """Return the SHA-256 of plain JSON values (hex)."""
     # names of files that are not valid text have lone surrogates
     return hashlib.sha256(dumps(value).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def encodable(value: Any) -> Any:
+def encodable(value: object) -> Any:
     r"""Write lone surrogates in the texts of a JSON value as escapes: UTF-8 has none.
 
     >>> encodable({"error": ["\udcff is not a letter"]})
@@ -100,7 +100,7 @@ class AsJson:
         return dict(vars(self))
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
+    def from_json(cls, values: Mapping[str, object]) -> Self:
         """Read what `to_json` returned, perhaps of another version; ignore unknown fields.
 
         TypeError is raised where a field without a default is missing.

@@ -48,7 +48,7 @@ class Reference:
     ask: Callable[[Reference, str, Any], Any] = dataclasses.field(compare=False, repr=False)
     """``ask(reference, function, argument)`` returns what `call` returns."""
 
-    def call(self, function: str, argument: Any = None) -> Any:
+    def call(self, function: str, argument: object = None) -> Any:
         """Return ``function(callable, argument)``, computed in a sandboxed process.
 
         `function` is ``"module:name"`` of kbench. Argument and result are plain JSON
@@ -118,7 +118,7 @@ def target_of(make: Make) -> str:
     return f"{make.__module__}:{getattr(make, '__qualname__', type(make).__qualname__)}"
 
 
-def makes(record: Any, task: TaskType | None = None) -> dict[str, Make]:
+def makes(record: object, task: TaskType | None = None) -> dict[str, Make]:
     """Return the callables of a record that decide numbers, by field.
 
     With a `task`, a learner's estimator of another task is left out.
@@ -130,7 +130,7 @@ def makes(record: Any, task: TaskType | None = None) -> dict[str, Make]:
     return {name: make for name, make in fields.items() if make is not None}
 
 
-def makers(record: Any, task: TaskType | None = None) -> list[Make]:
+def makers(record: object, task: TaskType | None = None) -> list[Make]:
     """Return what makes a component: a loader, or the estimators of a learner's tasks.
 
     With a `task`, a learner's estimator of another task is left out.
@@ -224,7 +224,7 @@ class _Reader:
             return {"module": value.__name__}
         return self.form(value, depth + 1)
 
-    def _reduced(self, value: Any, depth: int) -> Any:
+    def _reduced(self, value: object, depth: int) -> Any:
         """Return the form of an object, taken apart as pickle does it."""
         try:
             reduce = copyreg.dispatch_table.get(type(value))
@@ -236,7 +236,7 @@ class _Reader:
             return self._named(value, parts)
         return {"object": [self._argument(part, depth + 1) for part in parts]}
 
-    def _named(self, value: Any, name: str) -> str:
+    def _named(self, value: object, name: str) -> str:
         module = getattr(value, "__module__", None) or type(value).__module__
         self.modules.add(module)
         # a class may give itself the name of the package that exports it
@@ -250,7 +250,7 @@ class _Reader:
         return f"{module}:{name}"
 
 
-def _is_function_of_module(value: Any) -> bool:
+def _is_function_of_module(value: object) -> bool:
     if not isinstance(value, BuiltinFunctionType):
         return False
     return value.__self__ is None or isinstance(value.__self__, ModuleType)
@@ -261,7 +261,7 @@ def _listed(part: Any) -> Any:
     return list(part) if hasattr(part, "__next__") else part
 
 
-def _refusal(value: Any, why: str) -> PluginError:
+def _refusal(value: object, why: str) -> PluginError:
     kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     return PluginError(
         f"holds a {kind}, {why}. The key of a result must have it: use arguments of plain "

@@ -80,7 +80,7 @@ def collect(plugin: Plugin) -> list[Record]:
         return _collect(plugin.load(), plugin.name)
 
 
-def _collect(loaded: Any, name: str) -> list[Record]:
+def _collect(loaded: object, name: str) -> list[Record]:
     # pluggy asks dir(), which a module with lazy exports may have narrowed
     holder = SimpleNamespace(**vars(loaded)) if isinstance(loaded, ModuleType) else loaded
     manager = pluggy.PluginManager(GROUP)
@@ -118,7 +118,7 @@ def _folder_kept() -> Iterator[None]:
         os.close(folder)
 
 
-def checked_name(hook: str, record: Any, type_: type) -> str:
+def checked_name(hook: str, record: object, type_: type) -> str:
     """Return the name under which a record is registered."""
     if not isinstance(record, type_):
         raise PluginError(f"{hook} returned a {type(record).__name__} where {type_.__name__} goes")

@@ -71,7 +71,7 @@ def _entries(record: Any, field: str) -> Iterable[Any]:
     return given
 
 
-def _file(record: Any, entry: Any) -> str:
+def _file(record: Any, entry: object) -> str:
     """Return the name of a file, which is the same on every host that has the plugin."""
     text: object = entry
     if isinstance(entry, os.PathLike | Traversable):

@@ -81,7 +81,7 @@ def records_of(
     return collected
 
 
-def _described_fields(kind: Kind, name: str, record: Any) -> dict[str, Any]:
+def _described_fields(kind: Kind, name: str, record: object) -> dict[str, Any]:
     described: dict[str, Any] = {}
     for field in fields(HOOKS[_HOOK_OF[kind]][1]):
         value = getattr(record, field.name)
@@ -147,11 +147,11 @@ def _identity(given: Any) -> Identity:
     return Identity(str(text), frozenset(map(str, modules)), bool(is_importable))
 
 
-def _is_callable(annotation: Any) -> bool:
+def _is_callable(annotation: object) -> bool:
     return str(annotation) in ("Make", "Make | None")
 
 
-def _plain(value: Any, where: str) -> Any:
+def _plain(value: object, where: str) -> Any:
     """Return a value of a record as JSON: mappings, refs and sequences each in their form."""
     if hasattr(value, "dtype") and hasattr(value, "tolist"):  # numpy's
         value = value.tolist()
@@ -179,7 +179,7 @@ def _plain(value: Any, where: str) -> Any:
     )
 
 
-def _value(given: Any) -> Any:
+def _value(given: object) -> Any:
     if isinstance(given, list):
         return tuple(map(_value, given))
     if not isinstance(given, dict):

@@ -95,7 +95,7 @@ class Metadata:
     modules: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, content: Mapping[str, Any]) -> Metadata:
+    def of(cls, content: Mapping[str, object]) -> Metadata:
         """Check the content of a file; FeatureError says what is wrong."""
         made = dict(_record(cls, content, ""))
         for key, record in (("commands", Command), ("options", Option), ("tables", ReportTable)):
@@ -145,11 +145,11 @@ def _mistakes(made: Mapping[str, Any]) -> Iterable[str]:
                 yield f"options.{name}.{key} must be an array of strings, got {list(names)!r}"
 
 
-def _all_strings(values: Iterable[Any]) -> bool:
+def _all_strings(values: Iterable[object]) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-def _record(record: type, content: Any, place: str) -> dict[str, Any]:
+def _record(record: type, content: object, place: str) -> dict[str, Any]:
     """Return the fields of a record from a table of TOML, with lists as tuples."""
     if not isinstance(content, Mapping):
         raise FeatureError(f"{place} must be a table, got {content!r}")

@@ -51,7 +51,7 @@ class Registry:
                 return kind
         raise SuiteError(f"no kernel, feature map or learner is called {name!r}")
 
-    def _nested_in(self, values: Iterable[Any]) -> set[tuple[Kind, str]]:
+    def _nested_in(self, values: Iterable[object]) -> set[tuple[Kind, str]]:
         found: set[tuple[Kind, str]] = set()
         for value in values:
             if isinstance(value, Ref):

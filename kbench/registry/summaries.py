@@ -14,7 +14,6 @@ import importlib.util
 import inspect
 import re
 from pathlib import Path
-from typing import Any
 
 from kbench.registry.callables import Reference
 from kbench.registry.dependencies import source_of
@@ -40,7 +39,7 @@ class Summaries:
         self._source = functools.cache(self._read)
         self._tree = functools.cache(self._parse)
 
-    def of(self, make: Any) -> str:
+    def of(self, make: object) -> str:
         """Return the first sentence on a class or function, empty if there is none to read."""
         if isinstance(make, Reference):
             return self.of(make.target) if make.summary is None else make.summary

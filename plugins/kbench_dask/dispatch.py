@@ -144,7 +144,7 @@ class DaskEngine:
 
     # -- from a slot to an answer
 
-    def _handle(self, event: Any, waiting: deque[_Attempt]) -> Iterator[tuple[Task, Answer]]:
+    def _handle(self, event: object, waiting: deque[_Attempt]) -> Iterator[tuple[Task, Answer]]:
         """Handle an event: the end of a task, of a worker, or of the connection."""
         if isinstance(event, ClusterError):
             raise event

@@ -150,7 +150,7 @@ class Workers:
             pure=False,
         )
 
-    def cancel(self, futures: Sequence[Any]) -> None:
+    def cancel(self, futures: Sequence[object]) -> None:
         """Cancel futures; the workers kill their tasks."""
         if futures:
             with contextlib.suppress(Exception):

@@ -77,7 +77,7 @@ _RUNS: dict[tuple[str, str], _Run] = {}
 """By run and address of the worker: a process may hold several workers."""
 
 
-def describe(preload: Preload, components: Mapping[str, Sequence[Any]]) -> Manifest:
+def describe(preload: Preload, components: Mapping[str, Sequence[object]]) -> Manifest:
     """Return what this worker computes components from.
 
     ReleasedError is raised if the client leaves while this waits for the machine.
@@ -87,7 +87,7 @@ def describe(preload: Preload, components: Mapping[str, Sequence[Any]]) -> Manif
         return manifest_of(preload, components)
 
 
-def prepare(run: str, preload: Preload, components: Mapping[str, Sequence[Any]]) -> Readiness:
+def prepare(run: str, preload: Preload, components: Mapping[str, Sequence[object]]) -> Readiness:
     """Start the warm parent of a run's tasks, and check the components in it.
 
     ReleasedError is raised if the client leaves while this waits for the machine.
@@ -200,7 +200,7 @@ def _current_task() -> tuple[Any, Any]:
     return worker, worker.get_current_task()
 
 
-def _is_wanted(worker: Any, key: Any) -> bool:
+def _is_wanted(worker: Any, key: object) -> bool:
     """Whether a client still holds the future of a task."""
     task = worker.state.tasks.get(key)
     if task is None or worker.status.name in _LEAVING:
@@ -208,7 +208,7 @@ def _is_wanted(worker: Any, key: Any) -> bool:
     return task.state in ("executing", "long-running", "memory")
 
 
-def _release(run: str, worker: Any, key: Any, here: _Run) -> None:
+def _release(run: str, worker: Any, key: object, here: _Run) -> None:
     while _is_wanted(worker, key):
         time.sleep(_LOOK_S)
     # a later `prepare` of the same run may have replaced it
@@ -223,7 +223,7 @@ PROBE_TIME_S = 120.0
 _SHOWN = 12
 
 
-def manifest_of(preload: Preload, components: Mapping[str, Sequence[Any]]) -> Manifest:
+def manifest_of(preload: Preload, components: Mapping[str, Sequence[object]]) -> Manifest:
     """Return what this host computes components from, with all of kbench and the BLAS.
 
     The components are loaded in a process of their own, and what it loads and reads is

@@ -60,7 +60,7 @@ def audit() -> None:
         readers = {"open": found.read_file, "os.listdir": found.read_folder}
         readers |= {"os.scandir": found.read_folder, "sqlite3.connect": found.read_file}
 
-        def hook(event: str, args: tuple[Any, ...]) -> None:
+        def hook(event: str, args: tuple[object, ...]) -> None:
             if event in readers:
                 readers[event](args[0] if args[0] is not None else ".")
 

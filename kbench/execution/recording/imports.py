@@ -214,7 +214,7 @@ class Imports:
                 self._note(self._reader(), [fullname])
             return loader.source_to_code(source, path)
 
-        def get_data(loader: Any, path: str) -> bytes:
+        def get_data(loader: object, path: str) -> bytes:
             caller = sys._getframe(1).f_globals.get("__name__", "")
             # what is read to be executed counts as code
             if caller != __name__ and not caller.startswith("importlib."):
@@ -230,7 +230,7 @@ class Imports:
         external.SourceLoader.get_code = get_code
         external.FileLoader.get_data = get_data
 
-    def read_file(self, path: Any) -> None:
+    def read_file(self, path: object) -> None:
         """Note that a file is read, if code of a component does it."""
 
     def _imported(self, base: str, fromlist: Any) -> list[str]:

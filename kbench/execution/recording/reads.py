@@ -104,16 +104,16 @@ class Recording(Imports):
         names = environment.__iter__
         copies: set[tuple[Any, int]] = set()
 
-        def getitem(variables: Any, name: Any) -> Any:
+        def getitem(variables: object, name: object) -> Any:
             if isinstance(name, str | bytes) and _instruction() not in copies:
                 self._read_variable(os.fsdecode(name))
             return get(variables, name)
 
-        def setitem(variables: Any, name: Any, value: Any) -> None:
+        def setitem(variables: object, name: Any, value: object) -> None:
             self.hidden |= {name}
             assign(variables, name, value)
 
-        def iterate(variables: Any) -> Iterator[Any]:
+        def iterate(variables: object) -> Iterator[Any]:
             # an instruction that takes names and values copies all variables, as for a
             # subprocess: it depends on none of them
             for name in names(variables):
@@ -123,7 +123,7 @@ class Recording(Imports):
         environment.__getitem__, environment.__setitem__ = getitem, setitem
         environment.__iter__ = iterate
 
-    def _skip(self, path: Any) -> bool:
+    def _skip(self, path: object) -> bool:
         return not isinstance(path, str | bytes | os.PathLike)  # but a descriptor
 
     def _wrote(self, path: Any) -> None:
@@ -132,11 +132,11 @@ class Recording(Imports):
             self._written.add(written)
             self._tell({"written": {written: None}})
 
-    def read_file(self, path: Any) -> None:
+    def read_file(self, path: object) -> None:
         """Note that a file is read, if code of a component does it."""
         self._read(path, state_as_read)
 
-    def read_folder(self, path: Any) -> None:
+    def read_folder(self, path: object) -> None:
         """Note that a folder is listed, if code of a component does it."""
         self._read(path, _names)
 
@@ -178,7 +178,7 @@ class Recording(Imports):
             digest = None if value is None else hashlib.sha256(value).hexdigest()
             self._keep(reader, "variables", name, digest)
 
-    def _keep(self, reader: str, part: str, name: str, value: Any) -> None:
+    def _keep(self, reader: str, part: str, name: str, value: object) -> None:
         self._reads.setdefault(reader, {}).setdefault(part, {})[name] = value
         if self._included is not None and (reader in self._included or reader == TASK):
             self._tell({part: {name: value}})

@@ -118,7 +118,7 @@ class Sandbox:
     def run(
         self,
         function: str,
-        payload: Any,
+        payload: object,
         *,
         time_s: float | None = None,
         memory_mb: float | None = None,
