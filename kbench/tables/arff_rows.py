@@ -123,7 +123,7 @@ class DenseRows(Rows):
 
     def __init__(self, columns: list[Column]):
         super().__init__(columns)
-        self.texts: dict[str, list[Any]] = {}
+        self.texts: dict[str, list[object]] = {}
         fields = []
         for j, column in enumerate(columns):
             if column.kind == "string":

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -48,13 +48,13 @@ class TableRows(Protocol):
     what: str
     names: Sequence[str]
 
-    def scan(self, scans: Mapping[str, Any]) -> int:
+    def scan(self, scans: Mapping[str, Scan]) -> int:
         """Show columns to their `Scan`, in one pass if possible; return the number of rows."""
 
     def numeric(self) -> Mapping[str, np.dtype]:
         """Return the types of columns of numbers; see `scan`, after which it is called."""
 
-    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
         """Yield the series of these columns, for consecutive rows."""
 
 
@@ -63,7 +63,7 @@ class Opened:
     """A user's table, and how its files are written."""
 
     rows: TableRows
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, object] = field(default_factory=dict)
     """Parameters of the source that were not given and have been guessed."""
     sentence: str = ""
     """How the files are read."""
@@ -87,7 +87,7 @@ class FrameRows:
         self.names: Sequence[str] = [str(name).strip() for name in frame.columns]
         self._frame.columns = self.names
 
-    def scan(self, scans: Mapping[str, Any]) -> int:
+    def scan(self, scans: Mapping[str, Scan]) -> int:
         """Show columns to their `Scan`; return the number of rows."""
         for name, scan in scans.items():
             if scan.wants(self._frame[name]):
@@ -105,7 +105,7 @@ class FrameRows:
                 found[name] = dtype if isinstance(dtype, np.dtype) else np.dtype(np.float64)
         return found
 
-    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
         """Yield the series of these columns."""
         yield {name: self._frame[name] for name in names}
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -258,7 +258,7 @@ def is_dates(series: pandas.Series) -> bool:
     )
 
 
-def moments(series: pandas.Series, format_: str) -> Any:
+def moments(series: pandas.Series, format_: str) -> pandas.Series:
     """Return the moments of a series, NaT where there is none; times without a zone are UTC."""
     import pandas
 
@@ -270,13 +270,13 @@ def moments(series: pandas.Series, format_: str) -> Any:
     return pandas.to_datetime(text, utc=True, errors="coerce", format=format_)
 
 
-def as_texts(series: pandas.Series) -> Any:
+def as_texts(series: pandas.Series) -> pandas.Series:
     """Return numbers as texts, whole ones without a fraction: 20240131 is a date too."""
     texts = series.astype(object).map(lambda value: f"{value:.15g}", na_action="ignore")
     return texts.where(series.notna(), None)
 
 
-def days_of(when: Any) -> np.ndarray:
+def days_of(when: pandas.Series) -> np.ndarray:
     """Return days since 1970, with fractions."""
     naive = when.dt.tz_localize(None) if when.dt.tz is not None else when
     values = naive.to_numpy().astype("datetime64[us]")

@@ -156,7 +156,7 @@ class Parts:
 
 
 def measured(
-    X: Any,
+    X: object,
     y: np.ndarray,
     train: np.ndarray,
     test: np.ndarray,

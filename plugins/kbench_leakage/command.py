@@ -166,7 +166,7 @@ def _each(
 
 def _print(label: str, found: Leakage | str, as_json: bool) -> None:
     if as_json:
-        line: dict[str, Any] = {"dataset": label}
+        line: dict[str, object] = {"dataset": label}
         if isinstance(found, str):
             line["unavailable"] = found
         else:

@@ -137,7 +137,7 @@ def _column(column: Any) -> tuple[np.ndarray, str]:
     return np.where(column.isna(), np.nan, codes), "category"
 
 
-def _target(y: Any, task: str | None) -> tuple[np.ndarray, bool]:
+def _target(y: object, task: str | None) -> tuple[np.ndarray, bool]:
     """Return targets, and whether they are numbers; classes are numbered."""
     y = np.asarray(y)
     if y.ndim != 1:
@@ -158,7 +158,7 @@ def _target(y: Any, task: str | None) -> tuple[np.ndarray, bool]:
     return np.unique(y if is_number else y.astype(str), return_inverse=True)[1].reshape(-1), False
 
 
-def _rows(rows: Any, n: int, what: str) -> np.ndarray:
+def _rows(rows: object, n: int, what: str) -> np.ndarray:
     rows = np.asarray(rows)
     if rows.size == 0:
         return np.empty(0, dtype=np.intp)

@@ -54,7 +54,7 @@ class Sketch:
     rows: tuple[int, ...]
     """The smallest hashes of its rows, if most rows differ."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return it as JSON values."""
         return asdict(self)
 
@@ -69,7 +69,7 @@ class Sketch:
         )
 
 
-def sketch(X: Any, y: np.ndarray, names: tuple[str, ...] = ()) -> Sketch:
+def sketch(X: object, y: np.ndarray, names: tuple[str, ...] = ()) -> Sketch:
     """Sketch a dataset; of a sparse or very large one, only the names of its columns.
 
     >>> X = np.arange(60.0).reshape(20, 3)

@@ -97,7 +97,7 @@ class ColumnProfile:
         self.low, self.high = np.inf, -np.inf
         self.is_whole, self.is_consecutive = True, True
         self._last: float | None = None
-        self.different: set[Any] = set()
+        self.different: set[object] = set()
         self.is_many = False
         self.formats: list[str] | None = [self.date.format] if self.date else None
         self._lost: tuple[str, str] | None = None  # a format, and the first text that has not
@@ -185,7 +185,7 @@ class ColumnProfile:
                 self._lost = (form, texts[wrong[0]])
         self.formats = kept
 
-    def _add_dates(self, when: Any) -> None:
+    def _add_dates(self, when: pandas.Series) -> None:
         days = days_of(when)
         self._n_dates += len(days)
         self.low, self.high = min(self.low, days.min()), max(self.high, days.max())
