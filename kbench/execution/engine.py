@@ -25,7 +25,7 @@ from kbench.execution.warm_parents import Preload, WarmParents
 from kbench.planning.present import Present
 from kbench.records import STOPPING, Limits, Task
 from kbench.storage.datacache import DataCache
-from kbench.storage.files import Holder, named
+from kbench.storage.files import Holder, named_holder
 from kbench.storage.journal import Journal
 
 
@@ -106,7 +106,7 @@ class ThisMachine:
             if self._exclusive
             else "which holds this machine exclusively (--timing exclusive)"
         )
-        self._notice(f"waiting for {named(holder)}, {why}")
+        self._notice(f"waiting for {named_holder(holder)}, {why}")
 
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from kbench.execution.warm_parents import WarmParents, preload_of
 from kbench.planning.suite_plan import SuitePlan
 from kbench.records import DatasetFacts, Problem, Ref, Suite, TaskType
 from kbench.records.canonical import to_json
-from kbench.storage.files import Holder, named
+from kbench.storage.files import Holder, named_holder
 
 
 class Session:
@@ -74,7 +74,9 @@ class Session:
         """Hold the lock of the suite: one process at a time updates it at a location."""
 
         def waiting(holder: Holder | None) -> None:
-            self._notice(f"waiting for {named(holder)}, which runs this suite with this store")
+            self._notice(
+                f"waiting for {named_holder(holder)}, which runs this suite with this store"
+            )
 
         with self._plan.journal.lock(lock_name(self._plan.suite.name, location), waiting):
             yield

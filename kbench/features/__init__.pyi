@@ -76,7 +76,7 @@ from kbench.results.stats import Array, CorrectedT, EQUAL, Front, FrontPlace, NO
 from kbench.results.stored import Query, StoredResults
 from kbench.runner import Options, Report, Run, Watcher, execute
 from kbench.storage.datacache import DataCache, FILE_PARAMETERS, default_root as default_cache
-from kbench.storage.files import Holder, named as named_holder, read_file, write_file
+from kbench.storage.files import Holder, named_holder, read_file, write_file
 from kbench.storage.journal import Journal, state_folder
 from kbench.storage.predictions import DamagedPredictionsError, blob_of_seed, most_bytes, unpacked
 

@@ -203,7 +203,7 @@ class Holder:
     since: float
 
 
-def named(holder: Holder | None) -> str:
+def named_holder(holder: Holder | None) -> str:
     """Name the holder of a lock, for a message."""
     if holder is None:
         return "another kbench"
