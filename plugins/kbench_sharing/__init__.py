@@ -6,6 +6,5 @@
     reading, checks, texts      a bundle of somebody else
     recomputed, verifying       splits that were computed again
     kept, dependencies          results of others in tables and in a run
-    repository, git_remote      results that are published
-    site, paper                 pages of them, and files for a paper
+    repository, site, paper     results that are published, pages of them, files for a paper
 """

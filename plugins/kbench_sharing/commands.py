@@ -163,9 +163,8 @@ def verify(
     from kbench.features import check_limit, load_registry
     from kbench.records import Limits
     from kbench_sharing import recomputed
-    from kbench_sharing.git_remote import check_place, is_address
     from kbench_sharing.kept import find, same_environment
-    from kbench_sharing.repository import publish_records, rows_key_by_cell
+    from kbench_sharing.repository import check_place, is_address, publish_records, rows_key_by_cell
     from kbench_sharing.verifying import Verifying, new_nonce
     from kbench_sharing.verifying import sample as sampled
     from kbench_sharing.writing import versions
@@ -333,8 +332,8 @@ def publish(
     the new files yourself. At an address, they are one commit of the default branch, with the
     name and the credentials of your git.
     """
-    from kbench_sharing.git_remote import check_place, is_address, publish_to_remote
     from kbench_sharing.kept import find
+    from kbench_sharing.repository import check_place, is_address, publish_to_remote
     from kbench_sharing.repository import publish as published
 
     check_place(to)

@@ -6,9 +6,9 @@ import pytest
 
 from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
-from kbench_sharing import git_remote, repository
-from kbench_sharing.git_remote import check_place, is_address, publish_to_remote
+from kbench_sharing import repository
 from kbench_sharing.reading import bundle_of
+from kbench_sharing.repository import check_place, is_address, publish_to_remote
 from kbench_sharing.writing import Known, files_of
 from tests.support.bundles import SUITE, known
 
@@ -72,7 +72,7 @@ def test_two_people_who_publish_at_once_lose_nothing(server, monkeypatch):
             publish_to_remote(bundle("Grace"), server)
         return done
 
-    monkeypatch.setattr(git_remote, "publish", late)
+    monkeypatch.setattr(repository, "publish", late)
     publish_to_remote(bundle(), server)
     assert git(server.removeprefix("file://"), "rev-list", "--count", "HEAD") == "3\n"
     assert len(files_on(server)) == 2 * len(bundle().cells)
