@@ -8,7 +8,7 @@ from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench_sharing import repository
 from kbench_sharing.reading import bundle_of
-from kbench_sharing.repository import check_place, is_address, publish_to_remote
+from kbench_sharing.repository import check_place, is_address, publish, publish_to_remote
 from kbench_sharing.writing import Known, files_of
 from tests.support.bundles import SUITE, known
 
@@ -66,7 +66,7 @@ def test_two_people_who_publish_at_once_lose_nothing(server, monkeypatch):
     others = []
 
     def late(given, clone):
-        done = repository.publish(given, clone)
+        done = publish(given, clone)
         if not others:
             others.append(given)
             publish_to_remote(bundle("Grace"), server)
