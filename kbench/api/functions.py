@@ -21,7 +21,7 @@ from kbench.api.running import run_shown
 from kbench.errors import DatasetError, SuiteError
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
-from kbench.evaluation.search import EstimatorSpec
+from kbench.evaluation.specs import EstimatorSpec
 from kbench.execution.fetching import opened
 from kbench.execution.plugins import import_registry, load_registry
 from kbench.parameters import check_integer

@@ -10,18 +10,30 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 
+from kbench.evaluation.block_fits import BlockFits
+from kbench.evaluation.embedding import Data, Embedding
 from kbench.evaluation.method import Method
-from kbench.evaluation.outputs import Predictions
-from kbench.evaluation.search import Candidate, Data, inner_folds, out_of_fold_decisions
-from kbench.evaluation.splits import Fold, rare_classes
+from kbench.evaluation.outputs import Predictions, checked_decision
+from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
+from kbench.evaluation.search._folds import (
+    Embedded,
+    embedded,
+    fit_learners,
+    inner_folds,
+    selected,
+)
+from kbench.evaluation.specs import Candidate, EstimatorSpec
+from kbench.evaluation.splits import Fold, HeldOut, derive_seed, rare_classes
+from kbench.evaluation.timing import Stopwatch
 from kbench.records import Protocol
 
 _SHOWN = 5
@@ -89,13 +101,71 @@ def _out_of_fold(
     """Return decision values of all training rows, and which of the fits converged."""
     values: list[np.ndarray] = []
     converged = []
-    for decision, has_converged in out_of_fold_decisions(
-        method.feature_map, method.learner, data, folds, candidate, seed, protocol
-    ):
+    what = method.learner.what
+    for fitted, blocks, has_converged in _fits(method, data, folds, candidate, seed, protocol):
+        given = [checked_decision(fitted.decision_function(Z), Z.shape[0], what) for Z in blocks]
+        decision = np.concatenate(given)
         values.append(decision.reshape(len(decision), -1))
         converged.append(has_converged)
     order = np.argsort(np.concatenate([test for _, test in folds]))
     return np.concatenate(values)[order], converged
+
+
+def _fits(
+    method: Method,
+    data: Data,
+    folds: Sequence[Fold],
+    candidate: Candidate,
+    seed: int,
+    protocol: Protocol,
+) -> Iterator[tuple[Any, Iterable[Any], bool]]:
+    """Fit a candidate on each inner fold, with the seeds of the search.
+
+    Yield the learner, the embedded test rows of the fold in blocks, and whether all fits
+    converged.
+    """
+    learner, learner_seed = method.learner, derive_seed(seed, "learner")
+
+    embed: Callable[[Fold], Embedded]
+    if protocol.inner_fit == "outer" and not data.pairwise:
+        given = method.feature_map, learner, data, [candidate], seed
+        shared, is_large = embedding_of(*given, protocol)
+        if is_large:
+            fits, found = _over_blocks(shared, *given, folds)
+            for ((fitted, converged),), (_, test) in zip(found, folds, strict=True):
+                blocks = fits.shared.embedded_blocks(data.X, test, Stopwatch())
+                yield fitted, (Z for _, Z in blocks), converged and fits.shared.converged
+            return
+        embed = selected(shared.embedded(data.X), shared.converged)
+    else:
+        embed = partial(embedded, method.feature_map, data, candidate, seed)
+    for fold in folds:
+        Z, Z_test, map_converged = embed(fold)
+        y, weight = data.scaled(fold[0])[1], data.weights(fold[0])
+        ((fitted, converged),) = fit_learners(learner, Z, y, weight, [candidate], learner_seed)
+        yield fitted, [Z_test], converged and map_converged
+
+
+def _over_blocks(
+    shared: Embedding,
+    feature_map: EstimatorSpec,
+    learner: EstimatorSpec,
+    data: Data,
+    candidates: Sequence[Candidate],
+    seed: int,
+    folds: Sequence[Fold],
+) -> tuple[Pass | BlockFits, Iterable[list[tuple[Any, bool]]]]:
+    """Fit learners on each fold, from sums or in passes over blocks of one embedding."""
+    given = feature_map, learner, data, candidates, seed, HeldOut(folds)
+    if not takes_sums(learner, candidates):
+        fits = BlockFits(shared)
+        return fits, fits.of(*given)
+    passed = pass_over(shared, *given)
+    learner_seed = derive_seed(seed, "learner")
+    return passed, (
+        fit_from_sums(learner, passed.others(number, train), candidates, learner_seed)
+        for number, (train, _) in enumerate(folds)
+    )
 
 
 def _fitted(values: np.ndarray, data: Data, protocol: Protocol) -> CalibratedClassifierCV:

@@ -12,53 +12,32 @@ from __future__ import annotations
 import inspect
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from kbench.errors import PluginError
-from kbench.evaluation.assignment import Assignment, Visible, assign
-from kbench.evaluation.measures import MEASURES
+from kbench.evaluation.assignment import Visible, assign
+from kbench.evaluation.embedding import Data
+from kbench.evaluation.fitting import FittedMethod, Tested, fit, fit_in_memory
 from kbench.evaluation.method import MeasureFunction, Method
 from kbench.evaluation.model_measures import gram_error
 from kbench.evaluation.outputs import Committed, Predictions, restored
-from kbench.evaluation.refit import fit_and_predict, predictions_by, refit
 from kbench.evaluation.rows import Rows
-from kbench.evaluation.scores import scores_over_seeds
-from kbench.evaluation.search import (
-    Candidate,
-    Data,
-    Nested,
-    SearchResult,
-    search,
-)
+from kbench.evaluation.scores import Evaluation, refuse_overwriting, scored
+from kbench.evaluation.search import search
+from kbench.evaluation.search._result import SearchResult
+from kbench.evaluation.specs import Candidate, Nested
 from kbench.evaluation.splits import derive_seed, strata
-from kbench.evaluation.timing import Stopwatch
+from kbench.evaluation.timing import Stopwatch, timed
 from kbench.records import Dataset, Details, Inputs, Protocol
 
 WARM_UP_ROWS = 200
 
 Reveal = Callable[[Committed], np.ndarray]
 """Takes the predictions of the test part and returns its labels."""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Measures, details and predictions of one split.
-
-    The predictions, `of_seeds` of the map, are of the test rows in the order of the split.
-    """
-
-    measures: dict[str, float]
-    details: Details
-    of_seeds: tuple[Predictions, ...]
-
-    @property
-    def predictions(self) -> Predictions:
-        """Those of the first seed of the map."""
-        return self.of_seeds[0]
 
 
 def evaluate_split(
@@ -86,38 +65,6 @@ def evaluate_split(
     return scored(assignment, handed_over[0], measures, details, method.learner.what)
 
 
-def scored(
-    assignment: Assignment,
-    committed: Committed,
-    measures: Mapping[str, float],
-    details: Details,
-    what: str,
-) -> Evaluation:
-    """Score predictions and add what the computation measured.
-
-    The scores of the default candidate have the prefix ``default_``. Scores are means over the
-    seeds of the map; `Details.by_seed` has them by seed. Nothing here runs code of a plugin:
-    predictions are data, and are checked again. `what` is the name of the learner for messages.
-    """
-    truth = assignment.truth
-
-    def check(given: Iterable[Predictions]) -> tuple[Predictions, ...]:
-        return tuple(p.checked(truth.task, truth.classes, len(truth.y), what) for p in given)
-
-    checked = check(committed.chosen)
-    own, by_seed = scores_over_seeds(assignment, checked)
-    if committed.default:
-        of_default, _ = scores_over_seeds(assignment, check(committed.default))
-        own |= {MEASURES[k].of_default: v for k, v in of_default.items() if k in MEASURES}
-    _refuse_overwriting(measures, own)
-    notes = [*assignment.notes, *details.notes]
-    return Evaluation(
-        {**own, **measures},
-        replace(details, notes=notes, split_hash=assignment.digest, by_seed=by_seed),
-        checked,
-    )
-
-
 def measure_split(
     inputs: Inputs, visible: Visible, method: Method, protocol: Protocol, reveal: Reveal
 ) -> tuple[dict[str, float], Details]:
@@ -136,109 +83,189 @@ def measure_split(
     """
     data, X_test = parts(inputs, visible, protocol)
     seed = derive_seed(protocol.seed, inputs.checksum, visible.index)
-    notes = []
     start, aside = time.perf_counter(), Stopwatch()
-
     searched = search(method.feature_map, method.learner, data, protocol, seed, method.criterion)
     best = searched.best
-    if not searched.complete:
-        notes.append(
-            f"search stopped by its budget of {protocol.search_time_s:g} s "
-            f"after {searched.n_compared} of {len(searched.scores)} candidates"
-        )
-    if failures := searched.failures:
-        notes.append(
-            f"{len(failures)} of {len(searched.scores)} candidates of the search failed, the "
-            f"first with {failures[0].error}"[:300]
-        )
     if not searched.scores:
         with aside:
             _warm_up(method, data, best, seed)
-
-    other = None if searched.default is best else searched.default
     passed = searched.passed_for(best)
-    fitted = refit(method, data, X_test, best, seed, protocol, passed, other)
-    notes += fitted.notes
-    scale = data.scale(np.arange(len(data.y)))
-    measures = {
-        "search_time_s": searched.seconds,
-        "search_time_cpu_s": searched.cpu_seconds,
-        **fitted.measures,
-        "converged": float(fitted.converged),
-        "search_converged": searched.converged,
-        "search_complete": float(searched.complete),
-        "search_failures": float(len(searched.failures)),
-        "n_candidates": float(searched.n_compared),
-        "n_train": float(len(data.y)),
-        "n_features": float(inputs.X.shape[1]),
-    }
-    if n_embedded := searched.n_embedded + fitted.n_embedded:
-        measures["embedding_passes"] = n_embedded / len(data.y)
-    if method.kernel is not None:
-        measures |= gram_error(method.kernel, fitted.map_, fitted.X_test[: protocol.gram_rows])
-
-    n_test, what = len(visible.test), method.learner.what
-
-    def committable(given: Predictions) -> Predictions:
-        if data.task == "regression":
-            return restored(given, scale, n_test, what)
-        return given.checked(data.task, np.unique(data.y), n_test, what)
-
-    def of_all_seeds(
-        candidate: Candidate, first: Predictions | None
-    ) -> list[tuple[Method, Predictions]]:
-        drawn = [
-            (each, committable(predictions_by(each, data, X_test, candidate, seed, protocol)))
-            for each in _drawn(method, candidate, protocol)[0 if first is None else 1 :]
-        ]
-        return drawn if first is None else [(method, committable(first)), *drawn]
-
-    chosen = of_all_seeds(best, fitted.predictions)
-    default = [given for _, given in chosen] if searched.default is best else []
-    if other is not None:
-        try:
-            default = [given for _, given in of_all_seeds(other, fitted.default)]
-        except Exception as error:
-            # a default that these data do not allow is not a failure of the method
-            notes.append(f"the default parameters fail: {type(error).__name__}: {error}"[:300])
-    if protocol.calibration != "none":
-        # loads a module of scikit-learn that other protocols do not need
-        from kbench.evaluation.calibration import calibrate
-
-        default = [replace(given, probabilities=None) for given in default]
-        calibrations = [
-            calibrate(each, data, best, protocol, seed, given) for each, given in chosen
-        ]
-        chosen = [
-            (each, replace(given, probabilities=calibration.probabilities))
-            for (each, given), calibration in zip(chosen, calibrations, strict=True)
-        ]
-        measures |= calibrations[0].measures
-        notes += calibrations[0].notes
-    if protocol.map_seeds > 1:
-        measures["n_map_seeds"] = float(len(chosen))
+    other = None if searched.default is best else searched.default
+    fitted = fit(method, data, best, seed, protocol, timed, passed, other)
+    tested = fitted.tested(X_test)
+    split = _Split(inputs, method, data, X_test, seed, protocol, searched, fitted, tested)
+    for extra in EXTRAS:
+        extra(split)
+    chosen = tuple(given for _, given in split.chosen)
     with aside:
-        revealed = reveal(Committed(tuple(given for _, given in chosen), tuple(default)))
-    y_test = scale.standardise(revealed)[: fitted.X_test.shape[0]]
-    if method.map_measures is not None:
-        more = _requested(
-            method.map_measures, learner=fitted.learner, X_train=fitted.X, y_train=fitted.y
-        )
-        added = method.map_measures(fitted.map_, fitted.X_test, y_test, **more)
-        measures |= _refuse_overwriting(added, measures, method.feature_map.what)
-    if method.learner_measures is not None:
-        added = method.learner_measures(fitted.learner, fitted.Z_test, y_test)
-        measures |= _refuse_overwriting(added, measures, method.learner.what)
+        revealed = reveal(Committed(chosen, tuple(split.default)))
+    _add_measures_of_plugins(split, revealed)
     details = Details(
         chosen={name: _plain(value) for name, value in best.params.items()},
         search=_search_table(searched),
         search_seconds=[float(f"{score.seconds:.4g}") for score in searched.scores],
         at_edge=searched.at_edge,
-        notes=notes,
+        notes=[*_search_notes(searched, protocol), *tested.notes, *split.notes],
         work_s=time.perf_counter() - start - aside.wall,
-        map_details=_map_details(fitted.map_, method.feature_map.what),
+        map_details=_map_details(fitted.embedding.map_, method.feature_map.what),
     )
-    return {name: float(value) for name, value in measures.items()}, details
+    return {name: float(value) for name, value in split.measures.items()}, details
+
+
+@dataclass
+class _Split:
+    """A method that was fitted on a split and predicted its test part, and what is added to it."""
+
+    inputs: Inputs
+    method: Method
+    data: Data
+    X_test: Any
+    seed: int
+    protocol: Protocol
+    searched: SearchResult
+    fitted: FittedMethod
+    tested: Tested
+
+    chosen: list[tuple[Method, Predictions]] = field(default_factory=list)
+    """The method with each seed of its map, and its predictions."""
+
+    default: list[Predictions] = field(default_factory=list)
+    """Those of the default candidate; none where there was no search."""
+
+    measures: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def of_all_seeds(
+        self, candidate: Candidate, first: Predictions | None
+    ) -> list[tuple[Method, Predictions]]:
+        """Fit a candidate with each seed of its map and predict; `first` is known already."""
+        drawn = _drawn(self.method, candidate, self.protocol)
+        known = [] if first is None else [(self.method, self._committable(first))]
+        return known + [
+            (each, self._committable(self._predictions_of(each, candidate)))
+            for each in drawn[len(known) :]
+        ]
+
+    def _predictions_of(self, method: Method, candidate: Candidate) -> Predictions:
+        fitted = fit(method, self.data, candidate, self.seed, self.protocol)
+        return fitted.predict(self.X_test)
+
+    def _committable(self, given: Predictions) -> Predictions:
+        n_test, what = self.X_test.shape[0], self.method.learner.what
+        if self.data.task == "regression":
+            return restored(given, self.fitted.scale, n_test, what)
+        return given.checked(self.data.task, np.unique(self.data.y), n_test, what)
+
+
+def _add_own_measures(split: _Split) -> None:
+    searched, n_train = split.searched, len(split.data.y)
+    split.measures |= {
+        "search_time_s": searched.seconds,
+        "search_time_cpu_s": searched.cpu_seconds,
+        **split.tested.measures,
+        "converged": float(split.tested.converged),
+        "search_converged": searched.converged,
+        "search_complete": float(searched.complete),
+        "search_failures": float(len(searched.failures)),
+        "n_candidates": float(searched.n_compared),
+        "n_train": float(n_train),
+        "n_features": float(split.inputs.X.shape[1]),
+    }
+    if n_embedded := searched.n_embedded + split.fitted.n_embedded:
+        split.measures["embedding_passes"] = n_embedded / n_train
+
+
+def _add_gram_error(split: _Split) -> None:
+    if split.method.kernel is not None:
+        X = split.tested.X[: split.protocol.gram_rows]
+        split.measures |= gram_error(split.method.kernel, split.fitted.embedding.map_, X)
+
+
+def _add_seeds(split: _Split) -> None:
+    """Fit the chosen candidate with the other seeds of its map."""
+    split.chosen = split.of_all_seeds(split.searched.best, split.tested.predictions)
+
+
+def _add_default(split: _Split) -> None:
+    """Predict with the candidate that a search would have improved."""
+    default = split.searched.default
+    if default is split.searched.best:
+        split.default = [given for _, given in split.chosen]
+    elif default is not None:
+        try:
+            found = split.of_all_seeds(default, split.tested.default)
+        except Exception as error:
+            # a default that these data do not allow is not a failure of the method
+            text = f"the default parameters fail: {type(error).__name__}: {error}"
+            split.notes.append(text[:300])
+        else:
+            split.default = [given for _, given in found]
+
+
+def _add_calibration(split: _Split) -> None:
+    """Replace probabilities by those of a calibration, which the default has not."""
+    if split.protocol.calibration == "none":
+        return
+    # loads a module of scikit-learn that other protocols do not need
+    from kbench.evaluation.calibration import calibrate
+
+    split.default = [replace(given, probabilities=None) for given in split.default]
+    best, data, seed = split.searched.best, split.data, split.seed
+    calibrations = [
+        calibrate(method, data, best, split.protocol, seed, given) for method, given in split.chosen
+    ]
+    split.chosen = [
+        (method, replace(given, probabilities=calibration.probabilities))
+        for (method, given), calibration in zip(split.chosen, calibrations, strict=True)
+    ]
+    split.measures |= calibrations[0].measures
+    split.notes += calibrations[0].notes
+
+
+def _add_number_of_seeds(split: _Split) -> None:
+    if split.protocol.map_seeds > 1:
+        split.measures["n_map_seeds"] = float(len(split.chosen))
+
+
+EXTRAS: tuple[Callable[[_Split], None], ...] = (
+    _add_own_measures,
+    _add_gram_error,
+    _add_seeds,
+    _add_default,
+    _add_calibration,
+    _add_number_of_seeds,
+)
+"""What is measured of a split before its labels are revealed, in this order."""
+
+
+def _add_measures_of_plugins(split: _Split, revealed: np.ndarray) -> None:
+    """Add what the functions of the map and of the learner measure on the test part."""
+    method, fitted, tested = split.method, split.fitted, split.tested
+    y_test = fitted.scale.standardise(revealed)[: tested.X.shape[0]]
+    if method.map_measures is not None:
+        available = {"learner": fitted.learner, "X_train": fitted.X, "y_train": fitted.y}
+        more = _requested(method.map_measures, available)
+        added = method.map_measures(fitted.embedding.map_, tested.X, y_test, **more)
+        split.measures |= refuse_overwriting(added, split.measures, method.feature_map.what)
+    if method.learner_measures is not None:
+        added = method.learner_measures(fitted.learner, tested.Z, y_test)
+        split.measures |= refuse_overwriting(added, split.measures, method.learner.what)
+
+
+def _search_notes(searched: SearchResult, protocol: Protocol) -> list[str]:
+    """Return what a reader must know of a search that was stopped, or met failures."""
+    notes, n = [], len(searched.scores)
+    if not searched.complete:
+        notes.append(
+            f"search stopped by its budget of {protocol.search_time_s:g} s "
+            f"after {searched.n_compared} of {n} candidates"
+        )
+    if failures := searched.failures:
+        notes.append(
+            f"{len(failures)} of {n} candidates of the search failed, the "
+            f"first with {failures[0].error}"[:300]
+        )
+    return notes
 
 
 def _drawn(method: Method, candidate: Candidate, protocol: Protocol) -> list[Method]:
@@ -261,19 +288,7 @@ def _map_details(fitted: Any, what: str) -> dict[str, Any]:
         raise PluginError(f"details_ of {what} must be plain JSON values: {error}") from error
 
 
-def _refuse_overwriting(
-    added: Mapping[str, float], known: Iterable[str], what: str = "a plugin"
-) -> Mapping[str, float]:
-    """Return measures that a plugin adds; raise if one has a name of kbench's own."""
-    if taken := sorted(set(added) & set(known)):
-        raise PluginError(
-            f"measures of {what} return {taken[0]!r}, which kbench measures itself; "
-            "give it another name"
-        )
-    return added
-
-
-def _requested(measures: MeasureFunction, **available: Any) -> dict[str, Any]:
+def _requested(measures: MeasureFunction, available: dict[str, Any]) -> dict[str, Any]:
     """Return the available arguments that `measures` takes by keyword only."""
     parameters = inspect.signature(measures).parameters.values()
     names = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
@@ -326,7 +341,7 @@ def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:
         rows = np.union1d(first, rng.permutation(len(rows))[: WARM_UP_ROWS - len(first)])
     small = replace(data, X=data.rows(rows), y=data.y[rows], weight=data.weights(rows))
     try:
-        fit_and_predict(method, small, small.X, best, seed)
+        fit_in_memory(method, small, best, seed).predict(small.X)
     except Exception:
         # There may be too few rows for these parameters, which is not a failure of
         # the method; a real one comes again on all rows, where it is reported.

@@ -8,7 +8,7 @@ from typing import Any
 
 from kbench.errors import SuiteError
 from kbench.evaluation.measures import Criterion
-from kbench.evaluation.search import EstimatorSpec, Nested
+from kbench.evaluation.specs import EstimatorSpec, Nested
 from kbench.records import Make, Ref, Search, TaskType, alternatives
 from kbench.registry.callables import resolve
 from kbench.registry.registry import Registry

@@ -1,14 +1,78 @@
-"""Scores of the predictions of one split."""
+"""Scores of the predictions of one split. Nothing here runs code of a plugin."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kbench.errors import PluginError
 from kbench.evaluation.assignment import Assignment
 from kbench.evaluation.measures import COMPUTE, MEASURES, applies, rows_of
-from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.outputs import Committed, Predictions
+from kbench.records import Details
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Measures, details and predictions of one split.
+
+    The predictions, `of_seeds` of the map, are of the test rows in the order of the split.
+    """
+
+    measures: dict[str, float]
+    details: Details
+    of_seeds: tuple[Predictions, ...]
+
+    @property
+    def predictions(self) -> Predictions:
+        """Those of the first seed of the map."""
+        return self.of_seeds[0]
+
+
+def scored(
+    assignment: Assignment,
+    committed: Committed,
+    measures: Mapping[str, float],
+    details: Details,
+    what: str,
+) -> Evaluation:
+    """Score predictions and add what the computation measured.
+
+    The scores of the default candidate have the prefix ``default_``. Scores are means over the
+    seeds of the map; `Details.by_seed` has them by seed. Nothing here runs code of a plugin:
+    predictions are data, and are checked again. `what` is the name of the learner for messages.
+    """
+    truth = assignment.truth
+
+    def check(given: Iterable[Predictions]) -> tuple[Predictions, ...]:
+        return tuple(p.checked(truth.task, truth.classes, len(truth.y), what) for p in given)
+
+    checked = check(committed.chosen)
+    own, by_seed = scores_over_seeds(assignment, checked)
+    if committed.default:
+        of_default, _ = scores_over_seeds(assignment, check(committed.default))
+        own |= {MEASURES[k].of_default: v for k, v in of_default.items() if k in MEASURES}
+    refuse_overwriting(measures, own)
+    notes = [*assignment.notes, *details.notes]
+    return Evaluation(
+        {**own, **measures},
+        replace(details, notes=notes, split_hash=assignment.digest, by_seed=by_seed),
+        checked,
+    )
+
+
+def refuse_overwriting(
+    added: Mapping[str, float], known: Iterable[str], what: str = "a plugin"
+) -> Mapping[str, float]:
+    """Return measures that a plugin adds; raise if one has a name of kbench's own."""
+    if taken := sorted(set(added) & set(known)):
+        raise PluginError(
+            f"measures of {what} return {taken[0]!r}, which kbench measures itself; "
+            "give it another name"
+        )
+    return added
 
 
 def scores(assignment: Assignment, predictions: Predictions) -> dict[str, float]:

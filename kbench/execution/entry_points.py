@@ -25,10 +25,11 @@ from kbench.errors import (
     PluginError,
     SourceUnreachable,
 )
-from kbench.evaluation import timing
+from kbench.evaluation import block_fits, embedding, passes, timing
 from kbench.evaluation.evaluate import evaluate_split, measure_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
-from kbench.evaluation.search import EstimatorSpec, _in_blocks, _outer, _passes, _shared
+from kbench.evaluation.search import _outer
+from kbench.evaluation.specs import EstimatorSpec
 from kbench.evaluation.targets import Scale
 from kbench.execution import global_state, recording
 from kbench.execution.handover import hand_over, receive_scored, receive_visible
@@ -51,10 +52,10 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 OF_ALL_ROWS = (
-    (_passes, "WHOLE_BYTES"),
+    (passes, "WHOLE_BYTES"),
     (_outer, "WHOLE_BYTES"),
-    (_shared, "FIT_BYTES"),
-    (_in_blocks, "SAMPLE_BYTES"),
+    (embedding, "FIT_BYTES"),
+    (block_fits, "SAMPLE_BYTES"),
 )
 """Sizes of the inputs or the embedding of all rows that decide how they are computed."""
 

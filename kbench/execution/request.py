@@ -18,7 +18,7 @@ from kbench import machine
 from kbench._version import __version__
 from kbench.errors import DatasetError, KbenchError
 from kbench.evaluation.assignment import Assignment, assign
-from kbench.evaluation.evaluate import scored
+from kbench.evaluation.scores import scored
 from kbench.evaluation.splits import row_groups
 from kbench.execution.contention import contention, snapshot
 from kbench.execution.handover import Handover

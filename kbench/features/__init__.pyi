@@ -8,20 +8,23 @@ from kbench.cli.echo import echo
 from kbench.cli.printing import write_file as write_output
 from kbench.errors import FeatureError, KbenchError, SuiteError
 from kbench.evaluation.assignment import Assignment, Visible, assign
+from kbench.evaluation.block_fits import Sample
 from kbench.evaluation.definitions import COMPUTED, MEASURES, NEVER_RANKED, SEARCHED
+from kbench.evaluation.embedding import Data
 from kbench.evaluation.evaluate import parts
+from kbench.evaluation.fitting import fit_in_memory
 from kbench.evaluation.inner_parts import inner_parts
 from kbench.evaluation.measures import COMPUTE, Criterion, applies, rows_of, takes_weights
 from kbench.evaluation.method import Method as FitMethod, learner_side, map_side, search_side
 from kbench.evaluation.outputs import Predictions, check_embedding, checked_labels, checked_numbers, predictions_of, restored
+from kbench.evaluation.passes import LinearModels, MAX_COLUMNS, WHOLE_BYTES, labels
 from kbench.evaluation.preprocessing import Imputer, missing_rows, refuse_missing
-from kbench.evaluation.refit import fit_and_predict
 from kbench.evaluation.row_hashes import SALT, hashed, row_hashes
 from kbench.evaluation.rows import BLOCK_ROWS
 from kbench.evaluation.scores import scores as split_scores
-from kbench.evaluation.search import Candidate, Data, LinearModels, Sample, candidates, fit_map, is_number, labels, search
-from kbench.evaluation.search._passes import MAX_COLUMNS, WHOLE_BYTES
+from kbench.evaluation.search import candidates, search
 from kbench.evaluation.sizes import holdout_sizes
+from kbench.evaluation.specs import Candidate, is_number
 from kbench.evaluation.splits import derive_seed, strata, stratified_folds
 from kbench.evaluation.sums import Sums, Targets
 from kbench.evaluation.targets import Scale, Truth
@@ -301,8 +304,7 @@ __all__ = [
     "few_splits",
     "find",
     "first_sentence",
-    "fit_and_predict",
-    "fit_map",
+    "fit_in_memory",
     "folders_of",
     "given",
     "given_width",

@@ -35,7 +35,9 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 from kbench import Protocol
-from kbench.evaluation.search import Data, EstimatorSpec, search
+from kbench.evaluation.embedding import Data
+from kbench.evaluation.search import search
+from kbench.evaluation.specs import EstimatorSpec
 from kbench.kernels import Gaussian
 from kbench_baselines import Identity, NystroemMap
 from kbench_learners import CoreVectorMachine, KernelSVM, LinearSVM

@@ -101,7 +101,7 @@ def split_of(folder: Path, task: str) -> tuple[Any, Any]:
 
 def learner_of(part: str, task: str) -> Any:
     """Return the learner of a part: with a search, or with one penalty."""
-    from kbench.evaluation.search import EstimatorSpec
+    from kbench.evaluation.specs import EstimatorSpec
     from kbench_learners import LinearSVM, LogisticClassifier, PathRidge, PathRidgeClassifier
 
     ridge = PathRidge if task == "regression" else PathRidgeClassifier
@@ -115,7 +115,7 @@ def learner_of(part: str, task: str) -> Any:
 
 def map_of(name: str) -> Any:
     """Return a feature map."""
-    from kbench.evaluation.search import EstimatorSpec
+    from kbench.evaluation.specs import EstimatorSpec
     from kbench_baselines import NystroemMap, RandomFourierFeatures
     from kbench_nbcs import NestedBarycentricMap
 

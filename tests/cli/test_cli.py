@@ -338,7 +338,8 @@ def test_the_example_suites_of_the_package_are_right():
 
 
 def test_the_suite_uci_has_what_it_promises():
-    from kbench.evaluation.search import EstimatorSpec, candidates
+    from kbench.evaluation.search import candidates
+    from kbench.evaluation.specs import EstimatorSpec
     from kbench.planning.cells import cells
     from kbench.planning.suite_file import find, read
     from kbench.records import alternatives, family_of

@@ -22,7 +22,7 @@ from kbench.evaluation.evaluate import evaluate_split, measure_split
 from kbench.evaluation.measures import MEASURES
 from kbench.evaluation.method import Method
 from kbench.evaluation.model_measures import gram_error, stored_numbers
-from kbench.evaluation.search import EstimatorSpec, Nested
+from kbench.evaluation.specs import EstimatorSpec, Nested
 from kbench.evaluation.splits import split
 from kbench.evaluation.timing import timed
 from kbench.records import Inputs
@@ -399,8 +399,8 @@ def test_a_warm_up_runs_every_step_on_a_few_rows_of_every_class(calls):
     assert steps[:5] == [
         ("fit map", few, 0),
         ("transform", few, 0),
-        ("transform", few, 0),
         ("fit learner", few, 3),
+        ("transform", few, 0),
         ("predict", few, 0),
     ]
     assert steps[5:] == [

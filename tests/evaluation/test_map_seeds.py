@@ -15,7 +15,7 @@ from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import evaluate_split, measure_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.outputs import Committed
-from kbench.evaluation.search import EstimatorSpec
+from kbench.evaluation.specs import EstimatorSpec
 from kbench.records import Inputs
 
 CLASSES = Dataset("cancer", *load_breast_cancer(return_X_y=True))

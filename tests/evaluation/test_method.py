@@ -8,7 +8,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from kbench import FeatureMap, KernelSpec, Learner
 from kbench.evaluation.method import Method, learner_side, map_side
-from kbench.evaluation.search import Candidate, Nested
+from kbench.evaluation.specs import Candidate, Nested
 from kbench.records import Ref, Search
 from kbench.registry.registry import build
 

@@ -12,11 +12,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
 
 from kbench import Dataset, DatasetError, PluginError, Protocol
-from kbench.evaluation import rows
+from kbench.evaluation import block_fits, embedding, passes, rows
 from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
-from kbench.evaluation.search import EstimatorSpec, _in_blocks, _passes, _shared
+from kbench.evaluation.specs import EstimatorSpec
 from kbench.evaluation.splits import derive_seed, stratified_folds
 from kbench_learners import LinearSVM, LogisticClassifier, PathRidge, PathRidgeClassifier, _descent
 
@@ -48,8 +48,8 @@ DATA = {kind: dataset(kind) for kind in ("two", "three", "numbers")}
 def in_blocks(monkeypatch):
     """Hold no embedding as one matrix, and take it in small blocks."""
     monkeypatch.setattr(rows, "BLOCK_ROWS", 37)
-    monkeypatch.setattr(_passes, "WHOLE_BYTES", 0)
-    monkeypatch.setattr(_in_blocks, "SAMPLE_BYTES", 60 * 8 * 30)
+    monkeypatch.setattr(passes, "WHOLE_BYTES", 0)
+    monkeypatch.setattr(block_fits, "SAMPLE_BYTES", 60 * 8 * 30)
 
 
 def method_for(data, feature_map=RFF, **learner):
@@ -62,8 +62,8 @@ def both(monkeypatch, *given):
     in_memory = evaluate_split(*given)
     with monkeypatch.context() as patched:
         patched.setattr(rows, "BLOCK_ROWS", 37)
-        patched.setattr(_passes, "WHOLE_BYTES", 0)
-        patched.setattr(_in_blocks, "SAMPLE_BYTES", 60 * 8 * 30)
+        patched.setattr(passes, "WHOLE_BYTES", 0)
+        patched.setattr(block_fits, "SAMPLE_BYTES", 60 * 8 * 30)
         return in_memory, evaluate_split(*given)
 
 
@@ -206,13 +206,13 @@ def test_passes_over_blocks_find_the_solution_in_memory(kind, learner, params, m
 
 def test_the_gap_is_that_of_the_fit_in_memory(in_blocks, monkeypatch):
     fitted = []
-    before = _in_blocks._BlockFit.learners
+    before = block_fits._BlockFit.learners
 
     def kept(self):
         fitted.append(before(self))
         return fitted[-1]
 
-    monkeypatch.setattr(_in_blocks._BlockFit, "learners", kept)
+    monkeypatch.setattr(block_fits._BlockFit, "learners", kept)
     evaluate_split(DATA["two"], 0, Method(RFF, replace(SVM, space={})), OUTER)
     (((learner, converged),),) = fitted
     assert converged
@@ -329,8 +329,8 @@ def test_a_map_is_fitted_on_all_training_rows_without_labels(counting):
 
 
 def test_no_inputs_are_copied_as_one_matrix(counting, in_blocks, monkeypatch):
-    monkeypatch.setattr(_shared, "FIT_BYTES", 50 * 8 * 4)
-    monkeypatch.setattr("kbench.evaluation.refit.MEASURED_ROWS", 20)
+    monkeypatch.setattr(embedding, "FIT_BYTES", 50 * 8 * 4)
+    monkeypatch.setattr("kbench.evaluation.fitting.MEASURED_ROWS", 20)
     taken = []
 
     class Watched(np.ndarray):
@@ -367,13 +367,13 @@ def test_a_pass_is_shared_by_the_search_and_the_fit(in_blocks):
 
 
 def test_the_time_of_a_shared_pass_is_that_of_the_fit(in_blocks, monkeypatch):
-    method, before = method_for(DATA["two"]), _passes.Pass.over
+    method, before = method_for(DATA["two"]), passes.Pass.over
 
     def slow(self, data, parts):
         before(self, data, parts)
         self.transform.wall += 100.0
 
-    monkeypatch.setattr(_passes.Pass, "over", slow)
+    monkeypatch.setattr(passes.Pass, "over", slow)
     measures = evaluate_split(DATA["two"], 0, method, OUTER).measures
     assert measures["map_transform_time_s"] > 100.0
     assert measures["fit_time_s"] > 100.0
@@ -497,7 +497,7 @@ def test_an_embedding_in_one_matrix_is_float64():
 
 
 def test_measures_of_plugins_get_rows_that_belong_together(in_blocks, monkeypatch):
-    monkeypatch.setattr("kbench.evaluation.refit.MEASURED_ROWS", 20)
+    monkeypatch.setattr("kbench.evaluation.fitting.MEASURED_ROWS", 20)
 
     def of_map(fitted, X, y, *, learner, X_train, y_train):
         assert len(X) == len(y) == len(X_train) == len(y_train) == 20

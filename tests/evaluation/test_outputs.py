@@ -11,7 +11,7 @@ from sklearn.preprocessing import FunctionTransformer
 from kbench import Dataset, PluginError, Protocol
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
-from kbench.evaluation.search import EstimatorSpec
+from kbench.evaluation.specs import EstimatorSpec
 
 IRIS = Dataset("iris", *load_iris(return_X_y=True))
 

@@ -6,7 +6,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import FunctionTransformer
 
 from kbench import DatasetError, Protocol
-from kbench.evaluation.search import Data, EstimatorSpec, search
+from kbench.evaluation.embedding import Data
+from kbench.evaluation.search import search
+from kbench.evaluation.specs import EstimatorSpec
 
 PROTOCOL = Protocol(search_measure="roc_auc")
 LEARNER = EstimatorSpec(GaussianNB, {}, {"var_smoothing": (1e-9, 1.0)})

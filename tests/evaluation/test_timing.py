@@ -10,7 +10,7 @@ from kbench import Dataset, Protocol
 from kbench.evaluation import timing
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
-from kbench.evaluation.search import EstimatorSpec
+from kbench.evaluation.specs import EstimatorSpec
 from kbench.evaluation.timing import Timed, timed, times
 
 

@@ -114,7 +114,7 @@ def test_a_value_that_needs_another_parameter_is_not_refused(monkeypatch):
         def transform(self, X):
             return X
 
-    from kbench.evaluation.search import EstimatorSpec
+    from kbench.evaluation.specs import EstimatorSpec
 
     def side(ref, registry):
         return {"feature_map": EstimatorSpec(Picky, dict(ref.params))}
@@ -130,7 +130,7 @@ def test_a_value_that_needs_another_parameter_is_not_refused(monkeypatch):
 def test_an_estimator_that_fails_otherwise_or_takes_long_is_not_refused(monkeypatch):
     import time
 
-    from kbench.evaluation.search import EstimatorSpec
+    from kbench.evaluation.specs import EstimatorSpec
 
     class Slow:
         def __init__(self, mode):

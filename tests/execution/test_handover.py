@@ -17,7 +17,7 @@ from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.outputs import Committed, Predictions
-from kbench.evaluation.search import EstimatorSpec
+from kbench.evaluation.specs import EstimatorSpec
 from kbench.execution.handover import (
     BrokenHandoverError,
     Handover,

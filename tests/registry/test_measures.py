@@ -9,7 +9,7 @@ from kbench import Dataset, Measure
 from kbench.evaluation.definitions import MEASURES
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
-from kbench.evaluation.search import EstimatorSpec
+from kbench.evaluation.specs import EstimatorSpec
 from kbench.records import RESERVED, Protocol
 from kbench.registry.callables import Reference
 from kbench.registry.collecting import collect

@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from kbench.errors import PluginError
+from kbench.evaluation.embedding import Data, Embedding, has_converged
 from kbench.evaluation.inner_parts import folds_of
-from kbench.evaluation.measures import Criterion
-from kbench.evaluation.outputs import check_embedding
+from kbench.evaluation.measures import COMPUTE, Criterion, applies
+from kbench.evaluation.outputs import Predictions, check_embedding, predictions_of, restored
 from kbench.evaluation.rows import whole
-from kbench.evaluation.search._candidates import Candidate
-from kbench.evaluation.search._data import Data, fit_map, has_converged, preprocessed
 from kbench.evaluation.search._result import Score
-from kbench.evaluation.search._scoring import score as score_of
-from kbench.evaluation.search._spec import EstimatorSpec
+from kbench.evaluation.specs import Candidate, EstimatorSpec
 from kbench.evaluation.splits import Fold, Folds, derive_seed, row_groups, strata, stratified_folds
 from kbench.evaluation.targets import Truth
 from kbench.records import Protocol
@@ -119,7 +118,7 @@ class FoldScorer:
 
     def _embedded(self, group: list[Score], fold: Fold) -> Embedded | Exception:
         try:
-            return embedded(self.feature_map, self.data, fold, group[0].candidate, self.seed)
+            return embedded(self.feature_map, self.data, group[0].candidate, self.seed, fold)
         except Exception as error:
             return error
 
@@ -213,26 +212,19 @@ def _grouped(scores: Sequence[Score], key: Callable[[Score], str]) -> list[list[
 
 
 def embedded(
-    feature_map: EstimatorSpec,
-    data: Data,
-    fold: Fold,
-    candidate: Candidate,
-    seed: int,
+    feature_map: EstimatorSpec, data: Data, candidate: Candidate, seed: int, fold: Fold
 ) -> Embedded:
     """Fit preprocessing and map on the fold's training rows; embed both parts."""
     train, test = fold
-    steps, X = preprocessed(data, train, candidate.preprocess, feature_map.requires)
-    X_test = steps.transform(data.rows(test, train))
-    unlabelled = None if data.unlabelled is None else steps.transform(data.unlabelled)
+    embedding, X = Embedding.of_rows(feature_map, data, candidate, seed, train)
+    X_test = embedding.steps.transform(data.rows(test, train))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        y = data.scale(train).standardise(data.y[train])
-        embedding = fit_map(feature_map, candidate.feature_map, seed, X, y, unlabelled)
-        Z, Z_test = embedding.transform(X), embedding.transform(X_test)
+        Z, Z_test = embedding.map_.transform(X), embedding.map_.transform(X_test)
     # a candidate whose features are not finite must not win, and fail in the refit
     check_embedding(Z, len(train), feature_map.what)
     check_embedding(Z_test, len(test), feature_map.what)
-    return Z, Z_test, has_converged(embedding, caught)
+    return Z, Z_test, embedding.converged and has_converged(embedding.map_, caught)
 
 
 def selected(Z: Any, converged: bool) -> Callable[[Fold], Embedded]:
@@ -267,3 +259,44 @@ def fit_learners(
         else:
             fitted = [learner.fit(candidates[0].learner, seed, Z, y, weight)]
     return [(estimator, has_converged(estimator, caught)) for estimator in fitted]
+
+
+def score_of(learner: Any, Z: Any, truth: Truth, criterion: Criterion, what: str) -> float | None:
+    """Return a measure of a fitted learner's predictions; None where it is not defined.
+
+    The accuracy of a rule that draws its labels is the expected one, which is exact.
+    `what` is its name for messages. PluginError is raised where it returns what cannot
+    be scored, or lacks what the measure needs.
+    """
+    measure, n = criterion.measure, len(truth.y)
+    draws = hasattr(learner, "label_probabilities")
+    if measure.name in ("accuracy", "expected_error") and draws:
+        given = Predictions(learner.predict(Z), None, None, learner.label_probabilities(Z))
+        error = COMPUTE["expected_error"](truth, _checked(given, truth, n, what))
+        return 1.0 - error if error is not None and measure.name == "accuracy" else error
+    if measure.needs == "predictions":
+        given = Predictions(learner.predict(Z))
+    else:
+        given = predictions_of(learner, Z, learner.predict(Z), truth.task)
+    return score_predictions(given, truth, criterion, what)
+
+
+def score_predictions(
+    given: Predictions, truth: Truth, criterion: Criterion, what: str
+) -> float | None:
+    """Return a measure of predictions, standardised for regression; see `score_of`."""
+    measure = criterion.measure
+    checked = _checked(given, truth, len(truth.y), what)
+    if not applies(measure, truth.task, checked):
+        needs = {"distribution": "predictive distribution", "scores": "scores of classes"}
+        raise PluginError(
+            f"{what} has no {needs.get(measure.needs, measure.needs)}, which the "
+            f"search_measure {measure.name!r} needs"
+        )
+    return criterion.compute(truth, checked)
+
+
+def _checked(given: Predictions, truth: Truth, n_rows: int, what: str) -> Predictions:
+    if truth.task == "regression":
+        return restored(given, truth.scale, n_rows, what)
+    return given.checked(truth.task, truth.classes, n_rows, what)

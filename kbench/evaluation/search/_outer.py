@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from kbench.evaluation.block_fits import BlockFits
+from kbench.evaluation.embedding import Embedding
 from kbench.evaluation.outputs import Predictions, predictions_of
-from kbench.evaluation.search._folds import FoldScorer, by_path, clear, selected
-from kbench.evaluation.search._in_blocks import BlockFits
-from kbench.evaluation.search._passes import (
+from kbench.evaluation.passes import (
     WHOLE_BYTES,
     LinearModels,
     Pass,
@@ -22,9 +22,8 @@ from kbench.evaluation.search._passes import (
     pass_over,
     takes_sums,
 )
+from kbench.evaluation.search._folds import FoldScorer, by_path, clear, score_predictions, selected
 from kbench.evaluation.search._result import Score, SearchResult
-from kbench.evaluation.search._scoring import score_predictions
-from kbench.evaluation.search._shared import SharedMap
 from kbench.evaluation.splits import Fold, HeldOut, derive_seed
 from kbench.evaluation.sums import Sums
 from kbench.evaluation.targets import Scale, Truth
@@ -91,11 +90,10 @@ class OuterScorer(FoldScorer):
         return True
 
     def _score_in_blocks(
-        self, shared: SharedMap, group: list[Score], folds: Sequence[Fold]
+        self, shared: Embedding, group: list[Score], folds: Sequence[Fold]
     ) -> bool:
         """Score the candidates of one map in passes over blocks of its embedding."""
         parts = HeldOut(folds)
-        training = [[k for k in range(len(folds)) if k != number] for number in range(len(folds))]
         for scores in by_path(group, self.learner.path):
             if self._is_over():
                 clear(scores)
@@ -104,7 +102,7 @@ class OuterScorer(FoldScorer):
             candidates = [score.candidate for score in scores]
             method = self.feature_map, self.learner, self.data, candidates, self.seed
             try:
-                found = fits.of(*method, parts, training)
+                found = fits.of(*method, parts)
                 self.n_embedded += fits.n_embedded
                 for fold, fitted in zip(folds, found, strict=True):
                     self._score_fitted(fits.shared, scores, fitted, fold)
@@ -114,7 +112,7 @@ class OuterScorer(FoldScorer):
         return True
 
     def _score_fitted(
-        self, shared: SharedMap, scores: list[Score], fitted: list[tuple[Any, bool]], fold: Fold
+        self, shared: Embedding, scores: list[Score], fitted: list[tuple[Any, bool]], fold: Fold
     ) -> None:
         """Score fitted classifiers on the test rows of a fold."""
         truth = self._truth(fold)
@@ -173,7 +171,7 @@ class OuterScorer(FoldScorer):
     def _from_predictions(
         self,
         estimators: list[Any],
-        shared: SharedMap,
+        shared: Embedding,
         test: np.ndarray,
         truth: Truth,
         scale: Scale | None = None,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kbench.evaluation.search._candidates import Candidate, is_number
-from kbench.evaluation.search._passes import Pass
+from kbench.evaluation.passes import Pass
+from kbench.evaluation.specs import Candidate, is_number
 from kbench.records import Measure
 
 EQUAL = 1e-12

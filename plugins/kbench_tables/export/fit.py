@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,10 +13,10 @@ import numpy as np
 from kbench.errors import DatasetError
 from kbench.features import (
     Data,
+    FitMethod,
     Registry,
-    Scale,
     derive_seed,
-    fit_map,
+    fit_in_memory,
     inner_parts,
     learner_side,
     map_side,
@@ -102,58 +103,53 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         weight=dataset.sample_weight,
         parts=parts,
     )
-    map_ = map_side(cell.feature_map, registry)["feature_map"]
-    searched = search_side(protocol.search_measure, registry, len(dataset.target_names))
-    learner_ = learner_side(cell.learner, registry, task)["learner"]
+    method = FitMethod(
+        **map_side(cell.feature_map, registry),
+        **learner_side(cell.learner, registry, task),
+        **search_side(protocol.search_measure, registry, len(dataset.target_names)),
+    )
+    map_, learner = method.feature_map, method.learner
     seed = derive_seed(protocol.seed, dataset.checksum, "export")
-    learner_seed = derive_seed(seed, "learner")
-
-    def fit(rows: Any) -> tuple[Any, Any, Any, Scale]:
-        """Fit preprocessing, map and learner on these rows."""
-        weight = None if data.weight is None else data.weight[rows]
-        prepared = Preprocessor(best.preprocess, map_.requires, kinds, missing, task)
-        inputs = prepared.fit_transform(data.X[rows], data.y[rows])
-        scale = Scale.of(data.y[rows], task, weight)
-        y = scale.standardise(data.y[rows])
-        feature_map = fit_map(map_, best.feature_map, seed, inputs, y)
-        features = feature_map.transform(inputs)
-        return (
-            prepared,
-            feature_map,
-            learner_.fit(best.learner, learner_seed, features, y, weight),
-            scale,
-        )
 
     def predict(train: np.ndarray, test: np.ndarray) -> Part:
         """Predict rows by a fit on others."""
-        prepared, feature_map, learner, scale = fit(train)
-        features = feature_map.transform(prepared.transform(data.X[test]))
+        part = fit_in_memory(method, data, best, seed, train)
+        features = part.embedding.embed(data.X[test])
         if task == "classification":
-            return Part(test, np.asarray(learner.decision_function(features)))
-        last = ScaledTarget(learner).with_fitted(learner, scale)
+            return Part(test, np.asarray(part.learner.decision_function(features)))
+        last = ScaledTarget(part.learner).with_fitted(part.learner, part.scale)
         if not last.has_distribution:
             return Part(test, last.predict(features))
         return Part(test, *last.predict(features, return_std=True))
 
     folds = dataset.splits if protocol.splits == "official" else ()
     with threadpool_limits(limits=protocol.threads):
-        best = search(map_, learner_, data, protocol, seed, **searched).best
-        prepared, feature_map, fitted, scale = fit(slice(None))
-        unfitted = learner_.build(best.learner, learner_seed)
+        best = search(map_, learner, data, protocol, seed, method.criterion).best
+        fitted = fit_in_memory(method, data, best, seed)
+        for warning in (*fitted.embedding.caught, *fitted.caught):
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+        prepared = Preprocessor(best.preprocess, map_.requires, kinds, missing, task)
+        # as its own `fit_transform` would do, but with the steps that are fitted already
+        prepared.preprocessing_ = fitted.embedding.steps
+        unfitted = learner.build(best.learner, derive_seed(seed, "learner"))
         last: Any
         found = None
         if task == "regression":
-            last = ScaledTarget(unfitted).with_fitted(fitted, scale)
+            last = ScaledTarget(unfitted).with_fitted(fitted.learner, fitted.scale)
             found = intervals(held_out(predict, data.y, task, seed, folds), data.y)
         else:
             last = NamedClasses(unfitted, typed(dataset.target_names))
             # as its own `fit` would do, but with the estimator that is fitted already
-            last.estimator_ = fitted
-            if not hasattr(fitted, "predict_proba") and hasattr(fitted, "decision_function"):
+            last.estimator_ = fitted.learner
+            if not hasattr(fitted.learner, "predict_proba") and hasattr(
+                fitted.learner, "decision_function"
+            ):
                 last.calibration_ = calibration(
                     held_out(predict, data.y, task, seed, folds), data.y
                 )
-    steps = [("prepare", prepared), ("feature_map", feature_map), ("learner", last)]
+    steps = [("prepare", prepared), ("feature_map", fitted.embedding.map_), ("learner", last)]
     table: Any = X
     raw = None
     if not hasattr(X, "indptr"):

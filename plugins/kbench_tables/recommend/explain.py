@@ -27,7 +27,7 @@ from kbench.features import (
     candidates,
     derive_seed,
     duration,
-    fit_and_predict,
+    fit_in_memory,
     learner_side,
     map_side,
     parts,
@@ -164,7 +164,7 @@ def explain(
     data, X = parts(Inputs.of(dataset), shown.visible, cell.protocol)
     repeats = effort.repeats
     copies = [X, *(_permuted(X, places, rng) for _, places in groups for _ in range(repeats))]
-    found = fit_and_predict(method, data, np.concatenate(copies), candidate, seed)
+    found = fit_in_memory(method, data, candidate, seed).predict(np.concatenate(copies))
     n = len(X)
     every = [
         _checked(found, slice(i * n, (i + 1) * n), data, shown, method.learner.what)

@@ -248,7 +248,7 @@ def test_margins_are_measures_of_a_run_where_they_are_defined(name):
 
     from kbench.evaluation.evaluate import evaluate_split
     from kbench.evaluation.method import Method
-    from kbench.evaluation.search import EstimatorSpec
+    from kbench.evaluation.specs import EstimatorSpec
     from kbench.records import Dataset, Protocol
     from kbench_learners import LinearSVM, PathRidgeClassifier
     from kbench_nbcs._map import measures

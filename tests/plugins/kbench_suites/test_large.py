@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kbench.api.inputs import chosen_suite
+from kbench.evaluation import passes
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method, learner_side, map_side
-from kbench.evaluation.search import _passes
 from kbench.execution.plugins import load_registry
 from kbench.machine import physical_cores
 from kbench.planning.cells import cells
@@ -32,7 +32,7 @@ def test_a_task_has_all_cores_and_one_embedding_for_all_folds(suite):
 
 
 def test_every_method_runs_on_a_small_variant(suite, registry, monkeypatch):
-    monkeypatch.setattr(_passes, "WHOLE_BYTES", 0)  # all embeddings are taken in blocks
+    monkeypatch.setattr(passes, "WHOLE_BYTES", 0)  # all embeddings are taken in blocks
     data = hypersphere_shells(n_samples=600, n_features=4)
     found = {}
     for cell in cells(suite, registry):

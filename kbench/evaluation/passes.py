@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from kbench.evaluation.embedding import Data, Embedding, has_converged
 from kbench.evaluation.rows import numbered_blocks
-from kbench.evaluation.search._candidates import Candidate
-from kbench.evaluation.search._data import Data, has_converged
-from kbench.evaluation.search._shared import SharedMap
-from kbench.evaluation.search._spec import EstimatorSpec
+from kbench.evaluation.specs import Candidate, EstimatorSpec
 from kbench.evaluation.sums import Sums, Targets
 from kbench.evaluation.timing import Stopwatch
 from kbench.records import Protocol
@@ -30,30 +28,25 @@ FLOAT32_PENALTY = 1e-5
 
 @dataclass
 class Pass:
-    """Sums of an embedding over parts of the rows, taken in one pass over its blocks.
-
-    Parameters
-    ----------
-    candidate : Candidate
-        Its preprocessing and map are those of the embedding.
-    shared : SharedMap
-    targets : Targets
-    parts : list of Sums
-        In the order of the parts.
-    transform, products : Stopwatch
-        Times of the embedding and of its products.
-    n_embedded : int
-        Rows that were embedded.
-    notes : list of str
-    """
+    """Sums of an embedding over parts of the rows, taken in one pass over its blocks."""
 
     candidate: Candidate
-    shared: SharedMap
+    """Its preprocessing and map are those of the embedding."""
+
+    shared: Embedding
+
     targets: Targets
+
     parts: list[Sums] = field(default_factory=list)
+    """In the order of the parts."""
+
     transform: Stopwatch = field(default_factory=Stopwatch)
     products: Stopwatch = field(default_factory=Stopwatch)
+    """Times of the embedding and of its products."""
+
     n_embedded: int = 0
+    """Rows that were embedded."""
+
     notes: list[str] = field(default_factory=list)
 
     def others(self, part: int, rows: np.ndarray) -> Sums:
@@ -69,12 +62,12 @@ class Pass:
     @property
     def wall(self) -> float:
         """Wall-clock seconds of the fit of the map and the pass."""
-        return self.shared.map_.wall + self.transform.wall + self.products.wall
+        return self.shared.fit.wall + self.transform.wall + self.products.wall
 
     @property
     def cpu(self) -> float:
         """CPU seconds of the fit of the map and the pass."""
-        return self.shared.map_.cpu + self.transform.cpu + self.products.cpu
+        return self.shared.fit.cpu + self.transform.cpu + self.products.cpu
 
     def over(self, data: Data, parts: Sequence[np.ndarray]) -> None:
         """Take the sums over parts of the rows."""
@@ -105,14 +98,14 @@ def embedding_of(
     candidates: Sequence[Candidate],
     seed: int,
     protocol: Protocol,
-) -> tuple[SharedMap, bool]:
+) -> tuple[Embedding, bool]:
     """Fit the map that candidates share, and return whether its embedding is too large to hold.
 
     It is never too large for a learner that needs it as one matrix.
     """
 
-    def fitted(dtype: str) -> SharedMap:
-        return SharedMap.fit(feature_map, data, candidates[0], seed, dtype)
+    def fitted(dtype: str) -> Embedding:
+        return Embedding.shared(feature_map, data, candidates[0], seed, dtype)
 
     if not (takes_sums(learner, candidates) or takes_blocks(learner, candidates)):
         return fitted("float64"), False
@@ -131,7 +124,7 @@ def embedding_of(
 
 
 def pass_over(
-    shared: SharedMap,
+    shared: Embedding,
     feature_map: EstimatorSpec,
     learner: EstimatorSpec,
     data: Data,
@@ -154,7 +147,7 @@ def pass_over(
                 f"float64 instead of float32: {learner.path} {least:g} is less than "
                 f"{FLOAT32_PENALTY:g} of the largest eigenvalue of the Gram matrix, {largest:.3g}"
             )
-            passed.shared = SharedMap.fit(feature_map, data, candidates[0], seed)
+            passed.shared = Embedding.shared(feature_map, data, candidates[0], seed)
             passed.over(data, parts)
     return passed
 

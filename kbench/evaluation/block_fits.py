@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from kbench.evaluation.search._candidates import Candidate
-from kbench.evaluation.search._data import Data, has_converged
-from kbench.evaluation.search._passes import path_value
-from kbench.evaluation.search._shared import SharedMap
-from kbench.evaluation.search._spec import EstimatorSpec
+from kbench.evaluation.embedding import Data, Embedding, has_converged
+from kbench.evaluation.passes import path_value
+from kbench.evaluation.specs import Candidate, EstimatorSpec
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.timing import Stopwatch
 
@@ -29,44 +27,35 @@ ROWS_OF_CLASS = 50
 
 @dataclass(frozen=True)
 class Sample:
-    """Embedded rows of a training set, drawn by seed, and what is known of all its rows.
-
-    Parameters
-    ----------
-    Z : ndarray or CSR matrix of float64, shape (n_sample, n_features)
-    codes : ndarray of int, shape (n_sample,)
-        Numbers of their classes.
-    classes : ndarray
-        Labels of the training set, sorted.
-    counts : ndarray of int
-        Number of its rows in each class.
-    """
+    """Embedded rows of a training set, drawn by seed, and what is known of all its rows."""
 
     Z: Any
+    """Array or CSR matrix of float64, shape (n_sample, n_features)."""
+
     codes: np.ndarray
+    """Numbers of their classes, shape (n_sample,)."""
+
     classes: np.ndarray
+    """Labels of the training set, sorted."""
+
     counts: np.ndarray
+    """Number of its rows in each class."""
 
 
 @dataclass
 class BlockFits:
-    """Fits of one path on training sets that are made of parts of the rows.
+    """Fits of one path on training sets that are made of parts of the rows."""
 
-    Parameters
-    ----------
-    shared : SharedMap
-        Its embedding is the one that the learners are fitted on.
-    transform, solving : Stopwatch
-        Times of the embedding and of the fits.
-    n_embedded : int
-        Rows that were embedded.
-    notes : list of str
-    """
+    shared: Embedding
+    """The embedding that the learners are fitted on."""
 
-    shared: SharedMap
     transform: Stopwatch = field(default_factory=Stopwatch)
     solving: Stopwatch = field(default_factory=Stopwatch)
+    """Times of the embedding and of the fits."""
+
     n_embedded: int = 0
+    """Rows that were embedded."""
+
     notes: list[str] = field(default_factory=list)
 
     def of(
@@ -77,22 +66,21 @@ class BlockFits:
         candidates: Sequence[Candidate],
         seed: int,
         parts: Sequence[np.ndarray],
-        training: Sequence[Sequence[int]],
     ) -> list[list[tuple[Any, bool]]]:
         """Fit the learners of one path on each training set; return whether they converged.
 
-        `parts` are row numbers, and `training` the numbers of the parts of each set. Fits
-        that do not converge in float32 are made again in float64.
+        `parts` are row numbers. A training set is all parts but one, in their order; a single
+        part is one itself. Fits that do not converge in float32 are made again in float64.
         """
         self.shared.check_rows(data.X)
-        given = learner, data, candidates, seed, parts, training
+        given = learner, data, candidates, seed, parts
         found = self._fitted(*given)
         converged = all(flag for fitted in found for _, flag in fitted)
         if not converged and self.shared.dtype == np.float32:
             self.notes.append(
                 "float64 instead of float32: a fit over blocks in float32 did not converge"
             )
-            self.shared = SharedMap.fit(feature_map, data, candidates[0], seed)
+            self.shared = Embedding.shared(feature_map, data, candidates[0], seed)
             found = self._fitted(*given)
         return found
 
@@ -103,9 +91,10 @@ class BlockFits:
         candidates: Sequence[Candidate],
         seed: int,
         parts: Sequence[np.ndarray],
-        training: Sequence[Sequence[int]],
     ) -> list[list[tuple[Any, bool]]]:
         labels = _Labels(data.y)
+        every = range(len(parts))
+        training = [[k for k in every if k != part] for part in every] if len(parts) > 1 else [[0]]
         found: list[list[tuple[Any, bool]]] = []
         group: list[_BlockFit] = []
         for numbers in training:

@@ -1,11 +1,11 @@
-"""Feature maps and learners with their given parameters and their search space."""
+"""Feature maps and learners: their parameters, their search space, and choices from it."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from kbench.errors import PluginError
 from kbench.evaluation.splits import derive_seed
@@ -106,3 +106,44 @@ def _made(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_made(item) for item in value]
     return value
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One choice of everything that is searched."""
+
+    preprocess: str
+    feature_map: Mapping[str, Any]
+    learner: Mapping[str, Any]
+
+    @property
+    def map_key(self) -> str:
+        """A text that candidates share which have the same preprocessing and map."""
+        return repr((self.preprocess, sorted(self.feature_map.items())))
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """All parameters of the candidate, under the names of MLflow's parameters.
+
+        A nested component is its name; its parameters follow, as in
+        ``learner.kernel.bandwidth_factor``.
+        """
+        flat = {"preprocess": self.preprocess}
+        for side, params in (("feature_map", self.feature_map), ("learner", self.learner)):
+            for name, value in params.items():
+                flat.update(_flat(f"{side}.{name}", value))
+        return flat
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, Nested):
+        yield name, value
+        return
+    yield name, value.name
+    for inner, given in value.params.items():
+        yield from _flat(f"{name}.{inner}", given)
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether the value of a parameter is a number; a bool is not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

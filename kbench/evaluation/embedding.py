@@ -1,0 +1,283 @@
+"""Training data, and preprocessing with a map that are fitted on them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from kbench.errors import PluginError
+from kbench.evaluation.outputs import check_embedding
+from kbench.evaluation.preprocessing import Preprocessing, stacked
+from kbench.evaluation.rows import Rows, blocks, numbered_blocks, whole
+from kbench.evaluation.specs import Candidate, EstimatorSpec
+from kbench.evaluation.splits import derive_seed
+from kbench.evaluation.targets import Scale
+from kbench.evaluation.timing import Stopwatch, Timed, once, timed
+from kbench.messages import shared_targets
+from kbench.records import TaskType
+
+FIT_BYTES = 2**28
+"""Size of the inputs in float64 up to which a map is fitted on all of them."""
+
+DOUBLE = np.dtype(np.float64)
+
+CHECKED_ROWS = 256
+"""Rows of the block that is compared with the embedding of single rows."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Training data of one search or fit."""
+
+    X: Any
+    """Inputs, shape (n_samples, n_features): an array, a CSR matrix or `Rows`; with `pairwise`
+    the Gram matrix of the rows."""
+
+    y: np.ndarray
+    """Labels, or targets in their units."""
+
+    unlabelled: Any = None
+    """Inputs without labels, on which unsupervised maps are fitted."""
+
+    kinds: Sequence[str] = ()
+    """Kind of each column: "numeric", "nominal" or "category"."""
+
+    missing: str = "error"
+    """The protocol's treatment of missing values."""
+
+    pairwise: bool = False
+    """Never preprocess; slice columns as well as rows."""
+
+    task: TaskType = "classification"
+
+    weight: np.ndarray | None = None
+    """Weights of the rows."""
+
+    parts: np.ndarray | None = None
+    """Numbers of what inner folds keep together."""
+
+    def rows(self, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
+        """Return inputs of `rows`; of a Gram matrix, against `columns`."""
+        if self.pairwise:
+            return self.X[np.ix_(rows, rows if columns is None else columns)]
+        return self.X[rows]
+
+    def weights(self, rows: np.ndarray | None) -> np.ndarray | None:
+        """Return the weights of some rows, or of all."""
+        return self.weight if self.weight is None or rows is None else self.weight[rows]
+
+    def scaled(self, rows: np.ndarray | None = None) -> tuple[Scale, np.ndarray]:
+        """Return the scale of the targets of some rows, or of all, and these on this scale."""
+        y = self.y if rows is None else self.y[rows]
+        scale = Scale.of(y, self.task, self.weights(rows))
+        return scale, scale.standardise(y)
+
+    def scale(self, rows: np.ndarray | None = None) -> Scale:
+        """Return the scale of the targets of some rows, or of all."""
+        return self.scaled(rows)[0]
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """Preprocessing and a map, fitted on rows of the training part."""
+
+    steps: Preprocessing
+
+    fit: Timed
+    """The fitted map, with the time of its fit."""
+
+    what: str
+    """Name of the map for messages."""
+
+    caught: Sequence[warnings.WarningMessage] = ()
+    """Warnings of the fit."""
+
+    dtype: np.dtype[Any] = DOUBLE
+    """Type of embedded blocks."""
+
+    n_fitted: int = 0
+    n_rows: int = 0
+    """Rows that a shared map was fitted on, and those that there are."""
+
+    @classmethod
+    def of_rows(
+        cls,
+        feature_map: EstimatorSpec,
+        data: Data,
+        candidate: Candidate,
+        seed: int,
+        rows: np.ndarray | None = None,
+        run: Callable[[Callable[[], Any]], Timed] = once,
+    ) -> tuple[Embedding, Any]:
+        """Fit preprocessing and map on some rows, or all, in memory; return these rows too.
+
+        They are preprocessed, as all steps but the map are. `run` runs the fit of the map.
+        """
+        X, y = (whole(data.X), data.y) if rows is None else (data.rows(rows), data.y[rows])
+        unlabelled = whole(data.unlabelled)
+        steps = preprocessing_of(data, candidate.preprocess, feature_map.requires)
+        X = steps.fit_transform(X, y, unlabelled)
+        more = None if unlabelled is None else steps.transform(unlabelled)
+        _, targets = data.scaled(rows)
+        return cls._fitted(feature_map, candidate, seed, steps, (X, targets, more), run), X
+
+    @classmethod
+    def shared(
+        cls,
+        feature_map: EstimatorSpec,
+        data: Data,
+        candidate: Candidate,
+        seed: int,
+        dtype: str = "float64",
+    ) -> Embedding:
+        """Fit preprocessing and map of a candidate, without the targets.
+
+        The scales are those of all rows. The map is fitted on rows of 256 MB at most,
+        which are drawn by seed. PluginError is raised for a map that uses the targets.
+        """
+        if feature_map.supervised:
+            raise PluginError(shared_targets(feature_map.what))
+        parts = [X for X in (data.X, data.unlabelled) if X is not None]
+        samples = [_sample(X, derive_seed(seed, "sample")) for X in parts]
+        steps = preprocessing_of(data, candidate.preprocess, feature_map.requires)
+        sample = samples[0] if len(samples) == 1 else stacked(*map(whole, samples))
+        steps.fit_blocks(lambda: chain.from_iterable(map(blocks, parts)), sample)
+        type_ = np.dtype(dtype)
+        inputs = _preprocessed(steps, samples[-1], type_)
+        del sample
+        given = cls._fitted(feature_map, candidate, seed, steps, (inputs, data.y, None), timed)
+        n_fitted, n_rows = inputs.shape[0], parts[-1].shape[0]
+        return replace(given, dtype=type_, n_fitted=n_fitted, n_rows=n_rows)
+
+    @classmethod
+    def _fitted(
+        cls,
+        feature_map: EstimatorSpec,
+        candidate: Candidate,
+        seed: int,
+        steps: Preprocessing,
+        given: tuple[Any, np.ndarray, Any],
+        run: Callable[[Callable[[], Any]], Timed],
+    ) -> Embedding:
+        """Fit a map on preprocessed inputs, their targets and unlabelled inputs."""
+        X, y, unlabelled = given
+
+        def fit() -> Any:
+            estimator = feature_map.build(candidate.feature_map, derive_seed(seed, "map"))
+            if feature_map.supervised:
+                return estimator.fit(X, y)
+            return estimator.fit(X if unlabelled is None else unlabelled)
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            map_ = run(fit)
+        return cls(steps, map_, feature_map.what, caught)
+
+    @property
+    def map_(self) -> Any:
+        """The fitted map."""
+        return self.fit.value
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fit of the map converged."""
+        return has_converged(self.map_, self.caught)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of the fit."""
+        if self.n_fitted == self.n_rows:
+            return []
+        return [f"the map was fitted on {self.n_fitted:,} of {self.n_rows:,} rows"]
+
+    def embed(self, X: Any) -> Any:
+        """Embed rows, which are preprocessed first."""
+        return self.map_.transform(_as_type(self.steps.transform(X), self.dtype))
+
+    def embedded(self, X: Any) -> Any:
+        """Embed all rows as one matrix."""
+        Z = self.embed(whole(X))
+        check_embedding(Z, X.shape[0], self.what)
+        return Z
+
+    def embedded_blocks(
+        self, X: Any, rows: np.ndarray, clock: Stopwatch
+    ) -> Iterator[tuple[np.ndarray, Any]]:
+        """Yield blocks of row numbers with their embedding in `dtype`, dense or CSR."""
+        for part in numbered_blocks(rows):
+            with clock:
+                Z = self.embed(X[part]).astype(self.dtype, copy=False)
+            check_embedding(Z, len(part), self.what)
+            yield part, Z
+
+    def check_rows(self, X: Any) -> None:
+        """Raise a PluginError unless a block is embedded as its rows are one by one."""
+        block = next(numbered_blocks(np.arange(X.shape[0])))[:CHECKED_ROWS]
+        rows = block[:: max(1, len(block) // 4)]
+        together = _dense(self.embed(X[block]))[rows]
+        alone = np.vstack([_dense(self.embed(X[rows[i : i + 1]])) for i in range(len(rows))])
+        size = np.abs(together).max(initial=0.0)
+        if together.shape != alone.shape or not np.allclose(together, alone, 1e-3, 1e-3 * size):
+            raise PluginError(
+                f"{self.what} embeds rows differently in a block than alone; it cannot be "
+                "applied to blocks"
+            )
+
+
+def _dense(Z: Any) -> np.ndarray:
+    return np.asarray(Z.toarray() if hasattr(Z, "indptr") else Z)
+
+
+def _as_type(X: Any, dtype: np.dtype[Any]) -> Any:
+    """Return inputs in float32 if that is asked for; others keep their type."""
+    return X.astype(dtype, copy=False) if dtype == np.float32 else X
+
+
+def _sample(X: Any, seed: int) -> Rows:
+    """Return all rows, or as many as have 256 MB, in order, without a copy of them."""
+    n = X.shape[0]
+    rows = X if isinstance(X, Rows) else Rows(X, np.arange(n))
+    n_fitted = int(FIT_BYTES / max(1.0, rows.row_bytes()))
+    if n <= n_fitted:
+        return rows
+    drawn = np.random.default_rng(seed).choice(n, n_fitted, replace=False)
+    return Rows(rows.matrix, rows.numbers[np.sort(drawn)])
+
+
+def _preprocessed(steps: Preprocessing, rows: Rows, dtype: np.dtype[Any]) -> Any:
+    """Preprocess rows in blocks, so that there is one copy of them at a time."""
+    parts = (_as_type(steps.transform(X), dtype) for X in blocks(rows))
+    first = next(parts)
+    if hasattr(first, "indptr"):
+        from scipy.sparse import vstack
+
+        return vstack([first, *parts], format="csr")
+    out = np.empty((rows.shape[0], first.shape[1]), first.dtype)
+    start = 0
+    for part in chain([first], parts):
+        out[start : start + len(part)] = part
+        start += len(part)
+    return out
+
+
+def preprocessing_of(data: Data, step: str, requires: str | None) -> Preprocessing:
+    """Return the preprocessing of these data, not fitted."""
+    if data.pairwise:
+        return Preprocessing("none")
+    return Preprocessing(step, requires, data.kinds, data.missing, data.task)
+
+
+def has_converged(estimator: Any, caught: Sequence[warnings.WarningMessage]) -> bool:
+    """Whether a fit converged, by its warnings and its fitted attributes."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    if any(issubclass(warning.category, ConvergenceWarning) for warning in caught):
+        return False
+    if getattr(estimator, "converged_", True) is False:
+        return False
+    return int(getattr(estimator, "fit_status_", 0)) == 0

@@ -1,0 +1,327 @@
+"""One method, fitted on the training part: in memory, from sums, or in passes over blocks."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kbench.evaluation.block_fits import BlockFits
+from kbench.evaluation.embedding import Data, Embedding, has_converged
+from kbench.evaluation.method import Method
+from kbench.evaluation.model_measures import sizes
+from kbench.evaluation.outputs import Predictions, check_embedding, predictions_of
+from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
+from kbench.evaluation.rows import BLOCK_ROWS, whole
+from kbench.evaluation.specs import Candidate
+from kbench.evaluation.splits import derive_seed
+from kbench.evaluation.targets import Scale
+from kbench.evaluation.timing import Clock, Stopwatch, Timed, once, timed, times
+from kbench.records import Protocol, TaskType
+
+MEASURED_ROWS = 1000
+"""Rows that the measures of plugins get where the embedding is not held as one matrix."""
+
+
+@dataclass(frozen=True)
+class FittedMethod:
+    """A candidate, fitted on the training part or on some of its rows."""
+
+    embedding: Embedding
+    """Preprocessing and map."""
+
+    learner: Any
+    scale: Scale
+    task: TaskType
+    converged: bool
+
+    X: Any
+    y: np.ndarray
+    """Preprocessed training inputs and their targets on the scale: all, or a sample."""
+
+    transform: Clock
+    solving: Clock
+    """Times of the embedding of the training part, and of the fit of the learner."""
+
+    caught: Sequence[warnings.WarningMessage] = ()
+    """Warnings of the fit of the learner."""
+
+    notes: Sequence[str] = ()
+
+    is_in_blocks: bool = False
+    """Whether other rows are embedded in blocks too."""
+
+    in_search: bool = False
+    """Whether the search has made the pass that the learner was fitted from."""
+
+    n_embedded: int = 0
+    """Training rows that were embedded in blocks, beside those of the search."""
+
+    default: Any = None
+    """Learner of the default candidate, if it was fitted on the same embedding."""
+
+    def predict(self, X: Any) -> Predictions:
+        """Predict rows, as the learner does: numbers are standardised."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if not self.is_in_blocks:
+                return self._predictions(self.learner, self.embedding.embedded(X))
+            blocks = self.embedding.embedded_blocks(X, np.arange(X.shape[0]), Stopwatch())
+            return Predictions.joined([self._predictions(self.learner, Z) for _, Z in blocks])
+
+    def _predictions(self, learner: Any, Z: Any) -> Predictions:
+        return predictions_of(learner, Z, learner.predict(Z), self.task)
+
+    def tested(self, X_test: Any) -> Tested:
+        """Predict the test part and measure its time, and the sizes of the model."""
+        if self.is_in_blocks:
+            return self._tested_in_blocks(X_test)
+        map_, learner = self.embedding.map_, self.learner
+        X_test = self.embedding.steps.transform(whole(X_test))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            Z = timed(lambda: map_.transform(X_test))
+            check_embedding(Z.value, X_test.shape[0], self.embedding.what)
+            predicted = timed(lambda: learner.predict(Z.value))
+        predictions, default = predictions_of(learner, Z.value, predicted.value, self.task), None
+        if self.default is not None:
+            with _untroubled():
+                default = self._predictions(self.default, Z.value)
+        return self._measured(X_test, Z.value, (Z, predicted), predictions, default, caught)
+
+    def _tested_in_blocks(self, X_test: Any) -> Tested:
+        shared, learners = self.embedding, [self.learner]
+        if self.default is not None:
+            learners.append(self.default)
+        embedding, predicting = Stopwatch(), Stopwatch()
+        given: list[list[Predictions]] = [[] for _ in learners]
+        for _, Z in shared.embedded_blocks(X_test, np.arange(X_test.shape[0]), embedding):
+            for several, each in zip(given, learners, strict=True):
+                with predicting if each is self.learner else Stopwatch():
+                    predicted = each.predict(Z)
+                several.append(predictions_of(each, Z, predicted, self.task))
+        predictions, *default = [Predictions.joined(several) for several in given]
+        first = X_test[:MEASURED_ROWS]
+        return self._measured(
+            shared.steps.transform(first),
+            shared.embed(first),
+            (embedding, predicting),
+            predictions,
+            default[0] if default else None,
+        )
+
+    def _measured(
+        self,
+        X: Any,
+        Z: Any,
+        clocks: tuple[Clock, Clock],
+        predictions: Predictions,
+        default: Predictions | None,
+        caught: Sequence[warnings.WarningMessage] = (),
+    ) -> Tested:
+        shared = self.embedding
+        converged = self.converged and has_converged(self.learner, caught)
+        measures = {
+            **times(shared.fit, self.transform, self.solving, *clocks),
+            **sizes(shared.map_, self.learner, Z),
+        }
+        if self.is_in_blocks:
+            measures["shared_pass"] = float(self.in_search)
+        messages = _messages([*shared.caught, *self.caught, *caught], converged)
+        notes = [*shared.notes, *messages]
+        notes = [*self.notes, *notes] if self.is_in_blocks else [*notes, *self.notes]
+        return Tested(predictions, default, X, Z, measures, notes, converged)
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What a fitted method says of the test part."""
+
+    predictions: Predictions
+    """As the learner returns them."""
+
+    default: Predictions | None
+    """Those of the default candidate, if it was fitted on the same embedding."""
+
+    X: Any
+    Z: Any
+    """Preprocessed and embedded test inputs: all, or the first."""
+
+    measures: dict[str, float]
+    """Times and sizes."""
+
+    notes: list[str]
+    converged: bool
+
+
+def fit(
+    method: Method,
+    data: Data,
+    candidate: Candidate,
+    seed: int,
+    protocol: Protocol,
+    run: Callable[[Callable[[], Any]], Timed] = once,
+    passed: Pass | None = None,
+    default: Candidate | None = None,
+) -> FittedMethod:
+    """Fit a candidate on the training part, in the way that its protocol and its size ask for.
+
+    `passed` has the sums of its embedding, if the search took them. Otherwise they are
+    taken here, where the embedding is too large to hold. The learner of the `default`
+    candidate is fitted too, untimed, if it has the same preprocessing and map.
+    """
+    if default is not None and default.map_key != candidate.map_key:
+        default = None
+    if protocol.inner_fit == "fold" or data.pairwise:
+        return fit_in_memory(method, data, candidate, seed, run=run, default=default)
+    if passed is not None:
+        return _fit_from_sums(method, data, candidate, seed, passed, run, True, default)
+    fitting = method.feature_map, method.learner, data, [candidate], seed
+    shared, is_large = embedding_of(*fitting, protocol)
+    if not is_large:
+        fitted = fit_in_memory(method, data, candidate, seed, None, shared, run, default)
+        if protocol.dtype == "float64":
+            return fitted
+        return replace(fitted, notes=["float64 instead of float32: the embedding is one matrix"])
+    if takes_sums(method.learner, [candidate]):
+        passed = pass_over(shared, *fitting, [np.arange(len(data.y))])
+        return _fit_from_sums(method, data, candidate, seed, passed, run, False, default)
+    fits = BlockFits(shared)
+    (((learner, converged),),) = fits.of(*fitting, [np.arange(len(data.y))])
+    notes = [f"fitted in passes over {_blocks_of(fits.shared)}", *fits.notes]
+    clocks = fits.transform, fits.solving
+    return _in_blocks(fits.shared, data, seed, learner, converged, clocks, notes, fits.n_embedded)
+
+
+def fit_in_memory(
+    method: Method,
+    data: Data,
+    candidate: Candidate,
+    seed: int,
+    rows: np.ndarray | None = None,
+    shared: Embedding | None = None,
+    run: Callable[[Callable[[], Any]], Timed] = once,
+    default: Candidate | None = None,
+) -> FittedMethod:
+    """Fit a candidate on some rows, or all, with the embedding as one matrix.
+
+    Preprocessing and map are fitted too, unless they are `shared`. The `default` candidate
+    has the same ones.
+    """
+    if shared is None:
+        embedding, X = Embedding.of_rows(method.feature_map, data, candidate, seed, rows, run)
+    else:
+        embedding, X = shared, shared.steps.transform(whole(data.X))
+    scale, y = data.scaled(rows)
+    weight = data.weights(rows)
+
+    def fitted(chosen: Candidate) -> Any:
+        return method.learner.fit(chosen.learner, derive_seed(seed, "learner"), Z.value, y, weight)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Z = run(lambda: embedding.map_.transform(X))
+        check_embedding(Z.value, len(y), embedding.what)
+        learner = run(lambda: fitted(candidate))
+    other = None
+    if default is not None:
+        with _untroubled():
+            other = fitted(default)
+    converged = embedding.converged and has_converged(learner.value, caught)
+    return FittedMethod(
+        embedding,
+        learner.value,
+        scale,
+        data.task,
+        converged,
+        X,
+        y,
+        replace(Z, value=None),  # the embedding is not held any longer
+        learner,
+        caught,
+        default=other,
+    )
+
+
+def _fit_from_sums(
+    method: Method,
+    data: Data,
+    candidate: Candidate,
+    seed: int,
+    passed: Pass,
+    run: Callable[[Callable[[], Any]], Timed],
+    in_search: bool,
+    default: Candidate | None,
+) -> FittedMethod:
+    """Fit the learner from the sums of one embedding."""
+    sums, learner_seed = passed.total(), derive_seed(seed, "learner")
+
+    def fitted(chosen: Candidate) -> tuple[Any, bool]:
+        return fit_from_sums(method.learner, sums, [chosen], learner_seed)[0]
+
+    solved = run(lambda: fitted(candidate))
+    learner, converged = solved.value
+    other = None if default is None else fitted(default)[0]
+    products = passed.products
+    clocks = (
+        passed.transform,
+        Timed(learner, products.wall + solved.wall, products.cpu + solved.cpu),
+    )
+    notes = [f"fitted from sums over {_blocks_of(passed.shared)}", *passed.notes]
+    n_embedded = 0 if in_search else passed.n_embedded
+    found = _in_blocks(passed.shared, data, seed, learner, converged, clocks, notes, n_embedded)
+    return replace(found, in_search=in_search, default=other)
+
+
+def _in_blocks(
+    shared: Embedding,
+    data: Data,
+    seed: int,
+    learner: Any,
+    converged: bool,
+    clocks: tuple[Clock, Clock],
+    notes: list[str],
+    n_embedded: int,
+) -> FittedMethod:
+    """Return a method whose learner was fitted over blocks, with a sample of its rows."""
+    rows = np.random.default_rng(seed).permutation(len(data.y))[:MEASURED_ROWS]
+    scale = data.scale()
+    return FittedMethod(
+        shared,
+        learner,
+        scale,
+        data.task,
+        shared.converged and converged,
+        shared.steps.transform(data.X[rows]),
+        scale.standardise(data.y[rows]),
+        *clocks,
+        notes=notes,
+        is_in_blocks=True,
+        n_embedded=n_embedded,
+    )
+
+
+def _blocks_of(shared: Embedding) -> str:
+    return f"blocks of {BLOCK_ROWS:,} embedded rows in {shared.dtype}"
+
+
+@contextlib.contextmanager
+def _untroubled() -> Iterator[None]:
+    """Ignore warnings and errors of a default candidate: a fit of its own meets them again."""
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _messages(caught: list[warnings.WarningMessage], converged: bool) -> list[str]:
+    """Return the texts of warnings; of those of convergence only where a fit did not."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    messages = {str(w.message).strip() for w in caught}
+    if converged:
+        messages -= {str(w.message).strip() for w in caught if w.category is ConvergenceWarning}
+    return sorted(messages)[:20]
