@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.evaluation.inner_parts import inner_parts
 from kbench.evaluation.preprocessing import missing_rows, refuse_missing
-from kbench.evaluation.splits import rare_classes, row_groups, split
+from kbench.evaluation.splits import inner_parts, rare_classes, row_groups, split
 from kbench.evaluation.targets import Scale, Truth
 from kbench.records import Dataset, Protocol, Split, TaskType
 

@@ -13,19 +13,17 @@ from kbench.evaluation.definitions import COMPUTED, MEASURES, NEVER_RANKED, SEAR
 from kbench.evaluation.embedding import Data
 from kbench.evaluation.evaluate import parts
 from kbench.evaluation.fitting import fit_in_memory
-from kbench.evaluation.inner_parts import inner_parts
 from kbench.evaluation.measures import COMPUTE, Criterion, applies, rows_of, takes_weights
 from kbench.evaluation.method import Method as FitMethod, learner_side, map_side, search_side
 from kbench.evaluation.outputs import Predictions, check_embedding, checked_labels, checked_numbers, predictions_of, restored
 from kbench.evaluation.passes import LinearModels, MAX_COLUMNS, WHOLE_BYTES, labels
 from kbench.evaluation.preprocessing import Imputer, missing_rows, refuse_missing
-from kbench.evaluation.row_hashes import SALT, hashed, row_hashes
-from kbench.evaluation.rows import BLOCK_ROWS
+from kbench.evaluation.rows import BLOCK_ROWS, SALT, hashed, row_hashes
 from kbench.evaluation.scores import scores as split_scores
 from kbench.evaluation.search import candidates, search
 from kbench.evaluation.sizes import holdout_sizes
 from kbench.evaluation.specs import Candidate, is_number
-from kbench.evaluation.splits import derive_seed, strata, stratified_folds
+from kbench.evaluation.splits import derive_seed, inner_parts, strata, stratified_folds
 from kbench.evaluation.sums import Sums, Targets
 from kbench.evaluation.targets import Scale, Truth
 from kbench.execution.engine import Engine, EngineOffer, LocalEngine, Terms, ThisMachine, over_slots

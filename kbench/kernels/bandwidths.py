@@ -8,18 +8,17 @@ the same on all data.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kbench.kernels.arrays import as_rows, squared_norms
+from kbench.kernels.arrays import Matrix, MatrixLike, as_rows, squared_norms
 from kbench.parameters import check_number
 
 Metric = Literal["l2", "l1"]
 
 
-def median_distance(X: Any, *, metric: Metric = "l2", n_rows: int = 500) -> float:
+def median_distance(X: MatrixLike, *, metric: Metric = "l2", n_rows: int = 500) -> float:
     """Median distance between two different rows.
 
     Parameters
@@ -58,7 +57,7 @@ def median_distance(X: Any, *, metric: Metric = "l2", n_rows: int = 500) -> floa
     return unit * median or 1.0
 
 
-def _distances_of_pairs(X: Any, metric: Metric) -> NDArray[Any]:
+def _distances_of_pairs(X: Matrix, metric: Metric) -> np.ndarray:
     """Distances of all pairs of rows, exactly 0 for equal ones.
 
     ``||x||^2 + ||z||^2 - 2 x . z`` leaves rounding errors where rows are equal:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from kbench.kernels.arrays import as_rows, inverse_roots, is_positive
+from kbench.kernels.arrays import Matrix, MatrixLike, as_rows, inverse_roots, is_positive
 from kbench.parameters import check_coefficients, check_number
 
 
@@ -28,7 +28,7 @@ class Kernel:
         """Every Gram matrix ``k(X)`` is positive semidefinite."""
         return True
 
-    def __call__(self, X: Any, Y: Any = None) -> NDArray[Any]:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Compute the Gram matrix.
 
         Parameters
@@ -71,10 +71,10 @@ class Kernel:
             )
         return K
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         raise NotImplementedError
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: MatrixLike) -> np.ndarray:
         """Compute ``k(x, x)`` for each row.
 
         Parameters
@@ -94,7 +94,7 @@ class Kernel:
         ] or [np.empty(0)]
         return np.concatenate(blocks)
 
-    def resolve(self, X: Any) -> Kernel:
+    def resolve(self, X: MatrixLike) -> Kernel:
         """Set every number that depends on data.
 
         Parameters
@@ -114,7 +114,7 @@ class Kernel:
         """Whether `input_gradient` is there: the kernel has a gradient in its first argument."""
         return hasattr(self, "_gradient")
 
-    def input_gradient(self, X: Any, Y: Any, coef: Any) -> NDArray[Any]:
+    def input_gradient(self, X: MatrixLike, Y: MatrixLike, coef: ArrayLike) -> np.ndarray:
         """Compute gradients of ``f(x) = sum_j coef_j k(x, Y_j)`` in x.
 
         They are 0 where the kernel is not differentiable, for instance where x is a row of
@@ -154,7 +154,7 @@ class Kernel:
         )
         return gradients[0] if coef.ndim == 1 else gradients
 
-    def take(self, X: Any, rows: NDArray[Any]) -> Any:
+    def take(self, X: Matrix, rows: np.ndarray) -> Matrix:
         """Keep the data that a later comparison with some rows needs.
 
         Parameters
@@ -171,7 +171,7 @@ class Kernel:
         """
         return X[rows]
 
-    def _set(self, **values: Any) -> None:
+    def _set(self, **values: object) -> None:
         """Set fields of a frozen kernel, in ``__post_init__``."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -180,26 +180,26 @@ class Kernel:
         """Return the kernel as a part of another one; raise where it cannot be combined."""
         return self
 
-    def __add__(self, other: Any) -> Sum:
+    def __add__(self, other: object) -> Sum:
         if not callable(other):
             return NotImplemented
         return Sum(self, resolve_kernel(other))
 
-    def __mul__(self, other: Any) -> Scaled | Product:
+    def __mul__(self, other: object) -> Scaled | Product:
         if isinstance(other, int | float | np.number):
             return Scaled(self, float(other))
         if not callable(other):
             return NotImplemented
         return Product(self, resolve_kernel(other))
 
-    def __rmul__(self, other: Any) -> Scaled | Product:
+    def __rmul__(self, other: object) -> Scaled | Product:
         return self.__mul__(other)
 
 
 class UnitDiagonal(Kernel):
     """Base of kernels with ``k(x, x) = 1``."""
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: MatrixLike) -> np.ndarray:
         """Ones."""
         X = as_rows(X, "X")
         return np.ones(X.shape[0], dtype=X.dtype)
@@ -219,7 +219,7 @@ class Wrapper(Kernel):
         """True if the wrapped kernel is positive semidefinite."""
         return self.kernel.psd
 
-    def resolve(self, X: Any) -> Self:
+    def resolve(self, X: MatrixLike) -> Self:
         """Resolve the wrapped kernel."""
         return replace(self, kernel=self.kernel.resolve(X))
 
@@ -232,7 +232,7 @@ class _Pair(Kernel):
     right: Kernel
 
     @staticmethod
-    def _combine(left: Any, right: Any, /) -> Any:
+    def _combine(left: np.ndarray, right: np.ndarray, /) -> np.ndarray:
         raise NotImplementedError
 
     def __post_init__(self) -> None:
@@ -244,14 +244,14 @@ class _Pair(Kernel):
         """True if both parts are positive semidefinite; for products by Schur's theorem."""
         return self.left.psd and self.right.psd
 
-    def resolve(self, X: Any) -> Self:
+    def resolve(self, X: MatrixLike) -> Self:
         """Resolve both parts."""
         return type(self)(self.left.resolve(X), self.right.resolve(X))
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         return np.asarray(self._combine(self.left(X, Y), self.right(X, Y)))
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: MatrixLike) -> np.ndarray:
         """Combine the diagonals of both parts."""
         return np.asarray(self._combine(self.left.diag(X), self.right.diag(X)))
 
@@ -273,7 +273,7 @@ class Sum(_Pair):
         """Whether both parts have gradients."""
         return self.left.is_differentiable and self.right.is_differentiable
 
-    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+    def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         parts = (part.input_gradient(X, Y, coef) for part in (self.left, self.right))
         return np.asarray(sum(parts))
 
@@ -310,7 +310,7 @@ class Scaled(Wrapper):
         check_number(self.weight, "weight", least=0)
         self._set(weight=float(self.weight))
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         K = self.kernel(X, Y)
         return np.asarray(K * K.dtype.type(self.weight))
 
@@ -319,10 +319,10 @@ class Scaled(Wrapper):
         """Whether the kernel has a gradient."""
         return self.kernel.is_differentiable
 
-    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+    def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         return self.kernel.input_gradient(X, Y, self.weight * coef)
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: MatrixLike) -> np.ndarray:
         """Multiple of the diagonal."""
         return np.asarray(self.weight * self.kernel.diag(X))
 
@@ -345,7 +345,7 @@ class Normalized(Wrapper):
     array([[0.9231]])
     """
 
-    def _inverse_norms(self, X: Any) -> NDArray[Any]:
+    def _inverse_norms(self, X: Matrix) -> np.ndarray:
         squared = np.asarray(self.kernel.diag(X))
         if squared.size and squared.min() < 0:
             raise ValueError(
@@ -354,17 +354,17 @@ class Normalized(Wrapper):
             )
         return inverse_roots(squared)
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         K = self.kernel(X, Y) * self._inverse_norms(X)[:, None]
         K *= self._inverse_norms(X if Y is None else Y)
         return np.asarray(K)
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: MatrixLike) -> np.ndarray:
         """1, or 0 where k(x, x) = 0."""
         return is_positive(self.kernel.diag(X))
 
 
-def normalized(kernel: Kernel | str | Callable[..., Any]) -> Normalized:
+def normalized(kernel: Kernel | str | Callable[..., ArrayLike]) -> Normalized:
     """Normalize a kernel, see `Normalized`."""
     return Normalized(resolve_kernel(kernel))
 
@@ -401,19 +401,19 @@ class Similarity(Kernel):
         """Not known, hence False."""
         return False
 
-    def resolve(self, X: Any) -> Similarity:
+    def resolve(self, X: MatrixLike) -> Similarity:
         """Resolve the function where it can be."""
         resolve = getattr(self.function, "resolve", None)
         return self if resolve is None else replace(self, function=resolve(X))
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         Y = X if Y is None else Y
         if self.pairs:
             K = np.array([[float(self.function(x, z)) for z in Y] for x in X])
             return K.reshape(X.shape[0], Y.shape[0])
         return np.asarray(self.function(X, Y), dtype=np.result_type(X.dtype, np.float32))
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: MatrixLike) -> np.ndarray:
         """``function(x, x)`` of each row."""
         if hasattr(self.function, "diag"):
             return np.asarray(self.function.diag(X))
@@ -426,7 +426,7 @@ SIMPLE: dict[str, type[Kernel]] = {}
 """The kernels that have no parts, by their names in suite files; filled by the package."""
 
 
-def resolve_kernel(kernel: Kernel | str | Callable[..., Any]) -> Kernel:
+def resolve_kernel(kernel: Kernel | str | Callable[..., ArrayLike]) -> Kernel:
     """Turn a value of the parameter ``kernel`` into a kernel object.
 
     Parameters

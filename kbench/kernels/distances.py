@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kbench.kernels.arrays import inverse
+from kbench.kernels.arrays import Matrix, MatrixLike, inverse
 from kbench.kernels.bandwidths import (
     Metric,
     bandwidth_number,
@@ -32,11 +31,11 @@ class _WithBandwidth(UnitDiagonal):
         bandwidth, factor = valid_bandwidth(self.bandwidth, self.bandwidth_factor)
         self._set(bandwidth=bandwidth, bandwidth_factor=factor)
 
-    def resolve(self, X: Any) -> Self:
+    def resolve(self, X: MatrixLike) -> Self:
         """Set the bandwidth: a number whose factor is 1."""
         return replace(self, bandwidth=self._scale(X), bandwidth_factor=1.0)
 
-    def _scale(self, X: Any = None) -> float:
+    def _scale(self, X: MatrixLike | None = None) -> float:
         """Return the bandwidth with its factor; without inputs it must be a number."""
         if X is not None and isinstance(self.bandwidth, str):
             return self.bandwidth_factor * median_distance(X, metric=self._metric)
@@ -63,11 +62,11 @@ class Gaussian(_WithBandwidth):
     Gaussian(bandwidth=8.0, bandwidth_factor=1.0)
     """
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         K = _minus_distances(X, Y, float(np.sqrt(2)) * self._scale(), squared=True)
         return np.asarray(np.exp(K, out=K))
 
-    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+    def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         K = self._gram(X, Y) / -(self._scale() ** 2)
         return np.stack([_along_differences(K * each, X, Y) for each in coef])
 
@@ -95,16 +94,16 @@ class Laplace(_WithBandwidth):
     array([[1.    , 0.3679]])
     """
 
-    def _scale(self, X: Any = None) -> float:
+    def _scale(self, X: MatrixLike | None = None) -> float:
         if X is not None and isinstance(self.bandwidth, str):
             return float(np.sqrt(super()._scale(X)))
         return float(np.sqrt(self.bandwidth_factor)) * bandwidth_number(self.bandwidth)
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         K = _minus_distances(X, Y, 2 * self._scale() ** 2)
         return np.asarray(np.exp(K, out=K))
 
-    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+    def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         R = _distances(X, Y)
         rate = 0.5 / self._scale() ** 2
         K = -rate * np.exp(-rate * R) * inverse(R)
@@ -133,12 +132,12 @@ class LaplaceL1(_WithBandwidth):
 
     _metric: ClassVar[Metric] = "l1"
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         from sklearn.metrics.pairwise import laplacian_kernel
 
         return np.asarray(laplacian_kernel(X, Y, gamma=1 / self._scale()), dtype=X.dtype)
 
-    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+    def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         K = self._gram(X, Y) / -self._scale()
         gradients = np.empty((len(coef), *X.shape))
         for j in range(X.shape[1]):
@@ -176,16 +175,16 @@ class Matern(_WithBandwidth):
         super().__post_init__()
         check_choice(self.nu, "nu", (0.5, 1.5, 2.5))
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         D = _minus_distances(X, Y, self._scale() / float(np.sqrt(2 * self.nu)))
-        K: NDArray[Any] = np.exp(D)
+        K: np.ndarray = np.exp(D)
         if self.nu == 1.5:
             K *= np.subtract(1, D, out=D)
         elif self.nu == 2.5:
             K *= 1 - D + D * D / 3
         return K
 
-    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+    def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         rate = np.sqrt(2 * self.nu) / self._scale()
         R = rate * _distances(X, Y)
         # the derivative of k in R, divided by R
@@ -193,7 +192,9 @@ class Matern(_WithBandwidth):
         return np.stack([_along_differences(K * each, X, Y) for each in coef])
 
 
-def _minus_distances(X: Any, Y: Any, unit: float, *, squared: bool = False) -> NDArray[Any]:
+def _minus_distances(
+    X: Matrix, Y: Matrix | None, unit: float, *, squared: bool = False
+) -> np.ndarray:
     """Return minus distances, or their squares, in a unit; dense rows are shifted to near 0.
 
     ``|x|^2 + |z|^2 - 2 x.z`` overflows in extreme units, and far from 0 rounding hides distances.
@@ -211,7 +212,7 @@ def _minus_distances(X: Any, Y: Any, unit: float, *, squared: bool = False) -> N
     return np.asarray(np.negative(D, out=D))
 
 
-def _distances(X: Any, Y: Any) -> NDArray[Any]:
+def _distances(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Euclidean distances, exactly 0 for rows that are equal to rounding.
 
     The direction from one such row to the other is noise, and a kernel with a cusp has a gradient
@@ -226,6 +227,6 @@ def _distances(X: Any, Y: Any) -> NDArray[Any]:
     return R
 
 
-def _along_differences(K: NDArray[Any], X: Any, Y: Any) -> NDArray[Any]:
+def _along_differences(K: np.ndarray, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """``sum_j K_ij (X_i - Y_j)`` of each row i."""
     return np.asarray(K.sum(axis=1)[:, None] * X - K @ Y)

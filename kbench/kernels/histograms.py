@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kbench.kernels.arrays import as_rows, row_sums
+from kbench.kernels.arrays import Matrix, MatrixLike, as_rows, row_sums
 from kbench.kernels.base import Kernel, UnitDiagonal
 from kbench.parameters import check_number
 
 
-def _check_nonnegative(kernel: Kernel, *inputs: Any) -> None:
+def _check_nonnegative(kernel: Kernel, *inputs: Matrix | None) -> None:
     for X in inputs:
         if X is not None and X.shape[0] and X.min() < 0:
             raise ValueError(
@@ -21,7 +19,7 @@ def _check_nonnegative(kernel: Kernel, *inputs: Any) -> None:
             )
 
 
-def _writeable(X: Any) -> Any:
+def _writeable(X: Matrix) -> Matrix:
     """Copy a read-only array: scikit-learn's compiled chi-squared sums refuse it."""
     return X.copy() if isinstance(X, np.ndarray) and not X.flags.writeable else X
 
@@ -29,10 +27,10 @@ def _writeable(X: Any) -> Any:
 class _HalfOfSums(Kernel):
     """Base of kernels ``(sum_j x_j + sum_j z_j - distance(x, z)) / 2``."""
 
-    def _minus_distances(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _minus_distances(self, X: Matrix, Y: Matrix) -> np.ndarray:
         raise NotImplementedError
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         _check_nonnegative(self, X, Y)
         Y = X if Y is None else Y
         K = self._minus_distances(X, Y)
@@ -41,7 +39,7 @@ class _HalfOfSums(Kernel):
         K *= K.dtype.type(0.5)
         return K
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: MatrixLike) -> np.ndarray:
         """``sum_j x_j``."""
         return row_sums(as_rows(X, "X"))
 
@@ -62,7 +60,7 @@ class AdditiveChi2(_HalfOfSums):
     array([[2.5]])
     """
 
-    def _minus_distances(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _minus_distances(self, X: Matrix, Y: Matrix) -> np.ndarray:
         from sklearn.metrics.pairwise import additive_chi2_kernel
 
         # 2 x z / (x + z) = (x + z)/2 - (x - z)^2 / (2 (x + z))
@@ -90,7 +88,7 @@ class Chi2(UnitDiagonal):
         check_number(self.gamma, "gamma", above=0)
         self._set(gamma=float(self.gamma))
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         from sklearn.metrics.pairwise import chi2_kernel
 
         _check_nonnegative(self, X, Y)
@@ -107,7 +105,7 @@ class Intersection(_HalfOfSums):
     array([[2.]])
     """
 
-    def _minus_distances(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _minus_distances(self, X: Matrix, Y: Matrix) -> np.ndarray:
         from sklearn.metrics.pairwise import manhattan_distances
 
         # min(x, z) = (x + z - |x - z|) / 2

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kbench.kernels.arrays import as_rows, inverse_roots, is_positive, squared_norms
+from kbench.kernels.arrays import (
+    Matrix,
+    MatrixLike,
+    as_rows,
+    inverse_roots,
+    is_positive,
+    squared_norms,
+)
 from kbench.kernels.base import Kernel
 from kbench.parameters import check_integer, check_number
 
@@ -23,15 +28,15 @@ class Linear(Kernel):
     array([[11.]])
     """
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         from sklearn.metrics.pairwise import linear_kernel
 
         return np.asarray(linear_kernel(X, Y))
 
-    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+    def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         return np.repeat((coef @ Y)[:, None, :], len(X), axis=1)
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: MatrixLike) -> np.ndarray:
         """``||x||^2``."""
         return squared_norms(as_rows(X, "X"))
 
@@ -61,12 +66,12 @@ class Polynomial(Kernel):
         check_number(self.offset, "offset", least=0)
         self._set(degree=int(self.degree), offset=float(self.offset))
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         from sklearn.metrics.pairwise import linear_kernel
 
         return self._power(np.asarray(linear_kernel(X, Y)))
 
-    def _power(self, K: NDArray[Any]) -> NDArray[Any]:
+    def _power(self, K: np.ndarray) -> np.ndarray:
         K += K.dtype.type(self.offset)
         base = K.copy() if self.degree > 2 else K
         # products are many times faster than pow for the degrees in use
@@ -76,11 +81,11 @@ class Polynomial(Kernel):
             return K
         return np.asarray(K**self.degree)
 
-    def _gradient(self, X: Any, Y: Any, coef: NDArray[Any]) -> NDArray[Any]:
+    def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         K = self.degree * (X @ Y.T + self.offset) ** (self.degree - 1)
         return np.stack([(K * each) @ Y for each in coef])
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: MatrixLike) -> np.ndarray:
         """``(offset + ||x||^2)^degree``."""
         return self._power(squared_norms(as_rows(X, "X")))
 
@@ -95,7 +100,7 @@ class Cosine(Kernel):
     array([[0.96]])
     """
 
-    def _gram(self, X: Any, Y: Any) -> NDArray[Any]:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         from sklearn.metrics.pairwise import linear_kernel
 
         K = np.asarray(linear_kernel(X, Y))
@@ -103,6 +108,6 @@ class Cosine(Kernel):
         K *= inverse_roots(squared_norms(X if Y is None else Y))
         return K
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: MatrixLike) -> np.ndarray:
         """1, or 0 for a zero row."""
         return is_positive(squared_norms(as_rows(X, "X")))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kbench.kernels.arrays import as_rows
+from kbench.kernels.arrays import Matrix, MatrixLike, as_rows
 from kbench.kernels.base import Kernel
 
 
@@ -29,7 +27,7 @@ class Precomputed(Kernel):
            [3.]])
     """
 
-    def __call__(self, X: Any, Y: Any = None) -> NDArray[Any]:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the Gram matrix, or the columns `Y` of it.
 
         Parameters
@@ -55,11 +53,11 @@ class Precomputed(Kernel):
             )
         return np.asarray(X[:, columns])
 
-    def diag(self, X: Any) -> NDArray[Any]:
+    def diag(self, X: MatrixLike) -> np.ndarray:
         """Return the diagonal."""
         return np.asarray(X).diagonal()
 
-    def take(self, X: Any, rows: NDArray[Any]) -> NDArray[Any]:
+    def take(self, X: Matrix, rows: np.ndarray) -> np.ndarray:
         """Keep the indices: the similarities to these rows are columns."""
         return np.asarray(rows)
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from kbench import Dataset, DatasetError, Protocol, Split
 from kbench.evaluation.assignment import assign
 from kbench.evaluation.embedding import Data
-from kbench.evaluation.inner_parts import folds_of, inner_parts
 from kbench.evaluation.search._folds import inner_folds
+from kbench.evaluation.splits import folds_of, inner_parts
 
 OFFICIAL = Protocol(splits="official", inner_splits="official")
 

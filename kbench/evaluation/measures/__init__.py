@@ -16,13 +16,7 @@ from kbench.evaluation.definitions import (
     default_measure,
     search_measure,
 )
-from kbench.evaluation.measures import (
-    _distributions,
-    _labels,
-    _probabilities,
-    _ranking,
-    _targets,
-)
+from kbench.evaluation.measures import _classification, _regression
 from kbench.evaluation.measures._means import Compute, mean, on_rows_that_count, rows_of
 from kbench.evaluation.measures._of_plugins import computed_by, takes_weights
 from kbench.evaluation.outputs import Predictions
@@ -43,26 +37,26 @@ __all__ = [
 ]
 
 _COMPUTED: Mapping[str, Compute] = {
-    "accuracy": _labels.accuracy,
-    "balanced_accuracy": _labels.balanced_accuracy,
-    "expected_error": _labels.expected_error,
-    "f1_macro": _labels.f1_macro,
-    "matthews": _labels.matthews,
-    "roc_auc": _ranking.roc_auc,
-    "average_precision": _ranking.average_precision,
-    "log_loss": _probabilities.log_loss,
-    "brier": _probabilities.brier,
-    "ece_15_equal_mass": _probabilities.ece_15_equal_mass,
-    "rmse_standardised": _targets.rmse_standardised,
-    "rmse": _targets.rmse,
-    "mae": _targets.mae,
-    "r2": _targets.r2,
-    "nlpd": _distributions.nlpd,
-    "nlpd_standardised": _distributions.nlpd_standardised,
-    "crps": _distributions.crps,
-    "crps_standardised": _distributions.crps_standardised,
-    "coverage_error_90": _distributions.coverage_error_90,
-    "interval_score_90": _distributions.interval_score_90,
+    "accuracy": _classification.accuracy,
+    "balanced_accuracy": _classification.balanced_accuracy,
+    "expected_error": _classification.expected_error,
+    "f1_macro": _classification.f1_macro,
+    "matthews": _classification.matthews,
+    "roc_auc": _classification.roc_auc,
+    "average_precision": _classification.average_precision,
+    "log_loss": _classification.log_loss,
+    "brier": _classification.brier,
+    "ece_15_equal_mass": _classification.ece_15_equal_mass,
+    "rmse_standardised": _regression.rmse_standardised,
+    "rmse": _regression.rmse,
+    "mae": _regression.mae,
+    "r2": _regression.r2,
+    "nlpd": _regression.nlpd,
+    "nlpd_standardised": _regression.nlpd_standardised,
+    "crps": _regression.crps,
+    "crps_standardised": _regression.crps_standardised,
+    "coverage_error_90": _regression.coverage_error_90,
+    "interval_score_90": _regression.interval_score_90,
 }
 
 

@@ -13,13 +13,20 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.evaluation.embedding import Data, Embedding, has_converged
-from kbench.evaluation.inner_parts import folds_of
 from kbench.evaluation.measures import COMPUTE, Criterion, applies
 from kbench.evaluation.outputs import Predictions, check_embedding, predictions_of, restored
 from kbench.evaluation.rows import whole
 from kbench.evaluation.search._result import Score
 from kbench.evaluation.specs import Candidate, EstimatorSpec
-from kbench.evaluation.splits import Fold, Folds, derive_seed, row_groups, strata, stratified_folds
+from kbench.evaluation.splits import (
+    Fold,
+    Folds,
+    derive_seed,
+    folds_of,
+    row_groups,
+    strata,
+    stratified_folds,
+)
 from kbench.evaluation.targets import Truth
 from kbench.records import Protocol
 
