@@ -11,7 +11,8 @@ import numpy as np
 
 from kbench.evaluation.embedding import Data, Embedding, has_converged
 from kbench.evaluation.passes import path_value
-from kbench.evaluation.specs import Candidate, EstimatorSpec
+from kbench.evaluation.rows import Matrix, is_sparse
+from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.timing import Stopwatch
 
@@ -29,7 +30,7 @@ ROWS_OF_CLASS = 50
 class Sample:
     """Embedded rows of a training set, drawn by seed, and what is known of all its rows."""
 
-    Z: Any
+    Z: Matrix
     """Array or CSR matrix of float64, shape (n_sample, n_features)."""
 
     codes: np.ndarray
@@ -66,7 +67,7 @@ class BlockFits:
         candidates: Sequence[Candidate],
         seed: int,
         parts: Sequence[np.ndarray],
-    ) -> list[list[tuple[Any, bool]]]:
+    ) -> list[list[Fit]]:
         """Fit the learners of one path on each training set; return whether they converged.
 
         `parts` are row numbers. A training set is all parts but one, in their order; a single
@@ -91,11 +92,11 @@ class BlockFits:
         candidates: Sequence[Candidate],
         seed: int,
         parts: Sequence[np.ndarray],
-    ) -> list[list[tuple[Any, bool]]]:
+    ) -> list[list[Fit]]:
         labels = _Labels(data.y)
         every = range(len(parts))
         training = [[k for k in every if k != part] for part in every] if len(parts) > 1 else [[0]]
-        found: list[list[tuple[Any, bool]]] = []
+        found: list[list[Fit]] = []
         group: list[_BlockFit] = []
         for numbers in training:
             rows = np.concatenate([parts[number] for number in numbers])
@@ -137,7 +138,7 @@ class BlockFits:
     def _drawn(self, data: Data, rows: np.ndarray, labels: _Labels, seed: int) -> np.ndarray:
         """Draw rows, some of each class among them."""
         Z = self.shared.embed(data.X[rows[:1]])
-        row_bytes = 12 * Z.nnz if hasattr(Z, "indptr") else 8 * Z.shape[1]
+        row_bytes = 12 * Z.nnz if is_sparse(Z) else 8 * Z.shape[1]
         order = np.random.default_rng(seed).permutation(rows)
         drawn = [order[: max(1, SAMPLE_BYTES // max(1, row_bytes))]]
         codes = labels.codes[order]
@@ -146,7 +147,7 @@ class BlockFits:
 
     def _ended(
         self, fits: list[_BlockFit], data: Data, parts: Sequence[np.ndarray], labels: _Labels
-    ) -> list[list[tuple[Any, bool]]]:
+    ) -> list[list[Fit]]:
         """Make passes over the parts until all fits are done."""
         while running := [fit for fit in fits if not fit.inner.is_done]:
             for number, rows in enumerate(parts):
@@ -187,7 +188,7 @@ class _BlockFit:
     table: np.ndarray
     parts: frozenset[int]
 
-    def learners(self) -> list[tuple[Any, bool]]:
+    def learners(self) -> list[Fit]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of convergence, which the estimators tell
             return [(each, has_converged(each, ())) for each in self.inner.estimators()]

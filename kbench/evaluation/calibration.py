@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -22,8 +21,9 @@ from sklearn.calibration import CalibratedClassifierCV
 from kbench.evaluation.block_fits import BlockFits
 from kbench.evaluation.embedding import Data, Embedding
 from kbench.evaluation.method import Method
-from kbench.evaluation.outputs import Predictions, checked_decision
+from kbench.evaluation.outputs import FittedLearner, Predictions, checked_decision
 from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
+from kbench.evaluation.rows import Matrix
 from kbench.evaluation.search._folds import (
     Embedded,
     embedded,
@@ -31,7 +31,7 @@ from kbench.evaluation.search._folds import (
     inner_folds,
     selected,
 )
-from kbench.evaluation.specs import Candidate, EstimatorSpec
+from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
 from kbench.evaluation.splits import Fold, HeldOut, derive_seed, rare_classes
 from kbench.evaluation.timing import Stopwatch
 from kbench.records import Protocol
@@ -118,7 +118,7 @@ def _fits(
     candidate: Candidate,
     seed: int,
     protocol: Protocol,
-) -> Iterator[tuple[Any, Iterable[Any], bool]]:
+) -> Iterator[tuple[FittedLearner, Iterable[Matrix], bool]]:
     """Fit a candidate on each inner fold, with the seeds of the search.
 
     Yield the learner, the embedded test rows of the fold in blocks, and whether all fits
@@ -154,7 +154,7 @@ def _over_blocks(
     candidates: Sequence[Candidate],
     seed: int,
     folds: Sequence[Fold],
-) -> tuple[Pass | BlockFits, Iterable[list[tuple[Any, bool]]]]:
+) -> tuple[Pass | BlockFits, Iterable[list[Fit]]]:
     """Fit learners on each fold, from sums or in passes over blocks of one embedding."""
     given = feature_map, learner, data, candidates, seed, HeldOut(folds)
     if not takes_sums(learner, candidates):
@@ -181,7 +181,9 @@ def _fitted(values: np.ndarray, data: Data, protocol: Protocol) -> CalibratedCla
 class _DecisionValues(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier whose inputs are the decision values of another one."""
 
-    def fit(self, X: np.ndarray, y: np.ndarray, sample_weight: Any = None) -> _DecisionValues:
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None
+    ) -> _DecisionValues:
         self.classes_ = np.unique(y)
         return self
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
 from kbench.errors import PluginError
-from kbench.evaluation.outputs import check_embedding
+from kbench.evaluation.outputs import FittedLearner, FittedMap, check_embedding
 from kbench.evaluation.preprocessing import Preprocessing, stacked
-from kbench.evaluation.rows import Rows, blocks, numbered_blocks, whole
+from kbench.evaluation.rows import Matrix, Rows, blocks, is_sparse, numbered_blocks, whole
 from kbench.evaluation.specs import Candidate, EstimatorSpec
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.targets import Scale
-from kbench.evaluation.timing import Stopwatch, Timed, once, timed
+from kbench.evaluation.timing import Run, Stopwatch, Timed, once, timed
 from kbench.messages import shared_targets
 from kbench.records import TaskType
 
@@ -34,14 +33,14 @@ CHECKED_ROWS = 256
 class Data:
     """Training data of one search or fit."""
 
-    X: Any
+    X: Matrix | Rows
     """Inputs, shape (n_samples, n_features): an array, a CSR matrix or `Rows`; with `pairwise`
     the Gram matrix of the rows."""
 
     y: np.ndarray
     """Labels, or targets in their units."""
 
-    unlabelled: Any = None
+    unlabelled: Matrix | Rows | None = None
     """Inputs without labels, on which unsupervised maps are fitted."""
 
     kinds: Sequence[str] = ()
@@ -61,10 +60,10 @@ class Data:
     parts: np.ndarray | None = None
     """Numbers of what inner folds keep together."""
 
-    def rows(self, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
+    def rows(self, rows: np.ndarray, columns: np.ndarray | None = None) -> Matrix:
         """Return inputs of `rows`; of a Gram matrix, against `columns`."""
         if self.pairwise:
-            return self.X[np.ix_(rows, rows if columns is None else columns)]
+            return whole(self.X)[np.ix_(rows, rows if columns is None else columns)]
         return self.X[rows]
 
     def weights(self, rows: np.ndarray | None) -> np.ndarray | None:
@@ -88,7 +87,7 @@ class Embedding:
 
     steps: Preprocessing
 
-    fit: Timed
+    fit: Timed[FittedMap]
     """The fitted map, with the time of its fit."""
 
     what: str
@@ -97,7 +96,7 @@ class Embedding:
     caught: Sequence[warnings.WarningMessage] = ()
     """Warnings of the fit."""
 
-    dtype: np.dtype[Any] = DOUBLE
+    dtype: np.dtype = DOUBLE
     """Type of embedded blocks."""
 
     n_fitted: int = 0
@@ -112,8 +111,8 @@ class Embedding:
         candidate: Candidate,
         seed: int,
         rows: np.ndarray | None = None,
-        run: Callable[[Callable[[], Any]], Timed] = once,
-    ) -> tuple[Embedding, Any]:
+        run: Run = once,
+    ) -> tuple[Embedding, Matrix]:
         """Fit preprocessing and map on some rows, or all, in memory; return these rows too.
 
         They are preprocessed, as all steps but the map are. `run` runs the fit of the map.
@@ -161,17 +160,19 @@ class Embedding:
         candidate: Candidate,
         seed: int,
         steps: Preprocessing,
-        given: tuple[Any, np.ndarray, Any],
-        run: Callable[[Callable[[], Any]], Timed],
+        given: tuple[Matrix, np.ndarray, Matrix | None],
+        run: Run,
     ) -> Embedding:
         """Fit a map on preprocessed inputs, their targets and unlabelled inputs."""
         X, y, unlabelled = given
 
-        def fit() -> Any:
+        def fit() -> FittedMap:
             estimator = feature_map.build(candidate.feature_map, derive_seed(seed, "map"))
-            if feature_map.supervised:
-                return estimator.fit(X, y)
-            return estimator.fit(X if unlabelled is None else unlabelled)
+            more = X if unlabelled is None else unlabelled
+            found: FittedMap = (
+                estimator.fit(X, y) if feature_map.supervised else estimator.fit(more)
+            )
+            return found
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -179,7 +180,7 @@ class Embedding:
         return cls(steps, map_, feature_map.what, caught)
 
     @property
-    def map_(self) -> Any:
+    def map_(self) -> FittedMap:
         """The fitted map."""
         return self.fit.value
 
@@ -195,19 +196,19 @@ class Embedding:
             return []
         return [f"the map was fitted on {self.n_fitted:,} of {self.n_rows:,} rows"]
 
-    def embed(self, X: Any) -> Any:
+    def embed(self, X: Matrix) -> Matrix:
         """Embed rows, which are preprocessed first."""
         return self.map_.transform(_as_type(self.steps.transform(X), self.dtype))
 
-    def embedded(self, X: Any) -> Any:
+    def embedded(self, X: Matrix | Rows) -> Matrix:
         """Embed all rows as one matrix."""
         Z = self.embed(whole(X))
         check_embedding(Z, X.shape[0], self.what)
         return Z
 
     def embedded_blocks(
-        self, X: Any, rows: np.ndarray, clock: Stopwatch
-    ) -> Iterator[tuple[np.ndarray, Any]]:
+        self, X: Matrix | Rows, rows: np.ndarray, clock: Stopwatch
+    ) -> Iterator[tuple[np.ndarray, Matrix]]:
         """Yield blocks of row numbers with their embedding in `dtype`, dense or CSR."""
         for part in numbered_blocks(rows):
             with clock:
@@ -215,7 +216,7 @@ class Embedding:
             check_embedding(Z, len(part), self.what)
             yield part, Z
 
-    def check_rows(self, X: Any) -> None:
+    def check_rows(self, X: Matrix | Rows) -> None:
         """Raise a PluginError unless a block is embedded as its rows are one by one."""
         block = next(numbered_blocks(np.arange(X.shape[0])))[:CHECKED_ROWS]
         rows = block[:: max(1, len(block) // 4)]
@@ -229,16 +230,16 @@ class Embedding:
             )
 
 
-def _dense(Z: Any) -> np.ndarray:
-    return np.asarray(Z.toarray() if hasattr(Z, "indptr") else Z)
+def _dense(Z: Matrix) -> np.ndarray:
+    return np.asarray(Z.toarray() if is_sparse(Z) else Z)
 
 
-def _as_type(X: Any, dtype: np.dtype[Any]) -> Any:
+def _as_type(X: Matrix, dtype: np.dtype) -> Matrix:
     """Return inputs in float32 if that is asked for; others keep their type."""
     return X.astype(dtype, copy=False) if dtype == np.float32 else X
 
 
-def _sample(X: Any, seed: int) -> Rows:
+def _sample(X: Matrix | Rows, seed: int) -> Rows:
     """Return all rows, or as many as have 256 MB, in order, without a copy of them."""
     n = X.shape[0]
     rows = X if isinstance(X, Rows) else Rows(X, np.arange(n))
@@ -249,11 +250,11 @@ def _sample(X: Any, seed: int) -> Rows:
     return Rows(rows.matrix, rows.numbers[np.sort(drawn)])
 
 
-def _preprocessed(steps: Preprocessing, rows: Rows, dtype: np.dtype[Any]) -> Any:
+def _preprocessed(steps: Preprocessing, rows: Rows, dtype: np.dtype) -> Matrix:
     """Preprocess rows in blocks, so that there is one copy of them at a time."""
     parts = (_as_type(steps.transform(X), dtype) for X in blocks(rows))
     first = next(parts)
-    if hasattr(first, "indptr"):
+    if is_sparse(first):
         from scipy.sparse import vstack
 
         return vstack([first, *parts], format="csr")
@@ -272,7 +273,9 @@ def preprocessing_of(data: Data, step: str, requires: str | None) -> Preprocessi
     return Preprocessing(step, requires, data.kinds, data.missing, data.task)
 
 
-def has_converged(estimator: Any, caught: Sequence[warnings.WarningMessage]) -> bool:
+def has_converged(
+    estimator: FittedLearner | FittedMap, caught: Sequence[warnings.WarningMessage]
+) -> bool:
     """Whether a fit converged, by its warnings and its fitted attributes."""
     from sklearn.exceptions import ConvergenceWarning
 

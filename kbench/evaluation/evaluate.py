@@ -24,8 +24,8 @@ from kbench.evaluation.embedding import Data
 from kbench.evaluation.fitting import FittedMethod, Tested, fit, fit_in_memory
 from kbench.evaluation.method import MeasureFunction, Method
 from kbench.evaluation.model_measures import gram_error
-from kbench.evaluation.outputs import Committed, Predictions, restored
-from kbench.evaluation.rows import Rows
+from kbench.evaluation.outputs import Committed, FittedMap, Predictions, restored
+from kbench.evaluation.rows import Matrix, Rows
 from kbench.evaluation.scores import Evaluation, refuse_overwriting, scored
 from kbench.evaluation.search import search
 from kbench.evaluation.search._result import SearchResult
@@ -119,7 +119,7 @@ class _Split:
     inputs: Inputs
     method: Method
     data: Data
-    X_test: Any
+    X_test: Matrix | Rows
     seed: int
     protocol: Protocol
     searched: SearchResult
@@ -277,7 +277,7 @@ def _drawn(method: Method, candidate: Candidate, protocol: Protocol) -> list[Met
     return [replace(method, feature_map=replace(spec, draw=draw)) for draw in draws]
 
 
-def _map_details(fitted: Any, what: str) -> dict[str, Any]:
+def _map_details(fitted: FittedMap, what: str) -> dict[str, Any]:
     """Return a fitted map's ``details_`` as plain JSON values; PluginError if it is not."""
     given = getattr(fitted, "details_", {})
     try:
@@ -288,14 +288,14 @@ def _map_details(fitted: Any, what: str) -> dict[str, Any]:
         raise PluginError(f"details_ of {what} must be plain JSON values: {error}") from error
 
 
-def _requested(measures: MeasureFunction, available: dict[str, Any]) -> dict[str, Any]:
+def _requested(measures: MeasureFunction, available: dict[str, object]) -> dict[str, object]:
     """Return the available arguments that `measures` takes by keyword only."""
     parameters = inspect.signature(measures).parameters.values()
     names = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
     return {name: value for name, value in available.items() if name in names}
 
 
-def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, Any]:
+def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, Matrix | Rows]:
     """Return the training data and the inputs of the test part."""
     X, train, test, unlabelled = inputs.X, visible.train, visible.test, visible.unlabelled
     if inputs.pairwise:
@@ -311,7 +311,7 @@ def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, A
             np.asarray(X)[np.ix_(test, train)],
         )
 
-    def part(rows: np.ndarray) -> Any:
+    def part(rows: np.ndarray) -> Matrix | Rows:
         return Rows(X, rows) if protocol.inner_fit == "outer" else Rows(X, rows)[:]
 
     more = part(unlabelled) if len(unlabelled) else None
@@ -348,7 +348,7 @@ def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:
         return
 
 
-def _search_table(searched: SearchResult) -> list[dict[str, Any]]:
+def _search_table(searched: SearchResult) -> list[dict[str, object]]:
     """Return all scores of a search as plain rows, for the run's artifact."""
     return [
         {
@@ -362,7 +362,7 @@ def _search_table(searched: SearchResult) -> list[dict[str, Any]]:
     ]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     if isinstance(value, Nested):

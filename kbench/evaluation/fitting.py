@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -14,13 +13,13 @@ from kbench.evaluation.block_fits import BlockFits
 from kbench.evaluation.embedding import Data, Embedding, has_converged
 from kbench.evaluation.method import Method
 from kbench.evaluation.model_measures import sizes
-from kbench.evaluation.outputs import Predictions, check_embedding, predictions_of
+from kbench.evaluation.outputs import FittedLearner, Predictions, check_embedding, predictions_of
 from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
-from kbench.evaluation.rows import BLOCK_ROWS, whole
-from kbench.evaluation.specs import Candidate
+from kbench.evaluation.rows import BLOCK_ROWS, Matrix, Rows, whole
+from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.targets import Scale
-from kbench.evaluation.timing import Clock, Stopwatch, Timed, once, timed, times
+from kbench.evaluation.timing import Clock, Run, Stopwatch, Timed, once, timed, times
 from kbench.records import Protocol, TaskType
 
 MEASURED_ROWS = 1000
@@ -34,12 +33,12 @@ class FittedMethod:
     embedding: Embedding
     """Preprocessing and map."""
 
-    learner: Any
+    learner: FittedLearner
     scale: Scale
     task: TaskType
     converged: bool
 
-    X: Any
+    X: Matrix
     y: np.ndarray
     """Preprocessed training inputs and their targets on the scale: all, or a sample."""
 
@@ -61,10 +60,10 @@ class FittedMethod:
     n_embedded: int = 0
     """Training rows that were embedded in blocks, beside those of the search."""
 
-    default: Any = None
+    default: FittedLearner | None = None
     """Learner of the default candidate, if it was fitted on the same embedding."""
 
-    def predict(self, X: Any) -> Predictions:
+    def predict(self, X: Matrix | Rows) -> Predictions:
         """Predict rows, as the learner does: numbers are standardised."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -73,10 +72,10 @@ class FittedMethod:
             blocks = self.embedding.embedded_blocks(X, np.arange(X.shape[0]), Stopwatch())
             return Predictions.joined([self._predictions(self.learner, Z) for _, Z in blocks])
 
-    def _predictions(self, learner: Any, Z: Any) -> Predictions:
+    def _predictions(self, learner: FittedLearner, Z: Matrix) -> Predictions:
         return predictions_of(learner, Z, learner.predict(Z), self.task)
 
-    def tested(self, X_test: Any) -> Tested:
+    def tested(self, X_test: Matrix | Rows) -> Tested:
         """Predict the test part and measure its time, and the sizes of the model."""
         if self.is_in_blocks:
             return self._tested_in_blocks(X_test)
@@ -93,7 +92,7 @@ class FittedMethod:
                 default = self._predictions(self.default, Z.value)
         return self._measured(X_test, Z.value, (Z, predicted), predictions, default, caught)
 
-    def _tested_in_blocks(self, X_test: Any) -> Tested:
+    def _tested_in_blocks(self, X_test: Matrix | Rows) -> Tested:
         shared, learners = self.embedding, [self.learner]
         if self.default is not None:
             learners.append(self.default)
@@ -116,8 +115,8 @@ class FittedMethod:
 
     def _measured(
         self,
-        X: Any,
-        Z: Any,
+        X: Matrix,
+        Z: Matrix,
         clocks: tuple[Clock, Clock],
         predictions: Predictions,
         default: Predictions | None,
@@ -147,8 +146,8 @@ class Tested:
     default: Predictions | None
     """Those of the default candidate, if it was fitted on the same embedding."""
 
-    X: Any
-    Z: Any
+    X: Matrix
+    Z: Matrix
     """Preprocessed and embedded test inputs: all, or the first."""
 
     measures: dict[str, float]
@@ -164,7 +163,7 @@ def fit(
     candidate: Candidate,
     seed: int,
     protocol: Protocol,
-    run: Callable[[Callable[[], Any]], Timed] = once,
+    run: Run = once,
     passed: Pass | None = None,
     default: Candidate | None = None,
 ) -> FittedMethod:
@@ -204,7 +203,7 @@ def fit_in_memory(
     seed: int,
     rows: np.ndarray | None = None,
     shared: Embedding | None = None,
-    run: Callable[[Callable[[], Any]], Timed] = once,
+    run: Run = once,
     default: Candidate | None = None,
 ) -> FittedMethod:
     """Fit a candidate on some rows, or all, with the embedding as one matrix.
@@ -219,7 +218,7 @@ def fit_in_memory(
     scale, y = data.scaled(rows)
     weight = data.weights(rows)
 
-    def fitted(chosen: Candidate) -> Any:
+    def fitted(chosen: Candidate) -> FittedLearner:
         return method.learner.fit(chosen.learner, derive_seed(seed, "learner"), Z.value, y, weight)
 
     with warnings.catch_warnings(record=True) as caught:
@@ -253,14 +252,14 @@ def _fit_from_sums(
     candidate: Candidate,
     seed: int,
     passed: Pass,
-    run: Callable[[Callable[[], Any]], Timed],
+    run: Run,
     in_search: bool,
     default: Candidate | None,
 ) -> FittedMethod:
     """Fit the learner from the sums of one embedding."""
     sums, learner_seed = passed.total(), derive_seed(seed, "learner")
 
-    def fitted(chosen: Candidate) -> tuple[Any, bool]:
+    def fitted(chosen: Candidate) -> Fit:
         return fit_from_sums(method.learner, sums, [chosen], learner_seed)[0]
 
     solved = run(lambda: fitted(candidate))
@@ -281,7 +280,7 @@ def _in_blocks(
     shared: Embedding,
     data: Data,
     seed: int,
-    learner: Any,
+    learner: FittedLearner,
     converged: bool,
     clocks: tuple[Clock, Clock],
     notes: list[str],

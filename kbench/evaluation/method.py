@@ -6,13 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from kbench.errors import SuiteError
 from kbench.evaluation.measures import Criterion
+from kbench.evaluation.outputs import FittedMap
+from kbench.evaluation.rows import Matrix
 from kbench.evaluation.specs import EstimatorSpec, Nested
 from kbench.records import Make, Ref, Search, TaskType, alternatives
 from kbench.registry.callables import resolve
 from kbench.registry.registry import Registry
 
+Kernel = Callable[[FittedMap, Matrix, Matrix], ArrayLike]
 MeasureFunction = Callable[..., Mapping[str, float]]
 
 
@@ -27,7 +32,7 @@ class Method:
 
     feature_map: EstimatorSpec
     learner: EstimatorSpec
-    kernel: Callable[[Any, Any, Any], Any] | None = None
+    kernel: Kernel | None = None
     map_measures: MeasureFunction | None = None
     learner_measures: MeasureFunction | None = None
     criterion: Criterion | None = None
@@ -103,12 +108,12 @@ def _spec(
     return EstimatorSpec(resolve(make), given, space, **options)
 
 
-def _values(value: Any, registry: Registry) -> tuple[Any, ...]:
+def _values(value: object, registry: Registry) -> tuple[object, ...]:
     """Return the different values that a parameter may take, the first of equal ones.
 
     Searches inside components are expanded. Equal numbers would be compared twice.
     """
-    values: list[Any] = []
+    values: list[object] = []
     for each in alternatives(value):
         made = _nested(each, registry)
         if not any(_is_same(made, other) for other in values):
@@ -116,12 +121,12 @@ def _values(value: Any, registry: Registry) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _is_same(one: Any, other: Any) -> bool:
+def _is_same(one: object, other: object) -> bool:
     """Tell whether two values are one candidate; true is not 1."""
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
-def _nested(value: Any, registry: Registry) -> Any:
+def _nested(value: object, registry: Registry) -> object:
     if isinstance(value, tuple):
         return tuple(_nested(item, registry) for item in value)
     if not isinstance(value, Ref):

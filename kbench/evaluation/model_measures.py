@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from kbench.evaluation.method import Kernel
+from kbench.evaluation.outputs import FittedLearner, FittedMap
+from kbench.evaluation.rows import Matrix
 
-def sizes(map_: Any, learner: Any, Z: Any) -> dict[str, float]:
+
+def sizes(map_: FittedMap, learner: FittedLearner, Z: Matrix) -> dict[str, float]:
     """Count features, non-zeros per row of the embedding, and what the model stores."""
     n_rows, n_components = Z.shape
     nnz = Z.nnz if hasattr(Z, "nnz") else int(np.count_nonzero(Z))
@@ -50,7 +54,7 @@ SPECTRAL_ROWS = 1000
 """Rows from which the spectral measures of a Gram matrix are computed at most."""
 
 
-def gram_error(kernel: Callable[[Any, Any, Any], Any], map_: Any, X: Any) -> dict[str, float]:
+def gram_error(kernel: Kernel, map_: FittedMap, X: Matrix) -> dict[str, float]:
     """Measure the error of a fitted map's inner products as an approximation of its kernel.
 
     ``kernel(map, X, Y)`` returns the Gram matrix K; `X` has rows that the map was not

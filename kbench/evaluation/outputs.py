@@ -9,13 +9,33 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kbench.errors import PluginError
+from kbench.evaluation.rows import Matrix, is_sparse
 from kbench.evaluation.targets import Scale
 from kbench.records import TaskType
+
+
+class FittedMap(Protocol):
+    """A feature map of a plugin, after its fit; it may have more attributes."""
+
+    def transform(self, X: Matrix, /) -> Matrix:
+        """Embed rows."""
+
+    def __getattr__(self, name: str, /) -> Any: ...
+
+
+class FittedLearner(Protocol):
+    """A learner of a plugin, after its fit; it may have more methods, and attributes."""
+
+    def predict(self, Z: Matrix, /, **options: bool) -> Any:
+        """Predict rows: an array, or with `return_std` a tuple of two."""
+
+    def __getattr__(self, name: str, /) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -68,7 +88,7 @@ class Predictions:
             )
         k = len(classes)
 
-        def probabilities(values: Any, method: str) -> np.ndarray | None:
+        def probabilities(values: ArrayLike | None, method: str) -> np.ndarray | None:
             if values is None:
                 return None
             return checked_probabilities(values, n_test, k, f"{method} of {what}")
@@ -98,7 +118,9 @@ class Committed:
     default: tuple[Predictions, ...] = ()
 
 
-def predictions_of(learner: Any, Z: Any, predicted: Any, task: TaskType) -> Predictions:
+def predictions_of(
+    learner: FittedLearner, Z: Matrix, predicted: np.ndarray, task: TaskType
+) -> Predictions:
     """Ask a fitted learner for all that it says of some rows, beside what it predicts.
 
     Predictions of a regressor are standardised like the targets that it was fitted on.
@@ -124,7 +146,7 @@ def predictions_of(learner: Any, Z: Any, predicted: Any, task: TaskType) -> Pred
     )
 
 
-def has_distribution(regressor: Any) -> bool:
+def has_distribution(regressor: FittedLearner) -> bool:
     """Tell whether a fitted regressor predicts standard deviations too."""
     return "return_std" in inspect.signature(regressor.predict).parameters
 
@@ -140,7 +162,7 @@ SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
 """How far a row of probabilities may be from a sum of 1, by dtype."""
 
 
-def check_embedding(Z: Any, n_rows: int, what: str) -> None:
+def check_embedding(Z: Matrix, n_rows: int, what: str) -> None:
     """Refuse an embedding that is not one row of finite real numbers per input.
 
     Parameters
@@ -169,11 +191,11 @@ def check_embedding(Z: Any, n_rows: int, what: str) -> None:
     dtype = getattr(Z, "dtype", None)
     if len(shape) != 2 or shape[0] != n_rows or dtype is None or dtype.kind not in "fiu":
         raise PluginError(f"{what} returned {_described(Z)} {expected}")
-    if bad := _non_finite(Z.data if hasattr(Z, "indptr") else np.asarray(Z)):
+    if bad := _non_finite(Z.data if is_sparse(Z) else np.asarray(Z)):
         raise PluginError(f"{what} returned {bad} {expected}")
 
 
-def checked_labels(predicted: Any, classes: np.ndarray, n_rows: int, what: str) -> np.ndarray:
+def checked_labels(predicted: ArrayLike, classes: np.ndarray, n_rows: int, what: str) -> np.ndarray:
     """Return predicted labels as an array; refuse anything that is not one label per row.
 
     Parameters
@@ -211,7 +233,7 @@ def checked_labels(predicted: Any, classes: np.ndarray, n_rows: int, what: str) 
     return labels
 
 
-def checked_numbers(predicted: Any, n_rows: int, what: str) -> np.ndarray:
+def checked_numbers(predicted: ArrayLike, n_rows: int, what: str) -> np.ndarray:
     """Return predicted numbers in float64; refuse anything that is not one per row.
 
     Parameters
@@ -244,7 +266,7 @@ def checked_numbers(predicted: Any, n_rows: int, what: str) -> np.ndarray:
     return given.astype(np.float64)
 
 
-def checked_deviations(values: Any, n_rows: int, what: str) -> np.ndarray:
+def checked_deviations(values: ArrayLike, n_rows: int, what: str) -> np.ndarray:
     """Return predictive standard deviations; refuse any that is not positive and finite.
 
     Raises
@@ -261,7 +283,7 @@ def checked_deviations(values: Any, n_rows: int, what: str) -> np.ndarray:
     return sd
 
 
-def checked_probabilities(values: Any, n_rows: int, n_classes: int, what: str) -> np.ndarray:
+def checked_probabilities(values: ArrayLike, n_rows: int, n_classes: int, what: str) -> np.ndarray:
     """Return probabilities; refuse anything that is not a distribution per row.
 
     Parameters
@@ -297,7 +319,7 @@ def checked_probabilities(values: Any, n_rows: int, n_classes: int, what: str) -
     return np.asarray(np.clip(given, 0.0, 1.0))
 
 
-def checked_decision(values: Any, n_rows: int, what: str) -> np.ndarray:
+def checked_decision(values: ArrayLike, n_rows: int, what: str) -> np.ndarray:
     """Return decision values in float64; refuse anything that is not finite, one row per input.
 
     Parameters

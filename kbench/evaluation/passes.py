@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from kbench.evaluation.embedding import Data, Embedding, has_converged
-from kbench.evaluation.rows import numbered_blocks
-from kbench.evaluation.specs import Candidate, EstimatorSpec
+from kbench.evaluation.outputs import FittedLearner
+from kbench.evaluation.rows import is_sparse, numbered_blocks
+from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
 from kbench.evaluation.sums import Sums, Targets
 from kbench.evaluation.timing import Stopwatch
 from kbench.records import Protocol
@@ -77,11 +78,11 @@ class Pass:
             sums = None
             for numbers, Z in self.shared.embedded_blocks(data.X, rows, self.transform):
                 with self.products:
-                    if shift is None and hasattr(Z, "indptr"):
+                    if shift is None and is_sparse(Z):
                         shift = np.zeros(Z.shape[1])
                     if shift is None:  # in the type of the blocks, which it is subtracted from
                         shift = Z.mean(axis=0).astype(np.float64)
-                    if not hasattr(Z, "indptr") and (buffer is None or len(buffer) < len(Z)):
+                    if not is_sparse(Z) and (buffer is None or len(buffer) < len(Z)):
                         buffer = np.empty_like(Z)
                     sums = sums or Sums.zero(shift, self.targets.n_columns)
                     Y, weight = self.targets.block(numbers), data.weights(numbers)
@@ -113,11 +114,12 @@ def embedding_of(
     n = data.X.shape[0]
     Z = shared.embed(data.X[np.arange(1)])
     row_bytes: float = 8 * Z.shape[1]
-    if hasattr(Z, "indptr"):
+    if is_sparse(Z):
         if shared.dtype != np.float64:
             shared = fitted("float64")  # sums of sparse rows are not shifted
         rows = next(numbered_blocks(np.arange(n)))
-        row_bytes = 12 * shared.embed(data.X[rows]).nnz / len(rows)
+        some = shared.embed(data.X[rows])
+        row_bytes = 12 * (some.nnz if is_sparse(some) else some.size) / len(rows)
     if Z.shape[1] <= MAX_COLUMNS and n * row_bytes > WHOLE_BYTES:
         return shared, True
     return shared if protocol.dtype == "float64" else fitted("float64"), False
@@ -154,7 +156,7 @@ def pass_over(
 
 def fit_from_sums(
     learner: EstimatorSpec, sums: Sums, candidates: Sequence[Candidate], seed: int
-) -> list[tuple[Any, bool]]:
+) -> list[Fit]:
     """Fit the learners of one path, or of one candidate; return whether they converged."""
     path = learner.path
     others = {k: v for k, v in candidates[0].learner.items() if k != path}
@@ -172,7 +174,7 @@ class LinearModels:
     where the values of the linear functions are not the scores of the classes.
     """
 
-    def __init__(self, estimators: Sequence[Any]) -> None:
+    def __init__(self, estimators: Sequence[FittedLearner]) -> None:
         coefs = [np.atleast_2d(estimator.coef_) for estimator in estimators]
         self._W = np.vstack(coefs).T
         self._b = np.concatenate([np.atleast_1d(each.intercept_) for each in estimators])

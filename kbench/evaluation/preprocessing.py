@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.evaluation.rows import Rows, whole
+from kbench.evaluation.rows import Matrix, Rows, is_sparse, whole
 from kbench.evaluation.splits import strata, stratified_folds
 from kbench.messages import SHARED_CATEGORIES, counted
 from kbench.records import Dataset, TaskType
@@ -31,22 +31,22 @@ class UnitBall:
 
     _largest = 0.0
 
-    def fit(self, X: Any) -> UnitBall:
+    def fit(self, X: Matrix) -> UnitBall:
         """Learn the largest norm of a row of a dense or CSR matrix."""
         self._largest = 0.0
         return self.partial_fit(X)
 
-    def partial_fit(self, X: Any) -> UnitBall:
+    def partial_fit(self, X: Matrix) -> UnitBall:
         """Learn from more rows."""
         self._largest = max(self._largest, float(_row_norms(X).max(initial=0.0)))
         self.scale_ = self._largest or 1.0
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Matrix) -> Matrix:
         """Scale rows; none is longer than 1 then."""
         norms = _row_norms(X) / self.scale_
         factors = 1.0 / (self.scale_ * np.maximum(norms, 1.0))
-        if hasattr(X, "indptr"):
+        if is_sparse(X):
             scaled = X.copy()
             scaled.data = scaled.data * np.repeat(factors, np.diff(X.indptr))
             return scaled
@@ -196,11 +196,11 @@ class Preprocessing:
         self.missing = missing
         self.task = task
 
-    def fit(self, X: Any) -> Preprocessing:
+    def fit(self, X: Matrix) -> Preprocessing:
         """Fit every step on training inputs, shape (n_samples, n_features)."""
         return self.fit_blocks(lambda: (X,), X)
 
-    def fit_transform(self, X: Any, y: np.ndarray, unlabelled: Any = None) -> Any:
+    def fit_transform(self, X: Matrix, y: np.ndarray, unlabelled: Matrix | None = None) -> Matrix:
         """Fit every step on training inputs and return them; `unlabelled` inputs count too.
 
         Only categories use the targets.
@@ -215,7 +215,9 @@ class Preprocessing:
         self._fit(lambda: (everything,), everything)
         return self._scaled(X)
 
-    def fit_blocks(self, blocks: Callable[[], Iterable[Any]], sample: Any) -> Preprocessing:
+    def fit_blocks(
+        self, blocks: Callable[[], Iterable[Matrix]], sample: Matrix | Rows
+    ) -> Preprocessing:
         """Fit every step on training inputs in blocks of rows, which `blocks` yields.
 
         Scales are those of all rows, imputed values those of `sample`, a matrix or `Rows`,
@@ -228,7 +230,7 @@ class Preprocessing:
         self._fit(blocks, sample)
         return self
 
-    def _fit(self, blocks: Callable[[], Iterable[Any]], sample: Any) -> None:
+    def _fit(self, blocks: Callable[[], Iterable[Matrix]], sample: Matrix | Rows) -> None:
         """Fit the steps after the categories."""
         sparse = hasattr(sample.matrix if isinstance(sample, Rows) else sample, "indptr")
         self._steps: list[Any] = []
@@ -243,17 +245,17 @@ class Preprocessing:
             self._steps.append(step)
         if self.requires == "nonnegative" and sparse:
             for X in map(self._scaled, blocks()):
-                if X.nnz and X.data.min() < 0:
+                if is_sparse(X) and X.nnz and X.data.min() < 0:
                     raise DatasetError(
                         "this map needs nonnegative inputs; sparse data are not shifted, so that "
                         "their negative values stay negative"
                     )
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Matrix) -> Matrix:
         """Apply the fitted steps to other rows."""
         return self._scaled(X if self._categories is None else self._categories.transform(X))
 
-    def _scaled(self, X: Any) -> Any:
+    def _scaled(self, X: Matrix) -> Matrix:
         """Apply the steps after the categories."""
         for fitted in self._steps:
             X = fitted.transform(X)
@@ -277,11 +279,11 @@ def categories_of(kinds: Sequence[str]) -> list[int]:
     return [column for column, kind in enumerate(kinds) if kind == "category"]
 
 
-def stacked(X: Any, more: Any) -> Any:
+def stacked(X: Matrix, more: Matrix | None) -> Matrix:
     """Stack two blocks of rows; `more` may be None."""
     if more is None:
         return X
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         from scipy.sparse import vstack
 
         return vstack([X, more], format="csr")
@@ -298,15 +300,15 @@ def _make(name: str, sparse: bool) -> Any:
     return MaxAbsScaler(clip=True) if sparse else MinMaxScaler(clip=True)
 
 
-def _row_norms(X: Any) -> np.ndarray:
+def _row_norms(X: Matrix) -> np.ndarray:
     from sklearn.utils.extmath import row_norms
 
     return np.asarray(row_norms(X))
 
 
-def missing_rows(X: Any) -> np.ndarray:
+def missing_rows(X: Matrix) -> np.ndarray:
     """Mask of the rows that have a missing value, shape (n_samples,)."""
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         holes = np.add.reduceat(np.append(np.isnan(X.data), False), X.indptr[:-1])
         return np.asarray((holes > 0) & (np.diff(X.indptr) > 0))
     return np.asarray(np.isnan(X).any(axis=1))
@@ -315,7 +317,7 @@ def missing_rows(X: Any) -> np.ndarray:
 def refuse_missing(dataset: Dataset) -> None:
     """Raise a DatasetError that names the columns with missing values, and the choices."""
     X = dataset.X
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         counts = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
     else:
         counts = np.isnan(X).sum(axis=0)

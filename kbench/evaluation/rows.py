@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Matrix: TypeAlias = "np.ndarray | csr_matrix"
 
 SALT = np.uint64(0x9E3779B97F4A7C15)
 
@@ -36,7 +41,7 @@ class Rows:
     ((2, 1), [[2.0]])
     """
 
-    matrix: Any
+    matrix: Matrix
     numbers: np.ndarray
 
     @property
@@ -44,17 +49,22 @@ class Rows:
         """Number of rows and columns."""
         return len(self.numbers), self.matrix.shape[1]
 
-    def __getitem__(self, rows: Any) -> Any:
+    def __getitem__(self, rows: slice | np.ndarray) -> Matrix:
         """Copy some of the rows."""
         return self.matrix[self.numbers[rows]].astype(np.float64, copy=False)
 
     def row_bytes(self) -> float:
         """Return the mean size of a row in float64."""
         n, d = self.matrix.shape
-        return float(12 * self.matrix.nnz / max(1, n) if hasattr(self.matrix, "indptr") else 8 * d)
+        return float(12 * self.matrix.nnz / max(1, n) if is_sparse(self.matrix) else 8 * d)
 
 
-def whole(X: Any) -> Any:
+def is_sparse(X: object) -> TypeGuard[csr_matrix]:
+    """Whether rows are those of a CSR matrix."""
+    return hasattr(X, "indptr")
+
+
+def whole(X: Matrix | Rows) -> Matrix:
     """Return all rows as one matrix."""
     return X[:] if isinstance(X, Rows) else X
 
@@ -65,13 +75,13 @@ def numbered_blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
         yield rows[start : start + BLOCK_ROWS]
 
 
-def blocks(X: Any) -> Iterator[Any]:
+def blocks(X: Matrix | Rows) -> Iterator[Matrix]:
     """Yield all rows of a matrix, `BLOCK_ROWS` at a time."""
     for rows in numbered_blocks(np.arange(X.shape[0])):
         yield X[rows]
 
 
-def row_hashes(X: Any) -> np.ndarray:
+def row_hashes(X: Matrix) -> np.ndarray:
     """Hash the rows of a dense or CSR matrix; equal rows get equal hashes.
 
     NaN equals NaN, -0.0 equals 0.0, and zeros of a CSR matrix may be stored or not. Among
@@ -88,7 +98,7 @@ def row_hashes(X: Any) -> np.ndarray:
     n, d = X.shape
     salts = np.arange(1, d + 1, dtype=np.uint64) * SALT
     hashes = np.zeros(n, dtype=np.uint64)
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         _add_sparse(hashes, X, salts)
         return hashes
     step = max(1, VALUES // max(d, 1))
@@ -98,7 +108,7 @@ def row_hashes(X: Any) -> np.ndarray:
     return hashes
 
 
-def _add_sparse(hashes: np.ndarray, X: Any, salts: np.ndarray) -> None:
+def _add_sparse(hashes: np.ndarray, X: csr_matrix, salts: np.ndarray) -> None:
     """Add the hashes of the stored values that are not 0."""
     n = len(hashes)
     # rows by about as many values as are hashed together

@@ -5,10 +5,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
+
+import numpy as np
 
 from kbench.errors import PluginError
+from kbench.evaluation.outputs import FittedLearner
+from kbench.evaluation.rows import Matrix
 from kbench.evaluation.splits import derive_seed
+
+Params: TypeAlias = Mapping[str, Any]
+"""Values of parameters, by name."""
+
+Fit = tuple[FittedLearner, bool]
+"""A fitted learner, and whether its fit converged."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +48,8 @@ class EstimatorSpec:
     """
 
     make: Callable[..., Any]
-    params: Mapping[str, Any] = field(default_factory=dict)
-    space: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    params: Params = field(default_factory=dict)
+    space: Mapping[str, Sequence[object]] = field(default_factory=dict)
     supervised: bool = False
     requires: str | None = None
     path: str | None = None
@@ -47,13 +57,16 @@ class EstimatorSpec:
     what: str = "the component"
     draw: int = 0
 
-    def fit(self, chosen: Mapping[str, Any], seed: int, Z: Any, y: Any, weight: Any = None) -> Any:
+    def fit(
+        self, chosen: Params, seed: int, Z: Matrix, y: np.ndarray, weight: np.ndarray | None = None
+    ) -> FittedLearner:
         """Return a fitted learner; PluginError where it does not take given weights."""
-        estimator = self.build(chosen, seed)
-        if weight is None:
-            return estimator.fit(Z, y)
-        self.require_weights(estimator.fit)
-        return estimator.fit(Z, y, sample_weight=weight)
+        estimator, given = self.build(chosen, seed), {}
+        if weight is not None:
+            self.require_weights(estimator.fit)
+            given = {"sample_weight": weight}
+        fitted: FittedLearner = estimator.fit(Z, y, **given)
+        return fitted
 
     def require_weights(self, fit: Callable[..., Any]) -> None:
         """Raise a PluginError unless a method of fitting has the parameter `sample_weight`."""
@@ -63,7 +76,7 @@ class EstimatorSpec:
                 "dataset has"
             )
 
-    def build(self, chosen: Mapping[str, Any], seed: int) -> Any:
+    def build(self, chosen: Params, seed: int) -> Any:
         """Return an unfitted estimator; its `random_state` is `seed` unless given.
 
         Of another `draw` than 0 it is derived from `seed`.
@@ -73,15 +86,15 @@ class EstimatorSpec:
             estimator.random_state = derive_seed(seed, "draw", self.draw) if self.draw else seed
         return estimator
 
-    def takes_seed(self, chosen: Mapping[str, Any]) -> bool:
+    def takes_seed(self, chosen: Params) -> bool:
         """Whether the seed of `build` has an effect."""
         return self._is_seeded(self._unseeded(chosen), chosen)
 
-    def _unseeded(self, chosen: Mapping[str, Any]) -> Any:
+    def _unseeded(self, chosen: Params) -> Any:
         values = {**self.params, **chosen}
         return self.make(**{name: _made(value) for name, value in values.items()})
 
-    def _is_seeded(self, estimator: Any, chosen: Mapping[str, Any]) -> bool:
+    def _is_seeded(self, estimator: FittedLearner, chosen: Params) -> bool:
         is_given = "random_state" in self.params or "random_state" in chosen
         return not is_given and hasattr(estimator, "random_state")
 
@@ -95,12 +108,12 @@ class Nested:
     """
 
     make: Callable[..., Any]
-    params: Mapping[str, Any]
+    params: Params
     name: str
     label: str
 
 
-def _made(value: Any) -> Any:
+def _made(value: object) -> object:
     if isinstance(value, Nested):
         return value.make(**{name: _made(given) for name, given in value.params.items()})
     if isinstance(value, tuple):
@@ -113,8 +126,8 @@ class Candidate:
     """One choice of everything that is searched."""
 
     preprocess: str
-    feature_map: Mapping[str, Any]
-    learner: Mapping[str, Any]
+    feature_map: Params
+    learner: Params
 
     @property
     def map_key(self) -> str:
@@ -122,20 +135,20 @@ class Candidate:
         return repr((self.preprocess, sorted(self.feature_map.items())))
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> dict[str, object]:
         """All parameters of the candidate, under the names of MLflow's parameters.
 
         A nested component is its name; its parameters follow, as in
         ``learner.kernel.bandwidth_factor``.
         """
-        flat = {"preprocess": self.preprocess}
+        flat: dict[str, object] = {"preprocess": self.preprocess}
         for side, params in (("feature_map", self.feature_map), ("learner", self.learner)):
             for name, value in params.items():
                 flat.update(_flat(f"{side}.{name}", value))
         return flat
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _flat(name: str, value: object) -> Iterator[tuple[str, object]]:
     if not isinstance(value, Nested):
         yield name, value
         return
@@ -144,6 +157,6 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from _flat(f"{name}.{inner}", given)
 
 
-def is_number(value: Any) -> TypeGuard[float]:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether the value of a parameter is a number; a bool is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)

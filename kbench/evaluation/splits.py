@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.evaluation.rows import row_hashes
+from kbench.evaluation.rows import Matrix, is_sparse, row_hashes
 from kbench.evaluation.sizes import count, holdout_problem, holdout_sizes
 from kbench.records import Dataset, Protocol, Split, TaskType
 
@@ -240,7 +240,7 @@ def rare_classes(y: np.ndarray, n_folds: int) -> list[int]:
     return [int(k) for k in labels[counts < n_folds]]
 
 
-def row_groups(X: Any) -> np.ndarray:
+def row_groups(X: Matrix) -> np.ndarray:
     """Number the distinct rows of a dense or CSR matrix; equal rows get equal numbers.
 
     NaN equals NaN, and -0.0 equals 0.0. More than `EXACT_ROWS` rows are compared by
@@ -252,7 +252,7 @@ def row_groups(X: Any) -> np.ndarray:
     """
     if X.shape[0] > EXACT_ROWS:
         return np.asarray(np.unique(row_hashes(X), return_inverse=True)[1])
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         X = X.sorted_indices()
         X.eliminate_zeros()
         data = X.data + 0.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from kbench.evaluation.rows import Matrix, is_sparse
 from kbench.evaluation.targets import Scale
 from kbench.records import TaskType
 
@@ -61,7 +61,7 @@ class Sums:
 
     def add(
         self,
-        Z: Any,
+        Z: Matrix,
         Y: np.ndarray,
         weight: np.ndarray | None = None,
         buffer: np.ndarray | None = None,
@@ -71,7 +71,8 @@ class Sums:
         A `buffer` for shifted rows, as large as `Z` or larger, saves its allocation. The
         rows of a CSR matrix stay sparse; there is no shift then.
         """
-        if is_sparse := hasattr(Z, "indptr"):
+        sparse = is_sparse(Z)
+        if sparse:
             assert not self.shift.any()
         else:
             Z = np.subtract(
@@ -82,10 +83,10 @@ class Sums:
         if weight is not None:
             root = np.sqrt(weight)[:, None]
             scale = root.astype(Z.dtype)
-            Z, Y = Z.multiply(scale).tocsr() if is_sparse else Z * scale, Y * root
+            Z, Y = Z.multiply(scale).tocsr() if is_sparse(Z) else Z * scale, Y * root
         of_z, of_y = Z.T @ Y.astype(Z.dtype), Y.T @ Y
         products = Z.T @ Z
-        self.zz += products.toarray() if is_sparse else products
+        self.zz += products.toarray() if is_sparse(products) else products
         self.zy += of_z[:, :-1]
         self.z += of_z[:, -1]
         self.yy += of_y[:-1, :-1]
@@ -176,6 +177,6 @@ class Targets:
         """Return sums over `rows` with the columns of the classes that these rows have."""
         if self.classes is None:
             return sums
-        present: Any = np.bincount(self._values[rows], minlength=self.n_columns) > 0
+        present = np.bincount(self._values[rows], minlength=self.n_columns) > 0
         columns = np.flatnonzero(present)
         return sums.of_classes(self.classes[columns], columns)

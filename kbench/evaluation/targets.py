@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -52,7 +51,7 @@ class Scale:
         """Return targets with mean 0 and deviation 1; labels stay as they are."""
         return y if self == Scale() else (y - self.mean) / self.sd
 
-    def restore(self, predicted: Any) -> Any:
+    def restore(self, predicted: np.ndarray) -> np.ndarray:
         """Map standardised predictions back to the target's units."""
         return predicted if self == Scale() else self.mean + self.sd * np.asarray(predicted)
 

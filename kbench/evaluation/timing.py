@@ -7,7 +7,10 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, Protocol, TypeVar
+
+T = TypeVar("T", covariant=True)
+S = TypeVar("S")
 
 SHORT_S = 0.05
 """Seconds below which a step is repeated, and the median reported."""
@@ -22,15 +25,15 @@ SAME = 0.05
 
 
 @dataclass(frozen=True)
-class Timed:
+class Timed(Generic[T]):
     """Result of a step, with its wall-clock and CPU seconds."""
 
-    value: Any
+    value: T
     wall: float
     cpu: float
 
 
-def once(step: Callable[[], Any]) -> Timed:
+def once(step: Callable[[], S]) -> Timed[S]:
     """Run a step once, without a clock."""
     return Timed(step(), 0.0, 0.0)
 
@@ -57,7 +60,7 @@ class Stopwatch:
         self.cpu += time.process_time() - self._start[1]
 
 
-def timed(step: Callable[[], Any]) -> Timed:
+def timed(step: Callable[[], S]) -> Timed[S]:
     """Run a step and measure its time; a short step is repeated.
 
     A step under 50 ms is run up to 5 times, until 50 ms are spent, or until the first 3
@@ -67,7 +70,7 @@ def timed(step: Callable[[], Any]) -> Timed:
     """
     walls: list[float] = []
     cpus: list[float] = []
-    value: Any = None
+    values: list[S] = []
     was_enabled = gc.isenabled()
     gc.collect(0)
     gc.disable()
@@ -77,13 +80,20 @@ def timed(step: Callable[[], Any]) -> Timed:
             result = step()
             cpus.append(time.process_time() - cpu)
             walls.append(time.perf_counter() - wall)
-            value = result if len(walls) == 1 else value
+            values = values or [result]
             if sum(walls) >= SHORT_S or len(walls) >= REPEATS or _agree(walls):
                 break
     finally:
         if was_enabled:
             gc.enable()
-    return Timed(value, statistics.median(walls), statistics.median(cpus))
+    return Timed(values[0], statistics.median(walls), statistics.median(cpus))
+
+
+class Run(Protocol):
+    """How a step is run: `once`, or `timed`."""
+
+    def __call__(self, step: Callable[[], S]) -> Timed[S]:
+        """Run a step, and say how long it took."""
 
 
 def _agree(walls: list[float]) -> bool:
@@ -91,7 +101,7 @@ def _agree(walls: list[float]) -> bool:
     return len(walls) == AGREEING and max(walls) - min(walls) <= SAME * statistics.median(walls)
 
 
-Clock = Timed | Stopwatch
+Clock = Timed[object] | Stopwatch
 
 
 def times(

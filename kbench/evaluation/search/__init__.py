@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -158,12 +157,12 @@ def ends(feature_map: EstimatorSpec, learner: EstimatorSpec) -> dict[str, tuple[
     return {name: (min(values), max(values)) for name, values in lists.items()}
 
 
-def _of_path(learner: EstimatorSpec, on_path: bool) -> dict[str, Sequence[Any]]:
+def _of_path(learner: EstimatorSpec, on_path: bool) -> dict[str, Sequence[object]]:
     """Return the part of a learner's space that is its path, or the other part."""
     return {k: values for k, values in learner.space.items() if (k == learner.path) == on_path}
 
 
-def _product(space: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+def _product(space: Mapping[str, Sequence[object]]) -> Iterator[dict[str, object]]:
     for values in itertools.product(*space.values()):
         yield dict(zip(space, values, strict=True))
 

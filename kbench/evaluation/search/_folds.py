@@ -7,17 +7,22 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from kbench.errors import PluginError
 from kbench.evaluation.embedding import Data, Embedding, has_converged
 from kbench.evaluation.measures import COMPUTE, Criterion, applies
-from kbench.evaluation.outputs import Predictions, check_embedding, predictions_of, restored
-from kbench.evaluation.rows import whole
+from kbench.evaluation.outputs import (
+    FittedLearner,
+    Predictions,
+    check_embedding,
+    predictions_of,
+    restored,
+)
+from kbench.evaluation.rows import Matrix, whole
 from kbench.evaluation.search._result import Score
-from kbench.evaluation.specs import Candidate, EstimatorSpec
+from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
 from kbench.evaluation.splits import (
     Fold,
     Folds,
@@ -30,7 +35,7 @@ from kbench.evaluation.splits import (
 from kbench.evaluation.targets import Truth
 from kbench.records import Protocol
 
-Embedded = tuple[Any, Any, bool]
+Embedded = tuple[Matrix, Matrix, bool]
 """Embedded training and test rows of a fold, and whether the fit of the map converged."""
 
 
@@ -96,7 +101,7 @@ class FoldScorer:
         # Without a budget a group is scored fold by fold, which holds one embedding at a
         # time; with one, path by path, so that as many candidates as possible are finished.
         units = [group] if self.deadline is None else by_path(group, self.learner.path)
-        embedded: dict[int, Any] = {}
+        embedded: dict[int, Embedded | Exception] = {}
         for unit in units:
             for number, fold in enumerate(folds):
                 if self._is_over():
@@ -129,7 +134,7 @@ class FoldScorer:
         except Exception as error:
             return error
 
-    def _score_fold(self, embedded: Any, fold: Fold, unit: list[Score]) -> None:
+    def _score_fold(self, embedded: Embedded | Exception, fold: Fold, unit: list[Score]) -> None:
         """Score the candidates of one map on one inner fold."""
         if isinstance(embedded, Exception):
             self._record_failure(unit, embedded)
@@ -234,19 +239,19 @@ def embedded(
     return Z, Z_test, embedding.converged and has_converged(embedding.map_, caught)
 
 
-def selected(Z: Any, converged: bool) -> Callable[[Fold], Embedded]:
+def selected(Z: Matrix, converged: bool) -> Callable[[Fold], Embedded]:
     """Return a function that selects the rows of a fold from the embedding of all rows."""
     return lambda fold: (Z[fold[0]], Z[fold[1]], converged)
 
 
 def fit_learners(
     learner: EstimatorSpec,
-    Z: Any,
+    Z: Matrix,
     y: np.ndarray,
     weight: np.ndarray | None,
     candidates: Sequence[Candidate],
     seed: int,
-) -> list[tuple[Any, bool]]:
+) -> list[Fit]:
     """Fit the learners of one path, or of one candidate."""
     path = learner.path
     with warnings.catch_warnings(record=True) as caught:
@@ -268,7 +273,9 @@ def fit_learners(
     return [(estimator, has_converged(estimator, caught)) for estimator in fitted]
 
 
-def score_of(learner: Any, Z: Any, truth: Truth, criterion: Criterion, what: str) -> float | None:
+def score_of(
+    learner: FittedLearner, Z: Matrix, truth: Truth, criterion: Criterion, what: str
+) -> float | None:
     """Return a measure of a fitted learner's predictions; None where it is not defined.
 
     The accuracy of a rule that draws its labels is the expected one, which is exact.

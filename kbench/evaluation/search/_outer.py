@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from kbench.evaluation.block_fits import BlockFits
 from kbench.evaluation.embedding import Embedding
-from kbench.evaluation.outputs import Predictions, predictions_of
+from kbench.evaluation.outputs import FittedLearner, Predictions, predictions_of
 from kbench.evaluation.passes import (
     WHOLE_BYTES,
     LinearModels,
@@ -24,6 +23,7 @@ from kbench.evaluation.passes import (
 )
 from kbench.evaluation.search._folds import FoldScorer, by_path, clear, score_predictions, selected
 from kbench.evaluation.search._result import Score, SearchResult
+from kbench.evaluation.specs import Fit
 from kbench.evaluation.splits import Fold, HeldOut, derive_seed
 from kbench.evaluation.sums import Sums
 from kbench.evaluation.targets import Scale, Truth
@@ -112,7 +112,7 @@ class OuterScorer(FoldScorer):
         return True
 
     def _score_fitted(
-        self, shared: Embedding, scores: list[Score], fitted: list[tuple[Any, bool]], fold: Fold
+        self, shared: Embedding, scores: list[Score], fitted: list[Fit], fold: Fold
     ) -> None:
         """Score fitted classifiers on the test rows of a fold."""
         truth = self._truth(fold)
@@ -156,7 +156,7 @@ class OuterScorer(FoldScorer):
             score.add(value, converged and passed.shared.converged)
 
     def _from_sums(
-        self, estimators: list[Any], held_out: Sums, passed: Pass, truth: Truth
+        self, estimators: list[FittedLearner], held_out: Sums, passed: Pass, truth: Truth
     ) -> Iterator[float | None]:
         """Yield the root mean squared errors of regressors."""
         if not held_out.n > 0:
@@ -170,7 +170,7 @@ class OuterScorer(FoldScorer):
 
     def _from_predictions(
         self,
-        estimators: list[Any],
+        estimators: list[FittedLearner],
         shared: Embedding,
         test: np.ndarray,
         truth: Truth,
@@ -202,7 +202,11 @@ class OuterScorer(FoldScorer):
 
 
 def _predictions(
-    estimator: Any, values: np.ndarray, scale: Scale | None, truth: Truth, with_values: bool
+    estimator: FittedLearner,
+    values: np.ndarray,
+    scale: Scale | None,
+    truth: Truth,
+    with_values: bool,
 ) -> Predictions:
     if scale is not None and truth.task == "regression":
         # from the scale of the training part to that of the fold

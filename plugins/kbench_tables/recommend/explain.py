@@ -161,7 +161,8 @@ def explain(
             f"{duration(left)} that are left for it: give a larger --time-limit"
         )
     shown = _some(assignment, effort, rng)
-    data, X = parts(Inputs.of(dataset), shown.visible, cell.protocol)
+    data, given = parts(Inputs.of(dataset), shown.visible, cell.protocol)
+    X = np.asarray(given[:])
     repeats = effort.repeats
     copies = [X, *(_permuted(X, places, rng) for _, places in groups for _ in range(repeats))]
     found = fit_in_memory(method, data, candidate, seed).predict(np.concatenate(copies))
