@@ -267,13 +267,7 @@ def checked_numbers(predicted: ArrayLike, n_rows: int, what: str) -> np.ndarray:
 
 
 def checked_deviations(values: ArrayLike, n_rows: int, what: str) -> np.ndarray:
-    """Return predictive standard deviations; refuse any that is not positive and finite.
-
-    Raises
-    ------
-    PluginError
-        The shape is not (n_rows,), or a value is not a positive finite number.
-    """
+    """Return predictive standard deviations; PluginError where one is not positive and finite."""
     method = f"predict with return_std of {what}"
     sd = checked_numbers(values, n_rows, method)
     if len(sd) and sd.min() <= 0:
@@ -284,22 +278,9 @@ def checked_deviations(values: ArrayLike, n_rows: int, what: str) -> np.ndarray:
 
 
 def checked_probabilities(values: ArrayLike, n_rows: int, n_classes: int, what: str) -> np.ndarray:
-    """Return probabilities; refuse anything that is not a distribution per row.
+    """Return probabilities, of `what`; PluginError for anything but a distribution per row.
 
-    Parameters
-    ----------
-    values : array-like
-        What ``predict_proba`` or ``label_probabilities`` returned.
-    n_rows, n_classes : int
-        Rows of the input; classes that the learner knows.
-    what : str
-        Name of the learner and its method, for the message.
-
-    Raises
-    ------
-    PluginError
-        The shape is not (n_rows, n_classes), a value is not in [0, 1], or a row
-        does not sum to 1 (to 1e-6; to 1e-3 in float32).
+    A row must sum to 1, to 1e-6; to 1e-3 in float32.
     """
     expected = f"expected probabilities of shape ({n_rows}, {n_classes}) whose rows sum to 1"
     given = np.asarray(values)
@@ -320,23 +301,7 @@ def checked_probabilities(values: ArrayLike, n_rows: int, n_classes: int, what: 
 
 
 def checked_decision(values: ArrayLike, n_rows: int, what: str) -> np.ndarray:
-    """Return decision values in float64; refuse anything that is not finite, one row per input.
-
-    Parameters
-    ----------
-    values : array-like
-        What ``decision_function`` returned.
-    n_rows : int
-        Rows of the input.
-    what : str
-        Name of the learner for the message.
-
-    Raises
-    ------
-    PluginError
-        The shape is not (n_rows,) or (n_rows, n), or a value is not a finite
-        real number.
-    """
+    """Return decision values in float64; PluginError unless there is one finite row per input."""
     expected = f"from decision_function; expected {n_rows:,} rows of finite real numbers"
     given = np.asarray(values)
     if given.ndim not in (1, 2) or len(given) != n_rows or given.dtype.kind not in "fiu":
