@@ -1,9 +1,40 @@
 from kbench import machine
-from kbench.api.inputs import check_limit, chosen_suite, imported_rows, known_suite, notices, option_names, own_methods, stored_results
+from kbench.api.inputs import (
+    check_limit,
+    chosen_suite,
+    imported_rows,
+    known_suite,
+    notices,
+    option_names,
+    own_methods,
+    stored_results,
+)
 from kbench.api.running import run_shown
 from kbench.cli import completion, printing, show
 from kbench.cli.app import command_of
-from kbench.cli.command_options import Data as DataOption, Datasets, Delimiter, FeatureMaps, Form, Format, Fresh, Group, Ignore, JsonEvents, Learners, Nominal, Offline, Open, OrderBy, Outdated, Quiet, Store, Target, Task as TaskOption, given
+from kbench.cli.command_options import Data as DataOption
+from kbench.cli.command_options import (
+    Datasets,
+    Delimiter,
+    FeatureMaps,
+    Form,
+    Format,
+    Fresh,
+    Group,
+    Ignore,
+    JsonEvents,
+    Learners,
+    Nominal,
+    Offline,
+    Open,
+    OrderBy,
+    Outdated,
+    Quiet,
+    Store,
+    Target,
+    given,
+)
+from kbench.cli.command_options import Task as TaskOption
 from kbench.cli.echo import echo
 from kbench.cli.printing import write_file as write_output
 from kbench.errors import FeatureError, KbenchError, SuiteError
@@ -14,9 +45,17 @@ from kbench.evaluation.embedding import Data
 from kbench.evaluation.evaluate import parts
 from kbench.evaluation.fitting import fit_in_memory
 from kbench.evaluation.measures import COMPUTE, Criterion, applies, rows_of, takes_weights
-from kbench.evaluation.method import Method as FitMethod, learner_side, map_side, search_side
-from kbench.evaluation.outputs import Predictions, check_embedding, checked_labels, checked_numbers, predictions_of, restored
-from kbench.evaluation.passes import LinearModels, MAX_COLUMNS, WHOLE_BYTES, labels
+from kbench.evaluation.method import Method as FitMethod
+from kbench.evaluation.method import learner_side, map_side, search_side
+from kbench.evaluation.outputs import (
+    Predictions,
+    check_embedding,
+    checked_labels,
+    checked_numbers,
+    predictions_of,
+    restored,
+)
+from kbench.evaluation.passes import MAX_COLUMNS, WHOLE_BYTES, LinearModels, labels
 from kbench.evaluation.preprocessing import Imputer, missing_rows, refuse_missing
 from kbench.evaluation.rows import BLOCK_ROWS, SALT, hashed, row_hashes
 from kbench.evaluation.scores import scores as split_scores
@@ -27,78 +66,272 @@ from kbench.evaluation.splits import derive_seed, inner_parts, strata, stratifie
 from kbench.evaluation.sums import Sums, Targets
 from kbench.evaluation.targets import Scale, Truth
 from kbench.execution.engine import Engine, EngineOffer, LocalEngine, Terms, ThisMachine, over_slots
-from kbench.execution.fetching import Fetching, LOAD_TIME_S, load_memory_mb, opened
+from kbench.execution.fetching import LOAD_TIME_S, Fetching, load_memory_mb, opened
 from kbench.execution.handover import Handover, send_scored
 from kbench.execution.plugins import import_registry, importable, load_registry
-from kbench.execution.request import Answer, Assignments, Host, LOCK, Request, measure, measure_here, now_ms
+from kbench.execution.request import (
+    LOCK,
+    Answer,
+    Assignments,
+    Host,
+    Request,
+    measure,
+    measure_here,
+    now_ms,
+)
 from kbench.execution.sandbox import CallOutcome
-from kbench.execution.session import check_components, lock_name, parameter_mistakes, placed_components
+from kbench.execution.session import (
+    check_components,
+    lock_name,
+    parameter_mistakes,
+    placed_components,
+)
 from kbench.execution.warm_parents import Preload, WarmParents, preload_of, preload_of_measures
 from kbench.hookspecs import hookimpl
 from kbench.machine import cluster_id, machine_id
 from kbench.planning.cells import WIDTH, cells, given_width, of_width
 from kbench.planning.files import in_folder
-from kbench.planning.lines import LISTS, experiment_of, has_rules, is_share, labelled, lists_of, parameter_problems, parsed, runnable, tables_of as tables_of_file
+from kbench.planning.lines import (
+    LISTS,
+    experiment_of,
+    has_rules,
+    is_share,
+    labelled,
+    lists_of,
+    parameter_problems,
+    parsed,
+    runnable,
+)
+from kbench.planning.lines import tables_of as tables_of_file
 from kbench.planning.planned import PlannedCell, Strategy, n_candidates, n_missing, task_key
-from kbench.planning.planner import Planner, deciding_kinds, how_many_splits, key_of_json, line_key, with_expanded
+from kbench.planning.planner import (
+    Planner,
+    deciding_kinds,
+    how_many_splits,
+    key_of_json,
+    line_key,
+    with_expanded,
+)
 from kbench.planning.plans import Plans, checksums, store_of
 from kbench.planning.present import Present
 from kbench.planning.recall import Validity, recall, recall_added
-from kbench.planning.schema import BlockTable, ProtocolTable, StrictTable, SuiteFile, explained as explained_mistakes
-from kbench.planning.suite_file import checked as checked_suite, context_of, find, of_block, own_or_shared, read, suite_of
+from kbench.planning.schema import BlockTable, ProtocolTable, StrictTable, SuiteFile
+from kbench.planning.schema import explained as explained_mistakes
+from kbench.planning.suite_file import checked as checked_suite
+from kbench.planning.suite_file import context_of, find, of_block, own_or_shared, read, suite_of
 from kbench.planning.tasks import with_measure
-from kbench.records import Added, Cell, Cost, DatasetFacts, Delivered, Limits, Manifest, Measure, Missing, Problem, Ref, Result, Suite, Task, Trial
+from kbench.records import (
+    Added,
+    Cell,
+    Cost,
+    DatasetFacts,
+    Delivered,
+    Limits,
+    Manifest,
+    Measure,
+    Missing,
+    Problem,
+    Ref,
+    Result,
+    Suite,
+    Task,
+    Trial,
+)
 from kbench.registry.callables import Reference, makers, outline, parameters_of, resolve
 from kbench.registry.collecting import Kind
 from kbench.registry.dependencies import content_of, folders_of, modules_of, source_of
-from kbench.registry.features import CORE_COMMANDS, FILE as FEATURE_FILE, Feature, features, read as read_feature
+from kbench.registry.features import CORE_COMMANDS, Feature, features
+from kbench.registry.features import FILE as FEATURE_FILE
+from kbench.registry.features import read as read_feature
 from kbench.registry.installed import DISABLED, HOST, Plugin, how_to_get, installed
 from kbench.registry.registry import Registry, build
 from kbench.registry.summaries import Summaries, first_sentence
 from kbench.registry.verbs import DEADLINE_S, Verbs, implemented, still_working
-from kbench.report.charts import Axis, BOTTOM as CHART_BOTTOM, Frame, HEIGHT as CHART_HEIGHT, LEFT, Line, Look, Looks, MOST_LINES, RIGHT, SHAPES, WIDTH as CHART_WIDTH, draw_lines, duration, duration_unit, linear, logarithmic, number, of_measure, spans_decade, tick
-from kbench.report.content import ALPHA, Entry, ROPE, ReportData, machine_facts, name_of
-from kbench.report.pages import Block, Chart, Folded, Heading, Lead, Note, Part, Section, environment_of_pages, page, picture, sections_of
+from kbench.report.charts import BOTTOM as CHART_BOTTOM
+from kbench.report.charts import HEIGHT as CHART_HEIGHT
+from kbench.report.charts import (
+    LEFT,
+    MOST_LINES,
+    RIGHT,
+    SHAPES,
+    Axis,
+    Frame,
+    Line,
+    Look,
+    Looks,
+    draw_lines,
+    duration,
+    duration_unit,
+    linear,
+    logarithmic,
+    number,
+    of_measure,
+    spans_decade,
+    tick,
+)
+from kbench.report.charts import WIDTH as CHART_WIDTH
+from kbench.report.content import ALPHA, ROPE, Entry, ReportData, machine_facts, name_of
+from kbench.report.pages import (
+    Block,
+    Chart,
+    Folded,
+    Heading,
+    Lead,
+    Note,
+    Part,
+    Section,
+    environment_of_pages,
+    page,
+    picture,
+    sections_of,
+)
 from kbench.report.paper import as_float, chosen_datasets, chosen_methods, listed, turned
-from kbench.report.svg import checked as checked_picture, document, element, escape, text, width_of, wrapped
-from kbench.report.tables import OTHERS, best_marks, cells as cells_table, check_table, few_splits, headings_of, lacking, leaderboard_sentences, leaderboard_table, others_table, table_named, table_names, tables_of, value_writer, why_not
-from kbench.report.text import Column, Line as TableLine, OF_ANY_SIZE, Place, Table, Written, beside, decimals, heading, joined, latex_text, named, p_value, share, shown, signed, write
+from kbench.report.svg import checked as checked_picture
+from kbench.report.svg import document, element, escape, text, width_of, wrapped
+from kbench.report.tables import (
+    OTHERS,
+    best_marks,
+    check_table,
+    few_splits,
+    headings_of,
+    lacking,
+    leaderboard_sentences,
+    leaderboard_table,
+    others_table,
+    table_named,
+    table_names,
+    tables_of,
+    value_writer,
+    why_not,
+)
+from kbench.report.tables import cells as cells_table
+from kbench.report.text import (
+    OF_ANY_SIZE,
+    Column,
+    Place,
+    Table,
+    Written,
+    beside,
+    decimals,
+    heading,
+    joined,
+    latex_text,
+    named,
+    p_value,
+    share,
+    shown,
+    signed,
+    write,
+)
+from kbench.report.text import Line as TableLine
 from kbench.results import order, sources, stats
 from kbench.results.budget_curves import mean_curve
 from kbench.results.budgets import Budget, seconds_by_family, unequal
 from kbench.results.certainty import compared_rows, shared_splits, split_values
 from kbench.results.focus import against
-from kbench.results.imported import Check, HERE, ImportedRow, VERDICTS, Verdict, as_one_side, beside_own, comparable, without_times
+from kbench.results.imported import (
+    HERE,
+    VERDICTS,
+    Check,
+    ImportedRow,
+    Verdict,
+    as_one_side,
+    beside_own,
+    comparable,
+    without_times,
+)
 from kbench.results.leaderboard import leaderboard
 from kbench.results.order import by_dataset, newest, rounded
-from kbench.results.rows import LABELS, Labels, Method, PLAIN, Row, TEXTS, TIMES, columns, is_share as is_share_measure, known_measure, task_of
+from kbench.results.rows import (
+    LABELS,
+    PLAIN,
+    TEXTS,
+    TIMES,
+    Labels,
+    Method,
+    Row,
+    columns,
+    known_measure,
+    task_of,
+)
+from kbench.results.rows import is_share as is_share_measure
 from kbench.results.sources import by_split, of_cell_in_full, of_cell_with_splits
-from kbench.results.stats import Array, CorrectedT, EQUAL, Front, FrontPlace, NO_TEST, Scores, Standing, Status, corrected_t, holdout_ratio, holm, on_dataset, pareto_front, ranks, scores, smallest_p, unit_of
+from kbench.results.stats import (
+    EQUAL,
+    NO_TEST,
+    Array,
+    CorrectedT,
+    Front,
+    FrontPlace,
+    Scores,
+    Standing,
+    Status,
+    corrected_t,
+    holdout_ratio,
+    holm,
+    on_dataset,
+    pareto_front,
+    ranks,
+    scores,
+    smallest_p,
+    unit_of,
+)
 from kbench.results.stored import Query, StoredResults
 from kbench.runner import Options, Report, Run, Watcher, execute
-from kbench.storage.datacache import DataCache, FILE_PARAMETERS, default_root as default_cache
+from kbench.storage.datacache import FILE_PARAMETERS, DataCache
+from kbench.storage.datacache import default_root as default_cache
 from kbench.storage.files import Holder, named_holder, read_file, write_file
 from kbench.storage.journal import Journal, state_folder
 from kbench.storage.predictions import DamagedPredictionsError, blob_of_seed, most_bytes, unpacked
 
 __all__ = [
     "ALPHA",
-    "Added",
-    "Answer",
-    "Array",
-    "Assignment",
-    "Assignments",
-    "Axis",
     "BLOCK_ROWS",
-    "Block",
-    "BlockTable",
-    "Budget",
     "CHART_BOTTOM",
     "CHART_HEIGHT",
     "CHART_WIDTH",
     "COMPUTE",
     "COMPUTED",
     "CORE_COMMANDS",
+    "DEADLINE_S",
+    "DISABLED",
+    "EQUAL",
+    "FEATURE_FILE",
+    "FILE_PARAMETERS",
+    "HERE",
+    "HOST",
+    "LABELS",
+    "LEFT",
+    "LISTS",
+    "LOAD_TIME_S",
+    "LOCK",
+    "MAX_COLUMNS",
+    "MEASURES",
+    "MOST_LINES",
+    "NEVER_RANKED",
+    "NO_TEST",
+    "OF_ANY_SIZE",
+    "OTHERS",
+    "PLAIN",
+    "RIGHT",
+    "ROPE",
+    "SALT",
+    "SEARCHED",
+    "SHAPES",
+    "TEXTS",
+    "TIMES",
+    "VERDICTS",
+    "WHOLE_BYTES",
+    "WIDTH",
+    "Added",
+    "Answer",
+    "Array",
+    "Assignment",
+    "Assignments",
+    "Axis",
+    "Block",
+    "BlockTable",
+    "Budget",
     "CallOutcome",
     "Candidate",
     "Cell",
@@ -108,8 +341,6 @@ __all__ = [
     "CorrectedT",
     "Cost",
     "Criterion",
-    "DEADLINE_S",
-    "DISABLED",
     "DamagedPredictionsError",
     "Data",
     "DataCache",
@@ -118,12 +349,9 @@ __all__ = [
     "Datasets",
     "Delimiter",
     "Delivered",
-    "EQUAL",
     "Engine",
     "EngineOffer",
     "Entry",
-    "FEATURE_FILE",
-    "FILE_PARAMETERS",
     "Feature",
     "FeatureError",
     "FeatureMaps",
@@ -137,8 +365,6 @@ __all__ = [
     "Front",
     "FrontPlace",
     "Group",
-    "HERE",
-    "HOST",
     "Handover",
     "Heading",
     "Holder",
@@ -150,11 +376,6 @@ __all__ = [
     "JsonEvents",
     "KbenchError",
     "Kind",
-    "LABELS",
-    "LEFT",
-    "LISTS",
-    "LOAD_TIME_S",
-    "LOCK",
     "Labels",
     "Lead",
     "Learners",
@@ -164,25 +385,17 @@ __all__ = [
     "LocalEngine",
     "Look",
     "Looks",
-    "MAX_COLUMNS",
-    "MEASURES",
-    "MOST_LINES",
     "Manifest",
     "Measure",
     "Method",
     "Missing",
-    "NEVER_RANKED",
-    "NO_TEST",
     "Nominal",
     "Note",
-    "OF_ANY_SIZE",
-    "OTHERS",
     "Offline",
     "Open",
     "Options",
     "OrderBy",
     "Outdated",
-    "PLAIN",
     "Part",
     "Place",
     "PlannedCell",
@@ -196,8 +409,6 @@ __all__ = [
     "ProtocolTable",
     "Query",
     "Quiet",
-    "RIGHT",
-    "ROPE",
     "Ref",
     "Reference",
     "Registry",
@@ -207,9 +418,6 @@ __all__ = [
     "Result",
     "Row",
     "Run",
-    "SALT",
-    "SEARCHED",
-    "SHAPES",
     "Sample",
     "Scale",
     "Scores",
@@ -225,8 +433,6 @@ __all__ = [
     "SuiteFile",
     "Summaries",
     "Sums",
-    "TEXTS",
-    "TIMES",
     "Table",
     "TableLine",
     "Target",
@@ -237,13 +443,10 @@ __all__ = [
     "ThisMachine",
     "Trial",
     "Truth",
-    "VERDICTS",
     "Validity",
     "Verbs",
     "Verdict",
     "Visible",
-    "WHOLE_BYTES",
-    "WIDTH",
     "WarmParents",
     "Watcher",
     "Written",

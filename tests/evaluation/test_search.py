@@ -14,7 +14,8 @@ from sklearn.svm import SVC, LinearSVC
 
 from kbench import DatasetError, Protocol
 from kbench.evaluation.embedding import Data, has_converged
-from kbench.evaluation.search import candidates, halving_shares, search, subset
+from kbench.evaluation.search import candidates, search
+from kbench.evaluation.search._halving import shares, subset
 from kbench.evaluation.search._result import Score, SearchResult, chosen
 from kbench.evaluation.specs import Candidate, EstimatorSpec, Nested
 from kbench.evaluation.splits import derive_seed, stratified_folds
@@ -410,11 +411,11 @@ def test_the_last_round_of_halving_is_the_plain_search(long_line):
 
 
 def test_halving_needs_candidates_and_rows():
-    assert halving_shares(3, 10_000, 2) == [1.0]
-    assert halving_shares(4, 10_000, 2) == [1 / 3, 1.0]
-    assert halving_shares(100, 59, 2) == [1.0]
-    assert halving_shares(100, 60, 2) == [1 / 3, 1.0]
-    assert halving_shares(100, 10_000, 2) == [1 / 81, 1 / 27, 1 / 9, 1 / 3, 1.0]
+    assert shares(3, 10_000, 2) == [1.0]
+    assert shares(4, 10_000, 2) == [1 / 3, 1.0]
+    assert shares(100, 59, 2) == [1.0]
+    assert shares(100, 60, 2) == [1 / 3, 1.0]
+    assert shares(100, 10_000, 2) == [1 / 81, 1 / 27, 1 / 9, 1 / 3, 1.0]
 
 
 def test_parts_of_the_rows_are_stratified_grow_and_have_every_class():

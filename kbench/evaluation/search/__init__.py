@@ -12,26 +12,10 @@ from kbench.errors import DatasetError
 from kbench.evaluation.embedding import Data
 from kbench.evaluation.measures import Criterion
 from kbench.evaluation.search._folds import FoldScorer, inner_folds
-from kbench.evaluation.search._outer import OuterScorer
 from kbench.evaluation.search._result import Score, SearchResult, chosen
 from kbench.evaluation.specs import Candidate, EstimatorSpec, is_number
-from kbench.evaluation.splits import derive_seed, strata, stratified_order
+from kbench.evaluation.splits import derive_seed, strata
 from kbench.records import Protocol
-
-FACTOR = 3
-"""Part of the candidates that a round of successive halving keeps.
-
-Jamieson and Talwalkar, Non-stochastic best arm identification and
-hyperparameter optimization (AISTATS 2016), with rows as the resource and a
-third of the candidates kept, as scikit-learn's ``HalvingGridSearchCV`` does.
-Rows and not folds: every fold's whole test part scores a candidate from the first
-round on, and a fit on fewer rows is cheaper, most of all where its time grows
-faster than the rows. The last round is the plain search, on all rows, among the
-remaining candidates.
-"""
-
-ROWS_PER_CLASS = 10
-"""Smallest mean number of rows of a class in the first round."""
 
 
 def search(
@@ -65,12 +49,14 @@ def search(
     folds = inner_folds(data, protocol, seed)
     if criterion is None:
         criterion = Criterion.built_in(protocol.search_measure, data.task)
-    scorer: FoldScorer
     given = feature_map, learner, data, folds, seed, criterion, deadline
+    scorer, with_passes = FoldScorer(*given), None
     if protocol.inner_fit == "outer" and not data.pairwise:
-        scorer = OuterScorer(*given, protocol=protocol)
-    else:
-        scorer = FoldScorer(*given)
+        # imported here, it counts for results of this protocol only
+        from kbench.evaluation.search._outer import OuterScorer
+
+        scorer = outer = OuterScorer(*given, protocol=protocol)
+        with_passes = outer.with_passes
     scores, complete = _scored(scorer, compared, protocol)
     best = chosen(scores, learner.simpler, protocol.one_standard_error)
     if not best.judged:
@@ -81,7 +67,7 @@ def search(
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
     limits = ends(feature_map, learner)
     result = SearchResult(best.candidate, scores, seconds, cpu_seconds, complete, limits)
-    return scorer.with_passes(result) if isinstance(scorer, OuterScorer) else result
+    return result if with_passes is None else with_passes(result)
 
 
 def _scored(
@@ -95,8 +81,10 @@ def _scored(
     y = strata(scorer.data.y, scorer.data.task)
     shares = [1.0]
     if protocol.search == "halving":
+        from kbench.evaluation.search import _halving
+
         n_rows = min(len(train) for train, _ in scorer.folds)
-        shares = halving_shares(len(compared), n_rows, len(np.unique(y)))
+        shares = _halving.shares(len(compared), n_rows, len(np.unique(y)))
     kept = {id(candidate): Score(candidate, scorer.criterion.measure) for candidate in compared}
     remaining = list(kept.values())
     for number, share in enumerate(shares):
@@ -104,13 +92,14 @@ def _scored(
             score.share = share
         folds = scorer.folds
         if share < 1.0:
-            folds = [(subset(train, y, share, scorer.seed), test) for train, test in folds]
+            folds = [(_halving.subset(train, y, share, scorer.seed), test) for train, test in folds]
         complete = scorer.score(remaining, folds)
         if complete or number == 0:
             kept |= {id(score.candidate): score for score in remaining}
         if not complete:
             return list(kept.values()), False
-        remaining = survivors(remaining)
+        if share < 1.0:
+            remaining = _halving.survivors(remaining)
     return list(kept.values()), True
 
 
@@ -165,54 +154,3 @@ def _of_path(learner: EstimatorSpec, on_path: bool) -> dict[str, Sequence[object
 def _product(space: Mapping[str, Sequence[object]]) -> Iterator[dict[str, object]]:
     for values in itertools.product(*space.values()):
         yield dict(zip(space, values, strict=True))
-
-
-def halving_shares(n_candidates: int, n_rows: int, n_classes: int) -> list[float]:
-    """Return the share of the rows in each round of successive halving, ending with 1.
-
-    There are as many rounds as leave at least two candidates for the last one,
-    and ten rows a class in the first.
-
-    >>> halving_shares(12, 3000, 2) == [1 / 9, 1 / 3, 1.0]
-    True
-    >>> halving_shares(12, 2000, 26), halving_shares(3, 3000, 2)
-    ([0.3333333333333333, 1.0], [1.0])
-    """
-    rounds = 0
-    while (
-        FACTOR ** (rounds + 1) < n_candidates
-        and n_rows / FACTOR ** (rounds + 1) >= ROWS_PER_CLASS * n_classes
-    ):
-        rounds += 1
-    return [1.0 / FACTOR**k for k in range(rounds, -1, -1)]
-
-
-def subset(rows: np.ndarray, y: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Return a stratified share of the rows of a fold, at least one of each class.
-
-    The part of a larger share contains that of a smaller one. `y` has the labels of all
-    rows of the data.
-    """
-    if share == 1.0:
-        return rows
-    order = stratified_order(y[rows], np.random.default_rng(derive_seed(seed, "halving")))
-    first = np.unique(y[rows][order], return_index=True)[1]
-    places = np.union1d(order[: round(share * len(rows))], order[first])
-    part: np.ndarray = rows[places]
-    return part
-
-
-def survivors(scores: Sequence[Score]) -> list[Score]:
-    """Return new scores of the candidates of the next round, in the same order.
-
-    These are the best third of the candidates with a value (the first of equals),
-    and those whose fit failed: the share of the rows may have been too small for them.
-    """
-    judged = [score for score in scores if score.judged]
-    best = sorted(judged, key=lambda score: -score.gain)[: -(-len(judged) // FACTOR)]
-    kept = {id(score) for score in best}
-    return [
-        Score(score.candidate, score.measure)
-        for score in scores
-        if id(score) in kept or not score.judged
-    ]
