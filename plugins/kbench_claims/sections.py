@@ -25,7 +25,7 @@ from kbench.features import (
 )
 from kbench_claims import pictures, tables
 from kbench_claims.claims import claims_of
-from kbench_claims.published import agreements, beside_published, published, published_grid
+from kbench_claims.published import agreements, beside_published, published
 
 _MOST_FIGURES = 50
 """Published figures that a terminal lists, and pictures of metrics that a page has."""
@@ -59,9 +59,7 @@ def _variance(data: ReportData) -> Section:
         )
         parts += [Heading(splits.title), Note(text), splits]
     title = "Where the variance comes from"
-    return Section(
-        "variance", title, parts, only_printed=[splits, sources], link="Variance", after="pairs"
-    )
+    return Section("variance", title, parts, link="Variance", after="pairs")
 
 
 def _optimism(data: ReportData) -> Section:
@@ -75,7 +73,7 @@ def _optimism(data: ReportData) -> Section:
     if table.rows:
         parts = [" ".join(tables.optimism_sentences(data)), table, Note(text)]
     title = "Optimism of the searches"
-    return Section("optimism", title, parts, only_printed=[table], link="Optimism", after="search")
+    return Section("optimism", title, parts, link="Optimism", after="search")
 
 
 def _seconds(data: ReportData) -> Section:
@@ -88,7 +86,7 @@ def _seconds(data: ReportData) -> Section:
         f"most {MOST_LINES} methods are drawn."
     )
     parts: list[Part] = [*_chart_of_seconds(data, table), Note(text)] if table.rows else []
-    return Section("seconds", "Seconds of search", parts, only_printed=[table], within="times")
+    return Section("seconds", "Seconds of search", parts, within="times")
 
 
 def _chart_of_seconds(data: ReportData, table: Table) -> Iterator[Chart]:
@@ -143,8 +141,7 @@ def _published(data: ReportData, table: Table) -> Section:
     if table.rows:
         parts.append(Folded("All figures", table) if found else table)
     title, link = "Comparison with published figures", "Published figures"
-    both = [table, published_grid(data)]
-    return Section("published", title, parts, only_printed=both, link=link, after="budgets")
+    return Section("published", title, parts, link=link, after="budgets")
 
 
 def _metrics(data: ReportData) -> Section:
