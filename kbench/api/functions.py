@@ -308,7 +308,7 @@ def evaluate(
             f"got {_label(map_label)}"
         )
     n_splits = how_many_splits(protocol, Limits(n_splits=splits), len(data.splits))
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     notes: list[str] = []
     with threadpool_limits(limits=protocol.threads):
         for index in range(n_splits):
@@ -400,14 +400,14 @@ def _registered(estimator: Any, kind: Kind, registry: Registry) -> Any:
     A record whose `make` presets parameters is that of estimators which have these values.
     """
     own, params = type(estimator), estimator.get_params(deep=False)
-    known: list[tuple[int, Any]] = []
+    known: list[tuple[int, object]] = []
     every = [(record, make) for record in registry.all(kind).values() for make in makers(record)]
     for record, maker in every:
         # import only modules that may define or export the class
         if not own.__module__.startswith(module_of(maker)):
             continue
         make = resolve(maker)
-        preset: Mapping[str, Any] = {}
+        preset: Mapping[str, object] = {}
         if isinstance(make, functools.partial) and make.func is own:
             arguments = inspect.signature(own).bind_partial(*make.args, **make.keywords)
             make, preset = own, arguments.arguments

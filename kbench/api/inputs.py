@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from kbench.errors import SuiteError
 from kbench.execution.plugins import load_registry
@@ -156,7 +155,7 @@ def option_names(function: str) -> set[str]:
     }
 
 
-def checked_options(function: str, given: Mapping[str, object]) -> dict[str, Any]:
+def checked_options(function: str, given: Mapping[str, object]) -> dict[str, object]:
     """Return the options of features that a function was given; TypeError for any other."""
     known = option_names(function)
     for name in given:

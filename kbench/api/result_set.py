@@ -333,7 +333,7 @@ class Results:
         )
 
 
-def _of_others(beside: BesideOwn) -> list[Any]:
+def _of_others(beside: BesideOwn) -> list[object]:
     """Return the values of a line of `Results.others`."""
     row, other = beside.other.row, beside.other
     return [

@@ -60,7 +60,7 @@ class Description:
     """
 
     reason: str
-    records: list[Any]
+    records: list[object]
     state: ImportState
     expires: float = 0.0
 
@@ -147,7 +147,7 @@ def _keep(description: Description, plugin: Plugin) -> None:
     write_file(_path(plugin), b"%08x\n" % zlib.crc32(text) + text, 0o600)
 
 
-def _key(plugin: Plugin) -> list[Any]:
+def _key(plugin: Plugin) -> list[object]:
     """Return what a description is of, beside the files."""
     return [_FORMAT, plugin.entry, plugin.version, sys.version, __version__]
 
@@ -228,7 +228,7 @@ class ImportState:
         )
 
 
-def describe(payload: Mapping[str, str]) -> dict[str, Any]:
+def describe(payload: Mapping[str, str]) -> dict[str, object]:
     """Describe the records of a plugin.
 
     The payload has the names of its ``distribution`` and ``plugin``. The answer has
@@ -246,7 +246,7 @@ def describe(payload: Mapping[str, str]) -> dict[str, Any]:
         return {"reason": why_left_out(error, plugin.distribution), "records": []}
 
 
-def call(payload: Mapping[str, Any]) -> dict[str, Any]:
+def call(payload: Mapping[str, Any]) -> dict[str, object]:
     """Call a function of kbench with a callable of a plugin and an argument.
 
     The payload has the names of the plugin, as for `describe`, ``kind``, ``name`` and

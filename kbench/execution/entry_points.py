@@ -150,7 +150,7 @@ def thread_pools() -> ThreadpoolController:
 _thread_pools: tuple[int, ThreadpoolController] | None = None
 
 
-def load(payload: Mapping[str, Any]) -> dict[str, Any]:
+def load(payload: Mapping[str, Any]) -> dict[str, object]:
     """Load a dataset and store it in the data cache.
 
     The payload has ``dataset`` (a ref as JSON), ``code`` (identity of its source),
@@ -163,7 +163,7 @@ def load(payload: Mapping[str, Any]) -> dict[str, Any]:
     source = (line["name"], line["params"], payload["code"])
     before, contents = cache.origin(*source), unsure_files(line["params"])
 
-    def store(ref: Ref, dataset: Any) -> dict[str, Any]:
+    def store(ref: Ref, dataset: Any) -> dict[str, object]:
         cache.add(*source, dataset, before)
         if cache.origin(*source) != before or contents != {
             file: unsure_files(line["params"]).get(file, sha) for file, sha in contents.items()
@@ -179,21 +179,21 @@ def load(payload: Mapping[str, Any]) -> dict[str, Any]:
         return _ask_source("load", payload, store)
 
 
-def expand(payload: Mapping[str, object]) -> dict[str, Any]:
+def expand(payload: Mapping[str, object]) -> dict[str, object]:
     """Return the ``refs`` that one line of a suite stands for.
 
     The payload, and the answer where there are none, are those of `load`.
     """
 
-    def listed(ref: Ref, refs: Iterable[Ref]) -> dict[str, Any]:
+    def listed(ref: Ref, refs: Iterable[Ref]) -> dict[str, object]:
         return {"refs": list(map(with_label, refs))}
 
     return _ask_source("expand", payload, listed)
 
 
 def _ask_source(
-    function: str, payload: Mapping[str, object], use: Callable[[Ref, Any], dict[str, Any]]
-) -> dict[str, Any]:
+    function: str, payload: Mapping[str, object], use: Callable[[Ref, Any], dict[str, object]]
+) -> dict[str, object]:
     """Use the result of a function of a dataset's source, or report a DatasetError."""
     if payload["offline"]:
         os.environ["KBENCH_OFFLINE"] = "1"
@@ -227,7 +227,7 @@ def check(payload: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def probe(payload: Mapping[str, object]) -> dict[str, Any]:
+def probe(payload: Mapping[str, object]) -> dict[str, object]:
     """Report what all components of a suite load and read; return nothing else.
 
     The payload has its ``components``. The report lacks those that cannot be imported here.
@@ -283,7 +283,7 @@ def _wrong_values(placed: Sequence[tuple[str, Ref]], kind: str, registry: Regist
     return list(problems)
 
 
-def _doubtful(place: str, name: str, value: object) -> Iterator[tuple[str, str, Any]]:
+def _doubtful(place: str, name: str, value: object) -> Iterator[tuple[str, str, object]]:
     """Yield values that a parameter may not take, with their place and parameter.
 
     These are texts, truth values, lists, numbers that are not positive, and components
@@ -364,7 +364,7 @@ def _at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, Any]:
+def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, object]:
     """Measure one split of one cell.
 
     The payload has ``checksum``, ``kinds`` (of columns, where values are imputed) and
@@ -408,7 +408,7 @@ def _record(components: Components, task: TaskType | None = None, *modules: str)
     recording.begin(needed | Dependencies(frozenset(modules)))
 
 
-def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, Any]:
+def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, object]:
     """Measure a split on a sample of its rows, as `evaluate_task` does.
 
     The payload has the ``share`` of the rows too. Sizes from which the evaluation goes on
@@ -423,7 +423,7 @@ def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[
     return evaluate_task(payload, channel)
 
 
-def measure_predictions(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, Any]:
+def measure_predictions(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, object]:
     """Compute a plugin's measure of the predictions of one split.
 
     The payload has the name of the ``measure``, the ``task``, ``n_classes`` and ``scale``

@@ -18,7 +18,7 @@ WATCHED = ("builtins", "math", "numpy", "scipy", "sklearn", "threadpoolctl", "kb
 """Packages, with their modules, whose functions and classes nothing may replace."""
 
 
-def settings() -> dict[str, Any]:
+def settings() -> dict[str, object]:
     """Return the settings of numeric libraries that are loaded; a few microseconds.
 
     Examples
@@ -31,7 +31,7 @@ def settings() -> dict[str, Any]:
     """
     import numpy as np
 
-    known: dict[str, Any] = {f"numpy.geterr()[{k!r}]": v for k, v in np.geterr().items()}
+    known: dict[str, object] = {f"numpy.geterr()[{k!r}]": v for k, v in np.geterr().items()}
     # a library built with -ffast-math switches this off for its whole process
     known["denormal numbers"] = bool(np.float64(1e-310) * np.float64(0.5) > 0.0)
     if sklearn := sys.modules.get("sklearn"):
@@ -87,7 +87,7 @@ _OFTEN_PATCHED = (
 Members = Mapping[tuple[str, str, str], Any]
 """Functions and classes by (module, class or "", name)."""
 
-_watched: tuple[Mapping[str, Any], Members] | None = None
+_watched: tuple[Mapping[str, object], Members] | None = None
 
 
 def members() -> Members:
@@ -122,7 +122,7 @@ def _is_autologging(member: object) -> bool:
     return code is not None and str(Path("mlflow", "utils")) in code.co_filename
 
 
-def _members() -> Iterator[tuple[tuple[str, str, str], Any]]:
+def _members() -> Iterator[tuple[tuple[str, str, str], object]]:
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] not in WATCHED or not isinstance(module, ModuleType):
             continue

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from kbench.execution.recording.reads import Recording, state_as_read
 from kbench.planning.present import Present, variable
@@ -70,7 +69,7 @@ def audit() -> None:
             found.tell_loaded(name, getattr(module, "__spec__", None))
 
 
-def report_to(report: Callable[[dict[str, Any]], None]) -> None:
+def report_to(report: Callable[[dict[str, object]], None]) -> None:
     """Set what takes the reports of this process."""
     if _recording is not None:
         _recording.report = report

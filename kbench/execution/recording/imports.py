@@ -57,7 +57,7 @@ class Imports:
         self._needs: dict[str, dict[str, None]] = {}
         self._later: dict[str, dict[str, None]] = {}
         self._foreign_of_plugins: set[str] = set()
-        self._reads: dict[str, dict[str, dict[str, Any]]] = {}
+        self._reads: dict[str, dict[str, dict[str, object]]] = {}
         self._tops: dict[str, bool] = {}
         self._seen, self._own_seen, self._before = set[Any](), set[Any](), set[Any]()
         self._running = threading.local()
@@ -85,7 +85,7 @@ class Imports:
     def _include(self, modules: Iterable[str]) -> None:
         if self._included is None or os.getpid() != self._process:
             return
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, dict[str, object]] = {}
         waiting = list(modules)
         while waiting:
             name = waiting.pop()
@@ -113,7 +113,7 @@ class Imports:
                 found.setdefault(part, {}).update(values)
         self._tell(found)
 
-    def _tell(self, found: dict[str, dict[str, Any]]) -> None:
+    def _tell(self, found: dict[str, dict[str, object]]) -> None:
         if found and self._included is not None and os.getpid() == self._process:
             self.report(found)
 

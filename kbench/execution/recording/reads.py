@@ -93,7 +93,7 @@ class Recording(Imports):
         for name in {"bz2", "tokenize"} & sys.modules.keys():  # which have bound it
             sys.modules[name]._builtin_open = open_file  # type: ignore[attr-defined]
         # the standard library asks whether a function can do more
-        before: list[Any] = [descriptor, listed, scanned, made, stated]
+        before: list[object] = [descriptor, listed, scanned, made, stated]
         after: list[Any] = [os.open, os.listdir, os.scandir, os.mkdir, os.stat]
         for able in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
             able |= {new for old, new in zip(before, after, strict=True) if old in able}
