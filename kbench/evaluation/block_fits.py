@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from kbench.evaluation.embedding import Data, Embedding, has_converged
+from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
 from kbench.evaluation.passes import path_value
 from kbench.evaluation.rows import Matrix, is_sparse
-from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
+from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.timing import Stopwatch
 
@@ -61,11 +61,8 @@ class BlockFits:
 
     def of(
         self,
-        feature_map: EstimatorSpec,
-        learner: EstimatorSpec,
-        data: Data,
+        fitting: Fitting,
         candidates: Sequence[Candidate],
-        seed: int,
         parts: Sequence[np.ndarray],
     ) -> list[list[Fit]]:
         """Fit the learners of one path on each training set; return whether they converged.
@@ -73,26 +70,25 @@ class BlockFits:
         `parts` are row numbers. A training set is all parts but one, in their order; a single
         part is one itself. Fits that do not converge in float32 are made again in float64.
         """
-        self.shared.check_rows(data.X)
-        given = learner, data, candidates, seed, parts
+        self.shared.check_rows(fitting.data.X)
+        given = fitting, candidates, parts
         found = self._fitted(*given)
         converged = all(flag for fitted in found for _, flag in fitted)
         if not converged and self.shared.dtype == np.float32:
             self.notes.append(
                 "float64 instead of float32: a fit over blocks in float32 did not converge"
             )
-            self.shared = Embedding.shared(feature_map, data, candidates[0], seed)
+            self.shared = Embedding.shared(fitting, candidates[0])
             found = self._fitted(*given)
         return found
 
     def _fitted(
         self,
-        learner: EstimatorSpec,
-        data: Data,
+        fitting: Fitting,
         candidates: Sequence[Candidate],
-        seed: int,
         parts: Sequence[np.ndarray],
     ) -> list[list[Fit]]:
+        data = fitting.data
         labels = _Labels(data.y)
         every = range(len(parts))
         training = [[k for k in every if k != part] for part in every] if len(parts) > 1 else [[0]]
@@ -100,7 +96,7 @@ class BlockFits:
         group: list[_BlockFit] = []
         for numbers in training:
             rows = np.concatenate([parts[number] for number in numbers])
-            group.append(self._begun(learner, data, candidates, seed, rows, numbers, labels))
+            group.append(self._begun(fitting, candidates, rows, numbers, labels))
             # a fit tells its size only once it has begun
             if sum(fit.inner.nbytes for fit in group) > FITS_BYTES:
                 found += self._ended(group, data, parts, labels)
@@ -109,25 +105,24 @@ class BlockFits:
 
     def _begun(
         self,
-        learner: EstimatorSpec,
-        data: Data,
+        fitting: Fitting,
         candidates: Sequence[Candidate],
-        seed: int,
         rows: np.ndarray,
         numbers: Sequence[int],
         labels: _Labels,
     ) -> _BlockFit:
         """Begin the fit on some rows, from a sample of them."""
+        learner, data = fitting.learner, fitting.data
         values = [path_value(learner, candidate) for candidate in candidates]
         others = {k: v for k, v in candidates[0].learner.items() if k != learner.path}
-        estimator = learner.build(others, derive_seed(seed, "learner"))
+        estimator = learner.build(others, fitting.learner_seed)
         if data.weight is not None:
             learner.require_weights(estimator.fit)
         counts = np.bincount(labels.codes[rows], minlength=len(labels.classes))
         present = np.flatnonzero(counts)
         table = np.cumsum(counts > 0) - 1
         with self.transform:
-            drawn = self._drawn(data, rows, labels, derive_seed(seed, "sample"))
+            drawn = self._drawn(data, rows, labels, derive_seed(fitting.seed, "sample"))
             Z = self.shared.embed(data.X[drawn]).astype(np.float64, copy=False)
         self.n_embedded += len(drawn)
         classes = labels.classes[present]

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 
 from kbench.evaluation.block_fits import BlockFits
-from kbench.evaluation.embedding import Data, Embedding
+from kbench.evaluation.embedding import Data, Embedding, Fitting
 from kbench.evaluation.method import Method
 from kbench.evaluation.outputs import FittedLearner, Predictions, checked_decision
 from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
@@ -31,8 +31,8 @@ from kbench.evaluation.search._folds import (
     inner_folds,
     selected,
 )
-from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
-from kbench.evaluation.splits import Fold, HeldOut, derive_seed, rare_classes
+from kbench.evaluation.specs import Candidate, Fit
+from kbench.evaluation.splits import Fold, HeldOut, rare_classes
 from kbench.evaluation.timing import Stopwatch
 from kbench.records import Protocol
 
@@ -124,46 +124,38 @@ def _fits(
     Yield the learner, the embedded test rows of the fold in blocks, and whether all fits
     converged.
     """
-    learner, learner_seed = method.learner, derive_seed(seed, "learner")
-
     embed: Callable[[Fold], Embedded]
+    fitting = Fitting(method.feature_map, method.learner, data, seed)
     if protocol.inner_fit == "outer" and not data.pairwise:
-        given = method.feature_map, learner, data, [candidate], seed
-        shared, is_large = embedding_of(*given, protocol)
+        shared, is_large = embedding_of(fitting, [candidate], protocol)
         if is_large:
-            fits, found = _over_blocks(shared, *given, folds)
+            fits, found = _over_blocks(shared, fitting, candidate, folds)
             for ((fitted, converged),), (_, test) in zip(found, folds, strict=True):
                 blocks = fits.shared.embedded_blocks(data.X, test, Stopwatch())
                 yield fitted, (Z for _, Z in blocks), converged and fits.shared.converged
             return
         embed = selected(shared.embedded(data.X), shared.converged)
     else:
-        embed = partial(embedded, method.feature_map, data, candidate, seed)
+        embed = partial(embedded, fitting, candidate)
+    given = [candidate], fitting.learner_seed
     for fold in folds:
         Z, Z_test, map_converged = embed(fold)
         y, weight = data.scaled(fold[0])[1], data.weights(fold[0])
-        ((fitted, converged),) = fit_learners(learner, Z, y, weight, [candidate], learner_seed)
+        ((fitted, converged),) = fit_learners(method.learner, Z, y, weight, *given)
         yield fitted, [Z_test], converged and map_converged
 
 
 def _over_blocks(
-    shared: Embedding,
-    feature_map: EstimatorSpec,
-    learner: EstimatorSpec,
-    data: Data,
-    candidates: Sequence[Candidate],
-    seed: int,
-    folds: Sequence[Fold],
+    shared: Embedding, fitting: Fitting, candidate: Candidate, folds: Sequence[Fold]
 ) -> tuple[Pass | BlockFits, Iterable[list[Fit]]]:
-    """Fit learners on each fold, from sums or in passes over blocks of one embedding."""
-    given = feature_map, learner, data, candidates, seed, HeldOut(folds)
+    """Fit a learner on each fold, from sums or in passes over blocks of one embedding."""
+    learner, candidates, parts = fitting.learner, [candidate], HeldOut(folds)
     if not takes_sums(learner, candidates):
         fits = BlockFits(shared)
-        return fits, fits.of(*given)
-    passed = pass_over(shared, *given)
-    learner_seed = derive_seed(seed, "learner")
+        return fits, fits.of(fitting, candidates, parts)
+    passed = pass_over(shared, fitting, candidates, parts)
     return passed, (
-        fit_from_sums(learner, passed.others(number, train), candidates, learner_seed)
+        fit_from_sums(learner, passed.others(number, train), candidates, fitting.learner_seed)
         for number, (train, _) in enumerate(folds)
     )
 

@@ -82,6 +82,31 @@ class Data:
 
 
 @dataclass(frozen=True)
+class Fitting:
+    """What candidates are fitted with."""
+
+    feature_map: EstimatorSpec
+    learner: EstimatorSpec
+    data: Data
+
+    seed: int
+    """Root of the seeds of map and learner."""
+
+    @property
+    def learner_seed(self) -> int:
+        """The seed of learners."""
+        return derive_seed(self.seed, "learner")
+
+    def steps(self, candidate: Candidate) -> Preprocessing:
+        """Return the preprocessing of a candidate, not fitted."""
+        data = self.data
+        if data.pairwise:
+            return Preprocessing("none")
+        requires = self.feature_map.requires
+        return Preprocessing(candidate.preprocess, requires, data.kinds, data.missing, data.task)
+
+
+@dataclass(frozen=True)
 class Embedding:
     """Preprocessing and a map, fitted on rows of the training part."""
 
@@ -106,10 +131,8 @@ class Embedding:
     @classmethod
     def of_rows(
         cls,
-        feature_map: EstimatorSpec,
-        data: Data,
+        fitting: Fitting,
         candidate: Candidate,
-        seed: int,
         rows: np.ndarray | None = None,
         run: Run = once,
     ) -> tuple[Embedding, Matrix]:
@@ -117,57 +140,51 @@ class Embedding:
 
         They are preprocessed, as all steps but the map are. `run` runs the fit of the map.
         """
+        data = fitting.data
         X, y = (whole(data.X), data.y) if rows is None else (data.rows(rows), data.y[rows])
         unlabelled = whole(data.unlabelled)
-        steps = preprocessing_of(data, candidate.preprocess, feature_map.requires)
+        steps = fitting.steps(candidate)
         X = steps.fit_transform(X, y, unlabelled)
         more = None if unlabelled is None else steps.transform(unlabelled)
         _, targets = data.scaled(rows)
-        return cls._fitted(feature_map, candidate, seed, steps, (X, targets, more), run), X
+        return cls._fitted(fitting, candidate, steps, (X, targets, more), run), X
 
     @classmethod
-    def shared(
-        cls,
-        feature_map: EstimatorSpec,
-        data: Data,
-        candidate: Candidate,
-        seed: int,
-        dtype: str = "float64",
-    ) -> Embedding:
+    def shared(cls, fitting: Fitting, candidate: Candidate, dtype: str = "float64") -> Embedding:
         """Fit preprocessing and map of a candidate, without the targets.
 
         The scales are those of all rows. The map is fitted on rows of 256 MB at most,
         which are drawn by seed. PluginError is raised for a map that uses the targets.
         """
+        feature_map, data = fitting.feature_map, fitting.data
         if feature_map.supervised:
             raise PluginError(shared_targets(feature_map.what))
         parts = [X for X in (data.X, data.unlabelled) if X is not None]
-        samples = [_sample(X, derive_seed(seed, "sample")) for X in parts]
-        steps = preprocessing_of(data, candidate.preprocess, feature_map.requires)
+        samples = [_sample(X, derive_seed(fitting.seed, "sample")) for X in parts]
+        steps = fitting.steps(candidate)
         sample = samples[0] if len(samples) == 1 else stacked(*map(whole, samples))
         steps.fit_blocks(lambda: chain.from_iterable(map(blocks, parts)), sample)
         type_ = np.dtype(dtype)
         inputs = _preprocessed(steps, samples[-1], type_)
         del sample
-        given = cls._fitted(feature_map, candidate, seed, steps, (inputs, data.y, None), timed)
+        given = cls._fitted(fitting, candidate, steps, (inputs, data.y, None), timed)
         n_fitted, n_rows = inputs.shape[0], parts[-1].shape[0]
         return replace(given, dtype=type_, n_fitted=n_fitted, n_rows=n_rows)
 
     @classmethod
     def _fitted(
         cls,
-        feature_map: EstimatorSpec,
+        fitting: Fitting,
         candidate: Candidate,
-        seed: int,
         steps: Preprocessing,
         given: tuple[Matrix, np.ndarray, Matrix | None],
         run: Run,
     ) -> Embedding:
         """Fit a map on preprocessed inputs, their targets and unlabelled inputs."""
-        X, y, unlabelled = given
+        feature_map, (X, y, unlabelled) = fitting.feature_map, given
 
         def fit() -> FittedMap:
-            estimator = feature_map.build(candidate.feature_map, derive_seed(seed, "map"))
+            estimator = feature_map.build(candidate.feature_map, derive_seed(fitting.seed, "map"))
             more = X if unlabelled is None else unlabelled
             found: FittedMap = (
                 estimator.fit(X, y) if feature_map.supervised else estimator.fit(more)
@@ -264,13 +281,6 @@ def _preprocessed(steps: Preprocessing, rows: Rows, dtype: np.dtype) -> Matrix:
         out[start : start + len(part)] = part
         start += len(part)
     return out
-
-
-def preprocessing_of(data: Data, step: str, requires: str | None) -> Preprocessing:
-    """Return the preprocessing of these data, not fitted."""
-    if data.pairwise:
-        return Preprocessing("none")
-    return Preprocessing(step, requires, data.kinds, data.missing, data.task)
 
 
 def has_converged(

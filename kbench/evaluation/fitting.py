@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kbench.evaluation.block_fits import BlockFits
-from kbench.evaluation.embedding import Data, Embedding, has_converged
+from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
 from kbench.evaluation.method import Method
 from kbench.evaluation.model_measures import sizes
 from kbench.evaluation.outputs import FittedLearner, Predictions, check_embedding, predictions_of
@@ -179,18 +179,18 @@ def fit(
         return fit_in_memory(method, data, candidate, seed, run=run, default=default)
     if passed is not None:
         return _fit_from_sums(method, data, candidate, seed, passed, run, True, default)
-    fitting = method.feature_map, method.learner, data, [candidate], seed
-    shared, is_large = embedding_of(*fitting, protocol)
+    given = Fitting(method.feature_map, method.learner, data, seed), [candidate]
+    shared, is_large = embedding_of(*given, protocol)
     if not is_large:
         fitted = fit_in_memory(method, data, candidate, seed, None, shared, run, default)
         if protocol.dtype == "float64":
             return fitted
         return replace(fitted, notes=["float64 instead of float32: the embedding is one matrix"])
     if takes_sums(method.learner, [candidate]):
-        passed = pass_over(shared, *fitting, [np.arange(len(data.y))])
+        passed = pass_over(shared, *given, [np.arange(len(data.y))])
         return _fit_from_sums(method, data, candidate, seed, passed, run, False, default)
     fits = BlockFits(shared)
-    (((learner, converged),),) = fits.of(*fitting, [np.arange(len(data.y))])
+    (((learner, converged),),) = fits.of(*given, [np.arange(len(data.y))])
     notes = [f"fitted in passes over {_blocks_of(fits.shared)}", *fits.notes]
     clocks = fits.transform, fits.solving
     return _in_blocks(fits.shared, data, seed, learner, converged, clocks, notes, fits.n_embedded)
@@ -212,7 +212,8 @@ def fit_in_memory(
     has the same ones.
     """
     if shared is None:
-        embedding, X = Embedding.of_rows(method.feature_map, data, candidate, seed, rows, run)
+        fitting = Fitting(method.feature_map, method.learner, data, seed)
+        embedding, X = Embedding.of_rows(fitting, candidate, rows, run)
     else:
         embedding, X = shared, shared.steps.transform(whole(data.X))
     scale, y = data.scaled(rows)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench.evaluation.embedding import Data, Embedding, has_converged
+from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
 from kbench.evaluation.outputs import FittedLearner
 from kbench.evaluation.rows import is_sparse, numbered_blocks
 from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
@@ -93,20 +93,16 @@ class Pass:
 
 
 def embedding_of(
-    feature_map: EstimatorSpec,
-    learner: EstimatorSpec,
-    data: Data,
-    candidates: Sequence[Candidate],
-    seed: int,
-    protocol: Protocol,
+    fitting: Fitting, candidates: Sequence[Candidate], protocol: Protocol
 ) -> tuple[Embedding, bool]:
     """Fit the map that candidates share, and return whether its embedding is too large to hold.
 
     It is never too large for a learner that needs it as one matrix.
     """
+    learner, data = fitting.learner, fitting.data
 
     def fitted(dtype: str) -> Embedding:
-        return Embedding.shared(feature_map, data, candidates[0], seed, dtype)
+        return Embedding.shared(fitting, candidates[0], dtype)
 
     if not (takes_sums(learner, candidates) or takes_blocks(learner, candidates)):
         return fitted("float64"), False
@@ -127,17 +123,15 @@ def embedding_of(
 
 def pass_over(
     shared: Embedding,
-    feature_map: EstimatorSpec,
-    learner: EstimatorSpec,
-    data: Data,
+    fitting: Fitting,
     candidates: Sequence[Candidate],
-    seed: int,
     parts: Sequence[np.ndarray],
 ) -> Pass:
     """Take the sums that candidates with one map are fitted from, by parts of the rows.
 
     Where a penalty is too small for blocks in float32, the pass is made again in float64.
     """
+    learner, data = fitting.learner, fitting.data
     shared.check_rows(data.X)
     passed = Pass(candidates[0], shared, Targets(data.y, data.task, data.weight))
     passed.over(data, parts)
@@ -149,7 +143,7 @@ def pass_over(
                 f"float64 instead of float32: {learner.path} {least:g} is less than "
                 f"{FLOAT32_PENALTY:g} of the largest eigenvalue of the Gram matrix, {largest:.3g}"
             )
-            passed.shared = Embedding.shared(feature_map, data, candidates[0], seed)
+            passed.shared = Embedding.shared(fitting, candidates[0])
             passed.over(data, parts)
     return passed
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.evaluation.embedding import Data
+from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.measures import Criterion
 from kbench.evaluation.search._folds import FoldScorer, inner_folds
 from kbench.evaluation.search._result import Score, SearchResult, chosen
@@ -49,7 +49,7 @@ def search(
     folds = inner_folds(data, protocol, seed)
     if criterion is None:
         criterion = Criterion.built_in(protocol.search_measure, data.task)
-    given = feature_map, learner, data, folds, seed, criterion, deadline
+    given = Fitting(feature_map, learner, data, seed), folds, criterion, deadline
     scorer, with_passes = FoldScorer(*given), None
     if protocol.inner_fit == "outer" and not data.pairwise:
         # imported here, it counts for results of this protocol only
@@ -78,7 +78,7 @@ def _scored(
     A round of halving counts only if there was time for all of it, so that all compared
     candidates were scored on the same rows.
     """
-    y = strata(scorer.data.y, scorer.data.task)
+    y = strata(scorer.fitting.data.y, scorer.fitting.data.task)
     shares = [1.0]
     if protocol.search == "halving":
         from kbench.evaluation.search import _halving
@@ -92,7 +92,8 @@ def _scored(
             score.share = share
         folds = scorer.folds
         if share < 1.0:
-            folds = [(_halving.subset(train, y, share, scorer.seed), test) for train, test in folds]
+            seed = scorer.fitting.seed
+            folds = [(_halving.subset(train, y, share, seed), test) for train, test in folds]
         complete = scorer.score(remaining, folds)
         if complete or number == 0:
             kept |= {id(score.candidate): score for score in remaining}

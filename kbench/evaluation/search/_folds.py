@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from kbench.errors import PluginError
-from kbench.evaluation.embedding import Data, Embedding, has_converged
+from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
 from kbench.evaluation.measures import COMPUTE, Criterion, applies
 from kbench.evaluation.outputs import (
     FittedLearner,
@@ -54,17 +54,13 @@ class FoldScorer:
     """Scores candidates on the same inner folds.
 
     In each fold the preprocessing and each map are fitted once, on the fold's
-    training rows; learners with a path are fitted along it. `seed` is the root of the
-    seeds of map and learner, `criterion` scores the candidates. After `deadline`, a time
-    of `time.monotonic`, no further fit begins once there is a candidate to choose.
-    `failures` collects what fits raised, in order.
+    training rows; learners with a path are fitted along it. `criterion` scores the
+    candidates. After `deadline`, a time of `time.monotonic`, no further fit begins once
+    there is a candidate to choose. `failures` collects what fits raised, in order.
     """
 
-    feature_map: EstimatorSpec
-    learner: EstimatorSpec
-    data: Data
+    fitting: Fitting
     folds: Sequence[Fold]
-    seed: int
     criterion: Criterion
     deadline: float | None = None
     failures: list[Exception] = field(default_factory=list)
@@ -100,7 +96,7 @@ class FoldScorer:
         """Score the candidates of one map, which `embed` applies to the rows of a fold."""
         # Without a budget a group is scored fold by fold, which holds one embedding at a
         # time; with one, path by path, so that as many candidates as possible are finished.
-        units = [group] if self.deadline is None else by_path(group, self.learner.path)
+        units = [group] if self.deadline is None else by_path(group, self.fitting.learner.path)
         embedded: dict[int, Embedded | Exception] = {}
         for unit in units:
             for number, fold in enumerate(folds):
@@ -121,7 +117,7 @@ class FoldScorer:
         """
         if self.deadline is None:
             return groups
-        rng = np.random.default_rng(derive_seed(self.seed, "order"))
+        rng = np.random.default_rng(derive_seed(self.fitting.seed, "order"))
         return [groups[i] for i in rng.permutation(len(groups))]
 
     def _is_over(self) -> bool:
@@ -130,7 +126,7 @@ class FoldScorer:
 
     def _embedded(self, group: list[Score], fold: Fold) -> Embedded | Exception:
         try:
-            return embedded(self.feature_map, self.data, group[0].candidate, self.seed, fold)
+            return embedded(self.fitting, group[0].candidate, fold)
         except Exception as error:
             return error
 
@@ -139,7 +135,7 @@ class FoldScorer:
         if isinstance(embedded, Exception):
             self._record_failure(unit, embedded)
             return
-        for scores in by_path(unit, self.learner.path):
+        for scores in by_path(unit, self.fitting.learner.path):
             begun = time.perf_counter()
             self._score_path(embedded, fold, scores)
             _add_seconds(scores, time.perf_counter() - begun)
@@ -151,20 +147,20 @@ class FoldScorer:
         may be the cause.
         """
         Z, Z_test, map_converged = embedded
-        train, data = fold[0], self.data
+        train, data = fold[0], self.fitting.data
         truth = self._truth(fold)
         y, weight = truth.scale.standardise(data.y[train]), data.weights(train)
         try:
             fitted = fit_learners(
-                self.learner,
+                self.fitting.learner,
                 Z,
                 y,
                 weight,
                 [score.candidate for score in scores],
-                derive_seed(self.seed, "learner"),
+                self.fitting.learner_seed,
             )
             values = [
-                score_of(estimator, Z_test, truth, self.criterion, self.learner.what)
+                score_of(estimator, Z_test, truth, self.criterion, self.fitting.learner.what)
                 for estimator, _ in fitted
             ]
         except Exception as error:
@@ -179,7 +175,7 @@ class FoldScorer:
 
     def _truth(self, fold: Fold) -> Truth:
         """Return what predictions of the test rows of a fold are scored against."""
-        (train, test), data = fold, self.data
+        (train, test), data = fold, self.fitting.data
         scale = data.scale(train)
         return Truth.of(data.y[test], data.task, data.y[train], scale, data.weights(test))
 
@@ -223,19 +219,17 @@ def _grouped(scores: Sequence[Score], key: Callable[[Score], str]) -> list[list[
     return list(groups.values())
 
 
-def embedded(
-    feature_map: EstimatorSpec, data: Data, candidate: Candidate, seed: int, fold: Fold
-) -> Embedded:
+def embedded(fitting: Fitting, candidate: Candidate, fold: Fold) -> Embedded:
     """Fit preprocessing and map on the fold's training rows; embed both parts."""
     train, test = fold
-    embedding, X = Embedding.of_rows(feature_map, data, candidate, seed, train)
-    X_test = embedding.steps.transform(data.rows(test, train))
+    embedding, X = Embedding.of_rows(fitting, candidate, train)
+    X_test = embedding.steps.transform(fitting.data.rows(test, train))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         Z, Z_test = embedding.map_.transform(X), embedding.map_.transform(X_test)
     # a candidate whose features are not finite must not win, and fail in the refit
-    check_embedding(Z, len(train), feature_map.what)
-    check_embedding(Z_test, len(test), feature_map.what)
+    check_embedding(Z, len(train), embedding.what)
+    check_embedding(Z_test, len(test), embedding.what)
     return Z, Z_test, embedding.converged and has_converged(embedding.map_, caught)
 
 

@@ -24,7 +24,7 @@ from kbench.evaluation.passes import (
 from kbench.evaluation.search._folds import FoldScorer, by_path, clear, score_predictions, selected
 from kbench.evaluation.search._result import Score, SearchResult
 from kbench.evaluation.specs import Fit
-from kbench.evaluation.splits import Fold, HeldOut, derive_seed
+from kbench.evaluation.splits import Fold, HeldOut
 from kbench.evaluation.sums import Sums
 from kbench.evaluation.targets import Scale, Truth
 from kbench.evaluation.timing import Stopwatch
@@ -53,16 +53,15 @@ class OuterScorer(FoldScorer):
         if self._is_over():
             return False
         candidates = [score.candidate for score in group]
-        method = self.feature_map, self.learner, self.data, candidates, self.seed
         try:
-            shared, is_large = embedding_of(*method, self.protocol)
+            shared, is_large = embedding_of(self.fitting, candidates, self.protocol)
             # in halving, the training rows of a fold are not those of the other folds
             if is_large and self.protocol.search != "halving":
-                if not takes_sums(self.learner, candidates):
+                if not takes_sums(self.fitting.learner, candidates):
                     return self._score_in_blocks(shared, group, folds)
-                passed = pass_over(shared, *method, HeldOut(folds))
+                passed = pass_over(shared, self.fitting, candidates, HeldOut(folds))
                 return self._score_from(passed, group, folds)
-            Z = shared.embedded(self.data.X)
+            Z = shared.embedded(self.fitting.data.X)
         except Exception as error:
             self._record_failure(group, error)
             return True
@@ -76,7 +75,7 @@ class OuterScorer(FoldScorer):
                 clear(group)
                 return False
             sums, truth = passed.others(number, fold[0]), self._truth(fold)
-            for scores in by_path(group, self.learner.path):
+            for scores in by_path(group, self.fitting.learner.path):
                 try:
                     self._score_sums(passed, scores, sums, passed.parts[number], fold[1], truth)
                 except Exception as error:
@@ -94,15 +93,14 @@ class OuterScorer(FoldScorer):
     ) -> bool:
         """Score the candidates of one map in passes over blocks of its embedding."""
         parts = HeldOut(folds)
-        for scores in by_path(group, self.learner.path):
+        for scores in by_path(group, self.fitting.learner.path):
             if self._is_over():
                 clear(scores)
                 return False
             fits = BlockFits(shared)
             candidates = [score.candidate for score in scores]
-            method = self.feature_map, self.learner, self.data, candidates, self.seed
             try:
-                found = fits.of(*method, parts)
+                found = fits.of(self.fitting, candidates, parts)
                 self.n_embedded += fits.n_embedded
                 for fold, fitted in zip(folds, found, strict=True):
                     self._score_fitted(fits.shared, scores, fitted, fold)
@@ -144,7 +142,7 @@ class OuterScorer(FoldScorer):
     ) -> None:
         """Fit the learners of one path from `sums`, and score them on the test rows of a fold."""
         candidates = [score.candidate for score in scores]
-        fitted = fit_from_sums(self.learner, sums, candidates, derive_seed(self.seed, "learner"))
+        fitted = fit_from_sums(self.fitting.learner, sums, candidates, self.fitting.learner_seed)
         estimators = [estimator for estimator, _ in fitted]
         values: Iterator[float | None]
         if self.criterion.measure.name in FROM_SUMS and truth.task == "regression":
@@ -188,7 +186,7 @@ class OuterScorer(FoldScorer):
             part = estimators[start : start + step]
             models = LinearModels(part)
             given: list[list[Predictions]] = [[] for _ in part]
-            for _, Z in shared.embedded_blocks(self.data.X, test, Stopwatch()):
+            for _, Z in shared.embedded_blocks(self.fitting.data.X, test, Stopwatch()):
                 for several, estimator, values in zip(given, part, models.values(Z), strict=True):
                     if with_values and hasattr(estimator, "predict_proba"):
                         labelled = labels(values, estimator.classes_)
@@ -198,7 +196,9 @@ class OuterScorer(FoldScorer):
             self.n_embedded += len(test)
             for several in given:
                 predictions = Predictions.joined(several)
-                yield score_predictions(predictions, truth, self.criterion, self.learner.what)
+                yield score_predictions(
+                    predictions, truth, self.criterion, self.fitting.learner.what
+                )
 
 
 def _predictions(
