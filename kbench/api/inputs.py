@@ -16,10 +16,9 @@ from kbench.execution.plugins import load_registry
 from kbench.messages import did_you_mean
 from kbench.parameters import check_integer, check_number
 from kbench.planning.cells import select
-from kbench.planning.files import in_folder
 from kbench.planning.planner import Planner
 from kbench.planning.published import with_published
-from kbench.planning.suite_file import find, read
+from kbench.planning.suite_file import find, in_folder, read
 from kbench.records import Measure, Suite
 from kbench.registry.collecting import Kind
 from kbench.registry.features import features, working

@@ -46,7 +46,7 @@ from kbench.registry.dependencies import Dependencies
 from kbench.registry.installed import HOST, installed
 from kbench.registry.registry import Registry, build
 from kbench.storage.datacache import FILE_PARAMETERS, DataCache, unsure_files
-from kbench.tables.growing import spilling_to
+from kbench.tables.limits import spilling_to
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController

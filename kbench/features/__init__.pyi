@@ -90,7 +90,6 @@ from kbench.execution.warm_parents import Preload, WarmParents, preload_of, prel
 from kbench.hookspecs import hookimpl
 from kbench.machine import cluster_id, machine_id
 from kbench.planning.cells import WIDTH, cells, given_width, of_width
-from kbench.planning.files import in_folder
 from kbench.planning.lines import (
     LISTS,
     experiment_of,
@@ -118,7 +117,15 @@ from kbench.planning.recall import Validity, recall, recall_added
 from kbench.planning.schema import BlockTable, ProtocolTable, StrictTable, SuiteFile
 from kbench.planning.schema import explained as explained_mistakes
 from kbench.planning.suite_file import checked as checked_suite
-from kbench.planning.suite_file import context_of, find, of_block, own_or_shared, read, suite_of
+from kbench.planning.suite_file import (
+    context_of,
+    find,
+    in_folder,
+    of_block,
+    own_or_shared,
+    read,
+    suite_of,
+)
 from kbench.planning.tasks import with_measure
 from kbench.records import (
     Added,

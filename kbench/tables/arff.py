@@ -11,7 +11,7 @@ is exponential: 14 quoted ones without a closing brace take it 2 s, 18 more than
 Blocks of plain lines (no quotes, comments or escapes: nearly all of OpenML) are
 parsed together (`arff_rows`); other blocks, and blocks with a mistake, go through a
 tokeniser that names the line. A large dense table is not in memory as a whole: its blocks
-go to a file (`kbench.tables.growing`), from which the columns are mapped. Weights of
+go to a file (`kbench.tables.limits`), from which the columns are mapped. Weights of
 instances and relational attributes are not supported.
 
 Format: https://waikato.github.io/weka-wiki/formats_and_processing/arff_stable/

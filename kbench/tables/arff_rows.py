@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench.tables.growing import GrowingArray
+from kbench.tables.limits import GrowingArray
 from kbench.tables.table import Column, Table
 
 QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""

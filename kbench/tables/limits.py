@@ -1,8 +1,15 @@
-"""Size limits of a user's table, which hold before it is in memory."""
+"""Size limits of a user's table, and the arrays that grow within them."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import numpy as np
 
 from kbench.errors import DatasetError
 
@@ -45,3 +52,103 @@ def too_large(what: str, why: str) -> DatasetError:
         f"{what}: {why}, more than the {max_bytes() / 2**20:,.0f} MB allowed. "
         "Raise KBENCH_MAX_DATASET_MB."
     )
+
+
+SPILL = 1 << 24
+"""Bytes from which an array is kept in a file."""
+
+
+class Scratch(Protocol):
+    """A place for files that are removed unless the data cache takes them over."""
+
+    def new_file(self) -> Path:
+        """Return the name of a file that is not there yet."""
+
+    def refusal(self, error: OSError) -> DatasetError:
+        """Return the message for a file that cannot be written."""
+
+
+_scratch: ContextVar[Scratch | None] = ContextVar("scratch", default=None)
+
+
+@contextmanager
+def spilling_to(scratch: Scratch) -> Iterator[None]:
+    """Keep large arrays that are made in this context in files."""
+    token = _scratch.set(scratch)
+    try:
+        yield
+    finally:
+        _scratch.reset(token)
+
+
+class GrowingArray:
+    """An array to which rows are appended.
+
+    DatasetError is raised where the disk is full.
+
+    Parameters
+    ----------
+    dtype : dtype
+        That of numbers, or of records with several fields.
+    width : int, optional
+        Number of columns; without it, the array has one dimension.
+
+    Examples
+    --------
+    >>> rows = GrowingArray(np.float64, width=2)
+    >>> rows.append(np.zeros((3, 2)))
+    >>> rows.append(np.ones((1, 2)))
+    >>> rows.array().shape
+    (4, 2)
+    """
+
+    def __init__(self, dtype: np.typing.DTypeLike, width: int | None = None) -> None:
+        self._dtype = np.dtype(dtype)
+        self._width = () if width is None else (width,)
+        self._blocks: list[np.ndarray] = []
+        self._n_rows = self._n_bytes = 0
+        self._place = _scratch.get()
+        self._path: Path | None = None
+        self._file: BinaryIO | None = None
+
+    def append(self, block: np.ndarray) -> None:
+        """Append rows, of which no copy is made: they must not change later."""
+        block = np.ascontiguousarray(block, self._dtype)
+        self._n_rows += len(block)
+        self._n_bytes += block.nbytes
+        self._blocks.append(block)
+        if self._place is not None and (self._file is not None or self._n_bytes >= SPILL):
+            try:
+                self._write(self._place)
+            except OSError as error:
+                raise self._place.refusal(error) from error
+
+    def array(self) -> np.ndarray:
+        """Return all rows; those in a file are memory-mapped and read-only."""
+        if self._path is None or self._file is None or self._place is None:
+            return np.concatenate([np.empty((0, *self._width), self._dtype), *self._blocks])
+        try:
+            self._file.seek(0)
+            self._write_header()
+            self._file.close()
+        except OSError as error:
+            raise self._place.refusal(error) from error
+        mapped = np.load(self._path, mmap_mode="r", allow_pickle=False)
+        # records come back as bytes: their fields may not fit into a header
+        return mapped.view(np.ndarray).view(self._dtype)  # type: ignore[no-any-return]
+
+    def _write(self, place: Scratch) -> None:
+        if self._file is None:
+            self._path = place.new_file()
+            self._file = self._path.open("wb")
+            self._write_header()
+        for block in self._blocks:
+            self._file.write(block.reshape(-1).view(np.uint8).data)
+        self._blocks.clear()
+
+    def _write_header(self) -> None:
+        # numpy leaves room for a larger number of rows: a header written later has this length
+        assert self._file is not None
+        shape = (self._n_rows, *self._width)
+        header = {"descr": self._dtype.str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(self._file, header)

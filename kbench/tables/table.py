@@ -14,8 +14,7 @@ import numpy as np
 from kbench.errors import DatasetError, DatasetParameterError
 from kbench.messages import listed, printable
 from kbench.records import Dataset
-from kbench.tables.growing import GrowingArray
-from kbench.tables.limits import max_bytes
+from kbench.tables.limits import GrowingArray, max_bytes
 from kbench.tables.targets import Target, target_of, weights_of
 
 ROWS = 4096

@@ -41,8 +41,14 @@ from kbench.messages import counted
 from kbench.records import Cell, Cost, Limits, Manifest, Problem, Task, Trial
 from kbench.records.canonical import to_json
 from kbench_costs import prediction as cost
-from kbench_costs import screen
-from kbench_costs.samples import MOST_ROWS, Samples
+from kbench_costs.trials import (
+    MOST_ROWS,
+    Samples,
+    narrower,
+    needs_trials,
+    rows_of_width,
+    shortened,
+)
 
 SHARE, LEAST_S, MOST_S = 0.1, 0.5, 5.0
 """CPU time of the trials of one kind, short searches or whole ones.
@@ -161,7 +167,7 @@ class Costs:
     def worth_trials(self, cells: Iterable[PlannedCell]) -> list[PlannedCell]:
         """Return the cells of which trials say more than their shapes, each key once."""
         limit = self._limits.memory_mb
-        chosen = (cell for cell in cells if screen.needs_trials(cell, self._registry, limit))
+        chosen = (cell for cell in cells if needs_trials(cell, self._registry, limit))
         return list({cell.key: cell for cell in chosen}.values())
 
     def n_unknown(self, cells: Sequence[PlannedCell]) -> int:
@@ -183,14 +189,14 @@ class Costs:
         self._recall(cells)
         found: dict[str, Prediction] = {}
         # wide embeddings last: narrower ones say whether a trial is worth its time
-        narrower = screen.narrower(cells, WHOLE_BYTES)
-        first = [cell for cell in cells if cell.key not in narrower]
+        of_wide = narrower(cells, WHOLE_BYTES)
+        first = [cell for cell in cells if cell.key not in of_wide]
         for cell, known in over_slots(first, self._work, jobs):
             if known is not None:
                 found[cell.key] = known
             predicted(cell, known.cost if known else None)
-        for cell in sorted((c for c in cells if c.key in narrower), key=_width):
-            known = self._of_wide(cell, narrower[cell.key], found)
+        for cell in sorted((c for c in cells if c.key in of_wide), key=_width):
+            known = self._of_wide(cell, of_wide[cell.key], found)
             if known is not None:
                 found[cell.key] = known
             predicted(cell, known.cost if known else None)
@@ -234,7 +240,7 @@ class Costs:
             self._keep(subject)
         limit = self._limits.memory_mb
         if not any(trial.status == "ok" for trial in subject.trials):
-            self._try_rows(subject, screen.rows_of_width(subject.cell, BEYOND * limit))
+            self._try_rows(subject, rows_of_width(subject.cell, BEYOND * limit))
         self._known[planned.key] = subject.trials
         predicted = subject.cost()
         if predicted is None or not predicted.exceeds(limit) or planned.done:
@@ -346,7 +352,7 @@ class Costs:
         With one thread its CPU time is measured, which other programs do not lengthen much.
         """
         task, samples = subject.task, subject.samples
-        cell = subject.cell if is_whole else screen.shortened(subject.cell)
+        cell = subject.cell if is_whole else shortened(subject.cell)
         share, protocol = samples.share(n_rows), cell.protocol
         if not is_whole:
             # nothing hides how memory grows if samples for measures shrink too

@@ -14,8 +14,7 @@ from sklearn import datasets
 
 from kbench import Dataset
 from kbench.parameters import check_integer, check_number
-from kbench.tables.growing import GrowingArray
-from kbench.tables.limits import check_values
+from kbench.tables.limits import GrowingArray, check_values
 
 
 def two_moons(n_samples: int = 1000, noise: float = 0.2, seed: int = 0) -> Dataset:

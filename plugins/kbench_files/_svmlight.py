@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from kbench import DatasetError
-from kbench.tables.growing import GrowingArray
-from kbench.tables.limits import check_values
+from kbench.tables.limits import GrowingArray, check_values
 from kbench_files._reading import bounded, existing, first_line
 
 BLOCK = 1 << 22

@@ -16,7 +16,7 @@ def kbench_strategy(run: Run) -> Strategy | None:
     """Compute no task where measures are added to known results."""
     if "rescore" not in run.options.given:
         return None
-    from kbench_rescoring.known_only import KnownOnly
+    from kbench_rescoring.rescoring import KnownOnly
 
     return KnownOnly(run)
 

@@ -333,3 +333,28 @@ def _last_line(error: str) -> str:
     """Return the last line of a traceback, without the class of kbench's own errors."""
     lines = [line.strip() for line in error.splitlines() if line.strip()]
     return lines[-1].removeprefix("kbench.errors.PluginError: ") if lines else "it failed"
+
+
+class KnownOnly:
+    """Yields no tasks; SuiteError is raised where no results are known."""
+
+    n_tasks = 0
+    cuts_off = False
+
+    def __init__(self, run: Run) -> None:
+        if not any(cell.done for cell in run.cells):
+            raise SuiteError(
+                f"no results of {run.suite.name!r} are known here: `kbench suite` computes them; "
+                "an edit of the code makes earlier ones out of date"
+            )
+
+    def steps(self) -> Iterator[tuple[PlannedCell, int]]:
+        """Yield nothing."""
+        return iter(())
+
+    def tell(self, cell: PlannedCell, result: Result) -> None:
+        """Do nothing: there are no results."""
+
+    def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
+        """Return all cells."""
+        return list(cells)

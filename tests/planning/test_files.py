@@ -10,8 +10,7 @@ import pytest
 from kbench import DatasetSource, SuiteError
 from kbench.api.inputs import chosen_suite
 from kbench.execution.plugins import load_registry
-from kbench.planning.files import in_folder
-from kbench.planning.suite_file import read
+from kbench.planning.suite_file import in_folder, read
 from kbench.registry.registry import build
 from kbench.storage.datacache import DataCache
 from tests.support.command_here import command

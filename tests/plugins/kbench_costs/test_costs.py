@@ -19,8 +19,8 @@ from kbench.registry.registry import build
 from kbench.results.sources import of_cell, of_cell_in_full
 from kbench.runner import Options, Run, Watcher, execute, preview
 from kbench.storage.journal import Journal
-from kbench_costs import costs, screen
-from kbench_costs.samples import Samples
+from kbench_costs import costs, trials
+from kbench_costs.trials import Samples
 from kbench_mlflow.reading import of_run
 from kbench_mlflow.tracking.store import Store
 from tests.support.command_here import command
@@ -116,7 +116,7 @@ class Seen(Watcher):
 @pytest.fixture
 def runner(install_plugin, store_uri, monkeypatch):
     install_plugin("wide_plugin", PLUGIN)
-    monkeypatch.setattr(screen, "ROWS", 3000)
+    monkeypatch.setattr(trials, "ROWS", 3000)
     monkeypatch.setattr(costs, "FIRST_ROWS", 128)
 
     def make(*maps, memory=4096, **options):

@@ -8,7 +8,7 @@ from kbench.planning.cells import of_width
 from kbench.planning.planned import PlannedCell
 from kbench.records import Cell, Cost, DatasetFacts, Estimate, Protocol, Ref, Search, Trial
 from kbench_costs import prediction as cost
-from kbench_costs import screen
+from kbench_costs import trials as chosen
 from kbench_costs.prediction import Growth, estimate, wider
 
 TIME = Growth(exponent_scale=0.05, noise=0.05, drift=0.05)
@@ -184,20 +184,20 @@ def planned(n, d=10, width=None, **more):
     ],
 )
 def test_small_cells_are_not_tried(cell, kernelized, is_tried):
-    assert screen.needs_trials(cell, Records(kernelized), 4096.0) == is_tried
+    assert chosen.needs_trials(cell, Records(kernelized), 4096.0) == is_tried
 
 
 def test_a_cell_without_tasks_is_not_tried():
     from kbench.records import Problem
 
-    assert not screen.needs_trials(planned(10**6, problem=Problem("error", "x")), Records(), 1.0)
+    assert not chosen.needs_trials(planned(10**6, problem=Problem("error", "x")), Records(), 1.0)
     unknown = PlannedCell(planned(1).cell, "key", None, 5)
-    assert not screen.needs_trials(unknown, Records(), 1.0)
+    assert not chosen.needs_trials(unknown, Records(), 1.0)
 
 
 def test_a_short_search_has_two_candidates():
     cell = planned(10, width=Search((8, 16))).cell
-    short = screen.shortened(cell)
+    short = chosen.shortened(cell)
     assert (short.protocol.search, short.protocol.n_candidates) == ("random", 2)
     assert short.feature_map == cell.feature_map
     narrow = of_width(cell, 4)
@@ -256,13 +256,13 @@ def test_cells_of_fewer_components_only():
         return PlannedCell(cell, f"{name}-{width}-{n}-{more}", facts, 5)
 
     cells = [of(1024), of(256), of(64), of(512, name="nystroem"), of(512, gamma=1.0)]
-    found = screen.narrower([*cells, of(Search((1, 2)))], 2**28)
+    found = chosen.narrower([*cells, of(Search((1, 2)))], 2**28)
     assert {key: [cell.key for cell in near] for key, near in found.items()} == {
         cells[0].key: [cells[1].key],
         cells[1].key: [cells[2].key],
     }
     # one is in blocks, the other is not
-    assert screen.narrower([of(256, 60_000), of(1024, 60_000)], 2**28) == {}
+    assert chosen.narrower([of(256, 60_000), of(1024, 60_000)], 2**28) == {}
 
 
 def test_an_interval_is_not_of_hours_where_nothing_grows():

@@ -5,8 +5,8 @@ import pytest
 
 from kbench import DatasetError
 from kbench.storage.datacache import DataCache
-from kbench.tables import growing
-from kbench.tables.growing import spilling_to
+from kbench.tables import limits
+from kbench.tables.limits import spilling_to
 from kbench_datasets import _synthetic, hypersphere_shells
 
 
@@ -35,7 +35,7 @@ def test_the_first_rows_do_not_depend_on_their_number(monkeypatch):
 
 def test_large_arrays_go_to_the_cache_block_by_block(tmp_path, monkeypatch):
     expected = hypersphere_shells(n_samples=70_000, n_features=3)
-    monkeypatch.setattr(growing, "SPILL", 1 << 16)
+    monkeypatch.setattr(limits, "SPILL", 1 << 16)
     cache = DataCache(tmp_path)
     with cache.scratch("shells") as scratch, spilling_to(scratch):
         data = hypersphere_shells(n_samples=70_000, n_features=3)

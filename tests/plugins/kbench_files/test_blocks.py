@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kbench import DatasetError
 from kbench.storage.datacache import DataCache
-from kbench.tables import arff, growing
-from kbench.tables.growing import spilling_to
+from kbench.tables import arff, limits
+from kbench.tables.limits import spilling_to
 from kbench_files import _csv, _svmlight, _typed
 from kbench_files._files import load_arff, load_csv, load_parquet, load_svmlight
 
@@ -141,7 +141,7 @@ def test_arff_files_do_not_depend_on_blocks(tmp_path, monkeypatch, task):
     given = {"target": "y", "ignore": ["note"], "weight": "w", "task": task}
     whole = load_arff(str(file), **given)
     monkeypatch.setattr(arff, "BLOCK", 200)
-    monkeypatch.setattr(growing, "SPILL", 1000)
+    monkeypatch.setattr(limits, "SPILL", 1000)
     cache = DataCache(tmp_path / "cache")
     with cache.scratch("mine") as scratch, spilling_to(scratch):
         data = load_arff(str(file), **given)

@@ -14,8 +14,8 @@ import pytest
 
 from kbench import DatasetError
 from kbench.storage.datacache import DataCache, _entry
-from kbench.tables import growing
-from kbench.tables.growing import spilling_to
+from kbench.tables import limits
+from kbench.tables.limits import spilling_to
 from kbench_datasets import hypersphere_shells
 from kbench_files import _csv, _svmlight, _typed
 from kbench_files._files import load_arff, load_csv, load_parquet, load_svmlight
@@ -26,7 +26,7 @@ N = 120
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch, tmp_path):
-    monkeypatch.setattr(growing, "SPILL", 1)
+    monkeypatch.setattr(limits, "SPILL", 1)
     monkeypatch.setattr(_csv, "block_rows", lambda _: 7)
     monkeypatch.setattr(_typed, "block_rows", lambda _: 7)
     monkeypatch.setattr(_svmlight, "BLOCK", 50)
@@ -253,7 +253,7 @@ def test_a_disk_that_is_full(cache, monkeypatch, load, given):
 def _killed(root):
     cache = DataCache(root)
     with cache.scratch("mine") as scratch, spilling_to(scratch):
-        rows = growing.GrowingArray(np.float64)
+        rows = limits.GrowingArray(np.float64)
         rows.append(np.zeros(100_000))
         os.kill(os.getpid(), signal.SIGKILL)
 

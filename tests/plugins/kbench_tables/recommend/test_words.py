@@ -7,8 +7,8 @@ import pytest
 
 import kbench
 from kbench.errors import DatasetError
-from kbench_tables.recommend import words as own_words
-from kbench_tables.recommend.words import in_python
+from kbench_tables.recommend import frame
+from kbench_tables.recommend.frame import in_python
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_options_become_arguments(told, expected):
 
 def test_all_arguments_of_run_are_known():
     given = {name.replace("_", "-") for name in inspect.signature(kbench.run).parameters}
-    assert given - {"data", "name", "progress", "reading"} <= set(own_words._ARGUMENTS)
+    assert given - {"data", "name", "progress", "reading"} <= set(frame._ARGUMENTS)
 
 
 @pytest.mark.usefixtures("forked_sandboxes")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kbench import DatasetError
-from kbench.tables import growing
-from kbench.tables.growing import GrowingArray, spilling_to
+from kbench.tables import limits
+from kbench.tables.limits import GrowingArray, spilling_to
 
 
 class Folder:
@@ -30,7 +30,7 @@ def grown(dtype, width, blocks):
 @pytest.mark.parametrize("width", [None, 3])
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 def test_arrays_in_files_equal_those_in_memory(tmp_path, monkeypatch, width, dtype):
-    monkeypatch.setattr(growing, "SPILL", 100)
+    monkeypatch.setattr(limits, "SPILL", 100)
     shape = () if width is None else (width,)
     rng = np.random.default_rng(0)
     blocks = [rng.normal(size=(n, *shape)) * 9 for n in (4, 0, 2000, 7)]
@@ -55,7 +55,7 @@ def test_small_arrays_stay_in_memory(tmp_path):
 
 
 def test_a_folder_that_is_gone_is_refused_by_its_owner(tmp_path, monkeypatch):
-    monkeypatch.setattr(growing, "SPILL", 1)
+    monkeypatch.setattr(limits, "SPILL", 1)
     with (
         spilling_to(Folder(tmp_path / "none")),
         pytest.raises(DatasetError, match="refused: No such file or directory"),
