@@ -32,7 +32,7 @@ from kbench.records import Dataset, Delivered, Limits, Problem, Protocol, Ref, T
 from kbench.registry.callables import makers, module_of, resolve
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
-from kbench.results.order import by_dataset
+from kbench.results.rows import by_dataset
 from kbench.results.sources import of_cell_in_full
 from kbench.results.stored import Query
 from kbench.runner import Options

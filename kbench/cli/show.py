@@ -22,7 +22,8 @@ from kbench.registry.verbs import Verbs
 from kbench.report import Column, Table, shown, tables
 from kbench.report.content import NO_FAILURE, ReportData
 from kbench.report.pages import Section, sections_of
-from kbench.results import order, sources, stats
+from kbench.results import rows as result_rows
+from kbench.results import sources, stats
 from kbench.results.imported import BesideOwn
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Row, known_measure, task_of
 from kbench.results.rows import columns as columns_of
@@ -49,7 +50,7 @@ def print_rows(
     int
         Number of the rows that were not printed.
     """
-    places = order.ranks(rows, measure) if ranked else [None] * len(rows)
+    places = result_rows.ranks(rows, measure) if ranked else [None] * len(rows)
     ranks = list(zip(rows, places, strict=True))
     if shortened:
         ranks = _best(ranks)
@@ -98,7 +99,7 @@ def print_report(
     """
     measure = known_measure(report.suite.compared)
     cells = (*report.cells, *report.foreign)
-    rows = order.by_dataset([sources.of_cell(cell, measure) for cell in cells])
+    rows = result_rows.by_dataset([sources.of_cell(cell, measure) for cell in cells])
     task = task_of(rows)
     columns: Sequence[str] = columns_of(measure, task)
     if as_json:
@@ -228,7 +229,7 @@ def _without(option: str, words: Sequence[str]) -> list[str]:
 
 def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:
     """Print the datasets whose means are not over the same splits."""
-    unequal = order.unequal_splits(rows)
+    unequal = result_rows.unequal_splits(rows)
     if unequal:
         places = ", ".join(f"{name} ({difference})" for name, difference in unequal.items())
         console.print(

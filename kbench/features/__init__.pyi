@@ -231,10 +231,8 @@ from kbench.report.text import (
     write,
 )
 from kbench.report.text import Line as TableLine
-from kbench.results import order, sources, stats
-from kbench.results.budget_curves import mean_curve
-from kbench.results.budgets import Budget, seconds_by_family, unequal
-from kbench.results.certainty import compared_rows, shared_splits, split_values
+from kbench.results import sources, stats
+from kbench.results.budgets import Budget, mean_curve, seconds_by_family, unequal
 from kbench.results.focus import against
 from kbench.results.imported import (
     HERE,
@@ -247,8 +245,7 @@ from kbench.results.imported import (
     comparable,
     without_times,
 )
-from kbench.results.leaderboard import leaderboard
-from kbench.results.order import by_dataset, newest, rounded
+from kbench.results.leaderboard import compared_rows, leaderboard, shared_splits, split_values
 from kbench.results.rows import (
     LABELS,
     PLAIN,
@@ -257,8 +254,11 @@ from kbench.results.rows import (
     Labels,
     Method,
     Row,
+    by_dataset,
     columns,
     known_measure,
+    newest,
+    rounded,
     task_of,
 )
 from kbench.results.rows import is_share as is_share_measure
@@ -584,7 +584,6 @@ __all__ = [
     "on_dataset",
     "opened",
     "option_names",
-    "order",
     "others_table",
     "outline",
     "over_slots",

@@ -15,11 +15,19 @@ from kbench import machine
 from kbench.records import ACCURACY, Measure, Published, TaskType
 from kbench.results import stats
 from kbench.results.budgets import Budget, budgets
-from kbench.results.certainty import Certainty
 from kbench.results.imported import ImportedRow
-from kbench.results.leaderboard import Leaderboard, of_certainty
-from kbench.results.order import rounded, unequal_splits
-from kbench.results.rows import LABELS, NOT_MEASURED, PLAIN, Labels, Method, Row, task_of
+from kbench.results.leaderboard import Certainty, Leaderboard, of_certainty
+from kbench.results.rows import (
+    LABELS,
+    NOT_MEASURED,
+    PLAIN,
+    Labels,
+    Method,
+    Row,
+    rounded,
+    task_of,
+    unequal_splits,
+)
 from kbench.results.search_curves import CURVE
 from kbench.results.stats import Scores, Standing
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean as mean
 
 from kbench.records import ACCURACY, Measure
-from kbench.results.order import rounded
-from kbench.results.rows import Method, Row
+from kbench.results.rows import Method, Row, rounded
 from kbench.results.stats import common_splits, holm, on_dataset, signed_rank
 
 ALPHA = 0.05

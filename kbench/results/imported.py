@@ -11,8 +11,7 @@ from typing import Literal
 from kbench.messages import counted
 from kbench.records import Measure
 from kbench.records.canonical import JsonObject
-from kbench.results.order import by_dataset, newest
-from kbench.results.rows import Row
+from kbench.results.rows import Row, by_dataset, newest
 from kbench.results.stored import StoredResults
 
 Verdict = Literal["equal", "noise", "different"]

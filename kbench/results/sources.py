@@ -11,7 +11,7 @@ import numpy as np
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, DEFAULT, Measure, Result
 from kbench.records.canonical import JsonObject, dumps, to_json
-from kbench.results.budget_curves import budget_curve
+from kbench.results.budgets import budget_curve
 from kbench.results.rows import PLAIN, TIMES, UNKNOWN, Row, measure_of_search
 from kbench.results.search_curves import choice_of, curves_of, searched_parameters
 

@@ -19,8 +19,7 @@ from kbench.planning.planner import Planner
 from kbench.planning.plans import Plans
 from kbench.planning.recall import Validity
 from kbench.records import Measure
-from kbench.results.order import by_dataset
-from kbench.results.rows import UNKNOWN, Labels, Row
+from kbench.results.rows import UNKNOWN, Labels, Row, by_dataset
 from kbench.results.sources import of_cell_in_full
 from kbench.storage.journal import Journal, state_folder
 

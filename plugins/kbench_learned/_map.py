@@ -14,9 +14,8 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.parameters import check_choice, check_integer, check_number
-from kbench_learned._metric import Form, one_hot_groups
+from kbench_learned._metric import Form, Trajectory, choose, fits, learn, one_hot_groups
 from kbench_learned._ridge import folds_of, of_labels, of_numbers
-from kbench_learned._rounds import Trajectory, choose, fits, learn
 
 DIFFERENTIABLE = (
     *("rff", "orthogonal-rff", "qmc-rff", "leverage-rff", "fastfood", "sorf", "laplace-rff"),

@@ -1,4 +1,4 @@
-"""The 0-1 learner and the hinge learner over the same ball, as estimators."""
+"""The randomised rule, and the 0-1 and hinge learners over the same ball, as estimators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -18,12 +18,54 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kbench.kernels import resolve_kernel
 from kbench.parameters import check_choice, check_integer, check_number
 from kbench_zero_one._kernel import UnitBall, ZeroOneKernel
-from kbench_zero_one._rule import RandomisedClassifier
 from kbench_zero_one._solver import (
     dual_values_at_full_rank,
     minimise_over_ball,
     pivoted_cholesky,
 )
+
+
+class RandomisedClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier that draws labels from `predict_proba`, with its exact expected error."""
+
+    def label_probabilities(self, X):
+        """Return how likely the rule is to draw each label; kbench scores it without a draw.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        return self.predict_proba(X)
+
+    def expected_error(self, X, y):
+        """Return the expected 0-1 error of drawing labels, exactly: no draw is made.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+        y : array-like, shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        float
+            The mean of |h(x) - y| (equation 1) with the probability h in [0, 1]. A label
+            that was not in the training part is always missed.
+        """
+        return float(np.mean(1.0 - self._probability_of(y, X)))
+
+    def _probability_of(self, y, X) -> np.ndarray:
+        """Return the probability of each row's label, shape (n_samples,)."""
+        matches = np.asarray(y)[:, None] == self.classes_
+        return np.sum(self.predict_proba(X) * matches, axis=1)
+
 
 RULES = ("randomised", "threshold")
 

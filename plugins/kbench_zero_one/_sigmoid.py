@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.parameters import check_integer, check_number
-from kbench_zero_one._rule import RandomisedClassifier
+from kbench_zero_one._classifier import RandomisedClassifier
 from kbench_zero_one._theory import sigmoid
 
 

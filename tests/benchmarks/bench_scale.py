@@ -82,7 +82,8 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     from kbench.records import DatasetFacts, Manifest
     from kbench.registry.installed import installed
     from kbench.registry.registry import build
-    from kbench.results import order, sources
+    from kbench.results import sources
+    from kbench.results.rows import by_dataset
     from kbench.storage.datacache import DataCache
     from kbench.storage.journal import Journal
 
@@ -124,7 +125,7 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     clock("resume", start)
     assert not any(each.missing for each in cells)
     start = time.process_time()
-    rows = order.by_dataset([sources.of_cell(each) for each in cells])
+    rows = by_dataset([sources.of_cell(each) for each in cells])
     clock("rows", start)
     assert len(rows) == len(cells)
     found["memory MB"] = _resident_mb() - before

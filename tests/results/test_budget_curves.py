@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kbench.records import Measure
-from kbench.results.budget_curves import budget_curve, mean_curve
+from kbench.results.budgets import budget_curve, mean_curve
 
 ACCURACY, ERROR = Measure("accuracy"), Measure("error", "lower")
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from kbench.results.order import tied_ranks
+from kbench.results.rows import tied_ranks
 from kbench.results.stats.pairs import Array, checked, smallest_p
 from kbench.results.stats.resampling import mean_draws
 

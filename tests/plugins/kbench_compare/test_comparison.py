@@ -9,8 +9,7 @@ from scipy import stats as scipy_stats
 from kbench.errors import SuiteError
 from kbench.evaluation.definitions import MEASURES
 from kbench.records import ACCURACY, Measure
-from kbench.results.order import newest
-from kbench.results.rows import TIMES, Row
+from kbench.results.rows import TIMES, Row, newest
 from kbench_compare.changes import Noise, columns
 from kbench_compare.comparison import compare
 from tests.support.report_rows import changed

@@ -21,9 +21,18 @@ from kbench_baselines import (
 )
 from kbench_learned import LearnedMetricMap
 from kbench_learned._map import DIFFERENTIABLE
-from kbench_learned._metric import diagonal_of, low_rank_root, one_hot_groups, root
+from kbench_learned._metric import (
+    Fitted,
+    Trajectory,
+    choose,
+    diagonal_of,
+    judged,
+    low_rank_root,
+    one_hot_groups,
+    root,
+    standard_error,
+)
 from kbench_learned._ridge import PENALTIES, folds_of, ridge_path
-from kbench_learned._rounds import Fitted, Trajectory, choose, judged, standard_error
 from kbench_nbcs import NestedBarycentricMap, SimplicialMeshMap
 from kbench_testing import components, run
 

@@ -17,8 +17,7 @@ from kbench.report import charts as axes
 from kbench.report import write
 from kbench.report.tables import cells
 from kbench.report.text import shown as written
-from kbench.results.order import ranks
-from kbench.results.rows import Row, columns
+from kbench.results.rows import Row, columns, ranks
 from kbench_reporting import charts, pictures, tables
 from kbench_reporting.page import curves_of, page, splits_by_cell
 from tests.support.report_rows import changed, content, regression_row
