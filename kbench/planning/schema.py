@@ -32,24 +32,53 @@ class StrictTable(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
-def _model_of(record: type, **changed: Any) -> type[StrictTable]:
-    """Return the model of a table whose keys are the fields of a record, but for those `changed`.
+def _model_of(record: type, **narrower: Any) -> type[StrictTable]:
+    """Return the model of a table whose keys are the fields of a record.
 
-    A field that is changed has a pair of its type and its default.
+    `narrower` has types that stand in place of those of the record, with a default of
+    their own as pairs.
     """
-    types = get_type_hints(record, include_extras=True)
-    keys = {
+    types = get_type_hints(record) | narrower
+    keys: dict[str, Any] = {
         each.name: (types[each.name], ... if each.default is MISSING else each.default)
         for each in fields(record)
     }
-    return create_model(record.__name__, __base__=StrictTable, **{**keys, **changed})
+    own = {name: given for name, given in narrower.items() if isinstance(given, tuple)}
+    return create_model(record.__name__, __base__=StrictTable, **{**keys, **own})
+
+
+_Count = Annotated[int, Field(ge=1)]
+_Several = Annotated[int, Field(ge=2)]
+_Positive = Annotated[float, Field(gt=0)]
+MOST_SEEDS = 50
+"""Seeds of the map on one split: the predictions of all of them are handed over together."""
+
+_Share = Annotated[float, Field(gt=0, lt=1)] | _Count
 
 
 class _SearchedSteps(StrictTable):
     search: Annotated[list[Step], Field(min_length=1)]
 
 
-class ProtocolTable(_model_of(Protocol, preprocess=(Step | _SearchedSteps, "minmax"))):  # type: ignore[misc]
+_PROTOCOL = _model_of(
+    Protocol,
+    n_folds=_Several,
+    train_size=_Share | None,
+    test_size=_Share,
+    train_rows=_Several | None,
+    unlabelled_size=Annotated[float, Field(ge=0, lt=1)] | Annotated[int, Field(ge=0)],
+    preprocess=(Step | _SearchedSteps, "minmax"),
+    inner_folds=_Several,
+    n_candidates=_Count,
+    search_time_s=_Positive | None,
+    map_seeds=Annotated[int, Field(ge=1, le=MOST_SEEDS)],
+    threads=_Count,
+    gram_rows=_Several,
+    seed=Annotated[int, Field(ge=0)],
+)
+
+
+class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
     """The table `[protocol]`."""
 
     @field_validator("preprocess", mode="before")
@@ -112,11 +141,22 @@ class ProtocolTable(_model_of(Protocol, preprocess=(Step | _SearchedSteps, "minm
         return Protocol(preprocess=steps, **given)
 
 
-class LimitsTable(_model_of(Limits)):  # type: ignore[misc]
+_LIMITS = _model_of(Limits, n_splits=_Count | None, time_s=_Positive, memory_mb=_Positive)
+
+
+class LimitsTable(_LIMITS):  # type: ignore[misc, valid-type]
     """The table `[limits]`."""
 
 
-class PublishedTable(_model_of(Published, measure=(str, "accuracy"))):  # type: ignore[misc]
+_PUBLISHED = _model_of(
+    Published,
+    measure=(str, "accuracy"),
+    sd=Annotated[float, Field(ge=0)] | None,
+    n_runs=_Count | None,
+)
+
+
+class PublishedTable(_PUBLISHED):  # type: ignore[misc, valid-type]
     """A table `[[published]]`."""
 
 

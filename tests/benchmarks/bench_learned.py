@@ -47,7 +47,7 @@ from kbench.kernels import LaplaceL1, Matern
 from kbench.planning.cells import cells
 from kbench.registry.callables import resolve
 from kbench_baselines import MaternFourierFeatures, NystroemMap, RandomFourierFeatures
-from kbench_learned import LearnedMetricMap, RecursiveFeatureMachineRegressor, _choice, _map
+from kbench_learned import LearnedMetricMap, RecursiveFeatureMachineRegressor, _map, _metric
 from kbench_learned._metric import Form
 from kbench_learners import PathRidge
 
@@ -278,16 +278,16 @@ def by_level(base, seed, X, y, X_test, y_test, levels):
         seen["given"] = given
         return choose(*given)
 
-    choose = _choice.choose
+    choose = _metric.choose
     fitted = LearnedMetricMap(base, metric="diagonal", random_state=seed)
     _map.choose = kept
     fitted.fit(X, y)
     _map.choose = choose
-    usual, errors, rounds = _choice._STANDARD_ERRORS, {}, []
+    usual, errors, rounds = _metric._STANDARD_ERRORS, {}, []
     for level in levels:
-        _choice._STANDARD_ERRORS = level
+        _metric._STANDARD_ERRORS = level
         rounds.append(choose(*seen["given"])[1])
-    _choice._STANDARD_ERRORS = usual
+    _metric._STANDARD_ERRORS = usual
     (found,), _ = seen["given"]
     varies = X.std(axis=0) > 0
     form = Form("diagonal", fitted.regularization, fitted.rank, varies, [])

@@ -173,8 +173,8 @@ HARMFUL = {
         "has .* rows|folds",
     ),
     "a protocol that no suite can have": (
-        lambda cell, dataset: cell["protocol"].update(search_measure="nosuch"),
-        "protocol.search_measure: Value error, there are",
+        lambda cell, dataset: cell["protocol"].update(n_folds=1),
+        "protocol.n_folds: Input should be greater than or equal to 2",
     ),
     "a learner that is not installed": (
         lambda cell, dataset: cell["learner"].update(name="nosuch"),

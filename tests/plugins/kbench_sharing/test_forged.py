@@ -470,7 +470,7 @@ def test_a_protocol_beyond_all_numbers_is_refused(protocol, honest):
     line["key"] = key_of_json(method, dataset["checksum"], dataset["task"], [], line["code"])
     results = [{**each, "cell": line["key"]} for each in results if each["cell"] == old]
     forged = with_results({**honest, "cells.jsonl": dumped(values)}, results)
-    with pytest.raises(BundleError, match=r"has parameters that no suite can have|is refused|JSON"):
+    with pytest.raises(BundleError, match=r"has a protocol that no suite can have|is refused|JSON"):
         bundle_of(signed(forged))
 
 
