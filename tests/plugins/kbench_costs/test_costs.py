@@ -208,7 +208,7 @@ def test_a_limited_time_is_not_spent_on_trials(runner):
 
 
 def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, store_uri, capfd):
-    report, seen = ran(*runner(wide(6000), wide(5), memory=150))
+    report, seen = ran(*runner(wide(12_000), wide(5), memory=150))
     large, small = report.cells
     assert (large.status, small.status, seen.tasks) == ("skipped", "ok", 1)
     assert report.failed
@@ -228,13 +228,13 @@ def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, sto
     assert int(higher[1]) > large.cost.memory_mb.value
     assert "--retry-failed" not in printed
     _, printed, _ = command("results", "trial", "--store", store_uri, capfd=capfd)
-    assert f"skipped: work 6000 + centroids on blobs: {words}" in printed
+    assert f"skipped: work 12000 + centroids on blobs: {words}" in printed
 
     # an estimate: what the allocator gives back in time differs by a third between runs
     narrower = of_cell(execute(runner(wide(largest), memory=1000)[0]).cells[0])
     assert 0.5 * 150 < narrower.measures["peak_memory_mb"] < 1.5 * 150
 
-    raised, seen = ran(*runner(wide(6000), wide(5), memory=1000))
+    raised, seen = ran(*runner(wide(12_000), wide(5), memory=1000))
     assert raised.cells[0].problem is None
     assert [cell.status for cell in raised.cells] == ["ok", "ok"]
     assert seen.tasks == 1
