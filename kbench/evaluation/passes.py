@@ -116,6 +116,7 @@ def embedding_of(
         rows = next(numbered_blocks(np.arange(n)))
         some = shared.embed(data.X[rows])
         row_bytes = 12 * (some.nnz if is_sparse(some) else some.size) / len(rows)
+        del some  # a map may be fitted below, which needs the memory
     if Z.shape[1] <= MAX_COLUMNS and n * row_bytes > WHOLE_BYTES:
         return shared, True
     return shared if protocol.dtype == "float64" else fitted("float64"), False
