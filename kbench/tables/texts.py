@@ -306,7 +306,10 @@ def preamble(text: str) -> tuple[int, str]:
     while n < len(lines) and lines[n].startswith("#"):
         n += 1
     following = next(csv.reader(lines[n : n + 1], delimiter=named[1] if named else ","), [])
-    has_numbers = any(signed(".", "").fullmatch(value.strip()) for value in following)
+    has_numbers = any(
+        unsigned(".", "").fullmatch(value.strip().removeprefix("-").removeprefix("+"))
+        for value in following
+    )
     if n - bool(named) == 1 and (has_numbers or n == len(lines)):
         n -= 1
     return n, named[1] if named else ""
