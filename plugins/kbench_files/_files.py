@@ -76,10 +76,10 @@ def load_table(
     Parameters
     ----------
     path : str
-        The file. Text files may be compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``); of parquet,
-        it may be a folder with files of one table, or a pattern such as ``parts/*.parquet``,
-        which are read in the order of their names. ``.xlsx`` needs openpyxl (the extra
-        ``excel``), ``.xls`` needs xlrd. ARFF is in UTF-8.
+        The file. CSV and svmlight files may be compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``);
+        of parquet, it may be a folder with files of one table, or a pattern such as
+        ``parts/*.parquet``, which are read in the order of their names. ``.xlsx`` needs openpyxl
+        (the extra ``excel``), ``.xls`` needs xlrd. ARFF is in UTF-8.
     target : str
         Name of the column to predict. Blanks around names and values are left out.
     ignore : sequence of str, optional
@@ -182,8 +182,12 @@ def load_table(
     return with_splits(data, n_rows, splits, overlapping_splits)
 
 
-def _of_form(form: str, summary: str) -> Callable[..., Dataset]:
-    """Return `load_table` for files of one form: with the parameters that these have."""
+def _of_form(form: str) -> Callable[[Callable[[], None]], Callable[..., Dataset]]:
+    """Return a decorator that loads files of one form, with the parameters that these have.
+
+    The decorated function gives the name and the summary. Both stand in the source, because
+    `kbench list` reads them there.
+    """
     others = {name for names in _OWN.values() for name in names}
     others |= {"form", *(_OF_COLUMNS if form == "svmlight" else ())}
     whole = inspect.signature(load_table)
@@ -194,24 +198,51 @@ def _of_form(form: str, summary: str) -> Callable[..., Dataset]:
     ]
     signature = whole.replace(parameters=parameters)
 
-    def load(*args: Any, **params: Any) -> Dataset:
-        return load_table(**signature.bind(*args, **params).arguments, form=form)
+    def loader(described: Callable[[], None]) -> Callable[..., Dataset]:
+        def load(*args: Any, **params: Any) -> Dataset:
+            try:
+                given = signature.bind(*args, **params).arguments
+            except TypeError as error:  # it does not say of what
+                raise TypeError(f"{load.__name__}() {error}") from None
+            return load_table(**given, form=form)
 
-    before, heading, after = inspect.cleandoc(load_table.__doc__ or "").partition("\n\nReturns\n")
-    start, *entries = re.split(r"\n(?=\w+ : )", before)
-    kept = [entry for entry in entries if entry.partition(" : ")[0] in signature.parameters]
-    start = start.replace("Read a file of a user's own data.", summary)
-    load.__doc__ = "\n".join([start, *kept]) + heading + after
-    load.__name__ = load.__qualname__ = f"load_{form}"
-    vars(load)["__signature__"] = signature
-    return load
+        before, heading, after = inspect.cleandoc(load_table.__doc__ or "").partition(
+            "\n\nReturns\n"
+        )
+        start, *entries = re.split(r"\n(?=\w+ : )", before)
+        kept = [entry for entry in entries if entry.partition(" : ")[0] in signature.parameters]
+        start = start.replace("Read a file of a user's own data.", described.__doc__ or "")
+        load.__doc__ = "\n".join([start, *kept]) + heading + after
+        load.__name__ = load.__qualname__ = described.__name__
+        vars(load)["__signature__"] = signature
+        return load
+
+    return loader
 
 
-load_csv = _of_form("csv", "Read a CSV file with a line of column names.")
-load_parquet = _of_form("parquet", "Read a parquet file, or several of one table.")
-load_excel = _of_form("excel", "Read a sheet of an Excel file with a line of column names.")
-load_arff = _of_form("arff", "Read an ARFF file, dense or sparse.")
-load_svmlight = _of_form("svmlight", "Read a file in the format of SVMlight and LIBSVM.")
+@_of_form("csv")
+def load_csv() -> None:
+    """Read a CSV file with a line of column names."""
+
+
+@_of_form("parquet")
+def load_parquet() -> None:
+    """Read a parquet file, or several of one table."""
+
+
+@_of_form("excel")
+def load_excel() -> None:
+    """Read a sheet of an Excel file with a line of column names."""
+
+
+@_of_form("arff")
+def load_arff() -> None:
+    """Read an ARFF file, dense or sparse."""
+
+
+@_of_form("svmlight")
+def load_svmlight() -> None:
+    """Read a file in the format of SVMlight and LIBSVM."""
 
 
 def form_of(path: str) -> str:

@@ -295,3 +295,8 @@ def test_the_command_line_says_it_in_one_message(fault, capfd, monkeypatch, tmp_
     assert "Traceback" not in err
     assert DataCache(tmp_path / "cache").entries() == []
     assert not list((tmp_path / "cache").glob(".tmp-*"))
+
+
+def test_a_wrong_call_names_the_function():
+    with pytest.raises(TypeError, match=r"^load_csv\(\) missing a required argument: 'target'"):
+        load_csv("data.csv")
