@@ -20,10 +20,10 @@ from sklearn.calibration import CalibratedClassifierCV
 
 from kbench.evaluation.block_fits import BlockFits
 from kbench.evaluation.embedding import Data, Embedding, Fitting
+from kbench.evaluation.lazy_rows import Matrix
 from kbench.evaluation.method import Method
 from kbench.evaluation.outputs import FittedLearner, Predictions, checked_decision
 from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
-from kbench.evaluation.rows import Matrix
 from kbench.evaluation.search._folds import (
     Embedded,
     embedded,

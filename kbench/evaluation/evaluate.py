@@ -22,10 +22,10 @@ from kbench.errors import PluginError
 from kbench.evaluation.assignment import Visible, assign
 from kbench.evaluation.embedding import Data
 from kbench.evaluation.fitting import FittedMethod, Tested, fit, fit_in_memory
+from kbench.evaluation.lazy_rows import Matrix, Rows
 from kbench.evaluation.method import MeasureFunction, Method
 from kbench.evaluation.model_measures import gram_error
 from kbench.evaluation.outputs import Committed, FittedMap, Predictions, restored
-from kbench.evaluation.rows import Matrix, Rows
 from kbench.evaluation.scores import Evaluation, refuse_overwriting, scored
 from kbench.evaluation.search import search
 from kbench.evaluation.search._result import SearchResult

@@ -11,11 +11,11 @@ import numpy as np
 
 from kbench.evaluation.block_fits import BlockFits
 from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
+from kbench.evaluation.lazy_rows import BLOCK_ROWS, Matrix, Rows, whole
 from kbench.evaluation.method import Method
 from kbench.evaluation.model_measures import sizes
 from kbench.evaluation.outputs import FittedLearner, Predictions, check_embedding, predictions_of
 from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
-from kbench.evaluation.rows import BLOCK_ROWS, Matrix, Rows, whole
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.targets import Scale

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from kbench.evaluation.lazy_rows import Matrix
 from kbench.evaluation.method import Kernel
 from kbench.evaluation.outputs import FittedLearner, FittedMap
-from kbench.evaluation.rows import Matrix
 
 
 def sizes(map_: FittedMap, learner: FittedLearner, Z: Matrix) -> dict[str, float]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kbench.errors import PluginError
-from kbench.evaluation.rows import Matrix, is_sparse
+from kbench.evaluation.lazy_rows import Matrix, is_sparse
 from kbench.evaluation.targets import Scale
 from kbench.records import TaskType
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
+from kbench.evaluation.lazy_rows import is_sparse, numbered_blocks
 from kbench.evaluation.outputs import FittedLearner
-from kbench.evaluation.rows import is_sparse, numbered_blocks
 from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
 from kbench.evaluation.sums import Sums, Targets
 from kbench.evaluation.timing import Stopwatch

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.evaluation.rows import Matrix, Rows, is_sparse, whole
+from kbench.evaluation.lazy_rows import Matrix, Rows, is_sparse, whole
 from kbench.evaluation.splits import strata, stratified_folds
 from kbench.messages import SHARED_CATEGORIES, counted
 from kbench.records import Dataset, TaskType

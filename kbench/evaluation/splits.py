@@ -14,7 +14,7 @@ from typing import overload
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.evaluation.rows import Matrix, is_sparse, row_hashes
+from kbench.evaluation.lazy_rows import Matrix, is_sparse, row_hashes
 from kbench.evaluation.sizes import count, holdout_problem, holdout_sizes
 from kbench.records import Dataset, Protocol, Split, TaskType
 

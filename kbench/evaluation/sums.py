@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbench.evaluation.rows import Matrix, is_sparse
+from kbench.evaluation.lazy_rows import Matrix, is_sparse
 from kbench.evaluation.targets import Scale
 from kbench.records import TaskType
 

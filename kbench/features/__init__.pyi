@@ -44,6 +44,7 @@ from kbench.evaluation.definitions import COMPUTED, MEASURES, NEVER_RANKED, SEAR
 from kbench.evaluation.embedding import Data
 from kbench.evaluation.evaluate import parts
 from kbench.evaluation.fitting import fit_in_memory
+from kbench.evaluation.lazy_rows import BLOCK_ROWS, SALT, hashed, row_hashes
 from kbench.evaluation.measures import COMPUTE, Criterion, applies, rows_of, takes_weights
 from kbench.evaluation.method import Method as FitMethod
 from kbench.evaluation.method import learner_side, map_side, search_side
@@ -57,7 +58,6 @@ from kbench.evaluation.outputs import (
 )
 from kbench.evaluation.passes import MAX_COLUMNS, WHOLE_BYTES, LinearModels, labels
 from kbench.evaluation.preprocessing import Imputer, missing_rows, refuse_missing
-from kbench.evaluation.rows import BLOCK_ROWS, SALT, hashed, row_hashes
 from kbench.evaluation.scores import scores as split_scores
 from kbench.evaluation.search import candidates, search
 from kbench.evaluation.sizes import holdout_sizes

@@ -69,7 +69,7 @@ class DatasetSource:
         encoded, with all rows and columns of the file in their order; for
         sources whose `load` has a ``target``.
     rows : callable or "module:name", optional
-        ``rows(**params) -> kbench.tables.rows.Opened``: the same table in blocks, and how
+        ``rows(**params) -> kbench.tables.table_rows.Opened``: the same table in blocks, and how
         its files are written where the parameters do not say it. The commands for a user's
         own file look at the columns before they load it; without `rows` they read `table`.
         None stands for a file that has no table, such as one of sparse rows.

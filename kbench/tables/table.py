@@ -15,7 +15,7 @@ from kbench.errors import DatasetError, DatasetParameterError
 from kbench.messages import listed, printable
 from kbench.records import Dataset
 from kbench.tables.limits import GrowingArray, max_bytes
-from kbench.tables.targets import Target, target_of, weights_of
+from kbench.tables.target_columns import Target, target_of, weights_of
 
 ROWS = 4096
 """Rows of the canonical form that are filled together, at most."""

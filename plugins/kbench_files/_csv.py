@@ -16,8 +16,8 @@ import numpy as np
 
 from kbench import DatasetError
 from kbench.messages import counted, listed
-from kbench.tables.rows import Opened, Scan
 from kbench.tables.table import repeated
+from kbench.tables.table_rows import Opened, Scan
 from kbench.tables.texts import MISSING, is_number
 from kbench_files._columns import is_numeric, text_places
 from kbench_files._dialect import Dialect, detect, not_encoded
@@ -86,7 +86,7 @@ def csv_rows(path: str | Path, ignore: Sequence[str] = (), **given: object) -> O
 
 
 class CsvRows:
-    """The rows of a CSV file; see `kbench.tables.rows.TableRows`.
+    """The rows of a CSV file; see `kbench.tables.table_rows.TableRows`.
 
     pandas infers the types of each block. Where they differ, a column gets the type that
     pandas gives it in the whole file: integers and fractions are floats, numbers and text

@@ -11,8 +11,8 @@ import numpy as np
 
 from kbench import Dataset, DatasetError
 from kbench.messages import listed
-from kbench.tables.rows import Scan, TableRows
 from kbench.tables.table import Column, Table, check_columns, no_column, to_dataset
+from kbench.tables.table_rows import Scan, TableRows
 from kbench.tables.texts import (
     MISSING,
     DateColumn,

@@ -20,8 +20,8 @@ from typing import Any
 from kbench import Dataset, DatasetError
 from kbench.parameters import is_pattern
 from kbench.tables.arff import is_sparse_arff, read_arff
-from kbench.tables.rows import TableRows, unchanged
 from kbench.tables.table import Column, labelled, to_dataset
+from kbench.tables.table_rows import TableRows, unchanged
 from kbench_files import FORMS
 from kbench_files._csv import CsvRows
 from kbench_files._dialect import Dialect

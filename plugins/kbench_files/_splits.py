@@ -10,8 +10,8 @@ import numpy as np
 
 from kbench import Dataset, DatasetError, DatasetParameterError, Split
 from kbench.messages import counted
-from kbench.tables.rows import TableRows
 from kbench.tables.table import no_column
+from kbench.tables.table_rows import TableRows
 from kbench.tables.texts import ISO, DateColumn
 from kbench_files._csv import csv_table
 from kbench_files._reading import existing, first_line

@@ -13,8 +13,8 @@ from kbench import DatasetError, DatasetParameterError
 from kbench.messages import did_you_mean, listed
 from kbench.tables.arff import is_sparse_arff, read_arff
 from kbench.tables.limits import check_values
-from kbench.tables.rows import FrameRows, Opened, Scan
 from kbench.tables.table import Column, Table, ignoring, repeated
+from kbench.tables.table_rows import FrameRows, Opened, Scan
 from kbench_files._csv import UNNAMED, refuse_unnamed
 from kbench_files._encoding import block_rows
 from kbench_files._reading import existing, existing_files, first_line
@@ -69,7 +69,7 @@ def _check_size(file: BinaryIO, what: str) -> None:
 
 
 class ParquetRows:
-    """The rows of parquet files; see `kbench.tables.rows.TableRows`.
+    """The rows of parquet files; see `kbench.tables.table_rows.TableRows`.
 
     All files have the same columns, in any order. Types of numbers may differ, and a column
     without values, which has no type, fits any.
@@ -352,7 +352,7 @@ def refuse_for_sparse(given: Mapping[str, object], what: str) -> None:
 
 
 class ArffRows:
-    """The rows of a dense ARFF file; see `kbench.tables.rows.TableRows`.
+    """The rows of a dense ARFF file; see `kbench.tables.table_rows.TableRows`.
 
     Declared categories keep their order. Columns of texts and dates are texts.
     """

@@ -77,7 +77,7 @@ class Fate:
 
 @dataclass
 class ColumnProfile:
-    """What the values of one column are; a `kbench.tables.rows.Scan`."""
+    """What the values of one column are; a `kbench.tables.table_rows.Scan`."""
 
     name: str
     date: DateColumn | None = None

@@ -174,7 +174,7 @@ def split(folder: Path, task: str, part: str, name: str = "rff") -> dict[str, fl
 
 def products(n: int) -> float:
     """Return the CPU seconds of the bare products of n rows, from the median of some."""
-    from kbench.evaluation.rows import BLOCK_ROWS
+    from kbench.evaluation.lazy_rows import BLOCK_ROWS
 
     Z = np.random.default_rng(0).normal(size=(BLOCK_ROWS, N_COMPONENTS)).astype(np.float32)
     times = []

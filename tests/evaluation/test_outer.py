@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
 
 from kbench import Dataset, DatasetError, PluginError, Protocol
-from kbench.evaluation import block_fits, embedding, passes, rows
+from kbench.evaluation import block_fits, embedding, lazy_rows, passes
 from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
@@ -47,7 +47,7 @@ DATA = {kind: dataset(kind) for kind in ("two", "three", "numbers")}
 @pytest.fixture
 def in_blocks(monkeypatch):
     """Hold no embedding as one matrix, and take it in small blocks."""
-    monkeypatch.setattr(rows, "BLOCK_ROWS", 37)
+    monkeypatch.setattr(lazy_rows, "BLOCK_ROWS", 37)
     monkeypatch.setattr(passes, "WHOLE_BYTES", 0)
     monkeypatch.setattr(block_fits, "SAMPLE_BYTES", 60 * 8 * 30)
 
@@ -61,7 +61,7 @@ def both(monkeypatch, *given):
     """Evaluate a split in memory, and in blocks."""
     in_memory = evaluate_split(*given)
     with monkeypatch.context() as patched:
-        patched.setattr(rows, "BLOCK_ROWS", 37)
+        patched.setattr(lazy_rows, "BLOCK_ROWS", 37)
         patched.setattr(passes, "WHOLE_BYTES", 0)
         patched.setattr(block_fits, "SAMPLE_BYTES", 60 * 8 * 30)
         return in_memory, evaluate_split(*given)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbench import Dataset, DatasetError, Protocol, Split
-from kbench.evaluation import rows, splits
+from kbench.evaluation import lazy_rows, splits
 from kbench.evaluation.splits import (
     HeldOut,
     derive_seed,
@@ -223,7 +223,7 @@ def test_groups_of_large_data_are_those_of_small_ones(monkeypatch, as_matrix):
     X = rng.choice([0.0, -0.0, 1.0, 2.0, np.nan], size=(300, 3))
     exact = row_groups(as_matrix(X))
     monkeypatch.setattr(splits, "EXACT_ROWS", 100)
-    monkeypatch.setattr(rows, "VALUES", 7)
+    monkeypatch.setattr(lazy_rows, "VALUES", 7)
     hashed = row_groups(as_matrix(X))
     pairs = {(int(one), int(other)) for one, other in zip(exact, hashed, strict=True)}
     assert len(pairs) == len(set(exact.tolist())) == len(set(hashed.tolist()))
@@ -233,8 +233,8 @@ def test_a_sparse_row_has_the_hash_of_its_dense_form():
     X = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [np.nan, 0.0, 2.0]])
     stored = scipy.sparse.csr_matrix(np.ones((3, 3)))
     stored.data[:] = X.ravel()  # zeros are stored
-    hashes = rows.row_hashes(scipy.sparse.csr_matrix(X))
-    np.testing.assert_array_equal(rows.row_hashes(stored), hashes)
+    hashes = lazy_rows.row_hashes(scipy.sparse.csr_matrix(X))
+    np.testing.assert_array_equal(lazy_rows.row_hashes(stored), hashes)
     assert len(set(hashes.tolist())) == 3
 
 

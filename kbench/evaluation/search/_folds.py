@@ -12,6 +12,7 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
+from kbench.evaluation.lazy_rows import Matrix, whole
 from kbench.evaluation.measures import COMPUTE, Criterion, applies
 from kbench.evaluation.outputs import (
     FittedLearner,
@@ -20,7 +21,6 @@ from kbench.evaluation.outputs import (
     predictions_of,
     restored,
 )
-from kbench.evaluation.rows import Matrix, whole
 from kbench.evaluation.search._result import Score
 from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
 from kbench.evaluation.splits import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.evaluation.rows import row_hashes
+from kbench.evaluation.lazy_rows import row_hashes
 from kbench.parameters import check_choice
 from kbench.records import FEATURE_KINDS, TASK_TYPES, Dataset, Split
 
@@ -266,7 +266,7 @@ def duplicate_fraction(X: Matrix) -> float:
 
     Where it is high, a random split has equal rows on both sides, which favours
     methods that memorise. Missing values count as equal to each other, and 0 as
-    equal to -0. Rows are compared by `kbench.evaluation.rows.row_hashes`.
+    equal to -0. Rows are compared by `kbench.evaluation.lazy_rows.row_hashes`.
 
     >>> duplicate_fraction(np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
     0.5

@@ -24,7 +24,7 @@ from kbench.records import (
     Suite,
     TaskType,
 )
-from kbench.tables.rows import unchanged
+from kbench.tables.table_rows import unchanged
 from kbench_tables.recommend.look import Look, look, with_look
 from kbench_tables.recommend.measure import Comparison
 from kbench_tables.recommend.target import TargetColumn, choose

@@ -12,8 +12,8 @@ from kbench.features import Reference, Registry, parameters_of, resolve
 from kbench.parameters import named_files
 from kbench.records import Make, Ref
 from kbench.records.canonical import from_json, to_json
-from kbench.tables.rows import FrameRows, Opened
 from kbench.tables.table import check_columns, no_column
+from kbench.tables.table_rows import FrameRows, Opened
 from kbench.tables.texts import MISSING, DateColumn, UnitColumn
 from kbench_tables.frames import table_of
 from kbench_tables.profile import BY_TARGET, LEFT_OUT, Asked, ColumnProfile, Fate, decide, repeats
@@ -261,7 +261,7 @@ def _leaks(
 
 
 class _Kept:
-    """All values of one column; a `kbench.tables.rows.Scan`."""
+    """All values of one column; a `kbench.tables.table_rows.Scan`."""
 
     def __init__(self) -> None:
         self.note = ""

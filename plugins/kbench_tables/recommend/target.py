@@ -12,7 +12,7 @@ import numpy as np
 from kbench.errors import DatasetError
 from kbench.messages import counted, printable
 from kbench.records import TaskType
-from kbench.tables.targets import MANY_CLASSES, MAX_NUMERIC_LABELS
+from kbench.tables.target_columns import MANY_CLASSES, MAX_NUMERIC_LABELS
 
 MOST_CLASSES = 20
 """Different whole numbers up to which a target may be one of classes."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kbench.evaluation.rows import numbered_blocks
+from kbench.evaluation.lazy_rows import numbered_blocks
 from kbench.evaluation.sums import Sums, Targets
 from kbench_baselines import RandomFourierFeatures
 from kbench_datasets import hypersphere_shells

@@ -5,7 +5,7 @@ import pandas
 import pytest
 
 from kbench import DatasetError
-from kbench.tables.rows import FrameRows
+from kbench.tables.table_rows import FrameRows
 from kbench.tables.texts import DateColumn
 from kbench_tables.profile import Asked, ColumnProfile, decide
 

@@ -7,7 +7,7 @@ import pytest
 
 from kbench import DatasetError
 from kbench.tables.table import Column, Table, to_dataset
-from kbench.tables.targets import target_of, weights_of
+from kbench.tables.target_columns import target_of, weights_of
 
 NAN, INF = np.nan, np.inf
 
