@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 from operator import itemgetter
 
@@ -70,7 +69,6 @@ METRICS = ("auto", "full", "diagonal", "low_rank")
 _CONSTANT = 1e-12
 
 
-@dataclass(eq=False, repr=False)
 class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""An explicit feature map in a metric that is learned from the gradients of a first fit.
 
@@ -212,17 +210,31 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     True
     """
 
-    base_map: object
-    _: KW_ONLY
-    n_components: int | None = None
-    bandwidth_factor: object = None
-    metric: str = "auto"
-    rank: int = 10
-    rounds: int = 10
-    patience: int = 2
-    regularization: float = 1e-4
-    groups: object = "one-hot"
-    random_state: int | np.random.RandomState | None = None
+    # fields of a dataclass would be attributes of the subclass without these parameters, too
+    def __init__(
+        self,
+        base_map,
+        *,
+        n_components=None,
+        bandwidth_factor=None,
+        metric="auto",
+        rank=10,
+        rounds=10,
+        patience=2,
+        regularization=1e-4,
+        groups="one-hot",
+        random_state=None,
+    ):
+        self.base_map = base_map
+        self.n_components = n_components
+        self.bandwidth_factor = bandwidth_factor
+        self.metric = metric
+        self.rank = rank
+        self.rounds = rounds
+        self.patience = patience
+        self.regularization = regularization
+        self.groups = groups
+        self.random_state = random_state
 
     def fit(self, X, y):
         """Learn the metric, and fit the map in it.
