@@ -3,141 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from kbench.errors import SuiteError
-from kbench.records import Measure, TaskType
+from kbench.records import Measure, Needs, TaskType
 
-_OF_PREDICTIONS = (
-    Measure("accuracy", "higher", "share of rows with the right label", "classification"),
-    Measure(
-        "balanced_accuracy",
-        "higher",
-        "mean recall of the classes in the test part",
-        "classification",
-    ),
-    Measure(
-        "expected_error",
-        "lower",
-        "1 - accuracy; exact for a rule that draws its labels",
-        "classification",
-    ),
-    Measure(
-        "f1_macro",
-        "higher",
-        "mean over classes of 2 right / (rows of the class + rows predicted as it)",
-        "classification",
-    ),
-    Measure(
-        "matthews",
-        "higher",
-        "correlation of true and predicted labels; 0 where one of them is constant",
-        "classification",
-    ),
-    Measure(
-        "roc_auc",
-        "higher",
-        "area under the ROC curve: of class 1 of two, else mean of one-vs-rest",
-        "classification",
-        "scores",
-    ),
-    Measure(
-        "average_precision",
-        "higher",
-        "mean precision over recall: of class 1 of two, else mean of one-vs-rest",
-        "classification",
-        "scores",
-    ),
-    Measure(
-        "log_loss",
-        "lower",
-        "mean of -log of the probability of the right label",
-        "classification",
-        "probabilities",
-    ),
-    Measure(
-        "brier",
-        "lower",
-        "mean over rows of the sum over classes of (probability - indicator)^2, 0 to 2",
-        "classification",
-        "probabilities",
-    ),
-    Measure(
-        "ece_15_equal_mass",
-        "lower",
-        "mean |confidence - accuracy| of the top label over 15 bins of equal mass; "
-        "never for ranking",
-        "classification",
-        "probabilities",
-    ),
-    Measure(
-        "rmse_standardised",
-        "lower",
-        "rmse over the standard deviation of the training targets",
-        "regression",
-    ),
-    Measure(
-        "rmse",
-        "lower",
-        "root mean squared error, in the target's units",
-        "regression",
-        in_units=True,
-    ),
-    Measure(
-        "mae", "lower", "mean absolute error, in the target's units", "regression", in_units=True
-    ),
-    Measure(
-        "r2",
-        "higher",
-        "1 - squared error over squared distance from the mean of the test targets",
-        "regression",
-    ),
-    Measure(
-        "nlpd",
-        "lower",
-        "mean negative log predictive density, in the target's units",
-        "regression",
-        "distribution",
-        in_units=True,
-    ),
-    Measure(
-        "nlpd_standardised",
-        "lower",
-        "nlpd of standardised targets: nlpd - log of their standard deviation",
-        "regression",
-        "distribution",
-    ),
-    Measure(
-        "crps",
-        "lower",
-        "mean continuous ranked probability score, in the target's units",
-        "regression",
-        "distribution",
-        in_units=True,
-    ),
-    Measure(
-        "crps_standardised",
-        "lower",
-        "crps over the standard deviation of the training targets",
-        "regression",
-        "distribution",
-    ),
-    Measure(
-        "coverage_error_90",
-        "lower",
-        "|share of targets in the central 90 % interval - 0.9|",
-        "regression",
-        "distribution",
-    ),
-    Measure(
-        "interval_score_90",
-        "lower",
-        "width of the 90 % interval + 20 x distance of targets outside, in the target's units",
-        "regression",
-        "distribution",
-        in_units=True,
-    ),
+Better = Literal["higher", "lower"]
+
+_DEFINITIONS: Mapping[tuple[TaskType, Needs], Mapping[str, tuple[Better, str]]] = {
+    ("classification", "predictions"): {
+        "accuracy": ("higher", "share of rows with the right label"),
+        "balanced_accuracy": ("higher", "mean recall of the classes in the test part"),
+        "expected_error": ("lower", "1 - accuracy; exact for a rule that draws its labels"),
+        "f1_macro": (
+            "higher",
+            "mean over classes of 2 right / (rows of the class + rows predicted as it)",
+        ),
+        "matthews": (
+            "higher",
+            "correlation of true and predicted labels; 0 where one of them is constant",
+        ),
+    },
+    ("classification", "scores"): {
+        "roc_auc": (
+            "higher",
+            "area under the ROC curve: of class 1 of two, else mean of one-vs-rest",
+        ),
+        "average_precision": (
+            "higher",
+            "mean precision over recall: of class 1 of two, else mean of one-vs-rest",
+        ),
+    },
+    ("classification", "probabilities"): {
+        "log_loss": ("lower", "mean of -log of the probability of the right label"),
+        "brier": (
+            "lower",
+            "mean over rows of the sum over classes of (probability - indicator)^2, 0 to 2",
+        ),
+        "ece_15_equal_mass": (
+            "lower",
+            "mean |confidence - accuracy| of the top label over 15 bins of equal mass; "
+            "never for ranking",
+        ),
+    },
+    ("regression", "predictions"): {
+        "rmse_standardised": (
+            "lower",
+            "rmse over the standard deviation of the training targets",
+        ),
+        "rmse": ("lower", "root mean squared error, in the target's units"),
+        "mae": ("lower", "mean absolute error, in the target's units"),
+        "r2": (
+            "higher",
+            "1 - squared error over squared distance from the mean of the test targets",
+        ),
+    },
+    ("regression", "distribution"): {
+        "nlpd": ("lower", "mean negative log predictive density, in the target's units"),
+        "nlpd_standardised": (
+            "lower",
+            "nlpd of standardised targets: nlpd - log of their standard deviation",
+        ),
+        "crps": ("lower", "mean continuous ranked probability score, in the target's units"),
+        "crps_standardised": (
+            "lower",
+            "crps over the standard deviation of the training targets",
+        ),
+        "coverage_error_90": (
+            "lower",
+            "|share of targets in the central 90 % interval - 0.9|",
+        ),
+        "interval_score_90": (
+            "lower",
+            "width of the 90 % interval + 20 x distance of targets outside, in the target's units",
+        ),
+    },
+}
+"""Direction and definition of the measures that `kbench.evaluation.measures` computes."""
+
+_IN_UNITS = ("rmse", "mae", "nlpd", "crps", "interval_score_90")
+
+_OF_PREDICTIONS = tuple(
+    Measure(name, better, definition, task, needs, in_units=name in _IN_UNITS)
+    for (task, needs), measures in _DEFINITIONS.items()
+    for name, (better, definition) in measures.items()
 )
-"""Measures that `kbench.evaluation.measures` computes."""
 
 _REPORTED = (
     Measure(

@@ -10,12 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kbench.evaluation.definitions import (
-    MEASURES,
-    NEVER_RANKED,
-    default_measure,
-    search_measure,
-)
+from kbench.evaluation.definitions import COMPUTED, MEASURES, NEVER_RANKED, search_measure
 from kbench.evaluation.measures import _classification, _regression
 from kbench.evaluation.measures._means import Compute, mean, on_rows_that_count, rows_of
 from kbench.evaluation.measures._of_plugins import computed_by, takes_weights
@@ -29,40 +24,14 @@ __all__ = [
     "Compute",
     "Criterion",
     "applies",
-    "default_measure",
     "mean",
     "rows_of",
-    "search_measure",
     "takes_weights",
 ]
 
-_COMPUTED: Mapping[str, Compute] = {
-    "accuracy": _classification.accuracy,
-    "balanced_accuracy": _classification.balanced_accuracy,
-    "expected_error": _classification.expected_error,
-    "f1_macro": _classification.f1_macro,
-    "matthews": _classification.matthews,
-    "roc_auc": _classification.roc_auc,
-    "average_precision": _classification.average_precision,
-    "log_loss": _classification.log_loss,
-    "brier": _classification.brier,
-    "ece_15_equal_mass": _classification.ece_15_equal_mass,
-    "rmse_standardised": _regression.rmse_standardised,
-    "rmse": _regression.rmse,
-    "mae": _regression.mae,
-    "r2": _regression.r2,
-    "nlpd": _regression.nlpd,
-    "nlpd_standardised": _regression.nlpd_standardised,
-    "crps": _regression.crps,
-    "crps_standardised": _regression.crps_standardised,
-    "coverage_error_90": _regression.coverage_error_90,
-    "interval_score_90": _regression.interval_score_90,
-}
+_FUNCTIONS = vars(_classification) | vars(_regression)
 
-
-COMPUTE: Mapping[str, Compute] = {
-    name: on_rows_that_count(compute) for name, compute in _COMPUTED.items()
-}
+COMPUTE: Mapping[str, Compute] = {name: on_rows_that_count(_FUNCTIONS[name]) for name in COMPUTED}
 """Functions of the measures of predictions, by name; None where it is not defined."""
 
 
