@@ -19,9 +19,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 
 from kbench.evaluation.block_fits import BlockFits
-from kbench.evaluation.embedding import Data, Embedding, Fitting
+from kbench.evaluation.embedding import Embedding, Fitting
 from kbench.evaluation.lazy_rows import Matrix
-from kbench.evaluation.method import Method
 from kbench.evaluation.outputs import FittedLearner, Predictions, checked_decision
 from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
 from kbench.evaluation.search._folds import (
@@ -32,7 +31,7 @@ from kbench.evaluation.search._folds import (
     selected,
 )
 from kbench.evaluation.specs import Candidate, Fit
-from kbench.evaluation.splits import Fold, HeldOut, rare_classes
+from kbench.evaluation.splits import Fold, rare_classes
 from kbench.evaluation.timing import Stopwatch
 from kbench.records import Protocol
 
@@ -49,60 +48,49 @@ class Calibration:
     notes: list[str] = field(default_factory=list)
 
 
-def calibrate(
-    method: Method,
-    data: Data,
-    candidate: Candidate,
-    protocol: Protocol,
-    seed: int,
-    predictions: Predictions,
-) -> Calibration:
+def calibrate(fitting: Fitting, candidate: Candidate, predictions: Predictions) -> Calibration:
     """Calibrate the checked predictions of a fitted classifier for the test part.
 
     Probabilities of the learner itself are kept. Without decision values, or where all
     training rows of a class are in one inner fold, there are none, and a note says why.
 
-    `data` is the training part, `candidate` was chosen by the search, and `seed` is that
-    of the search: preprocessing, map and learner are fitted on its inner folds.
+    The `candidate` was chosen by the search: preprocessing, map and learner are fitted on the
+    inner folds of the search.
     ``calibration_time_s`` is the time of everything that is done here.
     """
     if predictions.probabilities is not None:
         return Calibration(predictions.probabilities)
-    classes, decision = np.unique(data.y), predictions.decision
+    y, protocol = fitting.data.y, fitting.protocol
+    classes, decision = np.unique(y), predictions.decision
     if decision is None:
         return _without("the learner has neither probabilities nor decision values")
     if problem := _problem(decision, len(classes)):
         return _without(problem)
     start, cpu_start = time.perf_counter(), time.process_time()
-    folds = inner_folds(data, protocol, seed)
-    if alone := [k for k in classes if _is_in_one_fold(data.y == k, folds)]:
+    folds = inner_folds(fitting)
+    if alone := [k for k in classes if _is_in_one_fold(y == k, folds)]:
         return _without(f"all training rows of {_named(alone)} are in one inner fold")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        values, converged = _out_of_fold(method, data, folds, candidate, seed, protocol)
-        model = _fitted(values, data, protocol)
+        values, converged = _out_of_fold(fitting, folds, candidate)
+        model = _fitted(values, fitting)
         probabilities = model.predict_proba(decision.reshape(len(decision), -1))
     measures = {
         "calibration_time_s": time.perf_counter() - start,
         "calibration_time_cpu_s": time.process_time() - cpu_start,
         "calibration_converged": float(np.mean(converged)),
     }
-    return Calibration(probabilities, measures, _notes(data.y, converged, protocol))
+    return Calibration(probabilities, measures, _notes(y, converged, protocol))
 
 
 def _out_of_fold(
-    method: Method,
-    data: Data,
-    folds: Sequence[Fold],
-    candidate: Candidate,
-    seed: int,
-    protocol: Protocol,
+    fitting: Fitting, folds: Sequence[Fold], candidate: Candidate
 ) -> tuple[np.ndarray, list[bool]]:
     """Return decision values of all training rows, and which of the fits converged."""
     values: list[np.ndarray] = []
     converged = []
-    what = method.learner.what
-    for fitted, blocks, has_converged in _fits(method, data, folds, candidate, seed, protocol):
+    what = fitting.learner.what
+    for fitted, blocks, has_converged in _fits(fitting, folds, candidate):
         given = [checked_decision(fitted.decision_function(Z), Z.shape[0], what) for Z in blocks]
         decision = np.concatenate(given)
         values.append(decision.reshape(len(decision), -1))
@@ -112,12 +100,7 @@ def _out_of_fold(
 
 
 def _fits(
-    method: Method,
-    data: Data,
-    folds: Sequence[Fold],
-    candidate: Candidate,
-    seed: int,
-    protocol: Protocol,
+    fitting: Fitting, folds: Sequence[Fold], candidate: Candidate
 ) -> Iterator[tuple[FittedLearner, Iterable[Matrix], bool]]:
     """Fit a candidate on each inner fold, with the seeds of the search.
 
@@ -125,9 +108,9 @@ def _fits(
     converged.
     """
     embed: Callable[[Fold], Embedded]
-    fitting = Fitting(method.feature_map, method.learner, data, seed)
-    if protocol.inner_fit == "outer" and not data.pairwise:
-        shared, is_large = embedding_of(fitting, [candidate], protocol)
+    data = fitting.data
+    if fitting.protocol.inner_fit == "outer" and not data.pairwise:
+        shared, is_large = embedding_of(fitting, [candidate])
         if is_large:
             fits, found = _over_blocks(shared, fitting, candidate, folds)
             for ((fitted, converged),), (_, test) in zip(found, folds, strict=True):
@@ -141,7 +124,7 @@ def _fits(
     for fold in folds:
         Z, Z_test, map_converged = embed(fold)
         y, weight = data.scaled(fold[0])[1], data.weights(fold[0])
-        ((fitted, converged),) = fit_learners(method.learner, Z, y, weight, *given)
+        ((fitted, converged),) = fit_learners(fitting.learner, Z, y, weight, *given)
         yield fitted, [Z_test], converged and map_converged
 
 
@@ -149,7 +132,7 @@ def _over_blocks(
     shared: Embedding, fitting: Fitting, candidate: Candidate, folds: Sequence[Fold]
 ) -> tuple[Pass | BlockFits, Iterable[list[Fit]]]:
     """Fit a learner on each fold, from sums or in passes over blocks of one embedding."""
-    learner, candidates, parts = fitting.learner, [candidate], HeldOut(folds)
+    learner, candidates, parts = fitting.learner, [candidate], [test for _, test in folds]
     if not takes_sums(learner, candidates):
         fits = BlockFits(shared)
         return fits, fits.of(fitting, candidates, parts)
@@ -160,12 +143,13 @@ def _over_blocks(
     )
 
 
-def _fitted(values: np.ndarray, data: Data, protocol: Protocol) -> CalibratedClassifierCV:
+def _fitted(values: np.ndarray, fitting: Fitting) -> CalibratedClassifierCV:
     """Fit the calibration on decision values of the training rows."""
+    data = fitting.data
     rows = np.arange(len(data.y))
     # an ensemble of one: the values are out of fold already
     model = CalibratedClassifierCV(
-        _DecisionValues(), method=protocol.calibration, cv=[(rows, rows)], ensemble=True
+        _DecisionValues(), method=fitting.protocol.calibration, cv=[(rows, rows)], ensemble=True
     )
     return model.fit(values, data.y, sample_weight=data.weight)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.evaluation.lazy_rows import Matrix, Rows, blocks, is_sparse, numbered_blocks, whole
+from kbench.evaluation.method import Method
 from kbench.evaluation.outputs import FittedLearner, FittedMap, check_embedding
 from kbench.evaluation.preprocessing import Preprocessing, stacked
 from kbench.evaluation.specs import Candidate, EstimatorSpec
@@ -18,7 +19,7 @@ from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.targets import Scale
 from kbench.evaluation.timing import Run, Stopwatch, Timed, once, timed
 from kbench.messages import shared_targets
-from kbench.records import TaskType
+from kbench.records import Protocol, TaskType
 
 FIT_BYTES = 2**28
 """Size of the inputs in float64 up to which a map is fitted on all of them."""
@@ -83,14 +84,24 @@ class Data:
 
 @dataclass(frozen=True)
 class Fitting:
-    """What candidates are fitted with."""
+    """What candidates are fitted with: a method, on training data, under a protocol."""
 
-    feature_map: EstimatorSpec
-    learner: EstimatorSpec
+    method: Method
     data: Data
+    protocol: Protocol
 
     seed: int
-    """Root of the seeds of map and learner."""
+    """Root of the seeds of folds, draws, map and learner."""
+
+    @property
+    def feature_map(self) -> EstimatorSpec:
+        """The feature map of the method."""
+        return self.method.feature_map
+
+    @property
+    def learner(self) -> EstimatorSpec:
+        """The learner of the method."""
+        return self.method.learner
 
     @property
     def learner_seed(self) -> int:

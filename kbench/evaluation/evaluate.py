@@ -20,7 +20,7 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.evaluation.assignment import Visible, assign
-from kbench.evaluation.embedding import Data
+from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.fitting import FittedMethod, Tested, fit, fit_in_memory
 from kbench.evaluation.lazy_rows import Matrix, Rows
 from kbench.evaluation.method import MeasureFunction, Method
@@ -84,16 +84,17 @@ def measure_split(
     data, X_test = parts(inputs, visible, protocol)
     seed = derive_seed(protocol.seed, inputs.checksum, visible.index)
     start, aside = time.perf_counter(), Stopwatch()
-    searched = search(method.feature_map, method.learner, data, protocol, seed, method.criterion)
+    fitting = Fitting(method, data, protocol, seed)
+    searched = search(fitting)
     best = searched.best
     if not searched.scores:
         with aside:
-            _warm_up(method, data, best, seed)
+            _warm_up(fitting, best)
     passed = searched.passed_for(best)
     other = None if searched.default is best else searched.default
-    fitted = fit(method, data, best, seed, protocol, timed, passed, other)
+    fitted = fit(fitting, best, timed, passed, other)
     tested = fitted.tested(X_test)
-    split = _Split(inputs, method, data, X_test, seed, protocol, searched, fitted, tested)
+    split = _Split(inputs, fitting, X_test, searched, fitted, tested)
     for extra in EXTRAS:
         extra(split)
     chosen = tuple(given for _, given in split.chosen)
@@ -117,17 +118,14 @@ class _Split:
     """A method that was fitted on a split and predicted its test part, and what is added to it."""
 
     inputs: Inputs
-    method: Method
-    data: Data
+    fitting: Fitting
     X_test: Matrix | Rows
-    seed: int
-    protocol: Protocol
     searched: SearchResult
     fitted: FittedMethod
     tested: Tested
 
-    chosen: list[tuple[Method, Predictions]] = field(default_factory=list)
-    """The method with each seed of its map, and its predictions."""
+    chosen: list[tuple[Fitting, Predictions]] = field(default_factory=list)
+    """The fitting with each seed of its map, and its predictions."""
 
     default: list[Predictions] = field(default_factory=list)
     """Those of the default candidate; none where there was no search."""
@@ -137,28 +135,24 @@ class _Split:
 
     def of_all_seeds(
         self, candidate: Candidate, first: Predictions | None
-    ) -> list[tuple[Method, Predictions]]:
+    ) -> list[tuple[Fitting, Predictions]]:
         """Fit a candidate with each seed of its map and predict; `first` is known already."""
-        drawn = _drawn(self.method, candidate, self.protocol)
-        known = [] if first is None else [(self.method, self._committable(first))]
+        drawn = _drawn(self.fitting, candidate)
+        known = [] if first is None else [(self.fitting, self._committable(first))]
         return known + [
-            (each, self._committable(self._predictions_of(each, candidate)))
+            (each, self._committable(fit(each, candidate).predict(self.X_test)))
             for each in drawn[len(known) :]
         ]
 
-    def _predictions_of(self, method: Method, candidate: Candidate) -> Predictions:
-        fitted = fit(method, self.data, candidate, self.seed, self.protocol)
-        return fitted.predict(self.X_test)
-
     def _committable(self, given: Predictions) -> Predictions:
-        n_test, what = self.X_test.shape[0], self.method.learner.what
-        if self.data.task == "regression":
+        data, n_test, what = self.fitting.data, self.X_test.shape[0], self.fitting.learner.what
+        if data.task == "regression":
             return restored(given, self.fitted.scale, n_test, what)
-        return given.checked(self.data.task, np.unique(self.data.y), n_test, what)
+        return given.checked(data.task, np.unique(data.y), n_test, what)
 
 
 def _add_own_measures(split: _Split) -> None:
-    searched, n_train = split.searched, len(split.data.y)
+    searched, n_train = split.searched, len(split.fitting.data.y)
     split.measures |= {
         "search_time_s": searched.seconds,
         "search_time_cpu_s": searched.cpu_seconds,
@@ -176,9 +170,10 @@ def _add_own_measures(split: _Split) -> None:
 
 
 def _add_gram_error(split: _Split) -> None:
-    if split.method.kernel is not None:
-        X = split.tested.X[: split.protocol.gram_rows]
-        split.measures |= gram_error(split.method.kernel, split.fitted.embedding.map_, X)
+    kernel, protocol = split.fitting.method.kernel, split.fitting.protocol
+    if kernel is not None:
+        X = split.tested.X[: protocol.gram_rows]
+        split.measures |= gram_error(kernel, split.fitted.embedding.map_, X)
 
 
 def _add_seeds(split: _Split) -> None:
@@ -204,26 +199,23 @@ def _add_default(split: _Split) -> None:
 
 def _add_calibration(split: _Split) -> None:
     """Replace probabilities by those of a calibration, which the default has not."""
-    if split.protocol.calibration == "none":
+    if split.fitting.protocol.calibration == "none":
         return
     # loads a module of scikit-learn that other protocols do not need
     from kbench.evaluation.calibration import calibrate
 
     split.default = [replace(given, probabilities=None) for given in split.default]
-    best, data, seed = split.searched.best, split.data, split.seed
-    calibrations = [
-        calibrate(method, data, best, split.protocol, seed, given) for method, given in split.chosen
-    ]
+    calibrations = [calibrate(each, split.searched.best, given) for each, given in split.chosen]
     split.chosen = [
-        (method, replace(given, probabilities=calibration.probabilities))
-        for (method, given), calibration in zip(split.chosen, calibrations, strict=True)
+        (each, replace(given, probabilities=calibration.probabilities))
+        for (each, given), calibration in zip(split.chosen, calibrations, strict=True)
     ]
     split.measures |= calibrations[0].measures
     split.notes += calibrations[0].notes
 
 
 def _add_number_of_seeds(split: _Split) -> None:
-    if split.protocol.map_seeds > 1:
+    if split.fitting.protocol.map_seeds > 1:
         split.measures["n_map_seeds"] = float(len(split.chosen))
 
 
@@ -240,7 +232,7 @@ EXTRAS: tuple[Callable[[_Split], None], ...] = (
 
 def _add_measures_of_plugins(split: _Split, revealed: np.ndarray) -> None:
     """Add what the functions of the map and of the learner measure on the test part."""
-    method, fitted, tested = split.method, split.fitted, split.tested
+    method, fitted, tested = split.fitting.method, split.fitted, split.tested
     y_test = fitted.scale.standardise(revealed)[: tested.X.shape[0]]
     if method.map_measures is not None:
         available = {"learner": fitted.learner, "X_train": fitted.X, "y_train": fitted.y}
@@ -268,13 +260,13 @@ def _search_notes(searched: SearchResult, protocol: Protocol) -> list[str]:
     return notes
 
 
-def _drawn(method: Method, candidate: Candidate, protocol: Protocol) -> list[Method]:
-    """Return the method with each seed of its map; one if the map takes none."""
-    spec = method.feature_map
-    if protocol.map_seeds == 1 or not spec.takes_seed(candidate.feature_map):
-        return [method]
-    draws = range(protocol.map_seeds)
-    return [replace(method, feature_map=replace(spec, draw=draw)) for draw in draws]
+def _drawn(fitting: Fitting, candidate: Candidate) -> list[Fitting]:
+    """Return the fitting with each seed of its map; one if the map takes none."""
+    method, spec, n_draws = fitting.method, fitting.feature_map, fitting.protocol.map_seeds
+    if n_draws == 1 or not spec.takes_seed(candidate.feature_map):
+        return [fitting]
+    maps = [replace(spec, draw=draw) for draw in range(n_draws)]
+    return [replace(fitting, method=replace(method, feature_map=drawn)) for drawn in maps]
 
 
 def _map_details(fitted: FittedMap, what: str) -> dict[str, Any]:
@@ -328,20 +320,21 @@ def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, M
     return data, part(test)
 
 
-def _warm_up(method: Method, data: Data, best: Candidate, seed: int) -> None:
+def _warm_up(fitting: Fitting, best: Candidate) -> None:
     """Fit and predict a few rows untimed: first calls load code and fill caches.
 
     A search has done so on more rows.
     """
+    data = fitting.data
     rows = np.arange(len(data.y))
     if len(rows) > WARM_UP_ROWS:
         # every class must be there; a prefix of sorted data may have one only
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(fitting.seed)
         first = np.unique(strata(data.y, data.task), return_index=True)[1]
         rows = np.union1d(first, rng.permutation(len(rows))[: WARM_UP_ROWS - len(first)])
     small = replace(data, X=data.rows(rows), y=data.y[rows], weight=data.weights(rows))
     try:
-        fit_in_memory(method, small, best, seed).predict(small.X)
+        fit_in_memory(replace(fitting, data=small), best).predict(small.X)
     except Exception:
         # There may be too few rows for these parameters, which is not a failure of
         # the method; a real one comes again on all rows, where it is reported.

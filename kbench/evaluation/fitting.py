@@ -10,17 +10,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kbench.evaluation.block_fits import BlockFits
-from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
+from kbench.evaluation.embedding import Embedding, Fitting, has_converged
 from kbench.evaluation.lazy_rows import BLOCK_ROWS, Matrix, Rows, whole
-from kbench.evaluation.method import Method
 from kbench.evaluation.model_measures import sizes
 from kbench.evaluation.outputs import FittedLearner, Predictions, check_embedding, predictions_of
 from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
 from kbench.evaluation.specs import Candidate, Fit
-from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.targets import Scale
 from kbench.evaluation.timing import Clock, Run, Stopwatch, Timed, once, timed, times
-from kbench.records import Protocol, TaskType
+from kbench.records import TaskType
 
 MEASURED_ROWS = 1000
 """Rows that the measures of plugins get where the embedding is not held as one matrix."""
@@ -158,11 +156,8 @@ class Tested:
 
 
 def fit(
-    method: Method,
-    data: Data,
+    fitting: Fitting,
     candidate: Candidate,
-    seed: int,
-    protocol: Protocol,
     run: Run = once,
     passed: Pass | None = None,
     default: Candidate | None = None,
@@ -175,32 +170,29 @@ def fit(
     """
     if default is not None and default.map_key != candidate.map_key:
         default = None
-    if protocol.inner_fit == "fold" or data.pairwise:
-        return fit_in_memory(method, data, candidate, seed, run=run, default=default)
+    if fitting.protocol.inner_fit == "fold" or fitting.data.pairwise:
+        return fit_in_memory(fitting, candidate, run=run, default=default)
     if passed is not None:
-        return _fit_from_sums(method, data, candidate, seed, passed, run, True, default)
-    given = Fitting(method.feature_map, method.learner, data, seed), [candidate]
-    shared, is_large = embedding_of(*given, protocol)
+        return _fit_from_sums(fitting, candidate, passed, run, True, default)
+    shared, is_large = embedding_of(fitting, [candidate])
     if not is_large:
-        fitted = fit_in_memory(method, data, candidate, seed, None, shared, run, default)
-        if protocol.dtype == "float64":
+        fitted = fit_in_memory(fitting, candidate, None, shared, run, default)
+        if fitting.protocol.dtype == "float64":
             return fitted
         return replace(fitted, notes=["float64 instead of float32: the embedding is one matrix"])
-    if takes_sums(method.learner, [candidate]):
-        passed = pass_over(shared, *given, [np.arange(len(data.y))])
-        return _fit_from_sums(method, data, candidate, seed, passed, run, False, default)
+    given = fitting, [candidate], [np.arange(len(fitting.data.y))]
+    if takes_sums(fitting.learner, [candidate]):
+        return _fit_from_sums(fitting, candidate, pass_over(shared, *given), run, False, default)
     fits = BlockFits(shared)
-    (((learner, converged),),) = fits.of(*given, [np.arange(len(data.y))])
+    ((fit,),) = fits.of(*given)
     notes = [f"fitted in passes over {_blocks_of(fits.shared)}", *fits.notes]
     clocks = fits.transform, fits.solving
-    return _in_blocks(fits.shared, data, seed, learner, converged, clocks, notes, fits.n_embedded)
+    return _in_blocks(fits.shared, fitting, fit, clocks, notes, fits.n_embedded)
 
 
 def fit_in_memory(
-    method: Method,
-    data: Data,
+    fitting: Fitting,
     candidate: Candidate,
-    seed: int,
     rows: np.ndarray | None = None,
     shared: Embedding | None = None,
     run: Run = once,
@@ -211,8 +203,8 @@ def fit_in_memory(
     Preprocessing and map are fitted too, unless they are `shared`. The `default` candidate
     has the same ones.
     """
+    data = fitting.data
     if shared is None:
-        fitting = Fitting(method.feature_map, method.learner, data, seed)
         embedding, X = Embedding.of_rows(fitting, candidate, rows, run)
     else:
         embedding, X = shared, shared.steps.transform(whole(data.X))
@@ -220,7 +212,7 @@ def fit_in_memory(
     weight = data.weights(rows)
 
     def fitted(chosen: Candidate) -> FittedLearner:
-        return method.learner.fit(chosen.learner, derive_seed(seed, "learner"), Z.value, y, weight)
+        return fitting.learner.fit(chosen.learner, fitting.learner_seed, Z.value, y, weight)
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -248,47 +240,41 @@ def fit_in_memory(
 
 
 def _fit_from_sums(
-    method: Method,
-    data: Data,
+    fitting: Fitting,
     candidate: Candidate,
-    seed: int,
     passed: Pass,
     run: Run,
     in_search: bool,
     default: Candidate | None,
 ) -> FittedMethod:
     """Fit the learner from the sums of one embedding."""
-    sums, learner_seed = passed.total(), derive_seed(seed, "learner")
+    sums = passed.total()
 
     def fitted(chosen: Candidate) -> Fit:
-        return fit_from_sums(method.learner, sums, [chosen], learner_seed)[0]
+        return fit_from_sums(fitting.learner, sums, [chosen], fitting.learner_seed)[0]
 
     solved = run(lambda: fitted(candidate))
-    learner, converged = solved.value
     other = None if default is None else fitted(default)[0]
     products = passed.products
-    clocks = (
-        passed.transform,
-        Timed(learner, products.wall + solved.wall, products.cpu + solved.cpu),
-    )
+    solving = Timed(None, products.wall + solved.wall, products.cpu + solved.cpu)
     notes = [f"fitted from sums over {_blocks_of(passed.shared)}", *passed.notes]
     n_embedded = 0 if in_search else passed.n_embedded
-    found = _in_blocks(passed.shared, data, seed, learner, converged, clocks, notes, n_embedded)
+    clocks = passed.transform, solving
+    found = _in_blocks(passed.shared, fitting, solved.value, clocks, notes, n_embedded)
     return replace(found, in_search=in_search, default=other)
 
 
 def _in_blocks(
     shared: Embedding,
-    data: Data,
-    seed: int,
-    learner: FittedLearner,
-    converged: bool,
+    fitting: Fitting,
+    fit: Fit,
     clocks: tuple[Clock, Clock],
     notes: list[str],
     n_embedded: int,
 ) -> FittedMethod:
     """Return a method whose learner was fitted over blocks, with a sample of its rows."""
-    rows = np.random.default_rng(seed).permutation(len(data.y))[:MEASURED_ROWS]
+    data, (learner, converged) = fitting.data, fit
+    rows = np.random.default_rng(fitting.seed).permutation(len(data.y))[:MEASURED_ROWS]
     scale = data.scale()
     return FittedMethod(
         shared,

@@ -104,18 +104,13 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Committed:
-    """The predictions of one split, which are handed over before its labels are revealed.
-
-    Parameters
-    ----------
-    chosen : tuple of Predictions
-        Of the chosen candidate, for each seed of the map.
-    default : tuple of Predictions
-        Those of the default candidate; empty if there was no search.
-    """
+    """The predictions of one split, which are handed over before its labels are revealed."""
 
     chosen: tuple[Predictions, ...]
+    """Of the chosen candidate, for each seed of the map."""
+
     default: tuple[Predictions, ...] = ()
+    """Those of the default candidate; empty if there was no search."""
 
 
 def predictions_of(

@@ -15,7 +15,6 @@ from kbench.evaluation.outputs import FittedLearner
 from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
 from kbench.evaluation.sums import Sums, Targets
 from kbench.evaluation.timing import Stopwatch
-from kbench.records import Protocol
 
 WHOLE_BYTES = 2**28
 """Size of an embedding in float64 up to which it is held as one matrix."""
@@ -92,21 +91,19 @@ class Pass:
             self.parts.append(sums)
 
 
-def embedding_of(
-    fitting: Fitting, candidates: Sequence[Candidate], protocol: Protocol
-) -> tuple[Embedding, bool]:
+def embedding_of(fitting: Fitting, candidates: Sequence[Candidate]) -> tuple[Embedding, bool]:
     """Fit the map that candidates share, and return whether its embedding is too large to hold.
 
     It is never too large for a learner that needs it as one matrix.
     """
-    learner, data = fitting.learner, fitting.data
+    learner, data, dtype = fitting.learner, fitting.data, fitting.protocol.dtype
 
     def fitted(dtype: str) -> Embedding:
         return Embedding.shared(fitting, candidates[0], dtype)
 
     if not (takes_sums(learner, candidates) or takes_blocks(learner, candidates)):
         return fitted("float64"), False
-    shared = fitted(protocol.dtype)
+    shared = fitted(dtype)
     n = data.X.shape[0]
     Z = shared.embed(data.X[np.arange(1)])
     row_bytes: float = 8 * Z.shape[1]
@@ -119,7 +116,7 @@ def embedding_of(
         del some  # a map may be fitted below, which needs the memory
     if Z.shape[1] <= MAX_COLUMNS and n * row_bytes > WHOLE_BYTES:
         return shared, True
-    return shared if protocol.dtype == "float64" else fitted("float64"), False
+    return shared if dtype == "float64" else fitted("float64"), False
 
 
 def pass_over(

@@ -64,12 +64,6 @@ class CategoryMeans:
     classes one for each class; missing values are a category too. These columns come after
     all others. Training rows are encoded by cross-fitting, without their own targets: a
     learner would trust the means of rare categories too much otherwise.
-
-    Parameters
-    ----------
-    columns : sequence of int
-        The columns of categories.
-    task : {"classification", "regression"}
     """
 
     def __init__(self, columns: Sequence[int], task: TaskType) -> None:

@@ -114,15 +114,11 @@ class Folds(Sequence[Fold]):
     """Training and test rows of each fold, which are made when they are asked for.
 
     Of 10 million rows the lists of five folds would have 400 MB.
-
-    Parameters
-    ----------
-    fold_of : ndarray of int, shape (n_rows,)
-        Number of the fold in whose test part a row is.
-    n_folds : int
     """
 
     fold_of: np.ndarray
+    """Number of the fold in whose test part a row is, shape (n_rows,)."""
+
     n_folds: int
 
     def __len__(self) -> int:
@@ -142,29 +138,6 @@ class Folds(Sequence[Fold]):
             return [self[number] for number in numbers]
         is_test = self.fold_of == numbers
         return np.flatnonzero(~is_test), np.flatnonzero(is_test)
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut(Sequence[np.ndarray]):
-    """The test rows of each fold, which are made when they are asked for."""
-
-    folds: Sequence[Fold]
-
-    def __len__(self) -> int:
-        """Return the number of folds."""
-        return len(self.folds)
-
-    @overload
-    def __getitem__(self, fold: int) -> np.ndarray: ...
-
-    @overload
-    def __getitem__(self, fold: slice) -> Sequence[np.ndarray]: ...
-
-    def __getitem__(self, fold: int | slice) -> np.ndarray | Sequence[np.ndarray]:
-        """Return the test rows of a fold, or of several."""
-        if isinstance(fold, slice):
-            return HeldOut(self.folds[fold])
-        return self.folds[fold][1]
 
 
 def stratified_folds(
@@ -297,10 +270,7 @@ def inner_parts(dataset: Dataset, protocol: Protocol, rows: np.ndarray) -> np.nd
     group are in one. Of a single split, the parts are the places of the rows in its training
     part, which `folds_of` divides into consecutive blocks; its test rows come last.
 
-    Raises
-    ------
-    DatasetError
-        The test parts overlap, or leave rows out.
+    DatasetError is raised where the test parts overlap, or leave rows out.
     """
     if protocol.inner_splits == "random":
         return None

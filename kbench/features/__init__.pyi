@@ -41,7 +41,7 @@ from kbench.errors import FeatureError, KbenchError, SuiteError
 from kbench.evaluation.assignment import Assignment, Visible, assign
 from kbench.evaluation.block_fits import Sample
 from kbench.evaluation.definitions import COMPUTED, MEASURES, NEVER_RANKED, SEARCHED
-from kbench.evaluation.embedding import Data
+from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.evaluate import parts
 from kbench.evaluation.fitting import fit_in_memory
 from kbench.evaluation.lazy_rows import BLOCK_ROWS, SALT, hashed, row_hashes
@@ -364,6 +364,7 @@ __all__ = [
     "FeatureMaps",
     "Fetching",
     "FitMethod",
+    "Fitting",
     "Folded",
     "Form",
     "Format",

@@ -35,7 +35,8 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 from kbench import Protocol
-from kbench.evaluation.embedding import Data
+from kbench.evaluation.embedding import Data, Fitting
+from kbench.evaluation.method import Method
 from kbench.evaluation.search import search
 from kbench.evaluation.specs import EstimatorSpec
 from kbench.kernels import Gaussian
@@ -227,7 +228,7 @@ def bench_halving(folder, only=None):
             found = {}
             for way in ("grid", "halving"):
                 protocol = Protocol(preprocess=("none",), search=way)
-                found[way] = search(feature_map, learner, part, protocol, 0)
+                found[way] = search(Fitting(Method(feature_map, learner), part, protocol, 0))
             grid, halved = found["grid"], found["halving"]
             scores = {repr(score.candidate.params): score for score in grid.scores}
             best, chosen = (scores[repr(each.best.params)] for each in (grid, halved))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kbench import Dataset, DatasetError, Protocol, Split
 from kbench.evaluation.assignment import assign
-from kbench.evaluation.embedding import Data
+from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.search._folds import inner_folds
 from kbench.evaluation.splits import folds_of, inner_parts
 
@@ -31,7 +31,7 @@ def test_no_group_is_on_both_sides_of_an_inner_fold(train_rows):
     for index in range(5):
         seen = assign(data, protocol, index).visible
         training = Data(data.X[seen.train], seen.y_train, parts=seen.parts_train)
-        folds = inner_folds(training, protocol, 0)
+        folds = inner_folds(Fitting(None, training, protocol, 0))
         tested = np.concatenate([test for _, test in folds])
         assert sorted(tested) == list(range(len(seen.train)))
         for train, test in folds:

@@ -17,11 +17,11 @@ from kbench.evaluation.assignment import assign
 from kbench.evaluation.embedding import Data
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
-from kbench.evaluation.search import search
 from kbench.evaluation.specs import EstimatorSpec
 from kbench.evaluation.splits import split, strata, stratified_folds
 from kbench.evaluation.targets import Scale
 from kbench.storage.datacache import check_dataset
+from tests.support.searches import search
 
 IDENTITY = EstimatorSpec(FunctionTransformer)
 RAW = Protocol(preprocess=("none",), inner_folds=3)

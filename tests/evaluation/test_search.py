@@ -14,13 +14,14 @@ from sklearn.svm import SVC, LinearSVC
 
 from kbench import DatasetError, Protocol
 from kbench.evaluation.embedding import Data, has_converged
-from kbench.evaluation.search import candidates, search
+from kbench.evaluation.search import candidates
 from kbench.evaluation.search._halving import shares, subset
 from kbench.evaluation.search._result import Score, SearchResult, chosen
 from kbench.evaluation.specs import Candidate, EstimatorSpec, Nested
 from kbench.evaluation.splits import derive_seed, stratified_folds
 from kbench.records import ACCURACY
 from kbench_learners import LinearSVM
+from tests.support.searches import search
 
 
 class Identity(TransformerMixin, BaseEstimator):

@@ -7,8 +7,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from kbench import DatasetError, Protocol
 from kbench.evaluation.embedding import Data
-from kbench.evaluation.search import search
 from kbench.evaluation.specs import EstimatorSpec
+from tests.support.searches import search
 
 PROTOCOL = Protocol(search_measure="roc_auc")
 LEARNER = EstimatorSpec(GaussianNB, {}, {"var_smoothing": (1e-9, 1.0)})

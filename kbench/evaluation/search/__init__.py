@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.evaluation.embedding import Data, Fitting
+from kbench.evaluation.embedding import Fitting
 from kbench.evaluation.measures import Criterion
 from kbench.evaluation.search._folds import FoldScorer, inner_folds
 from kbench.evaluation.search._result import Score, SearchResult, chosen
@@ -18,14 +18,7 @@ from kbench.evaluation.splits import derive_seed, strata
 from kbench.records import Protocol
 
 
-def search(
-    feature_map: EstimatorSpec,
-    learner: EstimatorSpec,
-    data: Data,
-    protocol: Protocol,
-    seed: int,
-    criterion: Criterion | None = None,
-) -> SearchResult:
+def search(fitting: Fitting) -> SearchResult:
     """Choose parameters by inner cross-validation, stratified for classification.
 
     In each fold the preprocessing and each map are fitted once, on the fold's
@@ -34,30 +27,28 @@ def search(
     fit fails is not chosen, and its error is kept; if all fail, the first error is
     raised.
 
-    `data` is the training part. Of the protocol `preprocess`, `inner_folds`, `inner_fit`,
+    The data are the training part. Of the protocol `preprocess`, `inner_folds`, `inner_fit`,
     `dtype`, `search`, `n_candidates`, `one_standard_error`, `search_measure` and
     `search_time_s` matter.
-    `seed` is the root of the seeds of the folds, the draw, the map and the learner.
-    `criterion` is the measure of a plugin that the search optimises.
     """
-    compared = candidates(feature_map, learner, protocol, derive_seed(seed, "candidates"))
+    feature_map, learner = fitting.feature_map, fitting.learner
+    data, protocol = fitting.data, fitting.protocol
+    compared = candidates(feature_map, learner, protocol, derive_seed(fitting.seed, "candidates"))
     if len(compared) == 1:
         return SearchResult(compared[0], [])
     start, cpu_start = time.perf_counter(), time.process_time()
     budget = protocol.search_time_s
     deadline = None if budget is None else time.monotonic() + budget
-    folds = inner_folds(data, protocol, seed)
-    if criterion is None:
-        criterion = Criterion.built_in(protocol.search_measure, data.task)
-    given = Fitting(feature_map, learner, data, seed), folds, criterion, deadline
+    criterion = fitting.method.criterion or Criterion.built_in(protocol.search_measure, data.task)
+    given = fitting, inner_folds(fitting), criterion, deadline
     scorer, with_passes = FoldScorer(*given), None
     if protocol.inner_fit == "outer" and not data.pairwise:
         # imported here, it counts for results of this protocol only
         from kbench.evaluation.search._outer import OuterScorer
 
-        scorer = outer = OuterScorer(*given, protocol=protocol)
+        scorer = outer = OuterScorer(*given)
         with_passes = outer.with_passes
-    scores, complete = _scored(scorer, compared, protocol)
+    scores, complete = _scored(scorer, compared)
     best = chosen(scores, learner.simpler, protocol.one_standard_error)
     if not best.judged:
         undefined = (
@@ -70,9 +61,7 @@ def search(
     return result if with_passes is None else with_passes(result)
 
 
-def _scored(
-    scorer: FoldScorer, compared: list[Candidate], protocol: Protocol
-) -> tuple[list[Score], bool]:
+def _scored(scorer: FoldScorer, compared: list[Candidate]) -> tuple[list[Score], bool]:
     """Score the candidates, and return whether there was time for all.
 
     A round of halving counts only if there was time for all of it, so that all compared
@@ -80,7 +69,7 @@ def _scored(
     """
     y = strata(scorer.fitting.data.y, scorer.fitting.data.task)
     shares = [1.0]
-    if protocol.search == "halving":
+    if scorer.fitting.protocol.search == "halving":
         from kbench.evaluation.search import _halving
 
         n_rows = min(len(train) for train, _ in scorer.folds)

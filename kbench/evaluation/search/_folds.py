@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from kbench.errors import PluginError
-from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
+from kbench.evaluation.embedding import Embedding, Fitting, has_converged
 from kbench.evaluation.lazy_rows import Matrix, whole
 from kbench.evaluation.measures import COMPUTE, Criterion, applies
 from kbench.evaluation.outputs import (
@@ -33,19 +33,19 @@ from kbench.evaluation.splits import (
     stratified_folds,
 )
 from kbench.evaluation.targets import Truth
-from kbench.records import Protocol
 
 Embedded = tuple[Matrix, Matrix, bool]
 """Embedded training and test rows of a fold, and whether the fit of the map converged."""
 
 
-def inner_folds(data: Data, protocol: Protocol, seed: int) -> Folds:
+def inner_folds(fitting: Fitting) -> Folds:
     """Return the training and test rows of the inner folds of a training part."""
+    data, protocol = fitting.data, fitting.protocol
     if data.parts is not None:
         return folds_of(data.parts, protocol.inner_folds)
     apart = protocol.splits == "group_duplicates" and not data.pairwise
     groups = row_groups(whole(data.X)) if apart else None
-    inner_seed = derive_seed(seed, "inner")
+    inner_seed = derive_seed(fitting.seed, "inner")
     return stratified_folds(strata(data.y, data.task), protocol.inner_folds, inner_seed, groups)
 
 

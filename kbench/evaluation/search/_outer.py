@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,11 +24,10 @@ from kbench.evaluation.passes import (
 from kbench.evaluation.search._folds import FoldScorer, by_path, clear, score_predictions, selected
 from kbench.evaluation.search._result import Score, SearchResult
 from kbench.evaluation.specs import Fit
-from kbench.evaluation.splits import Fold, HeldOut
+from kbench.evaluation.splits import Fold
 from kbench.evaluation.sums import Sums
 from kbench.evaluation.targets import Scale, Truth
 from kbench.evaluation.timing import Stopwatch
-from kbench.records import Protocol
 
 FROM_SUMS = ("rmse", "rmse_standardised")
 """Measures that sums have without the predictions."""
@@ -44,7 +43,6 @@ class OuterScorer(FoldScorer):
     best candidate so far, and `n_embedded` counts the rows that were embedded in blocks.
     """
 
-    protocol: Protocol = field(default_factory=Protocol)
     passed: Pass | None = None
     n_embedded: int = 0
     _gain: float = -math.inf
@@ -54,12 +52,12 @@ class OuterScorer(FoldScorer):
             return False
         candidates = [score.candidate for score in group]
         try:
-            shared, is_large = embedding_of(self.fitting, candidates, self.protocol)
+            shared, is_large = embedding_of(self.fitting, candidates)
             # in halving, the training rows of a fold are not those of the other folds
-            if is_large and self.protocol.search != "halving":
+            if is_large and self.fitting.protocol.search != "halving":
                 if not takes_sums(self.fitting.learner, candidates):
                     return self._score_in_blocks(shared, group, folds)
-                passed = pass_over(shared, self.fitting, candidates, HeldOut(folds))
+                passed = pass_over(shared, self.fitting, candidates, [test for _, test in folds])
                 return self._score_from(passed, group, folds)
             Z = shared.embedded(self.fitting.data.X)
         except Exception as error:
@@ -92,7 +90,7 @@ class OuterScorer(FoldScorer):
         self, shared: Embedding, group: list[Score], folds: Sequence[Fold]
     ) -> bool:
         """Score the candidates of one map in passes over blocks of its embedding."""
-        parts = HeldOut(folds)
+        parts = [test for _, test in folds]
         for scores in by_path(group, self.fitting.learner.path):
             if self._is_over():
                 clear(scores)

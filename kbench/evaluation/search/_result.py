@@ -17,24 +17,12 @@ EQUAL = 1e-12
 
 @dataclass
 class Score:
-    """Scores of one candidate in the inner cross-validation.
+    """Scores of one candidate by the measure that the search optimises.
 
-    Parameters
-    ----------
-    candidate : Candidate
-    measure : Measure
-        The measure that the search optimises.
-    values : list of float
-        The measure on each inner fold that has it; empty where the search did not reach it.
-    converged : list of bool
-        Of each fit.
-    error : str
-        Reason why a fit failed.
-    share : float
-        Share of the rows of each inner training part that it was fitted on.
-    seconds : float
-        Wall clock of its fits and predictions; of an embedding or a path that several
-        candidates share, an equal part.
+    `values` has the measure on each inner fold that has it, and is empty where the search did
+    not reach it; `converged` tells it of each fit; `error` says why a fit failed. `share` is the
+    share of the rows of each inner training part that it was fitted on, and `seconds` the wall
+    clock of its fits and predictions, with an equal part of what several candidates share.
     """
 
     candidate: Candidate

@@ -14,6 +14,7 @@ from kbench.errors import DatasetError
 from kbench.features import (
     Data,
     FitMethod,
+    Fitting,
     Registry,
     derive_seed,
     fit_in_memory,
@@ -110,10 +111,11 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     )
     map_, learner = method.feature_map, method.learner
     seed = derive_seed(protocol.seed, dataset.checksum, "export")
+    fitting = Fitting(method, data, protocol, seed)
 
     def predict(train: np.ndarray, test: np.ndarray) -> Part:
         """Predict rows by a fit on others."""
-        part = fit_in_memory(method, data, best, seed, train)
+        part = fit_in_memory(fitting, best, train)
         features = part.embedding.embed(data.X[test])
         if task == "classification":
             return Part(test, np.asarray(part.learner.decision_function(features)))
@@ -124,8 +126,8 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
 
     folds = dataset.splits if protocol.splits == "official" else ()
     with threadpool_limits(limits=protocol.threads):
-        best = search(map_, learner, data, protocol, seed, method.criterion).best
-        fitted = fit_in_memory(method, data, best, seed)
+        best = search(fitting).best
+        fitted = fit_in_memory(fitting, best)
         for warning in (*fitted.embedding.caught, *fitted.caught):
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno

@@ -20,6 +20,7 @@ from kbench.features import (
     Assignment,
     Candidate,
     DataCache,
+    Fitting,
     PlannedCell,
     Predictions,
     Registry,
@@ -165,7 +166,8 @@ def explain(
     X = np.asarray(given[:])
     repeats = effort.repeats
     copies = [X, *(_permuted(X, places, rng) for _, places in groups for _ in range(repeats))]
-    found = fit_in_memory(method, data, candidate, seed).predict(np.concatenate(copies))
+    fitting = Fitting(method, data, cell.protocol, seed)
+    found = fit_in_memory(fitting, candidate).predict(np.concatenate(copies))
     n = len(X)
     every = [
         _checked(found, slice(i * n, (i + 1) * n), data, shown, method.learner.what)
