@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-from dataclasses import replace
+from collections import Counter
+from dataclasses import MISSING, fields, replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -14,8 +14,11 @@ from kbench.messages import similar
 from kbench.records import Published, Suite
 from kbench.registry.registry import Registry
 
-_NEEDED = ("dataset", "feature_map", "learner", "measure", "value")
-_OPTIONAL = ("sd", "n_runs", "source")
+_COLUMNS = {field.name: field.default is MISSING for field in fields(Published)}
+"""The columns of a file, and whether it must have them."""
+
+_SHOWN = 10
+"""Mistakes that are named."""
 
 
 def with_published(suite: Suite, name: str, registry: Registry) -> Suite:
@@ -64,76 +67,52 @@ def read_published(text: str, name: str) -> tuple[Published, ...]:
     reader = csv.DictReader(io.StringIO("\n".join(line for _, line in lines)), strict=True)
     columns = [column.strip() for column in reader.fieldnames or ()]
     reader.fieldnames = columns
-    problems = [f"{name}: there is no column {each!r}" for each in _NEEDED if each not in columns]
+    problems = [
+        f"{name}: there is no column {column!r}"
+        for column, is_needed in _COLUMNS.items()
+        if is_needed and column not in columns
+    ]
     problems += [
-        f"{name}: unknown column {each!r}{similar(each, [*_NEEDED, *_OPTIONAL])}"
-        for each in columns
-        if each not in (*_NEEDED, *_OPTIONAL)
+        f"{name}: unknown column {column!r}{similar(column, _COLUMNS)}"
+        for column in columns
+        if column not in _COLUMNS
     ]
     if problems:
         raise SuiteError(*problems)
-    figures = []
+    figures: list[Published] = []
     try:
         # a quoted text with a line break would shift the numbers: they are those of its end
         for number, row in zip((number for number, _ in lines[1:]), reader, strict=False):
-            try:
-                figures.append(_figure(row))
-            except ValueError as error:
-                problems.append(f"{name}, line {number}: {error}")
+            figures += _figure(row, f"{name}, line {number}", problems)
     except csv.Error as error:
         problems.append(f"{name}, line {lines[reader.reader.line_num - 1][0]}: {error}")
-    places: dict[tuple[str, ...], int] = {}
-    for figure in figures:
-        place = (figure.dataset, figure.feature_map, figure.learner, figure.measure)
-        places[place] = places.get(place, 0) + 1
+    places = Counter(
+        (each.dataset, each.feature_map, each.learner, each.measure) for each in figures
+    )
     problems += [
         f"{name}: {count} figures of {', '.join(place)}"
         for place, count in places.items()
         if count > 1
     ]
     if problems:
-        more = [f"{name}: {len(problems) - 10} more"] if len(problems) > 10 else []
-        raise SuiteError(*problems[:10], *more)
+        n_more = len(problems) - _SHOWN
+        raise SuiteError(*problems[:_SHOWN], *([f"{name}: {n_more} more"] if n_more > 0 else []))
     return tuple(figures)
 
 
-def _figure(row: dict[str, str | None]) -> Published:
-    """Return the figure of a row; a ValueError says what is wrong."""
+def _figure(row: dict[str, str | None], place: str, problems: list[str]) -> list[Published]:
+    """Return the figure of a row; none, and its mistakes among the problems, where it has any."""
+    from pydantic import ValidationError
+
+    from kbench.planning.schema import PublishedTable, explained
+
     if None in row or None in row.values():
-        raise ValueError("the line has another number of fields than the first")
-    cells = {key: (value or "").strip() for key, value in row.items()}
-    for key in ("dataset", "feature_map", "learner", "measure"):
-        if not cells[key]:
-            raise ValueError(f"{key} is empty")
-    sd = _number(cells.get("sd", ""), "sd")
-    n_runs = _number(cells.get("n_runs", ""), "n_runs")
-    value = _number(cells["value"], "value")
-    if value is None:
-        raise ValueError("value is empty")
-    if sd is not None and sd < 0:
-        raise ValueError(f"sd must be a finite number >= 0, got {sd:g}")
-    if n_runs is not None and (n_runs < 1 or n_runs != int(n_runs)):
-        raise ValueError(f"n_runs must be an integer >= 1, got {n_runs:g}")
-    return Published(
-        cells["dataset"],
-        cells["feature_map"],
-        cells["learner"],
-        cells["measure"],
-        value,
-        sd,
-        None if n_runs is None else int(n_runs),
-        cells.get("source", ""),
-    )
-
-
-def _number(text: str, column: str) -> float | None:
-    """Return a finite number, None for an empty text."""
-    if not text:
-        return None
+        problems.append(f"{place}: the line has another number of fields than the first")
+        return []
+    texts = {column: (text or "").strip() for column, text in row.items()}
+    given = {column: text for column, text in texts.items() if text or _COLUMNS[column]}
     try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"{column} must be a finite number, got {text!r}")
-    return number
+        return [Published(**PublishedTable.model_validate(given, strict=False).model_dump())]
+    except ValidationError as error:
+        problems += [f"{place}: {each}" for each in explained(error, given, PublishedTable)]
+        return []

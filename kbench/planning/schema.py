@@ -148,9 +148,15 @@ class LimitsTable(_LIMITS):  # type: ignore[misc, valid-type]
     """The table `[limits]`."""
 
 
+_Text = Annotated[str, Field(min_length=1)]
+
 _PUBLISHED = _model_of(
     Published,
-    measure=(str, "accuracy"),
+    dataset=_Text,
+    feature_map=_Text,
+    learner=_Text,
+    measure=(_Text, "accuracy"),
+    value=Annotated[float, Field(allow_inf_nan=False)],
     sd=Annotated[float, Field(ge=0)] | None,
     n_runs=_Count | None,
 )
