@@ -47,7 +47,7 @@ CALL_S = 120.0
 AGAIN_S = 3600.0
 """Time after which a plugin whose import hit its limit is tried again: the machine was busy?"""
 
-_FORMAT = 2
+_FORMAT = 3
 _WRONG = (ValueError, TypeError, KeyError, AttributeError, OSError)
 """Errors of values that are not what was written."""
 

@@ -11,18 +11,6 @@ from typing import Any, Self
 
 from kbench.records._suite import Protocol, Ref, Search
 
-__all__ = [
-    "AsJson",
-    "Json",
-    "JsonObject",
-    "digest",
-    "dumps",
-    "encodable",
-    "from_json",
-    "to_json",
-    "with_label",
-]
-
 Json = Any
 """A value of JSON, of which nothing is known."""
 
@@ -51,9 +39,11 @@ def with_label(ref: Ref) -> dict[str, Any]:
 
 
 def from_json(value: object) -> Any:
-    """Return the parameter value or ref that `to_json` or `with_label` wrote."""
+    """Return the parameter value or ref that `to_json` or `with_label` wrote, or a mapping."""
     if isinstance(value, dict) and "search" in value:
         return Search(tuple(from_json(item) for item in value["search"]))
+    if isinstance(value, dict) and "mapping" in value:
+        return {from_json(name): from_json(each) for name, each in value["mapping"]}
     if isinstance(value, dict):
         params = {k: from_json(v) for k, v in value["params"].items()}
         return Ref(value["name"], params, value.get("label", ""))

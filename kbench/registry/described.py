@@ -9,16 +9,18 @@ from __future__ import annotations
 import base64
 import io
 import os
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import NoneType
-from typing import IO, Any
+from typing import Any
 
 from kbench.errors import PluginError
 from kbench.messages import printable
 from kbench.records import Ref, Search
+from kbench.records.canonical import from_json
 from kbench.registry.callables import Identity, Reference, identity_of, target_of
 from kbench.registry.collecting import HOOKS, Kind, Record, checked_name
 from kbench.registry.installed import Plugin
@@ -128,7 +130,7 @@ def _fields(
                 ),
             )
             continue
-        value = _value(value)
+        value = from_json(value)
         types = _TYPES.get(str(field.type))
         if types and not isinstance(value, types):
             wanted = " or ".join(each.__name__ for each in types)
@@ -166,7 +168,7 @@ def _plain(value: object, where: str) -> Any:
         return str(value)
     if isinstance(value, Ref):
         params = {str(name): _plain(each, where) for name, each in value.params.items()}
-        return {"ref": value.name, "params": params, "label": value.label}
+        return {"name": value.name, "params": params, "label": value.label}
     if isinstance(value, Search):
         return {"search": [_plain(each, where) for each in value.values]}
     if isinstance(value, Mapping):
@@ -177,19 +179,6 @@ def _plain(value: object, where: str) -> Any:
         f"{where} has a {type(value).__name__}: values are numbers, texts, truth values, Refs, "
         "and sequences or Searches of them"
     )
-
-
-def _value(given: object) -> Any:
-    if isinstance(given, list):
-        return tuple(map(_value, given))
-    if not isinstance(given, dict):
-        return given
-    if "search" in given:
-        return Search(tuple(map(_value, given["search"])))
-    if "mapping" in given:
-        return {_value(name): _value(value) for name, value in given["mapping"]}
-    params = {name: _value(value) for name, value in given["params"].items()}
-    return Ref(given["ref"], params, given["label"])
 
 
 def _described_file(file: Any) -> dict[str, Any]:
@@ -203,41 +192,10 @@ def _described_file(file: Any) -> dict[str, Any]:
 
 def _file(given: Any) -> Traversable:
     if "path" not in given:
-        return _InMemory(str(given["file"]), base64.b64decode(given["content"]))
+        archive, name = zipfile.ZipFile(io.BytesIO(), "w"), str(given["file"])
+        archive.writestr(name, base64.b64decode(given["content"]))
+        return zipfile.Path(archive, name)
     path = Path(given["path"])
     if not (path.is_absolute() and path.is_file()):  # no pipe or device, which could hang
         raise PluginError(f"gives the file {str(path)!r}, which is not there")
     return path
-
-
-class _InMemory(Traversable):
-    """A file in memory: one of an archive."""
-
-    def __init__(self, name: str, content: bytes) -> None:
-        self._name, self._content = name, content
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    def is_file(self) -> bool:
-        return True
-
-    def is_dir(self) -> bool:
-        return False
-
-    def iterdir(self) -> Iterator[Traversable]:
-        return iter(())
-
-    def joinpath(self, *descendants: Any) -> Traversable:
-        raise FileNotFoundError(f"{self._name} is not a folder")
-
-    def read_bytes(self) -> bytes:
-        return self._content
-
-    def read_text(self, encoding: str | None = None) -> str:
-        return self._content.decode(encoding or "utf-8")
-
-    def open(self, mode: str = "r", *args: Any, **kwargs: Any) -> IO[Any]:
-        content = io.BytesIO(self._content)
-        return content if "b" in mode else io.TextIOWrapper(content, *args, **kwargs)

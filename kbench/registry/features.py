@@ -15,17 +15,23 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from importlib import import_module
 from importlib.machinery import ModuleSpec
-from importlib.metadata import Distribution, EntryPoint, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
-from typing import Any, TypeVar
+from types import ModuleType, UnionType
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from kbench.errors import FeatureError
 from kbench.messages import did_you_mean
-from kbench.registry.installed import DISABLED, HOST, disabled, refuse_other_version
+from kbench.registry.installed import (
+    DISABLED,
+    HOST,
+    disabled,
+    name_and_version,
+    refuse_other_version,
+)
 
 GROUP = "kbench.features"
 FILE = "feature.toml"
@@ -35,7 +41,8 @@ CORE_COMMANDS = ("suite", "results")
 
 _MOST_BYTES = 2**18
 _TARGET = re.compile(r"[\w.]+:\w+")
-_T = TypeVar("_T")
+Target: TypeAlias = Annotated[str, '"module:name"']
+"""What a feature provides: an object of one of its modules."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class Command:
     `while_loading` is shown while its imports run, and `examples` end its help page.
     """
 
-    target: str
+    target: Target
     help: str
     after: str = ""
     while_loading: str = ""
@@ -62,7 +69,7 @@ class Option:
 
     commands: tuple[str, ...]
     help: str
-    kind: str = "text"
+    kind: Literal["text", "switch", "list"] = "text"
     metavar: str | None = None
     default: bool = False
     functions: tuple[str, ...] = ()
@@ -75,7 +82,7 @@ class ReportTable:
 
     help: str
     after: str = ""
-    target: str = ""
+    target: Target = ""
 
 
 @dataclass(frozen=True)
@@ -90,89 +97,73 @@ class Metadata:
     commands: Mapping[str, Command] = field(default_factory=dict)
     options: Mapping[str, Option] = field(default_factory=dict)
     tables: Mapping[str, ReportTable] = field(default_factory=dict)
-    functions: Mapping[str, str] = field(default_factory=dict)
-    completions: Mapping[str, str] = field(default_factory=dict)
+    functions: Mapping[str, Target] = field(default_factory=dict)
+    completions: Mapping[str, Target] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, content: Mapping[str, object]) -> Metadata:
         """Check the content of a file; FeatureError says what is wrong."""
-        made = dict(_record(cls, content, ""))
-        for key, record in (("commands", Command), ("options", Option), ("tables", ReportTable)):
-            table = made.get(key, {})
-            made[key] = {
-                name: record(**_record(record, each, f"{key}.{name}"))
-                for name, each in table.items()
-            }
-        if problems := list(_mistakes(made)):
-            raise FeatureError(*problems)
-        return cls(**made)
+        made: Metadata = _record(cls, content, "")
+        for name in made.options:
+            if not name.isidentifier() or keyword.iskeyword(name):
+                raise FeatureError(
+                    f"options.{name}: must be a name of Python, with underscores for hyphens"
+                )
+        return made
 
 
-_WORDS = {list: "an array", dict: "a table", str: "a string", bool: "a boolean"}
-
-
-def _mistakes(made: Mapping[str, Any]) -> Iterable[str]:
-    """Yield what is wrong with single values."""
-    targets = {
-        f"{key}.{name}": value
-        for key in ("functions", "completions")
-        for name, value in made.get(key, {}).items()
-    }
-    targets |= {
-        f"tables.{name}.target": each.target for name, each in made["tables"].items() if each.target
-    }
-    for name, command in made["commands"].items():
-        targets[f"commands.{name}.target"] = command.target
-        for each in command.examples:
-            if not (isinstance(each, tuple) and len(each) == 2 and _all_strings(each)):
-                yield f"commands.{name}.examples: must be pairs of strings, got {each!r}"
-    for place, target in targets.items():
-        if not (isinstance(target, str) and _TARGET.fullmatch(target)):
-            yield f'{place} must be "module:name", got {target!r}'
-    for name, module in made.get("modules", {}).items():
-        if not isinstance(module, str):
-            yield f"modules.{name} must be a string, got {module!r}"
-    if not _all_strings(made.get("hooks", ())):
-        yield f"hooks must be an array of strings, got {list(made['hooks'])!r}"
-    for name, option in made["options"].items():
-        if not name.isidentifier() or keyword.iskeyword(name):
-            yield f"options.{name}: must be a name of Python, with underscores for hyphens"
-        if option.kind not in ("text", "switch", "list"):
-            yield f'options.{name}.kind must be "text", "switch" or "list", got {option.kind!r}'
-        for key in ("commands", "functions"):
-            if not _all_strings(names := getattr(option, key)):
-                yield f"options.{name}.{key} must be an array of strings, got {list(names)!r}"
-
-
-def _all_strings(values: Iterable[object]) -> bool:
-    return all(isinstance(value, str) for value in values)
-
-
-def _record(record: type, content: object, place: str) -> dict[str, Any]:
-    """Return the fields of a record from a table of TOML, with lists as tuples."""
-    if not isinstance(content, Mapping):
-        raise FeatureError(f"{place} must be a table, got {content!r}")
-    known = {each.name: each for each in fields(record)}
-    at = f"{place}." if place else ""
+def _record(record: Any, table: Mapping[str, Any], at: str) -> Any:
+    """Make a record of a table of TOML; FeatureError says all that is wrong with it."""
+    types = get_type_hints(record, include_extras=True)
     problems = [
-        f"{at}{key}: no such key{did_you_mean(key, known)}" for key in content if key not in known
+        f"{at}{key}: no such key{did_you_mean(key, types)}" for key in table if key not in types
     ]
-    for key, each in known.items():
-        wanted = str(each.type).partition("[")[0].partition(" ")[0]
-        type_ = {"tuple": list, "Mapping": dict, "str": str, "bool": bool}[wanted]
-        if key in content and not isinstance(content[key], type_):
-            problems.append(f"{at}{key} must be {_WORDS[type_]}, got {content[key]!r}")
-        elif place and key not in content and each.default is each.default_factory is MISSING:
-            problems.append(f"{at}{key}: missing")
+    made = {}
+    for each in fields(record):
+        if each.name in table:
+            try:
+                made[each.name] = _of_type(types[each.name], table[each.name], at + each.name)
+            except FeatureError as error:
+                problems += str(error).splitlines()
+        elif each.default is each.default_factory is MISSING:
+            problems.append(f"{at}{each.name}: missing")
     if problems:
         raise FeatureError(*problems)
-    return {
-        key: tuple(tuple(v) if isinstance(v, list) else v for v in value)
-        if isinstance(value, list)
-        else value
-        for key, value in content.items()
-    }
+    return record(**made)
+
+
+_OF_TOML: Mapping[Any, tuple[type, str]] = {
+    tuple: (list, "an array"),
+    Mapping: (dict, "a table"),
+    str: (str, "a string"),
+    bool: (bool, "a boolean"),
+}
+
+
+def _of_type(wanted: Any, value: Any, place: str) -> Any:
+    """Return a value of TOML as the type of a field wants it; FeatureError where it is another."""
+    kind, inner = get_origin(wanted) or wanted, get_args(wanted)
+    if kind is UnionType:  # TOML has no value for None
+        return _of_type(inner[0], value, place)
+    if kind is Annotated:
+        words, fits = inner[1], isinstance(value, str) and bool(_TARGET.fullmatch(value))
+    elif kind is Literal:
+        words, fits = " or ".join(map(repr, inner)), value in inner
+    else:
+        type_, words = _OF_TOML[Mapping if is_dataclass(kind) else kind]
+        fits = isinstance(value, type_)
+    if kind is tuple and inner[-1] is not ...:
+        words, fits = f"an array of {len(inner)}", fits and len(value) == len(inner)
+    if not fits:
+        raise FeatureError(f"{place} must be {words}, got {value!r}")
+    if is_dataclass(kind):
+        return _record(kind, value, f"{place}.")
+    if kind is Mapping:
+        return {name: _of_type(inner[1], each, f"{place}.{name}") for name, each in value.items()}
+    if kind is tuple:
+        return tuple(_of_type(inner[0], each, f"{place}[{i}]") for i, each in enumerate(value))
+    return value
 
 
 @dataclass(frozen=True)
@@ -230,7 +221,7 @@ def features() -> tuple[Feature, ...]:
 def found_without(left_out: tuple[str, ...]) -> tuple[Feature, ...]:
     """Return the features, where some are disabled; read once in a process."""
     unique = {(entry.name, entry.value): entry for entry in entry_points(group=GROUP)}
-    named = functools.cache(_named)
+    named = functools.cache(name_and_version)
     found = [_described(entry, left_out, *named(entry.dist)) for entry in unique.values()]
     found.sort(key=lambda each: (each.distribution != HOST, each.name))
     if not any(each.distribution == HOST for each in found):
@@ -240,11 +231,6 @@ def found_without(left_out: tuple[str, ...]) -> tuple[Feature, ...]:
         )
     taken = dict.fromkeys(_names_of_core(found), "kbench itself")
     return tuple(_without_clash(each, taken) for each in found)
-
-
-def _named(distribution: Distribution | None) -> tuple[str, str]:
-    """Return the name and version of a distribution; each access parses its metadata anew."""
-    return (distribution.name, distribution.version) if distribution else ("unknown", "")
 
 
 def _described(
@@ -334,53 +320,34 @@ def functions() -> list[str]:
 
 
 def module_spec(name: str) -> ModuleSpec | None:
-    """Return how ``kbench.NAME``, or a module below it, is imported: under its name in a feature.
-
-    Models that were exported, and tests of plugins, name modules that were once in the core.
-    """
+    """Return how ``kbench.NAME`` is imported in a feature: as a module of its own."""
     try:
         found = working()
     except FeatureError:
         return None
     for feature in found:
-        for alias, package in feature.metadata.modules.items():
-            if name == f"kbench.{alias}" or name.startswith(f"kbench.{alias}."):
-                real = package + name.removeprefix(f"kbench.{alias}")
-                try:
-                    exists = importlib.util.find_spec(real) is not None
-                except Exception as error:
-                    what = f"{type(error).__name__}: {error}"
-                    raise ModuleNotFoundError(
-                        f"{name} is of the feature {feature.name!r}, which cannot be used: {what}",
-                        name=name,
-                    ) from error
-                if exists:
-                    return ModuleSpec(name, _Alias(real))
+        real = feature.metadata.modules.get(name.removeprefix("kbench."))
+        if real is not None:
+            return ModuleSpec(name, _Alias(feature, real))
     return None
 
 
-class _Below:
-    """Finds the modules below an alias, which other finders would load a second time."""
-
-    def __init__(self, alias: str) -> None:
-        self.alias = alias
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
-        return module_spec(name) if name.startswith(f"{self.alias}.") else None
-
-
 class _Alias(importlib.abc.Loader):
-    """Loads a module by importing another one."""
+    """Loads a module by importing another one of a feature."""
 
-    def __init__(self, real: str) -> None:
-        self._real = real
+    def __init__(self, feature: Feature, real: str) -> None:
+        self._feature, self._real = feature, real
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the other module itself, so that both names have the same classes."""
-        module = import_module(self._real)
+        try:
+            module = import_module(self._real)
+        except Exception as error:
+            name, what = self._feature.name, f"{type(error).__name__}: {error}"
+            raise ModuleNotFoundError(
+                f"{spec.name} is of the feature {name!r}, which cannot be used: {what}"
+            ) from error
         self._spec = module.__spec__
-        if hasattr(module, "__path__"):
-            sys.meta_path.insert(0, _Below(spec.name))
         return module
 
     def exec_module(self, module: ModuleType) -> None:

@@ -44,7 +44,7 @@ def installed() -> list[Plugin]:
 
     Those that `DISABLED` names have this as their reason.
     """
-    described = functools.cache(_described)
+    described = functools.cache(name_and_version)
     left_out = disabled()
     plugins = [
         Plugin(
@@ -74,7 +74,7 @@ def disabled() -> list[str]:
     return [name for name in names if name]
 
 
-def _described(distribution: Distribution | None) -> tuple[str, str]:
+def name_and_version(distribution: Distribution | None) -> tuple[str, str]:
     """Return the name and version of a distribution; each access parses its metadata anew."""
     if distribution is None:
         return "unknown", ""
