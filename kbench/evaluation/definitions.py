@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from kbench.errors import SuiteError
 from kbench.records import Measure, Needs, TaskType
 
 Better = Literal["higher", "lower"]
@@ -128,17 +127,3 @@ SEARCHED: tuple[str, ...] = tuple(name for name in COMPUTED if name not in NEVER
 def default_measure(task: TaskType) -> Measure:
     """Return the measure that suites of a task compare by default."""
     return MEASURES["accuracy" if task == "classification" else "rmse_standardised"]
-
-
-def search_measure(name: str | None, task: TaskType) -> Measure:
-    """Return the measure that a search optimises, given its name in the protocol.
-
-    SuiteError is raised for a name that no search can optimise.
-    """
-    name = name or ("accuracy" if task == "classification" else "rmse")
-    if name not in SEARCHED:
-        raise SuiteError(
-            NEVER_RANKED.get(name, f"no search_measure is called {name!r}")
-            + ("" if name in NEVER_RANKED else f"; there are {', '.join(SEARCHED)}")
-        )
-    return MEASURES[name]

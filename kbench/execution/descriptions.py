@@ -11,10 +11,8 @@ import base64
 import contextlib
 import hashlib
 import importlib
-import json
 import sys
 import time
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -24,14 +22,16 @@ from kbench._version import __version__
 from kbench.errors import PluginError
 from kbench.execution import recording
 from kbench.messages import last_line, printable
+from kbench.planning.digests import read_kept, write_kept
 from kbench.planning.present import variable
+from kbench.records.canonical import JsonObject
 from kbench.registry.callables import Reference
 from kbench.registry.collecting import Record, collect
 from kbench.registry.dependencies import Dependencies, source_of
 from kbench.registry.described import description_of, records_of
 from kbench.registry.installed import Plugin, installed, packages
 from kbench.registry.registry import build, why_left_out
-from kbench.storage.files import State, state_of, write_file
+from kbench.storage.files import State, state_of
 from kbench.storage.journal import state_folder
 
 if TYPE_CHECKING:
@@ -89,10 +89,7 @@ def _records(description: Description, plugin: Plugin) -> list[Record]:
 def cached(plugin: Plugin) -> Description | None:
     """Return the kept description of a plugin; None where it must be made."""
     try:
-        checksum, _, text = _path(plugin).read_bytes().partition(b"\n")
-        if int(checksum, 16) != zlib.crc32(text):
-            return None
-        given = json.loads(text)
+        given = read_kept(_path(plugin))
         if given["key"] != _key(plugin):
             return None
         state = ImportState(given["files"], given["modules"], given["variables"])
@@ -141,10 +138,9 @@ def _reason(outcome: CallOutcome) -> str:
 
 
 def _keep(description: Description, plugin: Plugin) -> None:
-    given = {"key": _key(plugin), **asdict(description.state)}
+    given: JsonObject = {"key": _key(plugin), **asdict(description.state)}
     given |= {name: getattr(description, name) for name in ("reason", "records", "expires")}
-    text = json.dumps(given, separators=(",", ":")).encode("ascii")
-    write_file(_path(plugin), b"%08x\n" % zlib.crc32(text) + text, 0o600)
+    write_kept(_path(plugin), given)
 
 
 def _key(plugin: Plugin) -> list[object]:

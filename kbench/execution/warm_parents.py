@@ -54,10 +54,7 @@ def preload_of(suite: Suite, registry: Registry) -> Preload:
         sets.setdefault(registry.plugins_of(("dataset", ref)), [])
     # parameters are checked with all plugins at once
     sets.setdefault(_union(sets), [])
-    return {
-        plugins: (*_preload(plugins, pairs, registry), *_variables(plugins, registry))
-        for plugins, pairs in sets.items()
-    }
+    return {plugins: _preload(plugins, pairs, registry) for plugins, pairs in sets.items()}
 
 
 def variables_of_sources(registry: Registry) -> Preload:
@@ -73,10 +70,7 @@ def preload_of_measures(names: Iterable[str], registry: Registry) -> Preload:
         if name in registry.all("measure"):
             measure: tuple[Kind, Ref] = ("measure", Ref(name))
             sets.setdefault(registry.plugins_of(measure), []).append(measure)
-    return {
-        plugins: (*_preload(plugins, measures, registry), *_variables(plugins, registry))
-        for plugins, measures in sets.items()
-    }
+    return {plugins: _preload(plugins, measures, registry) for plugins, measures in sets.items()}
 
 
 def _variables(plugins: tuple[str, ...], registry: Registry) -> tuple[str, ...]:
@@ -97,6 +91,7 @@ def _union(sets: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 def _preload(
     plugins: tuple[str, ...], components: Iterable[tuple[Kind, Ref]], registry: Registry
 ) -> tuple[str, ...]:
+    """Return what the warm parent of some plugins imports and calls, and its variables."""
     own: set[str] = set()
     foreign: set[str] = set()
     for kind, ref in components:
@@ -107,7 +102,8 @@ def _preload(
     # scikit-learn first: each trial import of a plugin's module would load it anew
     ordered = sorted(own, key=lambda name: (not name.startswith("sklearn."), name))
     if not plugins:
-        return (*WARM, *ordered, f"{_ENTRY}:rehearse", f"{_ENTRY}:thread_pools")
+        own_calls = f"{_ENTRY}:rehearse", f"{_ENTRY}:thread_pools"
+        return (*WARM, *ordered, *own_calls, *_variables(plugins, registry))
     entries = [p.module for p in registry.plugins if p.name in plugins and p.distribution != HOST]
     return (
         f"{_ENTRY}:warm",
@@ -117,6 +113,7 @@ def _preload(
         *sorted(foreign - own),
         f"{_ENTRY}:load_plugins",
         f"{_ENTRY}:thread_pools",
+        *_variables(plugins, registry),
     )
 
 

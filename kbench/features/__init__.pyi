@@ -111,7 +111,7 @@ from kbench.planning.planner import (
     line_key,
     with_expanded,
 )
-from kbench.planning.plans import Plans, checksums, store_of
+from kbench.planning.plans import Plans, checksums
 from kbench.planning.present import Present
 from kbench.planning.recall import Validity, recall, recall_added
 from kbench.planning.schema import BlockTable, ProtocolTable, StrictTable, SuiteFile
@@ -638,7 +638,6 @@ __all__ = [
     "state_folder",
     "stats",
     "still_working",
-    "store_of",
     "stored_results",
     "strata",
     "stratified_folds",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from kbench.records.canonical import JsonObject
 from kbench.registry.dependencies import content_of
 from kbench.storage.files import file_digest, may_lie, state_of, write_file
 from kbench.storage.journal import state_folder
@@ -28,8 +29,7 @@ class Digests:
         self._of_content: dict[str, str] = {}
         self._is_changed = False
         with contextlib.suppress(OSError, ValueError):
-            checksum, _, text = self._file.read_bytes().partition(b"\n")
-            known = json.loads(text) if int(checksum, 16) == zlib.crc32(text) else {"files": {}}
+            known = read_kept(self._file)
             if 0 < len(known["files"]) <= MOST:
                 self._kept, self._of_content = dict(known["files"]), dict(known["contents"])
 
@@ -69,10 +69,23 @@ class Digests:
     def save(self) -> None:
         """Keep the digests for the next process; one that cannot be written computes them."""
         if self._is_changed:
-            text = json.dumps({"files": self._kept, "contents": self._of_content}).encode()
             with contextlib.suppress(OSError):
-                write_file(self._file, b"%08x\n" % zlib.crc32(text) + text, 0o600, flush=False)
+                write_kept(self._file, {"files": self._kept, "contents": self._of_content})
         self._is_changed = False
+
+
+def read_kept(path: Path) -> JsonObject:
+    """Read what `write_kept` wrote; ValueError where it is damaged."""
+    checksum, _, text = path.read_bytes().partition(b"\n")
+    if int(checksum, 16) != zlib.crc32(text):
+        raise ValueError(f"{path} is damaged")
+    return dict(json.loads(text))
+
+
+def write_kept(path: Path, values: JsonObject) -> None:
+    """Keep values as JSON with their checksum."""
+    text = json.dumps(values, separators=(",", ":")).encode("ascii")
+    write_file(path, b"%08x\n" % zlib.crc32(text) + text, 0o600, flush=False)
 
 
 _FIELDS = {

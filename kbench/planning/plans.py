@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from kbench.errors import KbenchError
-from kbench.messages import masked
 from kbench.planning.planned import PlannedCell
 from kbench.planning.present import Present
 from kbench.planning.recall import Validity, recall, recall_added
@@ -60,7 +59,7 @@ class Plans:
         if codes:
             content["codes"] = dict(codes)
         digest = canonical.digest(content)[:32]
-        latest = {store_of(line): line["digest"] for line in self._of(suite.name)}
+        latest = {line["store"]: line["digest"] for line in self._of(suite.name)}
         if latest.get(store) != digest:
             self._journal.append(
                 "plan", suite=suite.name, store=store, digest=digest, content=content
@@ -79,7 +78,7 @@ class Plans:
         """Return the suites of which a store may lack results that were computed for it."""
         is_open: dict[str, bool] = {}
         for line in self._journal.read("plan", "reopened", "settled"):
-            if store_of(line) == store:
+            if line["store"] == store:
                 is_open[line["suite"]] = line["kind"] != "settled"
         return [suite for suite, open_ in is_open.items() if open_]
 
@@ -87,7 +86,7 @@ class Plans:
         """Return for each suite the stores for which it was run, or to which it was delivered."""
         stores: dict[str, set[str]] = {}
         for line in self._journal.read("plan", "delivered"):
-            stores.setdefault(line["suite"], set()).add(store_of(line))
+            stores.setdefault(line["suite"], set()).add(line["store"])
         return stores
 
     def cells(self, suite: str, store: str | None = None) -> tuple[list[PlannedCell], Measure]:
@@ -103,7 +102,7 @@ class Plans:
         codes: dict[str, str] = {}
         self.unread = 0
         for line in self._of(suite):
-            if store not in (None, store_of(line)):
+            if store not in (None, line["store"]):
                 continue
             try:
                 new = {cell.cell.name: cell for cell in _unpacked(line["content"])}
@@ -141,18 +140,12 @@ class Plans:
         """Return the budget that a suite claims, as last planned; empty for none."""
         found = ""
         for line in self._of(suite):
-            if store in (None, store_of(line)):
+            if store in (None, line["store"]):
                 found = str(line["content"].get("budget", ""))
         return found
 
     def _of(self, suite: str) -> Iterator[dict[str, Any]]:
         return (line for line in self._journal.read("plan") if line["suite"] == suite)
-
-
-def store_of(line: Mapping[str, object]) -> str:
-    """Return the name of the store in a journal line: earlier versions wrote its credentials."""
-    store = str(line["store"])
-    return masked(store) if "://" in store and not store.startswith(("sqlite", "file:")) else store
 
 
 def checksums(cells: Iterable[PlannedCell]) -> dict[str, set[str]]:
@@ -206,15 +199,12 @@ def _unpacked(content: Mapping[str, Any]) -> Iterator[PlannedCell]:
         for fields in content["protocols"]
     ]
     for dataset, feature_map, learner, protocol, known, others in content["cells"]:
-        facts = content["datasets"][known] or {}
-        # earlier versions kept the time of a problem among the facts of its dataset
-        since = {"since_ms": facts["since_ms"]} if "since_ms" in facts else {}
+        facts = content["datasets"][known]
         yield PlannedCell(
             Cell(refs[dataset], refs[feature_map], refs[learner], protocols[protocol]),
-            dataset=DatasetFacts.from_json(facts) if "checksum" in facts else None,
-            problem=Problem(*others["problem"], **since) if others["problem"] else None,
-            # plans of earlier versions have no family
-            **{name: others[name] for name in _PLAIN if name in others},
+            dataset=DatasetFacts.from_json(facts) if facts else None,
+            problem=Problem(*others["problem"]) if others["problem"] else None,
+            **{name: others[name] for name in _PLAIN},
         )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from kbench.planning.digests import Digests, syntax_digest
 from kbench.records import INSTALLED, NAMESPACE, Manifest
-from kbench.registry.dependencies import folders_of, is_installed, source_of
+from kbench.registry.dependencies import folders_of, in_package, is_installed, source_of
 from kbench.storage.files import state_of
 
 CHANGED = "changed while it was read"
@@ -104,7 +104,9 @@ class Present:
             distributions[name] = self.distribution(name)
         for path, state in recorded.get("files", {}).items():
             if path not in written:
-                files[self._name(path)] = self._digest_as_read(path, state)
+                files[in_package(Path(path), self._sources) or path] = self._digest_as_read(
+                    path, state
+                )
         variables = recorded.get("variables", {})
         return Manifest(modules, files, variables, distributions)
 
@@ -169,15 +171,6 @@ class Present:
         paths = [Path(folder, relative) for folder in folders]
         found = (each for each in paths if state_of(each) is not None)
         return next(found, Path(*folders[:1], relative))
-
-    def _name(self, path: str) -> str:
-        """Return the name of a file, which is the same on each machine that has its package."""
-        for folder in Path(path).parents:
-            if (folder / "__init__.py").is_file() and not (folder.parent / "__init__.py").is_file():
-                if self._source(folder.name) == folder / "__init__.py":
-                    return f"{folder.name}:{Path(path).relative_to(folder).as_posix()}"
-                break
-        return path
 
     # -- distributions
 

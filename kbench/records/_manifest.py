@@ -82,7 +82,7 @@ class Manifest:
             for name in sorted(mine.keys() | theirs.keys()):
                 before, after = mine.get(name), theirs.get(name)
                 if before != after:
-                    found.append(_SAY[part](name, before, after))
+                    found.append(_said(part, name, before, after))
         return found
 
 
@@ -98,22 +98,6 @@ def _version(value: str | None) -> str | None:
     return None if value is None else value.partition(" ")[0]
 
 
-def _module(name: str, before: str | None, after: str | None) -> str:
-    if before is None:
-        return f"{name} was not installed"
-    return f"{name} is not there" if after is None else f"{name} changed"
-
-
-def _file(name: str, before: str | None, after: str | None) -> str:
-    if before is None:
-        return f"the file {name} was not there"
-    return f"the file {name} is not there" if after is None else f"the file {name} changed"
-
-
-def _variable(name: str, before: str | None, after: str | None) -> str:
-    return f"the environment variable {name} has another value"
-
-
 def _distribution(name: str, before: str | None, after: str | None) -> str:
     old, new = _version(before), _version(after)
     if new is None or old is None:
@@ -122,8 +106,14 @@ def _distribution(name: str, before: str | None, after: str | None) -> str:
 
 
 _SAY = {
-    "modules": _module,
-    "files": _file,
-    "variables": _variable,
-    "distributions": _distribution,
+    "modules": ("{} was not installed", "{} is not there", "{} changed"),
+    "files": ("the file {} was not there", "the file {} is not there", "the file {} changed"),
+    "variables": ("the environment variable {} has another value",) * 3,
 }
+"""What is said of a name that was not there, is not there, and of one that is another."""
+
+
+def _said(part: str, name: str, before: str | None, after: str | None) -> str:
+    if part == "distributions":
+        return _distribution(name, before, after)
+    return _SAY[part][0 if before is None else 1 if after is None else 2].format(name)

@@ -115,7 +115,7 @@ class Details(AsJson):
     """Facts that an evaluation reports beside its measures.
 
     `chosen` has the parameters that the search chose, such as ``learner.C``, and `search`
-    all of its candidates: parameters, ``accuracies`` by inner fold, and whether they
+    all of its candidates: parameters, ``values`` by inner fold, and whether they
     ``converged``. `at_edge` names parameters whose chosen value is an end of its grid.
     `notes` has warnings, and facts that a reader must know of the split. `split_hash` is
     that of the split's rows. `map_details` is the attribute ``details_`` of the fitted map, if

@@ -167,41 +167,38 @@ def checked_name(hook: str, record: object, type_: type) -> str:
 
 def _check_measure(hook: str, measure: Measure) -> None:
     """Raise if a plugin's measure has a wrong or a taken name, or lacks what it must have."""
-    name = measure.name
-    if not isinstance(name, str) or not _MEASURE_NAME.fullmatch(name):
-        raise PluginError(
-            f"{hook} gives the name {name!r}: names of measures are lower case letters, digits "
-            "and underscores"
-        )
-    if len(name) > _MEASURE_NAME_CHARS:
-        raise PluginError(f"{hook} gives a name of more than {_MEASURE_NAME_CHARS} characters")
-    taken = {
-        "kbench reports a number of that name itself": name in RESERVED,
-        f"names that end in {_SD!r} are those of standard deviations": name.endswith(_SD),
-        f"names that begin with {DEFAULT!r} are those of default candidates": (
-            name.startswith(DEFAULT)
+    name, definition = measure.name, measure.definition
+    text, named = name if isinstance(name, str) else "", f" gives the name {name!r}: "
+    wrong = {
+        f"{named}names of measures are lower case letters, digits and underscores": (
+            not _MEASURE_NAME.fullmatch(text)
+        ),
+        f" gives a name of more than {_MEASURE_NAME_CHARS} characters": (
+            len(text) > _MEASURE_NAME_CHARS
+        ),
+        f"{named}kbench reports a number of that name itself": text in RESERVED,
+        f"{named}names that end in {_SD!r} are those of standard deviations": text.endswith(_SD),
+        f"{named}names that begin with {DEFAULT!r} are those of default candidates": (
+            text.startswith(DEFAULT)
         ),
     }
-    for reason, is_taken in taken.items():
-        if is_taken:
-            raise PluginError(f"{hook} gives the name {name!r}: {reason}")
     allowed: dict[str, tuple[Any, ...]] = {
         "better": ("higher", "lower"),
         "task": (*TASK_TYPES, None),
         "needs": get_args(Needs),
     }
     for field_name, values in allowed.items():
-        value = getattr(measure, field_name)
-        if value not in values:
-            listed = ", ".join(map(repr, values))
-            raise PluginError(f"{hook}: {field_name} of {name!r} must be {listed}, got {value!r}")
-    if measure.function is None:
-        raise PluginError(f"{hook}: the measure {name!r} has no function")
-    definition = measure.definition
-    if not isinstance(definition, str) or not definition.strip() or "\n" in definition:
-        raise PluginError(f"{hook}: definition of {name!r} must be one line of text")
-    if measure.needs == "distribution" and measure.task != "regression":
-        raise PluginError(
-            f"{hook}: {name!r} needs a distribution, so that its task must be 'regression', "
-            f"got {measure.task!r}"
-        )
+        value, listed = getattr(measure, field_name), ", ".join(map(repr, values))
+        reason = f": {field_name} of {name!r} must be {listed}, got {value!r}"
+        wrong[reason] = value not in values
+    wrong |= {
+        f": the measure {name!r} has no function": measure.function is None,
+        f": definition of {name!r} must be one line of text": (
+            not isinstance(definition, str) or not definition.strip() or "\n" in definition
+        ),
+        f": {name!r} needs a distribution, so that its task must be 'regression', "
+        f"got {measure.task!r}": measure.needs == "distribution" and measure.task != "regression",
+    }
+    for reason, is_wrong in wrong.items():
+        if is_wrong:
+            raise PluginError(hook + reason)

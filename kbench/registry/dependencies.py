@@ -79,7 +79,7 @@ def _file(record: Any, entry: object) -> str:
     if isinstance(text, str):
         package, colon, relative = text.partition(":")
         if Path(text).is_absolute():
-            return _in_package(Path(text)) or text
+            return in_package(Path(text), {}) or text
         if isinstance(entry, str) and colon and relative and _MODULE.fullmatch(package):
             return entry
     raise PluginError(
@@ -88,7 +88,7 @@ def _file(record: Any, entry: object) -> str:
     )
 
 
-def _in_package(path: Path) -> str:
+def in_package(path: Path, known: dict[str, Path | None]) -> str:
     """Return ``"package:relative/path"`` of a file; empty where it lies in no package."""
     folder = path.parent
     while not (folder / "__init__.py").is_file():
@@ -97,7 +97,7 @@ def _in_package(path: Path) -> str:
         folder = folder.parent
     while (folder.parent / "__init__.py").is_file():
         folder = folder.parent
-    if source_of(folder.name, {}) != folder / "__init__.py":
+    if source_of(folder.name, known) != folder / "__init__.py":
         return ""
     return f"{folder.name}:{path.relative_to(folder).as_posix()}"
 

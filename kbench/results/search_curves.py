@@ -16,7 +16,7 @@ from kbench.results.stats import optimism
 CURVE = ("value", "mean", "standard_error", "n", "at_edge")
 """Fields of a point of a search curve."""
 
-_NOT_PARAMETERS = ("values", "accuracies", "converged", "error", "share")
+_NOT_PARAMETERS = ("values", "converged", "error", "share")
 
 Candidates = Sequence[Mapping[str, Any]]
 
@@ -37,7 +37,7 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         labels, and ``search``, the content of the run's artifact ``search.json``,
         as text or parsed: by number of the split, a list of candidates, each
         with its parameters and ``values`` of the measure that the search optimises, one
-        for each inner fold (``accuracies`` in earlier runs); and, unless they are
+        for each inner fold; and, unless they are
         the defaults, ``search_measure`` of the protocol and ``task`` of the dataset.
 
     Returns
@@ -151,8 +151,8 @@ def searched_parameters(splits: Iterable[Candidates]) -> tuple[str, ...]:
 
 
 def values_of(candidate: Mapping[str, Any]) -> list[float]:
-    """Return the values of a candidate on the inner folds; earlier versions had accuracies."""
-    values: list[float] = candidate.get("values", candidate.get("accuracies", []))
+    """Return the values of a candidate on the inner folds."""
+    values: list[float] = candidate.get("values", [])
     return values
 
 

@@ -28,7 +28,6 @@ from kbench.features import (
     machine_id,
     state_folder,
     still_working,
-    store_of,
     tables_of,
     write,
 )
@@ -156,7 +155,7 @@ class Delivery:
         """Return the newest line that says where this suite was delivered."""
         newest = None
         for line in self._journal.read("delivered"):
-            if line["suite"] == self._suite and store_of(line) == self._store.name:
+            if line["suite"] == self._suite and line["store"] == self._store.name:
                 newest = line
         return newest
 

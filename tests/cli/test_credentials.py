@@ -11,7 +11,6 @@ import pytest
 from kbench import Measure
 from kbench.results.stored import StoredResults
 from kbench.storage import files
-from kbench.storage.journal import Journal, state_folder
 from kbench_mlflow import commands
 from kbench_mlflow.tracking.address import Address
 from tests.support.command_here import command
@@ -81,19 +80,6 @@ def test_a_run_keeps_no_credentials(address, form, folder, private_folders):
         assert "127.0.0.1" in found.stdout
         assert CANARY not in found.stdout + found.stderr
     assert CANARY.encode() not in written(folder, private_folders)
-
-
-def test_a_journal_of_an_earlier_version_is_understood(folder, capfd):
-    """It names stores by their URIs, with the password."""
-    port = a_free_port()
-    journal = Journal(state_folder() / "journal.jsonl")
-    plan = {"suite": "trial", "digest": "x", "content": {}}
-    journal.append("plan", store=f"postgresql://me:{CANARY}@127.0.0.1:{port}/db", **plan)
-    store = f"postgresql://me:other@127.0.0.1:{port}/db"
-    code, out, err = command("sync", "--store", store, capfd=capfd)
-    assert (code, err) == (0, "")
-    assert f"trial in postgresql://me:***@127.0.0.1:{port}/db" in out
-    assert CANARY not in out + err
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

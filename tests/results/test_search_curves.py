@@ -86,7 +86,7 @@ def test_what_failed_or_did_not_see_all_rows_is_in_no_point():
 
 def test_only_numbers_that_were_searched_have_curves():
     kernels = [
-        {"preprocess": step, "learner.kernel": kernel, "learner.C": 1.0, "accuracies": [0.5]}
+        {"preprocess": step, "learner.kernel": kernel, "learner.C": 1.0, "values": [0.5]}
         for step in ("minmax", "none")
         for kernel in ("gaussian", "laplacian")
     ]
@@ -125,10 +125,3 @@ def test_small_errors_keep_their_digits():
     one = [candidate(1, [1.25e-9]), candidate(2, [2.5e-9])]
     curve = curves_of({"0": one}, MEASURES["rmse"])["learner.C"]
     assert [point[1] for point in curve] == [1.25e-9, 2.5e-9]
-
-
-def test_runs_of_earlier_versions_have_accuracies():
-    now, earlier = [candidate(1, [0.5]), candidate(2, [0.75])], []
-    for each in now:
-        earlier.append({"accuracies": each["values"], "learner.C": each["learner.C"]})
-    assert search_curves([run(now)]) == search_curves([run(earlier)])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kbench.evaluation.definitions import COMPUTED, MEASURES, NEVER_RANKED, search_measure
+from kbench.evaluation.definitions import COMPUTED, MEASURES, NEVER_RANKED
 from kbench.evaluation.measures import _classification, _regression
 from kbench.evaluation.measures._means import Compute, mean, on_rows_that_count, rows_of
 from kbench.evaluation.measures._of_plugins import computed_by, takes_weights
@@ -45,7 +45,7 @@ class Criterion:
     @classmethod
     def built_in(cls, name: str | None, task: TaskType) -> Criterion:
         """Return what a search of a task optimises, given the name in the protocol."""
-        measure = search_measure(name, task)
+        measure = MEASURES[name or ("accuracy" if task == "classification" else "rmse")]
         return cls(measure, COMPUTE[measure.name])
 
     @classmethod

@@ -254,32 +254,3 @@ def test_the_command_and_its_exit_codes(journal, plans, store_uri):
     assert (found["suite"], found["delivered"]["written"]) == ("trial", 1)
     wrong = run_sync("none", "--store", store_uri)
     assert wrong.returncode == 2
-
-
-def test_a_plan_of_the_version_before_with_data_that_could_not_be_had_is_read():
-    content = {
-        "refs": [{"name": n, "params": {}, "label": n} for n in ("gone", "rff", "ridge")],
-        "protocols": [{}],
-        "datasets": [{"since_ms": 5}],
-        "cells": [
-            [
-                0,
-                1,
-                2,
-                0,
-                0,
-                {
-                    "key": "k",
-                    "n_splits": 3,
-                    "equivalence": "",
-                    "problem": ["unavailable", "no network"],
-                },
-            ]
-        ],
-        "measure": {"name": "accuracy", "better": "higher"},
-    }
-    Journal().append("plan", suite="trial", store="a", digest="x", content=content)
-    plans = Plans(Journal())
-    (cell,), _ = plans.cells("trial")
-    assert plans.unread == 0
-    assert (cell.status, cell.problem.since_ms) == ("unavailable", 5)
