@@ -232,7 +232,7 @@ from kbench.report.text import (
 )
 from kbench.report.text import Line as TableLine
 from kbench.results import sources, stats
-from kbench.results.budgets import Budget, mean_curve, seconds_by_family, unequal
+from kbench.results.budgets import Budget, geometric_mean
 from kbench.results.focus import against
 from kbench.results.imported import (
     HERE,
@@ -242,7 +242,7 @@ from kbench.results.imported import (
     Verdict,
     as_one_side,
     beside_own,
-    comparable,
+    why_not_comparable,
     without_times,
 )
 from kbench.results.leaderboard import compared_rows, leaderboard, shared_splits, split_values
@@ -488,7 +488,6 @@ __all__ = [
     "cluster_id",
     "columns",
     "command_of",
-    "comparable",
     "compared_rows",
     "completion",
     "content_of",
@@ -515,6 +514,7 @@ __all__ = [
     "first_sentence",
     "fit_in_memory",
     "folders_of",
+    "geometric_mean",
     "given",
     "given_width",
     "has_rules",
@@ -562,7 +562,6 @@ __all__ = [
     "machine_id",
     "makers",
     "map_side",
-    "mean_curve",
     "measure",
     "measure_here",
     "missing_rows",
@@ -621,7 +620,6 @@ __all__ = [
     "scores",
     "search",
     "search_side",
-    "seconds_by_family",
     "sections_of",
     "send_scored",
     "share",
@@ -652,11 +650,11 @@ __all__ = [
     "text",
     "tick",
     "turned",
-    "unequal",
     "unit_of",
     "unpacked",
     "value_writer",
     "why_not",
+    "why_not_comparable",
     "width_of",
     "with_expanded",
     "with_measure",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -133,59 +132,6 @@ def geometric_mean(values: Sequence[float]) -> float | None:
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-def unequal(found: Iterable[Budget]) -> list[tuple[Budget, list[float]]]:
-    """Return the methods whose numbers of candidates are not those of their family.
-
-    Each stands with the numbers that most methods of the family have on the datasets where
-    it differs; of equally frequent ones, the largest. Baselines are left out.
-
-    Examples
-    --------
-    >>> rff, nystroem = (Budget((name, "ridge"), "f", {"iris": n}) for name, n in
-    ...                  [("rff", 8.0), ("orthogonal-rff", 4.0)])
-    >>> [(budget.method[0], usual) for budget, usual in unequal([rff, nystroem])]
-    [('orthogonal-rff', [8.0])]
-    """
-    families: dict[str | Method, list[Budget]] = {}
-    for budget in found:
-        if not budget.is_baseline:
-            families.setdefault(budget.group, []).append(budget)
-    others = []
-    for methods in families.values():
-        usual = _usual(methods)
-        for budget in methods:
-            differs = [
-                usual[name] for name, count in budget.candidates.items() if count != usual[name]
-            ]
-            if differs:
-                others.append((budget, sorted(set(differs))))
-    return others
-
-
-def _usual(methods: Sequence[Budget]) -> dict[str, float]:
-    """Return the commonest number of candidates by dataset."""
-    counts: dict[str, Counter[float]] = {}
-    for budget in methods:
-        for dataset, count in budget.candidates.items():
-            counts.setdefault(dataset, Counter())[count] += 1
-    return {
-        dataset: max(counter, key=lambda count: (counter[count], count))
-        for dataset, counter in counts.items()
-    }
-
-
-def seconds_by_family(found: Iterable[Budget]) -> dict[str | Method, float]:
-    """Return the CPU seconds of a search by family: geometric means over its methods.
-
-    Methods without a search are left out.
-    """
-    seconds: dict[str | Method, list[float]] = {}
-    for budget in found:
-        if budget.search_s is not None:
-            seconds.setdefault(budget.group, []).append(budget.search_s)
-    return {group: mean for group, all_ in seconds.items() if (mean := geometric_mean(all_))}
-
-
 N_ORDERS = 200
 """Random orders of the candidates that are averaged."""
 
@@ -203,16 +149,9 @@ def budget_curve(
     ends with all of them. The seconds of a candidate are its own and its part of what it
     shares with others.
 
-    Parameters
-    ----------
-    splits : sequence of (candidates, seconds)
-        The candidates of the search of each split, as `search_curves` takes them, and the
-        seconds of each of them.
-    measure : Measure or None
-        What the search optimised; without it there is no curve.
+    `splits` has the candidates of each search, as `search_curves` takes them, and the seconds of
+    each of them; without a measure there is no curve.
 
-    Examples
-    --------
     >>> candidates = [{"values": [0.7]}, {"values": [0.9]}]
     >>> curve = budget_curve([(candidates, [1.0, 1.0])], Measure("accuracy"))
     >>> [(seconds, round(value, 2)) for seconds, value in curve]
@@ -248,20 +187,3 @@ def _mean_best(gains: Array, seconds: Array, times: Array) -> Array:
     # rounding of sums must not leave the last candidate out
     done = (ends[:, :, None] <= times * (1 + 1e-9)).sum(axis=1)
     return np.asarray(np.take_along_axis(best, np.maximum(done - 1, 0), axis=1).mean(axis=0))
-
-
-def mean_curve(curves: Sequence[Sequence[Sequence[float]]]) -> list[tuple[float, float]]:
-    """Average curves of datasets at common times; each keeps its last value after its end.
-
-    It begins where all of them have begun.
-
-    >>> mean_curve([[[1.0, 0.8], [10.0, 0.9]], [[1.0, 0.6], [3.0, 0.7]]])
-    [(1.0, 0.7), (3.0, 0.75), (10.0, 0.8)]
-    """
-    begin = max(curve[0][0] for curve in curves)
-    times = sorted({t for curve in curves for t, _ in curve if t >= begin})
-    values = []
-    for curve in curves:
-        at, reached = np.array(curve).T
-        values.append(reached[np.searchsorted(at, times, side="right") - 1])
-    return [(t, float(f"{v:.7g}")) for t, v in zip(times, np.mean(values, axis=0), strict=True)]

@@ -187,30 +187,6 @@ def why_not_comparable(own: Row, other: Row) -> str:
     return "" if common else "no common split"
 
 
-def comparable(
-    a: Sequence[Row], b: Sequence[Row]
-) -> tuple[list[Row], list[Row], Mapping[str, int]]:
-    """Leave out the cells of two sides that must not be compared; count them by reason.
-
-    Cells of one side only are kept.
-    """
-    of_b = {row.labels: row for row in b}
-    reasons: dict[str, int] = {}
-    refused = set()
-    for row in a:
-        other = of_b.get(row.labels)
-        if other is None or (row.key and row.key == other.key):
-            continue
-        if reason := why_not_comparable(row, other):
-            refused.add(row.labels)
-            reasons[reason] = reasons.get(reason, 0) + 1
-    return (
-        [row for row in a if row.labels not in refused],
-        [row for row in b if row.labels not in refused],
-        reasons,
-    )
-
-
 def beside_own(
     own: Sequence[Row], others: Iterable[ImportedRow], measure: Measure
 ) -> list[BesideOwn]:

@@ -17,7 +17,6 @@ from kbench.features import (
     Scores,
     Standing,
     compared_rows,
-    mean_curve,
     shared_splits,
     split_values,
     stats,
@@ -297,3 +296,20 @@ def claims_of(data: ReportData) -> Claims:
     if data not in _kept:
         _kept[data] = Claims(data.rows, data.scores, data.standings, data.alpha)
     return _kept[data]
+
+
+def mean_curve(curves: Sequence[Sequence[Sequence[float]]]) -> list[tuple[float, float]]:
+    """Average curves of datasets at common times; each keeps its last value after its end.
+
+    It begins where all of them have begun.
+
+    >>> mean_curve([[[1.0, 0.8], [10.0, 0.9]], [[1.0, 0.6], [3.0, 0.7]]])
+    [(1.0, 0.7), (3.0, 0.75), (10.0, 0.8)]
+    """
+    begin = max(curve[0][0] for curve in curves)
+    times = sorted({t for curve in curves for t, _ in curve if t >= begin})
+    values = []
+    for curve in curves:
+        at, reached = np.array(curve).T
+        values.append(reached[np.searchsorted(at, times, side="right") - 1])
+    return [(t, float(f"{v:.7g}")) for t, v in zip(times, np.mean(values, axis=0), strict=True)]

@@ -192,7 +192,7 @@ def _of_author(suite: str, options: Mapping[str, str], side: str) -> StoredResul
 
 def _comparable(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """Leave out the cells that must not be compared, and say why."""
-    from kbench.features import comparable
+    from kbench_compare.comparison import comparable
 
     kept_a, kept_b, reasons = comparable(a, b)
     for reason, count in reasons.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
@@ -18,6 +18,7 @@ from kbench.features import (
     holdout_ratio,
     holm,
     unit_of,
+    why_not_comparable,
 )
 from kbench.records import ACCURACY, Measure
 from kbench_compare.changes import ONE_SPLIT, Change, Compared, Comparison, Noise, Verdict
@@ -328,3 +329,27 @@ def time_verdict(change: Change, noise: Noise) -> Verdict:
     if change.p_holm > noise.alpha or not far:
         return "same"
     return "better" if change.change < 1 else "worse"
+
+
+def comparable(
+    a: Sequence[Row], b: Sequence[Row]
+) -> tuple[list[Row], list[Row], Mapping[str, int]]:
+    """Leave out the cells of two sides that must not be compared; count them by reason.
+
+    Cells of one side only are kept.
+    """
+    of_b = {row.labels: row for row in b}
+    reasons: dict[str, int] = {}
+    refused = set()
+    for row in a:
+        other = of_b.get(row.labels)
+        if other is None or (row.key and row.key == other.key):
+            continue
+        if reason := why_not_comparable(row, other):
+            refused.add(row.labels)
+            reasons[reason] = reasons.get(reason, 0) + 1
+    return (
+        [row for row in a if row.labels not in refused],
+        [row for row in b if row.labels not in refused],
+        reasons,
+    )

@@ -12,17 +12,17 @@ from kbench.features import (
     Column,
     Front,
     FrontPlace,
+    Method,
     ReportData,
     Row,
     duration,
+    geometric_mean,
     holdout_ratio,
     name_of,
     named,
     number,
-    seconds_by_family,
     share,
     smallest_p,
-    unequal,
 )
 from kbench.messages import counted
 from kbench.records import Measure
@@ -182,6 +182,59 @@ def _within_families(budgets: Sequence[Budget]) -> str:
         for budget, usual in unequal(budgets)
     ]
     return f"{claim}, except: {'; '.join(exceptions)}." if exceptions else f"{claim}."
+
+
+def unequal(found: Iterable[Budget]) -> list[tuple[Budget, list[float]]]:
+    """Return the methods whose numbers of candidates are not those of their family.
+
+    Each stands with the numbers that most methods of the family have on the datasets where
+    it differs; of equally frequent ones, the largest. Baselines are left out.
+
+    Examples
+    --------
+    >>> rff, nystroem = (Budget((name, "ridge"), "f", {"iris": n}) for name, n in
+    ...                  [("rff", 8.0), ("orthogonal-rff", 4.0)])
+    >>> [(budget.method[0], usual) for budget, usual in unequal([rff, nystroem])]
+    [('orthogonal-rff', [8.0])]
+    """
+    families: dict[str | Method, list[Budget]] = {}
+    for budget in found:
+        if not budget.is_baseline:
+            families.setdefault(budget.group, []).append(budget)
+    others = []
+    for methods in families.values():
+        usual = _usual(methods)
+        for budget in methods:
+            differs = [
+                usual[name] for name, count in budget.candidates.items() if count != usual[name]
+            ]
+            if differs:
+                others.append((budget, sorted(set(differs))))
+    return others
+
+
+def _usual(methods: Sequence[Budget]) -> dict[str, float]:
+    """Return the commonest number of candidates by dataset."""
+    counts: dict[str, Counter[float]] = {}
+    for budget in methods:
+        for dataset, count in budget.candidates.items():
+            counts.setdefault(dataset, Counter())[count] += 1
+    return {
+        dataset: max(counter, key=lambda count: (counter[count], count))
+        for dataset, counter in counts.items()
+    }
+
+
+def seconds_by_family(found: Iterable[Budget]) -> dict[str | Method, float]:
+    """Return the CPU seconds of a search by family: geometric means over its methods.
+
+    Methods without a search are left out.
+    """
+    seconds: dict[str | Method, list[float]] = {}
+    for budget in found:
+        if budget.search_s is not None:
+            seconds.setdefault(budget.group, []).append(budget.search_s)
+    return {group: mean for group, all_ in seconds.items() if (mean := geometric_mean(all_))}
 
 
 def _across_families(budgets: Sequence[Budget]) -> list[str]:

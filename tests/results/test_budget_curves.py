@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kbench.records import Measure
-from kbench.results.budgets import budget_curve, mean_curve
+from kbench.results.budgets import budget_curve
 
 ACCURACY, ERROR = Measure("accuracy"), Measure("error", "lower")
 
@@ -38,7 +38,3 @@ def test_failed_candidates_and_searches_without_times_have_no_curve():
     assert budget_curve([(candidates[:1], [1.0])], ACCURACY) == []
     assert budget_curve([(candidates, [1.0] * 3)], None) == []
     assert budget_curve([], ACCURACY) == []
-
-
-def test_curves_of_datasets_are_averaged_from_where_all_have_begun():
-    assert mean_curve([[[1.0, 0.5], [9.0, 0.9]], [[3.0, 0.7]]]) == [(3.0, 0.6), (9.0, 0.8)]

@@ -2,7 +2,7 @@ import pytest
 
 from kbench.evaluation.definitions import MEASURES
 from kbench.records import ACCURACY
-from kbench.results.budgets import budgets, seconds_by_family, unequal
+from kbench.results.budgets import budgets
 from tests.support.report_rows import row
 
 
@@ -59,31 +59,3 @@ def test_default_and_tuned_are_over_the_datasets_that_have_both():
     units = [searched(d, "rff", 8, rmse=2.0, default_rmse=3.0) for d in ("a", "b")]
     assert budgets(units, ["a", "b"], MEASURES["rmse"])[0].default is None
     assert budgets(units, ["a"], MEASURES["rmse"])[0].default == 3.0
-
-
-def test_methods_differ_from_most_of_their_family_on_a_dataset():
-    rows = [
-        *(searched(d, m, 8) for d in ("iris", "wine") for m in ("rff", "orf")),
-        searched("iris", "qmc", 8),
-        searched("wine", "qmc", 4),
-        searched("iris", "other", 2, family="landmarks"),
-        # methods without a family are one each, and baselines search nothing
-        *(searched("iris", "identity", n, f"own-{n}", family="") for n in (1, 5)),
-        searched("iris", "identity", 1, "majority", family="baseline"),
-        searched("iris", "rff", 3, "mean", family="baseline"),
-    ]
-    ((found, usual),) = unequal(budgets(rows, ["iris", "wine"]))
-    assert (found.method[0], usual) == ("qmc", [8])
-
-
-def test_seconds_of_a_family_are_means_over_its_methods():
-    rows = [
-        searched("iris", "rff", 8, seconds=1.0),
-        searched("iris", "orf", 8, seconds=4.0),
-        searched("iris", "nystroem", 8, family="landmarks", seconds=3.0),
-        searched("iris", "mine", 8, family="", seconds=5.0),
-        searched("iris", "identity", 1, "boosting", family="trees", seconds=0.0),
-    ]
-    assert seconds_by_family(budgets(rows, ["iris"])) == pytest.approx(
-        {"Fourier": 2.0, "landmarks": 3.0, ("mine", "ridge"): 5.0}
-    )

@@ -11,7 +11,6 @@ from kbench.results.imported import (
     Check,
     ImportedRow,
     beside_own,
-    comparable,
     why_not_comparable,
     without_times,
 )
@@ -66,8 +65,6 @@ def test_what_is_not_comparable_has_no_difference(reason):
     assert found.compared == f"not compared: {reason}"
     assert (found.difference, found.here) == (None, None)
     assert found.value == pytest.approx(0.9)
-    a, b, reasons = comparable([own()], [other.row])
-    assert (a, b, reasons) == ([], [], {reason: 1})
 
 
 def test_cells_that_only_one_has_are_listed_after_own_datasets():

@@ -8,7 +8,7 @@ from kbench.registry.registry import Registry
 from kbench.report.content import ReportData
 from kbench.report.tables import table_named
 from kbench_claims import tables as claims
-from kbench_claims.claims import claims_of
+from kbench_claims.claims import claims_of, mean_curve
 from kbench_reporting import sentences
 from kbench_reporting.page import page
 from tests.support.report_rows import changed, content, grid, regression_row, row, searched
@@ -213,3 +213,7 @@ def test_the_coverage_error_of_a_perfect_model_stands_beside_that_of_few_rows():
     ]
     (said,) = (each for each in claims.warnings(content(rows)) if "coverage_error_90" in each)
     assert said.endswith("on the test rows of one split: 0.064 on small and 0.008 on large.")
+
+
+def test_curves_of_datasets_are_averaged_from_where_all_have_begun():
+    assert mean_curve([[[1.0, 0.5], [9.0, 0.9]], [[3.0, 0.7]]]) == [(3.0, 0.6), (9.0, 0.8)]

@@ -11,7 +11,7 @@ from kbench.evaluation.definitions import MEASURES
 from kbench.records import ACCURACY, Measure
 from kbench.results.rows import TIMES, Row, newest
 from kbench_compare.changes import Noise, columns
-from kbench_compare.comparison import compare
+from kbench_compare.comparison import comparable, compare
 from tests.support.report_rows import changed
 
 
@@ -440,3 +440,9 @@ def test_rows_of_a_version_or_as_they_were():
     assert newest(every, version="0.1.0") == [mixed]
     assert newest(every, until_ms=1) == [old]
     assert newest(every, version="0.1") == []
+
+
+def test_cells_that_must_not_be_compared_are_left_out_with_their_reason():
+    theirs, more = row(key="other", checksum="b" * 64), row(dataset="wine")
+    own = row(key="own", checksum="a" * 64)
+    assert comparable([own, more], [theirs]) == ([more], [], {"other data": 1})

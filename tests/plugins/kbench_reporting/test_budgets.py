@@ -7,7 +7,7 @@ from kbench.report import write
 from kbench.results.budgets import Budget
 from kbench_reporting import tables
 from kbench_reporting.page import page
-from kbench_reporting.sentences import budget_sentences
+from kbench_reporting.sentences import budget_sentences, seconds_by_family, unequal
 from tests.support.report_rows import NASTY, changed, content, row
 
 
@@ -108,3 +108,30 @@ def test_the_page_says_what_the_suite_claims():
     assert "equal numbers" not in page(content(rows), Registry()).partition("<footer>")[0]
     claimed = page(content(rows, budget="candidates"), Registry())
     assert "Within each family, methods have equal numbers of candidates." in claimed
+
+
+def test_methods_differ_from_most_of_their_family_on_a_dataset():
+    found = [
+        *(budget(name, (8, 8)) for name in ("rff", "orf")),
+        budget("qmc", (8, 4)),
+        budget("other", (2,), "landmarks"),
+        # methods without a family are one each, and baselines search nothing
+        *(budget("identity", (n,), "", learner=f"own-{n}") for n in (1, 5)),
+        budget("identity", (1,), "baseline", learner="majority"),
+        budget("rff", (3,), "baseline", learner="mean"),
+    ]
+    ((differs, usual),) = unequal(found)
+    assert (differs.method[0], usual) == ("qmc", [8])
+
+
+def test_seconds_of_a_family_are_means_over_its_methods():
+    found = [
+        budget("rff", (8,), seconds=1.0),
+        budget("orf", (8,), seconds=4.0),
+        budget("nystroem", (8,), "landmarks", 3.0),
+        budget("mine", (8,), "", 5.0),
+        budget("identity", (1,), "trees", learner="boosting"),
+    ]
+    assert seconds_by_family(found) == pytest.approx(
+        {"Fourier": 2.0, "landmarks": 3.0, ("mine", "ridge"): 5.0}
+    )
