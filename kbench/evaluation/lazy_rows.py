@@ -28,14 +28,6 @@ class Rows:
 
     A file in single precision saves memory; it is not a choice of the method.
 
-    Parameters
-    ----------
-    matrix : ndarray or CSR matrix
-    numbers : ndarray of int
-        Which of its rows these are.
-
-    Examples
-    --------
     >>> rows = Rows(np.array([[0.0], [1.0], [2.0]]), np.array([2, 0]))
     >>> rows.shape, rows[:1].tolist()
     ((2, 1), [[2.0]])

@@ -158,22 +158,11 @@ class Imputer:
 
 
 class Preprocessing:
-    """The steps before a map, in order.
+    """The steps before a map, in order: categories, missing values, scaling.
 
-    Parameters
-    ----------
-    step : {"minmax", "standard", "unit_ball", "none"}
-        The protocol's step. "minmax" maps the training range to [0, 1] and
-        clips test values to it; sparse input is scaled without shifting, by
-        the largest absolute value ("minmax") or the deviation ("standard").
-    requires : {None, "nonnegative", "unit_ball"}
-        Requirement of the map; a step is added where `step` does not meet it.
-    kinds : sequence of {"numeric", "nominal", "category"}, optional
-        Kind of each column. A column of categories is encoded by the targets.
-    missing : {"error", "drop_rows", "impute", "indicate"}
-        The protocol's treatment of missing values, which are imputed first.
-    task : {"classification", "regression"}
-        Task of the targets.
+    `step` is the protocol's. "minmax" maps the training range to [0, 1] and clips test values
+    to it; sparse input is scaled without shifting, by the largest absolute value ("minmax") or
+    the deviation ("standard"). Where it does not meet what the map `requires`, a step is added.
     """
 
     def __init__(

@@ -25,26 +25,11 @@ Fit = tuple[FittedLearner, bool]
 class EstimatorSpec:
     """A feature map or learner with its given parameters and its search space.
 
-    Parameters
-    ----------
-    make : callable
-        Returns an unfitted estimator.
-    params : mapping
-        Given parameters; nested components are `Nested` specs.
-    space : mapping of str to sequence
-        Values to search over, by parameter.
-    supervised : bool
-        Pass `y` to ``fit`` (a map; learners always get it).
-    requires : str, optional
-        Requirement of a map on its inputs.
-    path : str, optional
-        Parameter along which a learner has ``fit_path``.
-    simpler : mapping of str to {"smaller", "larger"}
-        Which values of a learner's parameters make a simpler model.
-    what : str
-        Kind and name for messages, such as ``"learner 'ridge'"``.
-    draw : int
-        Number of the seed, of several on the same data: 0 is the seed that is given.
+    Nested components among the parameters are `Nested` specs. A map that is `supervised` gets
+    `y` in ``fit``, and `requires` something of its inputs; a learner has ``fit_path`` along its
+    `path`, and `simpler` says which values of its parameters make a simpler model. `what` is
+    its kind and name for messages, and `draw` the number of the seed, of several on the same
+    data: 0 is the seed that is given.
     """
 
     make: Callable[..., Any]

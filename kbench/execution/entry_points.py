@@ -39,7 +39,7 @@ from kbench.execution.warm_parents import PLUGINS
 from kbench.planning.lines import parameter_problems
 from kbench.planning.methods import EVALUATION, Components, components_of, method_code, needed_by
 from kbench.records import Cell, Dataset, Protocol, Ref, TaskType, alternatives
-from kbench.records.canonical import digest, from_json, with_label
+from kbench.records.canonical import digest, from_json, protocol_of, with_label
 from kbench.registry.callables import resolve
 from kbench.registry.collecting import Kind
 from kbench.registry.dependencies import Dependencies
@@ -374,7 +374,7 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
     of the test part come back (see `kbench.execution.handover`). The answer has
     ``measures`` and ``details``, and the digest of the ``records`` that it used.
     """
-    protocol = Protocol(**{k: from_json(v) for k, v in payload["protocol"].items()})
+    protocol = protocol_of(payload["protocol"])
     sides = from_json(payload["feature_map"]), from_json(payload["learner"])
     cache = DataCache(Path(payload["cache"]))
     inputs = cache.inputs(payload["checksum"], payload["kinds"])

@@ -28,8 +28,8 @@ from kbench.execution.warm_parents import WarmParents
 from kbench.messages import of_memory
 from kbench.planning.planned import PlannedCell, task_key
 from kbench.planning.present import Present
-from kbench.records import Cell, Cost, Details, Limits, Manifest, Protocol, Result, Task
-from kbench.records.canonical import encodable, from_json, to_json, with_label
+from kbench.records import Cell, Cost, Details, Limits, Manifest, Result, Task
+from kbench.records.canonical import encodable, from_json, protocol_of, to_json, with_label
 from kbench.registry.installed import installed
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
@@ -100,12 +100,11 @@ class Request:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Request:
         """Read what `to_json` returned."""
-        cell = dict(values["task"]["cell"])
-        protocol = {name: from_json(value) for name, value in cell.pop("protocol").items()}
-        refs = {name: from_json(ref) for name, ref in cell.items()}
+        cell = values["task"]["cell"]
+        refs = {name: from_json(cell[name]) for name in _REFS}
         task = {name: from_json(value) for name, value in values["task"].items() if name != "cell"}
         return cls(
-            Task(**task, cell=Cell(**refs, protocol=Protocol(**protocol))),
+            Task(**task, cell=Cell(**refs, protocol=protocol_of(cell["protocol"]))),
             Limits(**values["limits"]),
             values["offline"],
             tuple(values["preload"]),

@@ -16,8 +16,8 @@ from kbench.errors import KbenchError
 from kbench.planning.planned import PlannedCell
 from kbench.planning.present import Present
 from kbench.planning.recall import Validity, recall, recall_added
-from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Ref, Suite, canonical
-from kbench.records.canonical import dumps, from_json, to_json, with_label
+from kbench.records import Cell, DatasetFacts, Measure, Problem, Ref, Suite, canonical
+from kbench.records.canonical import dumps, from_json, protocol_of, to_json, with_label
 from kbench.storage.journal import Journal
 
 _PLAIN = ("key", "n_splits", "equivalence", "family")
@@ -194,10 +194,7 @@ def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:
 
 def _unpacked(content: Mapping[str, Any]) -> Iterator[PlannedCell]:
     refs = [from_json(ref) for ref in content["refs"]]
-    protocols = [
-        Protocol(**{name: from_json(value) for name, value in fields.items()})
-        for fields in content["protocols"]
-    ]
+    protocols = list(map(protocol_of, content["protocols"]))
     for dataset, feature_map, learner, protocol, known, others in content["cells"]:
         facts = content["datasets"][known]
         yield PlannedCell(

@@ -6,10 +6,9 @@ import base64
 import contextlib
 import csv
 import hashlib
-import inspect
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
@@ -206,37 +205,14 @@ class Present:
         return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
 
     @cached_property
-    def _owners(self) -> dict[str, list[str]]:
-        """The distributions that install each top-level module.
-
-        As `importlib.metadata.packages_distributions`, which parses every line of every
-        distribution's metadata and takes half a second for it.
-        """
-        owners: dict[str, list[str]] = {}
-        for distribution in metadata.distributions():
-            folder = str(getattr(distribution, "_path", ""))
-            if "-" not in Path(folder).stem:
-                continue  # of an editable install, in the project's own folder
-            name = distribution.metadata["Name"]
-            for top in _tops(distribution):
-                if name not in owners.setdefault(top, []):
-                    owners[top].append(name)
-        return owners
+    def _owners(self) -> Mapping[str, list[str]]:
+        """The distributions that install each top-level module."""
+        return metadata.packages_distributions()
 
 
 def _as_record(sha: str) -> str:
     """Return a digest as RECORD has it."""
     return f"sha256={base64.urlsafe_b64encode(bytes.fromhex(sha)).decode().rstrip('=')}"
-
-
-def _tops(distribution: metadata.Distribution) -> Iterator[str]:
-    """Yield the top-level modules that a distribution declares or lists."""
-    yield from (distribution.read_text("top_level.txt") or "").split()
-    paths = (distribution.read_text("RECORD") or "").splitlines()
-    for first, slash in {path.partition(",")[0].partition("/")[:2] for path in paths}:
-        name = first if slash else inspect.getmodulename(first)
-        if name and name.isidentifier():
-            yield name
 
 
 def python() -> str:

@@ -52,6 +52,11 @@ def from_json(value: object) -> Any:
     return value
 
 
+def protocol_of(values: Mapping[str, object]) -> Protocol:
+    """Return the protocol that `to_json` wrote."""
+    return Protocol(**{name: from_json(value) for name, value in values.items()})
+
+
 def dumps(value: object) -> str:
     """Write plain JSON values in the one form that is hashed.
 

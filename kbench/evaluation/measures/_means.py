@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -26,18 +27,12 @@ def mean(values: np.ndarray, weight: np.ndarray | None) -> float:
 def rows_of(truth: Truth, given: Predictions, rows: np.ndarray) -> tuple[Truth, Predictions]:
     """Return truth and predictions of some rows."""
 
-    def part(values: np.ndarray | None) -> np.ndarray | None:
+    def part(values: np.ndarray | None) -> Any:
         return None if values is None else np.asarray(values)[rows]
 
     return (
         replace(truth, y=truth.y[rows], weight=part(truth.weight)),
-        Predictions(
-            np.asarray(given.predicted)[rows],
-            part(given.probabilities),
-            part(given.decision),
-            part(given.label_probabilities),
-            part(given.sd),
-        ),
+        Predictions(**{name: part(values) for name, values in vars(given).items()}),
     )
 
 

@@ -61,28 +61,15 @@ class _Request:
 
 
 class Sandbox:
-    """Runs functions in processes of their own, with limits.
+    """Runs functions in processes of their own, with limits; several threads may use it.
 
-    A warm process (the supervisor) imports modules once and forks a fresh
-    process for each call, which costs some milliseconds. Several threads may
-    call it concurrently. Use it as a context manager, or call `close`.
+    A warm process (the supervisor) imports the modules of `preload` once, calls the function of
+    each ``"module:function"`` among them, and forks a fresh process for each call, which costs
+    some milliseconds. A third-party module that fails, hangs, crashes, starts threads or imports
+    mlflow in a trial import is left to the tasks. Its processes get the variables of this one
+    that hold no credentials, and those of `environment`. Modules of the packages in `record`
+    are recorded one by one (see `kbench.execution.recording`).
 
-    Parameters
-    ----------
-    preload : sequence of str, optional
-        Modules to import beforehand, ``"module"``, or ``"module:function"``
-        to call a function of it too (one that compiles, for example), in this order.
-        The import of a third-party module is tried in a separate process: a module
-        that fails, hangs, crashes, starts threads or imports mlflow is left to the tasks.
-    environment : mapping of str to str, optional
-        Environment variables of its processes, beside those of this one that hold no
-        credentials.
-    record : sequence of str, optional
-        Packages whose modules are recorded one by one (see `kbench.execution.recording`); by
-        default nothing is.
-
-    Examples
-    --------
     >>> with Sandbox() as sandbox:
     ...     outcome = sandbox.run("math:factorial", 5, time_s=10)
     >>> outcome.status, outcome.value
@@ -125,36 +112,19 @@ class Sandbox:
         wanted: Callable[[], bool] | None = None,
         converse: Converse | None = None,
     ) -> CallOutcome:
-        """Call a function in a fresh process and return its outcome, whatever it does.
+        """Call ``name(payload)`` of ``"module:name"`` in a fresh process; return its outcome.
 
-        A task whose supervisor dies or hangs is tried once more with a separate
-        supervisor: a task that has killed or stopped the first one cannot harm other
-        tasks again.
+        The payload and the returned value travel as JSON. `memory_mb` bounds the resident memory
+        of the process and its descendants beyond that at the start, in units of 2**20 bytes; a
+        failure at 90 % of it or more has status "memory". Infinity means no limit. Once `wanted`,
+        which is called every half second, returns False, the task is killed, with status "crash".
+        `converse` is called with a socket in another thread, once for each attempt, and must
+        return once the other end, which the function gets as well, is closed.
 
-        RuntimeError is raised where the sandbox is closed or no supervisor can be
-        started; ValueError and TypeError for wrong arguments.
+        A task whose supervisor dies or hangs is tried once more with a separate supervisor: a
+        task that has killed or stopped the first one cannot harm other tasks again.
 
-        Parameters
-        ----------
-        function : str
-            ``"module:name"``, called as ``name(payload)``. It is imported with the
-            caller's import path.
-        payload : plain JSON value
-            Travels as JSON, like the value that is returned: tuples become
-            lists, keys of objects strings; NaN and infinities pass.
-        time_s : float, optional
-            Limit of wall clock, in seconds; infinity means no limit.
-        memory_mb : float, optional
-            Limit of resident memory beyond that at the start, with all
-            descendants, in units of 2**20 bytes; infinity means no limit. A failure
-            at 90 % of it or more has status "memory".
-        wanted : callable, optional
-            Called every half second while the task runs; once it returns False,
-            the task is killed, with status "crash".
-        converse : callable, optional
-            Called with a socket while the task runs, in another thread, once for
-            each attempt; the function is then called as ``name(payload, socket)``
-            with the other end. It must return once that end is closed.
+        RuntimeError is raised where the sandbox is closed or no supervisor can be started.
         """
         module, _, name = function.partition(":")
         if not module or not name:
