@@ -22,7 +22,7 @@ from typing import Any
 from kbench.errors import ClusterError
 from kbench.features import Host, Manifest, Terms
 from kbench_dask import worker as dask_worker
-from kbench_dask.worker import differences, manifest_of
+from kbench_dask.worker import manifest_of
 
 CONNECT_S = 5.0
 """Seconds in which the scheduler must answer."""
@@ -41,6 +41,9 @@ SILENT_S = 30.0
 
 ANSWER_S = 60.0
 """Seconds in which the result of a finished future must arrive."""
+
+_SHOWN = 12
+"""Differences of a worker that are listed."""
 
 _RESUME = "computed results are kept, and the same command continues where this run stopped"
 
@@ -253,7 +256,7 @@ class Workers:
                 if not reply.problems:
                     worker.lease, worker.host = asked, reply.host
                     self._events.put(None)
-            elif different := differences(self._here, reply):
+            elif different := self._here.differences(reply):
                 worker.refused = tuple(different)
             else:
                 worker.asked = self._ask(
@@ -302,9 +305,13 @@ def _refusal(refused: Sequence[Worker]) -> str:
     groups: dict[tuple[str, ...], list[str]] = {}
     for worker in refused:
         groups.setdefault(worker.refused, []).append(worker.address)
-    lines = ["these Dask workers do not have the versions and code of this process:"]
+    lines = [
+        "these Dask workers do not have the versions and code of this process; compared with it:"
+    ]
     for reasons, addresses in groups.items():
         lines.append(f"  {', '.join(sorted(addresses))}")
-        lines += [f"    {reason}" for reason in reasons]
+        lines += [f"    {reason}" for reason in reasons[:_SHOWN]]
+        if len(reasons) > _SHOWN:
+            lines.append(f"    {len(reasons) - _SHOWN} more")
     lines.append("Install the same there, restart the workers, and run again.")
     return "\n".join(lines)

@@ -220,8 +220,6 @@ def _release(run: str, worker: Any, key: object, here: _Run) -> None:
 PROBE_TIME_S = 120.0
 """Wall clock in which a host must have loaded all components."""
 
-_SHOWN = 12
-
 
 def manifest_of(preload: Preload, components: Mapping[str, Sequence[object]]) -> Manifest:
     """Return what this host computes components from, with all of kbench and the BLAS.
@@ -270,47 +268,3 @@ def _without_paths(manifest: Manifest) -> Manifest:
         several = digest(sorted(each or "" for each in contents))
         files[name] = contents[0] if len(contents) == 1 else several
     return replace(manifest, files=files)
-
-
-def differences(here: Manifest, there: Manifest) -> list[str]:
-    """List the differences between the manifests of two hosts, versions first.
-
-    Values of environment variables, which may be secret, are not shown.
-
-    >>> differences(Manifest({"maps": "0"}, distributions={"numpy": "2.1"}),
-    ...             Manifest({"maps": "1"}, distributions={"numpy": "2.0"}))
-    ['numpy 2.0 instead of 2.1', 'module maps has other code']
-    """
-    versions = [
-        f"{name} {theirs or 'absent'} instead of {ours or 'absent'}"
-        for name, ours, theirs in _differing(here.distributions, there.distributions)
-    ]
-    others = [
-        f"environment variable {name} has another value"
-        for name, _, _ in _differing(here.variables, there.variables)
-    ]
-    others += [
-        f"file {name} {_difference(ours, theirs, 'content')}"
-        for name, ours, theirs in _differing(here.files, there.files)
-    ]
-    others += [
-        f"module {name} {_difference(ours, theirs, 'code')}"
-        for name, ours, theirs in _differing(here.modules, there.modules)
-    ]
-    if len(others) > _SHOWN:
-        others[_SHOWN:] = [f"{len(others) - _SHOWN} more modules"]
-    return versions + others
-
-
-def _differing(
-    here: Mapping[str, str | None], there: Mapping[str, str | None]
-) -> list[tuple[str, str | None, str | None]]:
-    names = sorted(here.keys() | there.keys())
-    found = [(name, here.get(name), there.get(name)) for name in names]
-    return [each for each in found if each[1] != each[2]]
-
-
-def _difference(ours: str | None, theirs: str | None, what: str) -> str:
-    if theirs is None:
-        return "is not there"
-    return "is only there" if ours is None else f"has other {what}"

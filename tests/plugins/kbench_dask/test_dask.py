@@ -30,7 +30,8 @@ from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal, state_folder
 from kbench_dask.dispatch import DaskEngine
 from kbench_dask.feature import kbench_engine
-from kbench_dask.worker import differences, manifest_of
+from kbench_dask.pool import Worker, _refusal
+from kbench_dask.worker import manifest_of
 from tests.support.paths import SUPPORT
 from tests.support.planted import Seen, dask_process, plant, run_text, suite_text
 from tests.support.processes_here import wait_until
@@ -71,7 +72,7 @@ def test_a_scheduler_that_is_not_there_is_a_wrong_usage(monkeypatch):
 
 def test_what_differs_is_listed_versions_first():
     here = manifest_of({}, NOTHING)
-    assert differences(here, here) == []
+    assert here.differences(here) == []
     assert here.distributions["python"] == f"{sys.version_info.major}.{sys.version_info.minor}"
     assert {"numpy", "scipy", "scikit-learn", "kbench-core"} <= set(here.distributions)
     assert not any(" " in each for name, each in here.distributions.items() if name != "blas")
@@ -79,13 +80,15 @@ def test_what_differs_is_listed_versions_first():
     modules = {**here.modules, "kbench.evaluation.splits": "0" * 64}
     del modules["kbench.evaluation.evaluate"]
     there = replace(here, modules=modules, distributions={**here.distributions, "numpy": "1.0"})
-    assert differences(here, there) == [
+    assert here.differences(there) == [
         f"numpy 1.0 instead of {here.distributions['numpy']}",
-        "module kbench.evaluation.evaluate is not there",
-        "module kbench.evaluation.splits has other code",
+        "kbench.evaluation.evaluate is not there",
+        "kbench.evaluation.splits changed",
     ]
-    many = differences(here, Manifest())
-    assert any("more modules" in line for line in many)
+    many = tuple(here.differences(Manifest()))
+    said = _refusal([Worker("tcp://0", 1, refused=many)]).splitlines()
+    assert said[1:3] == ["  tcp://0", f"    {many[0]}"]
+    assert said[-2] == f"    {len(many) - 12} more"
 
 
 def test_what_brings_a_task_to_its_code_must_agree_but_not_its_versions():
@@ -139,31 +142,31 @@ def test_files_and_variables_that_a_plugin_reads_must_agree(reading, monkeypatch
 
     here = probed()
     assert {"reading_plugin", "planted_plugin", "planted_helper"} <= set(here.modules)
-    assert differences(here, probed()) == []
+    assert here.differences(probed()) == []
     (reading / "reading.txt").write_text("2.0")
     (reading / "weights").write_text("there")
     monkeypatch.setenv("KBENCH_TEST_SEED", "secret 2")
     monkeypatch.setenv("KBENCH_TEST_DECLARED", "secret 3")
     there = probed()
-    assert differences(here, there) == [
-        "environment variable KBENCH_TEST_DECLARED has another value",
-        "environment variable KBENCH_TEST_SEED has another value",
-        "file reading.txt has other content",
-        "file weights has other content",
+    assert here.differences(there) == [
+        "the environment variable KBENCH_TEST_DECLARED has another value",
+        "the environment variable KBENCH_TEST_SEED has another value",
+        "the file reading.txt changed",
+        "the file weights changed",
     ]
     for text in ("secret", str(reading)):
         assert text not in str(here) + str(there)
     (reading / "weights").unlink()
-    assert "file weights is not there" in differences(here, probed())
+    assert "the file weights is not there" in here.differences(probed())
 
 
 def test_a_host_that_cannot_import_a_component_differs(reading):
     components = {**NOTHING, "feature map": [("feature_maps[0]", to_json(Ref("reading")))]}
     here = manifest_of({("reading",): WARM}, components)
     # a process without the plugin, as on a host that does not have it
-    found = differences(here, manifest_of({}, components))
-    assert "module reading_plugin is not there" in found
-    assert "file reading.txt is not there" in found
+    found = here.differences(manifest_of({}, components))
+    assert "reading_plugin is not there" in found
+    assert "the file reading.txt is not there" in found
 
 
 def test_a_cluster_is_let_go_of_before_what_it_computed_is_delivered(site, store_uri, monkeypatch):
@@ -451,10 +454,10 @@ def test_workers_may_join_and_differing_ones_are_left_out(site, task_of, tmp_pat
                 if (slots == {0, 1} and engine.notices) or time.monotonic() > give_up:
                     break
             assert slots == {0, 1}
-            assert any("module planted_helper has other code" in each for each in engine.notices)
+            assert any("planted_helper changed" in each for each in engine.notices)
             # before the first task it is an error, with the same list
             with (
-                pytest.raises(ClusterError, match="planted_helper has other code") as refused,
+                pytest.raises(ClusterError, match="planted_helper changed") as refused,
                 prepared(address),
             ):
                 pass
