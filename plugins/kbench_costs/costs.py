@@ -11,9 +11,9 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import chain
 
 import numpy as np
 
@@ -23,22 +23,17 @@ from kbench.features import (
     MAX_COLUMNS,
     WHOLE_BYTES,
     WIDTH,
-    DataCache,
     Handover,
-    Journal,
     PlannedCell,
-    Planner,
-    Registry,
     Run,
     Validity,
-    WarmParents,
     assign,
     given_width,
     of_width,
     over_slots,
 )
 from kbench.messages import counted
-from kbench.records import Cell, Cost, Limits, Manifest, Problem, Task, Trial
+from kbench.records import Cell, Cost, Manifest, Problem, Task, Trial
 from kbench.records.canonical import to_json
 from kbench_costs import prediction as cost
 from kbench_costs.trials import (
@@ -115,28 +110,15 @@ def predict_costs(run: Run, cells: Sequence[PlannedCell]) -> None:
 
     A run with a limited time does not spend it on that.
     """
-    limits = run.suite.limits
-    session = run.session
-    costs = Costs(
-        run.registry, run.plan.planner, session.cache, run.journal, session.parents, limits
-    )
-    chosen = costs.worth_trials(cells) if run.options.total_s == math.inf else []
-    if not chosen:
+    if run.options.total_s < math.inf:
         return
-    session.machine.acquire()
-    if n := costs.n_unknown(chosen):
-        run.notice(
-            f"trying {counted(n, 'cell')} on samples of the rows, at most {CELL_S:.0f} s each, "
-            "to predict memory and time"
-        )
-    done = count(1)
-
-    def predicted(cell: PlannedCell, cost: Cost | None) -> None:
-        if n:
-            run.watch.predicted(cell, cost, next(done), len(chosen))
-
-    found = costs.predict(chosen, run.jobs, predicted)
-    for cell in cells:
+    limit = run.suite.limits.memory_mb
+    # each key once
+    chosen = {cell.key: cell for cell in cells if needs_trials(cell, run.registry, limit)}
+    if chosen:
+        run.session.machine.acquire()
+        found = _Costs(run).predict(list(chosen.values()))
+    for cell in cells if chosen else ():
         if (prediction := found.get(cell.key)) is None:
             continue
         # times of workers are not those of this machine
@@ -146,60 +128,42 @@ def predict_costs(run: Run, cells: Sequence[PlannedCell]) -> None:
             cell.problem = Problem("skipped", prediction.refusal)
 
 
-class Costs:
-    """Predicts the costs of cells, and finds those that cannot fit into the memory limit."""
+class _Costs:
+    """Predicts the costs of cells of a run, and finds those that cannot fit into memory."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        planner: Planner,
-        cache: DataCache,
-        journal: Journal,
-        parents: WarmParents,
-        limits: Limits,
-    ) -> None:
-        self._registry, self._planner, self._cache = registry, planner, cache
-        self._journal, self._parents, self._limits = journal, parents, limits
+    def __init__(self, run: Run) -> None:
+        self._run, self._journal, self._planner = run, run.journal, run.plan.planner
+        self._cache, self._limits = run.session.cache, run.suite.limits
         self._samples: dict[str, Samples] = {}
         self._lock = threading.Lock()
         self._known: dict[str, list[Trial]] = {}
 
-    def worth_trials(self, cells: Iterable[PlannedCell]) -> list[PlannedCell]:
-        """Return the cells of which trials say more than their shapes, each key once."""
-        limit = self._limits.memory_mb
-        chosen = (cell for cell in cells if needs_trials(cell, self._registry, limit))
-        return list({cell.key: cell for cell in chosen}.values())
+    def predict(self, cells: Sequence[PlannedCell]) -> dict[str, Prediction]:
+        """Return the costs of cells by key.
 
-    def n_unknown(self, cells: Sequence[PlannedCell]) -> int:
-        """Count the cells of which no trials are known."""
-        self._recall(cells)
-        return sum(cell.key not in self._known for cell in cells)
-
-    def predict(
-        self,
-        cells: Sequence[PlannedCell],
-        jobs: int,
-        predicted: Callable[[PlannedCell, Cost | None], None],
-    ) -> dict[str, Prediction]:
-        """Return the costs of cells by key, with `jobs` trials at a time.
-
-        Cells whose data cannot be split, and whose trials fail, have none. `predicted` is
-        called with each cell and its cost.
+        Cells whose data cannot be split, and whose trials fail, have none.
         """
         self._recall(cells)
-        found: dict[str, Prediction] = {}
+        n = sum(cell.key not in self._known for cell in cells)
+        if n:
+            self._run.notice(
+                f"trying {counted(n, 'cell')} on samples of the rows, at most {CELL_S:.0f} s "
+                "each, to predict memory and time"
+            )
         # wide embeddings last: narrower ones say whether a trial is worth its time
         of_wide = narrower(cells, WHOLE_BYTES)
         first = [cell for cell in cells if cell.key not in of_wide]
-        for cell, known in over_slots(first, self._work, jobs):
+        last = sorted((cell for cell in cells if cell.key in of_wide), key=_width)
+        found: dict[str, Prediction] = {}
+        predicted = chain(
+            over_slots(first, self._work, self._run.jobs),
+            ((cell, self._of_wide(cell, of_wide[cell.key], found)) for cell in last),
+        )
+        for n_done, (cell, known) in enumerate(predicted, 1):
             if known is not None:
                 found[cell.key] = known
-            predicted(cell, known.cost if known else None)
-        for cell in sorted((c for c in cells if c.key in of_wide), key=_width):
-            known = self._of_wide(cell, of_wide[cell.key], found)
-            if known is not None:
-                found[cell.key] = known
-            predicted(cell, known.cost if known else None)
+            if n:
+                self._run.watch.predicted(cell, known.cost if known else None, n_done, len(cells))
         return found
 
     def _of_wide(
@@ -214,8 +178,9 @@ class Costs:
             made = [t.seconds for t in self._known.get(other.key, ()) if t.status == "ok"]
             if made and other.key in found:
                 first[_width(other)], costs[_width(other)] = made[0], found[other.key].cost
-        width = _width(cell)
-        if not first or cost.of_wider(first, width).value <= CELL_S / TRIALS_OF_CELL:
+        width, short_s = _width(cell), CELL_S / TRIALS_OF_CELL
+        by_width = sorted(first.items())
+        if not first or cost.TIME_BY_WIDTH.predict(by_width, width).value <= short_s:
             return self._work(cell, 0)
         return Prediction(cost.predict_wider(costs, width))
 
@@ -267,36 +232,24 @@ class Costs:
     # -- trials
 
     def _try(self, subject: _Subject, n_splits: int) -> None:
-        """Make trials on ever more rows, short searches first."""
-        self._grow(subject, is_whole=False, n_splits=n_splits, n_least=2)
+        """Make trials on ever more rows, short searches first; the last one has all threads."""
+        self._grow(subject, is_whole=False, n_splits=n_splits)
         if subject.trials[-1].status == "ok":
             most = max(trial.n_rows for trial in subject.trials)
-            self._grow(subject, is_whole=True, n_splits=n_splits, n_least=2, most=most)
-        if subject.cell.protocol.threads > 1:
-            self._try_threads(subject)
-
-    def _try_threads(self, subject: _Subject) -> None:
-        """Repeat a trial of the whole search with all threads, for what these save."""
+            self._grow(subject, is_whole=True, n_splits=n_splits, most=most)
+        n_threads = subject.cell.protocol.threads
         whole = [t for t in subject.trials if t.is_whole and t.status == "ok"]
-        if whole:
+        if n_threads > 1 and whole:
             # more than that says that other programs have the cores
-            time_s = THREADS_S + whole[-1].seconds
-            n_threads = subject.cell.protocol.threads
-            subject.trials.append(
-                self._trial(subject, whole[-1].n_rows, True, n_threads, min(time_s, CELL_S))
-            )
+            time_s = min(THREADS_S + whole[-1].seconds, CELL_S)
+            self._trial(subject, whole[-1].n_rows, True, n_threads, time_s)
 
     def _grow(
-        self,
-        subject: _Subject,
-        is_whole: bool,
-        n_splits: int = 1,
-        n_least: int = 1,
-        most: int = MOST_ROWS,
+        self, subject: _Subject, is_whole: bool, n_splits: int = 1, most: int = MOST_ROWS
     ) -> None:
         """Make trials of one kind until the next would take too long.
 
-        There are at least `n_least`, unless one is not cheap.
+        There are at least two, unless one is not cheap.
         """
         n_all, made = subject.samples.n_rows, list[Trial]()
         protocol = subject.cell.protocol
@@ -305,7 +258,6 @@ class Costs:
         n = min(n, n_all)
         while n <= most:
             made.append(self._trial(subject, n, is_whole))
-            subject.trials.append(made[-1])
             if made[-1].status != "ok" or n == n_all:
                 return
             spent, last = sum(trial.seconds for trial in made), made[-1].seconds
@@ -314,7 +266,7 @@ class Costs:
             # in proportion to the rows at first, and then like the step before
             before = made[-2].seconds if len(made) > 1 else last / STEP
             following = last + max(0.0, last - before) * (step - 1) / (1 - 1 / STEP)
-            if (len(made) >= n_least or last > CHEAP_S) and spent + following > budget:
+            if (len(made) > 1 or last > CHEAP_S) and spent + following > budget:
                 return
             if following > subject.left_s:
                 return
@@ -336,7 +288,7 @@ class Costs:
         most = max(trial.n_rows for trial in subject.trials)
         if n_rows is not None and n_rows > most:
             n = min(n_rows, subject.samples.n_rows, MOST_ROWS)
-            subject.trials.append(self._trial(subject, n, is_whole=False))
+            self._trial(subject, n, is_whole=False)
             self._keep(subject)
 
     def _trial(
@@ -347,7 +299,7 @@ class Costs:
         n_threads: int = 1,
         time_s: float | None = None,
     ) -> Trial:
-        """Run a task on a sample of its rows.
+        """Run a task on a sample of its rows, as a further trial of the subject.
 
         With one thread its CPU time is measured, which other programs do not lengthen much.
         """
@@ -369,7 +321,7 @@ class Costs:
         }
         # what measures cost on a number of rows is in all whole trials
         sample = samples.first(n_rows, protocol.gram_rows) if is_whole else samples.first(n_rows)
-        with self._parents.using(task.plugins) as sandbox:
+        with self._run.session.parents.using(task.plugins) as sandbox:
             outcome = sandbox.run(
                 "kbench.execution.entry_points:evaluate_sample",
                 payload,
@@ -379,10 +331,11 @@ class Costs:
             )
         subject.manifest |= self._planner.present.made(outcome.recorded) or Manifest()
         seconds = outcome.cpu_s if n_threads == 1 else outcome.seconds
-        memory = outcome.peak_memory_mb
-        if outcome.status == "memory":
-            memory = max(memory, self._limits.memory_mb)
-        return Trial(n_rows, is_whole, outcome.status, seconds, memory, n_threads)
+        least = self._limits.memory_mb if outcome.status == "memory" else 0.0
+        memory = max(outcome.peak_memory_mb, least)
+        trial = Trial(n_rows, is_whole, outcome.status, seconds, memory, n_threads)
+        subject.trials.append(trial)
+        return trial
 
     def _keep(self, subject: _Subject) -> None:
         self._journal.keep_manifest(subject.manifest)
@@ -421,7 +374,7 @@ class Costs:
         key = f"{subject.key}/{WIDTH}={width}"
         other = self._subject(key, cell, subject.task, subject.samples)
         if not other.trials:
-            self._grow(other, is_whole=False, n_least=2)
+            self._grow(other, is_whole=False)
             self._keep(other)
         return other.cost()
 
@@ -431,10 +384,7 @@ class Costs:
         needs = {width: predicted.memory_mb.high}
         for _ in range(MOST_WIDTHS):
             smaller = cost.next_width(needs, limit)
-            if smaller is None:
-                break
-            known = self._cost_of_width(subject, smaller)
-            if known is None:
+            if smaller is None or (known := self._cost_of_width(subject, smaller)) is None:
                 break
             needs[smaller] = known.memory_mb.high
         return cost.largest_width(needs, limit)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from kbench.features import ReportData, Row, Section
@@ -13,38 +12,18 @@ CLOCKS = ("task_time_s", "task_time_cpu_s")
 """Measured times of a task: wall clock, CPU."""
 
 
-@dataclass(frozen=True)
-class Predicted:
-    """Errors of predictions of one quantity."""
-
-    errors: tuple[float, ...]
-    """Of each cell, predicted over measured minus one."""
-    n_inside: int = 0
-    """Cells whose measured value is within the predicted interval."""
-
-    @property
-    def median(self) -> float:
-        """Median size of the errors."""
-        return median(map(abs, self.errors))
-
-    @property
-    def largest(self) -> float:
-        """The largest size of an error."""
-        return max(map(abs, self.errors))
-
-
-def memory_errors(rows: Iterable[Row]) -> Predicted:
-    """Return the errors of predicted memory, of the rows that have one."""
+def memory_errors(rows: Iterable[Row]) -> list[float]:
+    """Return predicted over measured memory, minus one, of the rows that have both."""
     pairs = [
         (row.measures.get("predicted_memory_mb"), row.measures.get("peak_memory_mb"))
         for row in rows
         if row.status == "ok"
     ]
-    return Predicted(tuple(found / true - 1 for found, true in pairs if found and true))
+    return [found / true - 1 for found, true in pairs if found and true]
 
 
-def time_errors(rows: Iterable[Row]) -> Predicted:
-    """Return the errors of predicted times, of the rows that have one.
+def time_errors(rows: Iterable[Row]) -> tuple[list[float], int]:
+    """Return predicted over measured times, minus one, and how many intervals have the latter.
 
     They are times of the CPU, or, with several threads, of the wall clock.
 
@@ -52,8 +31,8 @@ def time_errors(rows: Iterable[Row]) -> Predicted:
     --------
     >>> measures = {"predicted_time_s": 12.0, "predicted_time_low_s": 9.0,
     ...             "predicted_time_high_s": 16.0, "task_time_cpu_s": 10.0}
-    >>> found = time_errors([Row("iris", "rff", "ridge", "ok", 5, 5, measures)])
-    >>> round(found.median, 2), found.n_inside
+    >>> (error,), n_inside = time_errors([Row("iris", "rff", "ridge", "ok", 5, 5, measures)])
+    >>> round(error, 2), n_inside
     (0.2, 1)
     """
     errors, n_inside = [], 0
@@ -65,7 +44,7 @@ def time_errors(rows: Iterable[Row]) -> Predicted:
         errors.append(found / true - 1)
         low, high = (row.measures.get(f"predicted_time_{end}_s", found) for end in ("low", "high"))
         n_inside += low <= true <= high
-    return Predicted(tuple(errors), n_inside)
+    return errors, n_inside
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
@@ -74,19 +53,18 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     Empty where nothing was predicted.
     """
     said = []
-    memory, time = memory_errors(rows), time_errors(rows)
-    if memory.errors:
-        said.append(f"Memory of {_errors(memory)}.")
-    if time.errors:
-        inside = f"{time.n_inside} of {len(time.errors)} are in their intervals"
-        said.append(f"Time of {_errors(time)}; {inside}.")
+    memory, (time, n_inside) = memory_errors(rows), time_errors(rows)
+    if memory:
+        said.append(f"Memory of {_summary(memory)}.")
+    if time:
+        said.append(f"Time of {_summary(time)}; {n_inside} of {len(time)} are in their intervals.")
     return said
 
 
-def _errors(predicted: Predicted) -> str:
-    n = counted(len(predicted.errors), "cell")
-    text = f"{n}: median error {predicted.median:.0%}"
-    return text if len(predicted.errors) == 1 else f"{text}, largest {predicted.largest:.0%}"
+def _summary(errors: Sequence[float]) -> str:
+    sizes = [abs(error) for error in errors]
+    text = f"{counted(len(sizes), 'cell')}: median error {median(sizes):.0%}"
+    return text if len(sizes) == 1 else f"{text}, largest {max(sizes):.0%}"
 
 
 def sections(data: ReportData) -> list[Section]:

@@ -8,9 +8,11 @@ whatever a plugin does. `predict` extrapolates from the trials of a cell to all 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import mul
+
+import numpy as np
 
 from kbench.messages import of_memory
 from kbench.records import Cost, Estimate, Trial
@@ -18,7 +20,7 @@ from kbench.records import Cost, Estimate, Trial
 SPREAD = 1.645
 """Standard deviations at the ends of an interval that has nine cases of ten."""
 
-_EXPONENTS = [number / 20 for number in range(10, 61)]
+_EXPONENTS = np.arange(10, 61) / 20
 
 Point = tuple[float, float]
 """A number of rows, and a cost."""
@@ -47,23 +49,19 @@ class Growth:
         how well they fit. There must be at least one point; costs are positive. Points
         `beside` are of another cost that grows with the same exponent.
         """
-        weights, means, variances = [], [], []
-        scores = [self._score(c, points) + self._score(c, beside) for c in _EXPONENTS]
-        best = max(scores)
-        for c, score in zip(_EXPONENTS, scores, strict=True):
-            law = _Law.fitted(points, c)
-            # of a Cauchy distribution: another exponent is unlikely, and not impossible
-            prior = 1 / (1 + ((c - self.exponent) / self.exponent_scale) ** 2)
-            weights.append(prior * math.exp(score - best))
-            means.append(math.log(law.at(n_rows)))
-            # a term too small to be seen might be any size; laws that say so are unlikely ones
-            variances.append(min(1.0, self.noise**2 * law.relative_variance(n_rows)))
-        total = sum(weights)
-        mean = sum(map(mul, weights, means)) / total
-        within = sum(map(mul, weights, variances)) / total
-        between = sum(w * (x - mean) ** 2 for w, x in zip(weights, means, strict=True)) / total
+        errors, costs, variances = _laws(points, n_rows)
+        if beside:
+            errors = errors + _laws(beside, n_rows)[0]
+        # of a Cauchy distribution: another exponent is unlikely, and not impossible
+        prior = 1 / (1 + ((_EXPONENTS - self.exponent) / self.exponent_scale) ** 2)
+        weights = prior * np.exp((errors.min() - errors) / (2 * self.noise**2))
+        logs = np.log(costs)
+        mean = float(np.average(logs, weights=weights))
+        # a term too small to be seen might be any size; laws that say so are unlikely ones
+        within = np.minimum(1.0, self.noise**2 * variances)
+        variance = np.average(within + (logs - mean) ** 2, weights=weights)
         beyond = max(0.0, math.log(n_rows / max(n for n, _ in points)))
-        sd = math.sqrt(within + between + (self.drift * beyond) ** 2)
+        sd = math.hypot(math.sqrt(variance), self.drift * beyond)
         return estimate(mean, math.hypot(sd, self.noise))
 
     def measured(self, cost: float) -> Estimate:
@@ -71,52 +69,25 @@ class Growth:
         # the difference of two measured costs
         return estimate(math.log(cost), math.sqrt(2) * self.noise)
 
-    def _score(self, exponent: float, points: Sequence[Point]) -> float:
-        """Return the logarithm of the likelihood of an exponent."""
-        return -_Law.fitted(points, exponent).error / (2 * self.noise**2) if points else 0.0
 
+def _laws(points: Sequence[Point], n_rows: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Fit a law with each exponent by relative errors.
 
-@dataclass(frozen=True)
-class _Law:
-    """A law ``a + b * rows**exponent`` that was fitted to points by relative errors.
-
-    `error` is the sum of their squares. `moments` are the sums of the products of the two
-    terms at the points, relative to the costs; zero for a term that is left out.
+    Return the sums of squared errors, the costs of `n_rows`, and their variances over their
+    squares, for costs of variance 1.
     """
-
-    a: float
-    b: float
-    exponent: float
-    error: float
-    moments: tuple[float, float, float]
-
-    @classmethod
-    def fitted(cls, points: Sequence[Point], exponent: float) -> _Law:
-        u = [1 / cost for _, cost in points]
-        v = [n**exponent / cost for n, cost in points]
-        uu, vv, uv = sum(map(mul, u, u)), sum(map(mul, v, v)), sum(map(mul, u, v))
-        determinant = uu * vv - uv * uv
-        a = b = -1.0
-        if determinant > 1e-9 * uu * vv:
-            a = (sum(u) * vv - sum(v) * uv) / determinant
-            b = (sum(v) * uu - sum(u) * uv) / determinant
-        if a < 0 or b < 0:  # one of the terms alone: the one that grows, unless it falls
-            falls = determinant > 1e-9 * uu * vv and b < 0
-            a, b = (sum(u) / uu, 0.0) if falls else (0.0, sum(v) / vv)
-            uu, vv, uv = (uu, 0.0, 0.0) if falls else (0.0, vv, 0.0)
-        error = sum((a * x + b * y - 1) ** 2 for x, y in zip(u, v, strict=True))
-        return cls(a, b, exponent, error, (uu, vv, uv))
-
-    def at(self, n_rows: float) -> float:
-        return self.a + self.b * math.pow(n_rows, self.exponent)
-
-    def relative_variance(self, n_rows: float) -> float:
-        """Return the variance of ``at(n_rows)`` over its square, for costs of variance 1."""
-        uu, vv, uv = self.moments
-        x = math.pow(n_rows, self.exponent)
-        if not vv or not uu:
-            return 1 / uu / self.at(n_rows) ** 2 if uu else x * x / vv / self.at(n_rows) ** 2
-        return (vv - 2 * x * uv + x * x * uu) / (uu * vv - uv * uv) / self.at(n_rows) ** 2
+    rows, costs = np.array(points, dtype=np.float64).T
+    most, exponents = rows.max(), _EXPONENTS[:, None]
+    grown = (rows / most) ** exponents
+    terms = np.stack([np.ones_like(grown), grown], axis=2) / costs[:, None]
+    # a term that would be negative is left out; a single point is of the one that grows
+    kept = np.linalg.pinv(terms).sum(axis=2) >= 0 if len(points) > 1 else np.array([[False, True]])
+    solved = np.linalg.pinv(terms * kept[:, None, :])
+    laws = solved.sum(axis=2)[:, :, None]
+    errors = ((terms @ laws - 1) ** 2).sum(axis=(1, 2))
+    at = np.stack([np.ones_like(exponents), (n_rows / most) ** exponents], axis=2)
+    values = (at @ laws)[:, 0, 0]
+    return errors, values, ((at @ solved) ** 2).sum(axis=(1, 2)) / values**2
 
 
 def estimate(mean: float, sd: float) -> Estimate:
@@ -126,8 +97,12 @@ def estimate(mean: float, sd: float) -> Estimate:
 
 def wider(given: Estimate, sd: float) -> Estimate:
     """Return an estimate to whose logarithm an error of standard deviation `sd` is added."""
-    own = math.log(given.high / given.low) / (2 * SPREAD)
-    return estimate(math.log(given.value), math.hypot(own, sd))
+    return estimate(math.log(given.value), math.hypot(_sd(given), sd))
+
+
+def _sd(given: Estimate) -> float:
+    """Return the standard deviation of the logarithm of an estimate."""
+    return math.log(given.high / given.low) / (2 * SPREAD)
 
 
 TIME = Growth(exponent_scale=0.05, noise=0.06, drift=0.06)
@@ -184,16 +159,16 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
     over = [trial for trial in trials if trial.status == "memory"]
     if not (good or over):
         return None
-    short = {trial.n_rows: trial.memory_mb for trial in good if not trial.is_whole}
-    whole = {trial.n_rows: trial.memory_mb for trial in good if trial.is_whole}
     least = max(trial.memory_mb for trial in trials)
     if over:
         # it grows in proportion to the rows, or faster
         least = max(trial.memory_mb * n_rows / trial.n_rows for trial in over)
     memory = Estimate(least, least, least)
-    if points := _points(short or whole, LEAST_MB):
-        with_more = MEMORY.predict(points[-LAST:], n_rows)
-        memory = with_more.less(LEAST_MB - _of_threads(good, together)).at_least(least)
+    short, whole = (_by_rows(good, kind, "memory_mb") for kind in (False, True))
+    if known := short or whole:
+        with_more = MEMORY.predict(_points(known, LEAST_MB)[-LAST:], n_rows)
+        more = [t.memory_mb - whole[t.n_rows] for t in together if t.status == "ok"]
+        memory = with_more.less(LEAST_MB - max([0.0, *more])).at_least(least)
     alone = _seconds(good, n_rows)
     return Cost(memory, alone and _with_threads(alone, good, together), bool(over))
 
@@ -208,22 +183,9 @@ def predict_wider(costs: Mapping[int, Cost], width: int) -> Cost:
     )
 
 
-def of_wider(costs: Mapping[int, float], width: int, growth: Growth = TIME_BY_WIDTH) -> Estimate:
-    """Return what a cost, seconds if nothing else is said, comes to on a wider embedding."""
-    return growth.predict(sorted(costs.items()), width)
-
-
 def _wider(costs: Mapping[int, Estimate], width: int, growth: Growth) -> Estimate:
-    grown = of_wider({w: max(1e-3, known.value) for w, known in costs.items()}, width, growth)
-    widest = costs[max(costs)]
-    return wider(grown, math.log(widest.high / widest.low) / (2 * SPREAD))
-
-
-def _of_threads(good: Sequence[Trial], together: Sequence[Trial]) -> float:
-    """Return the memory of further threads."""
-    alone = {t.n_rows: t.memory_mb for t in good if t.is_whole}
-    more = [t.memory_mb - alone[t.n_rows] for t in together if t.status == "ok"]
-    return max([0.0, *more])
+    points = [(w, max(1e-3, known.value)) for w, known in sorted(costs.items())]
+    return wider(growth.predict(points, width), _sd(costs[max(costs)]))
 
 
 def _with_threads(alone: Estimate, good: Sequence[Trial], together: Sequence[Trial]) -> Estimate:
@@ -243,30 +205,30 @@ def _with_threads(alone: Estimate, good: Sequence[Trial], together: Sequence[Tri
 
 def rows_that_need(trials: Sequence[Trial], memory_mb: float, n_rows: int) -> int:
     """Return how many of `n_rows` rows should need an amount of memory; at most all."""
-    low, high = 1, n_rows
-    while low < high:
-        middle = (low + high) // 2
-        cost = predict(trials, middle)
-        if cost is not None and cost.memory_mb.value >= memory_mb:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+
+    def needs(n: int) -> bool:
+        cost = predict(trials, n)
+        return cost is not None and cost.memory_mb.value >= memory_mb
+
+    return bisect_left(range(n_rows), True, lo=1, key=needs)
 
 
 def _seconds(good: Sequence[Trial], n_rows: int) -> Estimate | None:
-    whole = {trial.n_rows: trial.seconds for trial in good if trial.is_whole}
-    short = {trial.n_rows: trial.seconds for trial in good if not trial.is_whole}
+    whole, short = (_by_rows(good, kind, "seconds") for kind in (True, False))
     if not whole:
         return None
-    least = max(whole.values())
     of_short, of_whole = _points(short, LEAST_S), _points(whole, LEAST_S)
     if len(whole) > 1 or max(whole) not in short:
         predicted = TIME.predict(of_whole, n_rows, beside=of_short)
     else:
         ratio = of_whole[-1][1] / (short[max(whole)] + LEAST_S)
         predicted = wider(TIME.predict(of_short, n_rows).scaled(ratio), RATIO_SD)
-    return predicted.less(LEAST_S).at_least(least)
+    return predicted.less(LEAST_S).at_least(max(whole.values()))
+
+
+def _by_rows(trials: Sequence[Trial], is_whole: bool, cost: str) -> dict[int, float]:
+    """Return the costs of whole searches, or of short ones, by rows."""
+    return {trial.n_rows: getattr(trial, cost) for trial in trials if trial.is_whole == is_whole}
 
 
 def _points(costs: Mapping[int, float], more: float) -> list[Point]:
@@ -314,14 +276,13 @@ def rounded_up(width: float) -> int:
     >>> rounded_up(699.05), rounded_up(700), rounded_up(4000)
     (700, 710, 4100)
     """
-    unit: int = 10 ** max(0, math.floor(math.log10(max(1.0, width))) - 1)
-    return (int(width // unit) + 1) * unit
+    return _rounded(width, up=1)
 
 
-def _rounded(width: float) -> int:
-    """Round down to two digits."""
+def _rounded(width: float, up: int = 0) -> int:
+    """Round down to two digits, and then `up` in the last of them."""
     unit: int = 10 ** max(0, math.floor(math.log10(max(1.0, width))) - 1)
-    return int(width // unit) * unit
+    return (int(width // unit) + up) * unit
 
 
 def too_large(

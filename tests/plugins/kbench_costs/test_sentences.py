@@ -31,7 +31,7 @@ def test_errors_are_summed_up():
 
 
 def test_with_several_threads_the_wall_clock_counts():
-    assert costs.time_errors([predicted("a", 100, 20.0, threads="2")]).errors == (0.0,)
+    assert costs.time_errors([predicted("a", 100, 20.0, threads="2")]) == ([0.0], 1)
 
 
 def test_rows_that_failed_or_were_not_predicted_do_not_count():
