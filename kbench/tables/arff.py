@@ -5,41 +5,31 @@ truncates 1.5 to 1 in a column declared "integer", accepts a column twice in a s
 row and text in the header, refuses dates, tabs, "real [0,1]" and files without
 @relation, and does not name the column of a mistake. Its pattern for nominal values
 is exponential: 14 quoted ones without a closing brace take it 2 s, 18 more than 50 s.
-100,000 x 51 numbers take it 4.1 s (here 1.1; with a quote in every line 4.7, here
-6.6), 5 million sparse values 7.3 s and 560 MB (here 3.7 s and 310).
 
-Blocks of plain lines (no quotes, comments or escapes: nearly all of OpenML) are
-parsed together (`arff_rows`); other blocks, and blocks with a mistake, go through a
-tokeniser that names the line. A large dense table is not in memory as a whole: its blocks
-go to a file (`kbench.tables.limits`), from which the columns are mapped. Weights of
-instances and relational attributes are not supported.
+A large dense table is not in memory as a whole: its rows go to a file
+(`kbench.tables.limits`), from which the columns are mapped. Weights of instances and
+relational attributes are not supported.
 
 Format: https://waikato.github.io/weka-wiki/formats_and_processing/arff_stable/
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterator
-from functools import partial
+from array import array
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.tables.arff_rows import (
-    QUOTED,
-    DenseRows,
-    LineError,
-    SparseRows,
-    decoded,
-    split_values,
-    unquoted,
-)
-from kbench.tables.limits import check_file_size
+from kbench.tables.limits import GrowingArray, check_file_size
 from kbench.tables.table import Column, Table
 
-BLOCK = 8 * 2**20
-"""Bytes of the file that are parsed together."""
+VALUES = 1 << 18
+"""Values of dense rows that are put in arrays together."""
 
 MAX_COLUMNS = 200_000
 """More attributes than this are taken for an absurd header."""
@@ -47,7 +37,53 @@ MAX_COLUMNS = 200_000
 MAX_LINE = 64 * 2**20
 """Bytes of the longest line."""
 
-_ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|[^\s'\"{{][^\s{{]*)\s*(.*)$", re.I | re.S)
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_VALUE = re.compile(rf"(?:\s*({_QUOTED})\s*|([^,'\"]*))(,|$)", re.S)
+_ENTRY = re.compile(rf"\s*(\d+)\s+(?:({_QUOTED})|([^,'\"\s]+))\s*(,|$)", re.S)
+_ESCAPE = re.compile(r"\\(.)", re.S)
+_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s'\"{{][^\s{{]*)\s*(.*)$", re.I | re.S)
+
+
+class _LineError(ValueError):
+    """A line that is not ARFF; the message says why."""
+
+
+class _Quoted(str):
+    """A value that stood in quotes: blanks belong to it, and it is not missing."""
+
+    __slots__ = ()
+
+
+class _Lines(Iterator[str]):
+    """The lines of a file, without blank ones and comments; `number` is that of the last one."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.number = file, 0
+
+    def __next__(self) -> str:
+        while raw := self._file.readline(MAX_LINE):
+            self.number += 1
+            if len(raw) == MAX_LINE:
+                raise _LineError(f"it is longer than {MAX_LINE:,} bytes")
+            try:
+                line = raw.decode("utf-8-sig" if self.number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise _LineError("it is not UTF-8") from None
+            start = line.lstrip()[:1]
+            if start and start != "%":
+                return line
+        raise StopIteration
+
+
+@contextlib.contextmanager
+def _opened(path: Path, what: str) -> Iterator[_Lines]:
+    """Open a file; a mistake in it becomes a `DatasetError` that names the line."""
+    with path.open("rb") as file:
+        lines = _Lines(file)
+        try:
+            yield lines
+        except _LineError as error:
+            raise DatasetError(f"{what}: line {lines.number}: {error}") from None
 
 
 def read_arff(path: Path, what: str) -> Table:
@@ -69,15 +105,14 @@ def read_arff(path: Path, what: str) -> Table:
         With a CSC matrix where the file is sparse.
     """
     check_file_size(path.stat().st_size, what)
-    with path.open("rb") as file:
-        try:
-            columns, first = _parse_header(file)
-            rows = SparseRows(columns) if _is_sparse(file) else DenseRows(columns)
-            for start, block in _blocks(file, first):
-                rows.parse(block, start)
-        except LineError as error:
-            raise DatasetError(f"{what}: {error}") from None
-    if not rows.n_rows:
+    rows: _DenseRows | _SparseRows | None = None
+    with _opened(path, what) as lines:
+        columns = _header(lines)
+        for line in lines:
+            if rows is None:
+                rows = (_SparseRows if _is_sparse(line) else _DenseRows)(columns)
+            rows.add(line)
+    if rows is None:
         raise DatasetError(f"{what}: the file has no rows")
     return rows.table()
 
@@ -87,48 +122,46 @@ def is_sparse_arff(path: Path, what: str) -> bool:
 
     DatasetError is raised where the header is not that of an ARFF file.
     """
-    with path.open("rb") as file:
-        try:
-            _parse_header(file)
-            return _is_sparse(file)
-        except LineError as error:
-            raise DatasetError(f"{what}: {error}") from None
+    with _opened(path, what) as lines:
+        _header(lines)
+        return _is_sparse(next(lines, ""))
 
 
-def _parse_header(file: BinaryIO) -> tuple[list[Column], int]:
-    """Read up to and with @data; return the columns and the number of the next line."""
+def _is_sparse(line: str) -> bool:
+    return line.lstrip().startswith("{")
+
+
+def _header(lines: _Lines) -> list[Column]:
+    """Read up to and with @data, and return the columns."""
     columns: list[Column] = []
-    number = 0
-    for number, raw in enumerate(iter(partial(file.readline, MAX_LINE), b""), 1):
-        line = decoded(raw, number).lstrip("\ufeff").strip()
-        if not line or line.startswith("%"):
-            continue
+    for line in map(str.strip, lines):
         word = line.split(None, 1)[0].lower()
         if word == "@data":
             break
         if word == "@attribute":
-            columns.append(_parse_attribute(line, number))
+            columns.append(_attribute(line))
             if len(columns) > MAX_COLUMNS:
-                raise LineError(f"more than {MAX_COLUMNS:,} attributes are declared")
+                raise _LineError(f"more than {MAX_COLUMNS:,} attributes are declared")
         elif word != "@relation":
-            raise LineError(f"line {number} is not part of an ARFF header: {line[:60]!r}")
+            raise _LineError(f"it is not part of an ARFF header: {line[:60]!r}")
     else:
-        raise LineError(f"the file ends in line {number + 1} without @data: not an ARFF file")
+        raise _LineError("the file ends here without @data: not an ARFF file")
     if not columns:
-        raise LineError("no attribute is declared")
-    return columns, number + 1
+        raise _LineError("no attribute is declared before it")
+    return columns
 
 
-def _parse_attribute(line: str, number: int) -> Column:
+def _attribute(line: str) -> Column:
     match = _ATTRIBUTE.match(line)
     if not match:
-        raise LineError(f"line {number}: the attribute cannot be read: {line[:60]!r}")
-    name, kind = unquoted(match[1]), match[2].strip()
+        raise _LineError(f"the attribute cannot be read: {line[:60]!r}")
+    name, kind = match[1], match[2].strip()
+    name = _unquoted(name) if name[0] in "'\"" else name
     if kind.startswith("{"):
         end = kind.rfind("}")
         if end < 0:
-            raise LineError(f"line {number}: the values of {name!r} have no closing brace")
-        categories = [value for value, _ in split_values(kind[1:end], number)]
+            raise _LineError(f"the values of {name!r} have no closing brace")
+        categories = [_text(value) for value in _values(kind[1:end])]
         if categories and categories[-1] == "":  # a comma before the brace
             categories.pop()
         return Column(name, "nominal", list(dict.fromkeys(categories)))
@@ -137,30 +170,167 @@ def _parse_attribute(line: str, number: int) -> Column:
         return Column(name, "numeric")
     if word in ("string", "date"):
         return Column(name, "string")
-    raise LineError(f"line {number}: attribute {name!r} has the unknown type {kind[:40]!r}")
+    raise _LineError(f"attribute {name!r} has the unknown type {kind[:40]!r}")
 
 
-def _is_sparse(file: BinaryIO) -> bool:
-    """Look at the first instance; the position in the file stays the same."""
-    position = file.tell()
-    lines = map(bytes.strip, iter(partial(file.readline, MAX_LINE), b""))
-    first = next((line for line in lines if line and not line.startswith(b"%")), b"")
-    file.seek(position)
-    return first.startswith(b"{")
+# -- values
 
 
-def _blocks(file: BinaryIO, first: int) -> Iterator[tuple[int, bytes]]:
-    """Yield whole lines, about `BLOCK` bytes together, with the number of the first."""
-    rest = b""
-    while read := file.read(BLOCK):
-        cut = read.rfind(b"\n") + 1
-        if not cut:
-            rest += read
-            if len(rest) > MAX_LINE:
-                raise LineError(f"line {first} is longer than {MAX_LINE:,} bytes")
-            continue
-        block, rest = rest + read[:cut], read[cut:]
-        yield first, block
-        first += block.count(b"\n")
-    if rest:
-        yield first, rest
+def _values(line: str) -> list[str]:
+    """Split at commas outside quotes."""
+    if "'" not in line and '"' not in line:
+        return line.split(",")
+    values, position = [], 0
+    while True:
+        match = _VALUE.match(line, position)
+        if not match:
+            raise _LineError(f"{line[position : position + 40].strip()!r} is not a value")
+        values.append(match[2] if match[1] is None else _unquoted(match[1]))
+        position = match.end()
+        if not match[3]:
+            return values
+
+
+def _entries(inside: str) -> Iterator[tuple[int, str]]:
+    """Yield the index and the value of each entry of a sparse row."""
+    position = 0
+    is_last = not inside.strip()
+    while not is_last:
+        match = _ENTRY.match(inside, position)
+        if not match:
+            raise _LineError(f"{inside[position : position + 40]!r} is not 'index value'")
+        yield int(match[1]), match[3] if match[2] is None else _unquoted(match[2])
+        position = match.end()
+        is_last = not match[4]
+
+
+def _unquoted(token: str) -> _Quoted:
+    """Return a value without its quotes and escapes."""
+    return _Quoted(_ESCAPE.sub(r"\1", token[1:-1]))
+
+
+def _text(value: str) -> str:
+    return str(value) if isinstance(value, _Quoted) else value.strip()
+
+
+def _is_missing(value: str) -> bool:
+    return not isinstance(value, _Quoted) and value.strip() in ("?", "")
+
+
+def _parser(column: Column, no_code: float = -1) -> Callable[[str], Any]:
+    """Return the function that turns a value of a column into a number, a code or a text.
+
+    Missing are NaN, `no_code` and None.
+    """
+    codes = {name: code for code, name in enumerate(column.categories)}
+
+    def number(value: str) -> float:
+        try:
+            return float(value)
+        except ValueError:
+            if _is_missing(value):
+                return np.nan
+        raise _LineError(f"{_text(value)[:40]!r} in the numeric column {column.name!r}")
+
+    def code(value: str) -> float:
+        found = codes.get(value)
+        if found is None:
+            found = codes.get(value.strip())
+        if found is not None:
+            return found
+        if _is_missing(value):
+            return no_code
+        raise _LineError(
+            f"{_text(value)[:40]!r} is not among the declared values of {column.name!r}"
+        )
+
+    def text(value: str) -> str | None:
+        return None if _is_missing(value) else _text(value)
+
+    return {"numeric": number, "nominal": code, "string": text}[column.kind]
+
+
+# -- rows
+
+
+class _DenseRows:
+    """Dense rows, collected as records; those of a large file are written to another one."""
+
+    def __init__(self, columns: list[Column]) -> None:
+        self._columns = columns
+        self._parsers = [_parser(column) for column in columns]
+        self._texts: dict[int, list[Any]] = {}
+        types = {"numeric": np.float64, "nominal": np.int32}
+        fields = []
+        for j, column in enumerate(columns):
+            if column.kind == "string":
+                self._texts[j] = []
+            else:
+                fields.append((str(j), types[column.kind]))
+        self._records = GrowingArray(np.dtype(fields))
+        self._type = np.dtype(fields)
+        self._rows: list[list[Any]] = []
+        self._most_rows = max(1, VALUES // len(columns))
+        self._n_rows = 0
+
+    def add(self, line: str) -> None:
+        values = _values(line)
+        if len(values) != len(self._parsers):
+            raise _LineError(f"it has {len(values)} values; {len(self._parsers)} are declared")
+        self._rows.append([parse(v) for parse, v in zip(self._parsers, values, strict=True)])
+        if len(self._rows) == self._most_rows:
+            self._collect()
+
+    def _collect(self) -> None:
+        records = np.empty(len(self._rows), self._type)
+        for j, values in enumerate(zip(*self._rows, strict=True)):
+            if j in self._texts:
+                self._texts[j] += values
+            else:
+                records[str(j)] = values
+        self._records.append(records)
+        self._n_rows += len(self._rows)
+        self._rows = []
+
+    def table(self) -> Table:
+        self._collect()
+        records = self._records.array()
+        for j, column in enumerate(self._columns):
+            column.values = self._texts[j] if j in self._texts else records[str(j)]
+        return Table(self._columns, self._n_rows)
+
+
+class _SparseRows:
+    """Sparse rows, ``{index value, ...}``, collected for a CSR matrix."""
+
+    def __init__(self, columns: list[Column]) -> None:
+        self._columns = columns
+        self._parsers = [_parser(column, np.nan) for column in columns]
+        self._ends, self._indices, self._values = array("q", [0]), array("i"), array("d")
+
+    def add(self, line: str) -> None:
+        line = line.strip()
+        if not (line.startswith("{") and line.endswith("}")):
+            raise _LineError("it is not of the form {index value, ...}")
+        row: dict[int, float] = {}
+        for j, value in _entries(line[1:-1]):
+            if j >= len(self._columns) or j in row:
+                why = "twice" if j in row else f"of {len(self._columns)} (from 0)"
+                raise _LineError(f"it gives a value for column {j} {why}")
+            column = self._columns[j]
+            if column.kind == "string":
+                raise _LineError(
+                    f"the text column {column.name!r} in a sparse file is not supported"
+                )
+            row[j] = self._parsers[j](value)
+        self._indices.extend(row)
+        self._values.extend(row.values())
+        self._ends.append(len(self._values))
+
+    def table(self) -> Table:
+        import scipy.sparse
+
+        shape = (len(self._ends) - 1, len(self._columns))
+        parts = tuple(map(np.asarray, (self._values, self._indices, self._ends)))
+        matrix = scipy.sparse.csr_matrix(parts, shape=shape)
+        return Table(self._columns, shape[0], matrix.tocsc())

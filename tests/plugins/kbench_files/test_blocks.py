@@ -132,7 +132,6 @@ def test_arff_files_do_not_depend_on_blocks(tmp_path, monkeypatch, task):
     lines = ["@attribute a numeric", "@attribute 'b c' {x,'y z'}", "@attribute w real"]
     lines += ["@attribute note string", "@attribute y integer", "@data"]
     for i in range(300):
-        # a quote or a comment makes a block one that is parsed line by line
         b = ("x", "?", "'y z'" if i > 200 else "x")[i % 3]
         a = "?" if i % 7 == 0 else repr(float(rng.normal()))
         lines += [f"{a},{b},{i % 5 + 1},text{i},{i % 4}", *(["% hm"] if i == 250 else [])]
@@ -140,7 +139,7 @@ def test_arff_files_do_not_depend_on_blocks(tmp_path, monkeypatch, task):
     file.write_text("\n".join(lines) + "\n")
     given = {"target": "y", "ignore": ["note"], "weight": "w", "task": task}
     whole = load_arff(str(file), **given)
-    monkeypatch.setattr(arff, "BLOCK", 200)
+    monkeypatch.setattr(arff, "VALUES", 200)
     monkeypatch.setattr(limits, "SPILL", 1000)
     cache = DataCache(tmp_path / "cache")
     with cache.scratch("mine") as scratch, spilling_to(scratch):
