@@ -30,7 +30,6 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,11 +40,11 @@ from kbench.records import Dataset, DatasetFacts, Inputs, Manifest, Ref
 from kbench.records.canonical import Json
 from kbench.storage.datacache._entry import (
     FORMAT,
+    NAMES,
+    DamagedError,
     Meta,
-    ScratchFolder,
-    UnreadableError,
+    checked,
     is_checksum,
-    problem_in,
     read,
     read_inputs,
     read_meta,
@@ -70,9 +69,6 @@ from kbench.storage.files import (
 )
 
 _RECORD_BYTES = 1 << 26
-
-OF_COLUMNS = ("feature_kinds", "feature_names", "target_names")
-"""Facts that two sources of the same content may give otherwise."""
 
 
 def default_root() -> Path:
@@ -134,6 +130,24 @@ def _file_state(path: Path) -> list[str | int]:
     return state
 
 
+class _ScratchFolder:
+    """A temporary folder of a cache, made for the first file; see `DataCache.scratch`."""
+
+    def __init__(self, cache: DataCache, name: str, stack: contextlib.ExitStack) -> None:
+        self._cache, self._name, self._stack = cache, name, stack
+        self._folder: Path | None = None
+        self._n_files = 0
+
+    def new_file(self) -> Path:
+        if self._folder is None:
+            self._folder = self._stack.enter_context(self._cache.temporary())
+        self._n_files += 1
+        return self._folder / f"{self._n_files}.npy"
+
+    def refusal(self, error: OSError) -> DatasetError:
+        return self._cache.refusal(self._name, error)
+
+
 _HALF_WRITTEN = re.compile(r"\d+ requested and \d+ written")
 
 
@@ -179,14 +193,11 @@ class DataCache:
         checksum = dataset.checksum
         final = self.root / checksum
         with self._writing(dataset.name):
-            self.root.mkdir(parents=True, exist_ok=True)
             if final.exists() or final.is_symlink():
-                problem = problem_in(self.root, checksum, thorough=True)
-                if problem is None:
+                with contextlib.suppress(DamagedError):
+                    self._checked(checksum, thorough=True)
                     return checksum
-                self._set_aside(checksum)
-            sweep(self.root)
-            with temporary(self.root) as folder:
+            with self.temporary() as folder:
                 write(folder, dataset)
                 for path in (*folder.iterdir(), folder):
                     share(path, self.root)
@@ -207,7 +218,7 @@ class DataCache:
         A damaged entry is moved aside, so that `lookup` no longer finds it and the
         caller fetches it anew.
         """
-        dataset = read(self.root / checksum, self._intact(checksum))
+        dataset = read(self.root / checksum, self._checked(checksum))
         return replace(dataset, feature_kinds=tuple(kinds)) if kinds else dataset
 
     def load_for(self, facts: DatasetFacts) -> Dataset:
@@ -222,22 +233,25 @@ class DataCache:
 
     def inputs(self, checksum: str, kinds: Sequence[str] = ()) -> Inputs:
         """Read a dataset without its labels, whose file is not opened; see `load`."""
-        meta = self._intact(checksum)
+        meta = self._checked(checksum)
         return Inputs(
             read_inputs(self.root / checksum, meta),
             checksum,
             tuple(kinds) or tuple(meta["feature_kinds"]),
             meta["pairwise"],
-            meta.get("task", "classification"),
+            meta["task"],
         )
 
-    def _intact(self, checksum: str) -> Meta:
-        """Return the description of an entry, whose files are checked."""
-        problem = problem_in(self.root, checksum, thorough=False)
-        if problem is not None:
-            self._set_aside(checksum)
-            raise DatasetError(problem)
-        return read_meta(self.root, checksum)
+    def _checked(self, checksum: str, thorough: bool = False) -> Meta:
+        """Return the description of an intact entry; a damaged one is moved aside."""
+        try:
+            return checked(self.root, checksum, thorough)
+        except DamagedError:
+            aside = self.root / "damaged"
+            with contextlib.suppress(OSError):
+                make_folder(aside, self.root)
+                (self.root / checksum).rename(aside / f"{checksum}-{secrets.token_hex(4)}")
+            raise
 
     def describe(self, checksum: str) -> DatasetFacts:
         """Describe a dataset without reading its arrays.
@@ -247,7 +261,7 @@ class DataCache:
         return DatasetFacts.from_json(read_meta(self.root, checksum))
 
     @contextlib.contextmanager
-    def scratch(self, name: str) -> Iterator[ScratchFolder]:
+    def scratch(self, name: str) -> Iterator[_ScratchFolder]:
         """Open a folder for arrays of a dataset that is still being read.
 
         `store` moves them to its entry instead of copying them. The others are removed at
@@ -255,13 +269,15 @@ class DataCache:
         dataset, for messages.
         """
         with contextlib.ExitStack() as stack:
+            yield _ScratchFolder(self, name, stack)
 
-            def open_folder() -> Path:
-                self.root.mkdir(parents=True, exist_ok=True)
-                sweep(self.root)
-                return stack.enter_context(temporary(self.root))
-
-            yield ScratchFolder(open_folder, partial(self._refusal, name))
+    @contextlib.contextmanager
+    def temporary(self) -> Iterator[Path]:
+        """Make a folder that is removed at the end; those of killed processes are removed too."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        sweep(self.root)
+        with temporary(self.root) as folder:
+            yield folder
 
     # -- the manifest
 
@@ -346,7 +362,7 @@ class DataCache:
         own = {name: getattr(dataset, name) for name in ("name", "source", "group", "role")}
         own["version"] = str(dataset.version)
         stored = self.describe(checksum)
-        for field in OF_COLUMNS:  # the content is the same, whatever columns and classes are called
+        for field in NAMES:  # the content is the same, whatever columns and classes are called
             if tuple(getattr(dataset, field)) != getattr(stored, field):
                 own[field] = list(map(str, getattr(dataset, field)))
         self.remember(source, params, code, checksum, origin, **own)
@@ -395,13 +411,9 @@ class DataCache:
         problems = []
         for checksum in self._checksums():
             try:
-                problem = problem_in(self.root, checksum, thorough=True)
-            except UnreadableError as error:
+                self._checked(checksum, thorough=True)
+            except DatasetError as error:
                 problems.append(str(error))
-                continue
-            if problem is not None:
-                problems.append(problem)
-                self._set_aside(checksum)
         return problems
 
     def clear(self) -> int:
@@ -418,12 +430,6 @@ class DataCache:
         return freed
 
     # -- inside
-
-    def _set_aside(self, checksum: str) -> None:
-        aside = self.root / "damaged"
-        with contextlib.suppress(OSError):
-            make_folder(aside, self.root)
-            (self.root / checksum).rename(aside / f"{checksum}-{secrets.token_hex(4)}")
 
     def _checksums(self) -> list[str]:
         try:
@@ -442,9 +448,10 @@ class DataCache:
         try:
             yield
         except OSError as error:
-            raise self._refusal(name, error) from error
+            raise self.refusal(name, error) from error
 
-    def _refusal(self, name: str, error: OSError) -> DatasetError:
+    def refusal(self, name: str, error: OSError) -> DatasetError:
+        """Return the message for a dataset that cannot be written."""
         if error.errno is None and _HALF_WRITTEN.search(str(error)):
             # numpy does not say why fewer values were written than it asked for
             error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

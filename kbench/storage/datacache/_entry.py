@@ -13,7 +13,7 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -72,31 +72,6 @@ def _is_abandoned(folder: Path) -> bool:
         os.close(handle)
 
 
-class ScratchFolder:
-    """A temporary folder of a cache for arrays that become part of an entry.
-
-    It is made for the first file. `refuse` turns an error of the system into a message.
-    """
-
-    def __init__(
-        self, open_folder: Callable[[], Path], refuse: Callable[[OSError], DatasetError]
-    ) -> None:
-        self._open_folder, self._refuse = open_folder, refuse
-        self._folder: Path | None = None
-        self._n_files = 0
-
-    def new_file(self) -> Path:
-        """Return the name of a file that is not there yet."""
-        if self._folder is None:
-            self._folder = self._open_folder()
-        self._n_files += 1
-        return self._folder / f"{self._n_files}.npy"
-
-    def refusal(self, error: OSError) -> DatasetError:
-        """Return the message for a file that cannot be written."""
-        return self._refuse(error)
-
-
 def scratch_file(array: np.ndarray, root: Path) -> Path | None:
     """Return the file in a temporary folder of a cache that holds an array, and only it."""
     base: np.ndarray | None = array
@@ -140,32 +115,24 @@ class UnreadableError(DatasetError):
     """An entry that belongs to a user who does not share it: it is not damaged."""
 
 
+class DamagedError(DatasetError):
+    """An entry that is to be moved aside."""
+
+
 def is_checksum(name: str) -> bool:
     """Whether a name is that of an entry: 64 hexadecimal digits."""
     return re.fullmatch(r"[0-9a-f]{64}", name) is not None
 
 
+SAME = ("checksum", "name", "task", "source", "group", "role", "pairwise")
+NAMES = ("feature_names", "feature_kinds", "target_names")
+"""Fields of a dataset that its description has: as they are, and as lists of text."""
+
+
 def write(folder: Path, dataset: Dataset) -> None:
     """Write the files of an entry into an empty folder, flushed to disk."""
-    arrays: dict[str, np.ndarray] = {}
-    sparse = hasattr(dataset.X, "indptr")
-    if sparse:
-        arrays["X_data"] = dataset.X.data
-        arrays["X_indices"] = dataset.X.indices
-        arrays["X_indptr"] = dataset.X.indptr
-    else:
-        arrays["X"] = dataset.X
-    arrays["y"] = dataset.y
-    if dataset.row_ids is not None:
-        arrays["row_ids"] = dataset.row_ids
-    if dataset.sample_weight is not None:
-        arrays["sample_weight"] = dataset.sample_weight
-    if dataset.splits:
-        parts = [p for s in dataset.splits for p in (s.train, s.test, s.unlabelled)]
-        arrays["splits_rows"] = np.concatenate(parts)
-        arrays["splits_sizes"] = np.array([len(p) for p in parts], dtype=np.int64)
     files = {}
-    for name, array in arrays.items():
+    for name, array in _arrays(dataset).items():
         path = folder / f"{name}.npy"
         written = scratch_file(array, folder.parent)
         if written is None:
@@ -177,37 +144,43 @@ def write(folder: Path, dataset: Dataset) -> None:
                 os.fsync(out.fileno())
         files[path.name] = {"size": path.stat().st_size, "sha256": digest(path)}
     missing = missing_by_attribute(dataset)
+    n_samples, n_features = dataset.X.shape
     meta: JsonObject = {
         "format": FORMAT,
-        "checksum": dataset.checksum,
-        "name": dataset.name,
-        "task": dataset.task,
-        "is_weighted": dataset.sample_weight is not None,
+        **{name: getattr(dataset, name) for name in SAME},
+        **{name: list(map(str, getattr(dataset, name))) for name in NAMES},
         **_target_facts(dataset),
         "version": str(dataset.version),
-        "source": dataset.source,
-        "group": dataset.group,
-        "role": dataset.role,
-        "pairwise": dataset.pairwise,
-        "sparse": sparse,
-        "shape": list(dataset.X.shape),
-        "n_samples": dataset.X.shape[0],
-        "n_features": dataset.X.shape[1],
+        "is_weighted": dataset.sample_weight is not None,
+        "sparse": hasattr(dataset.X, "indptr"),
+        "n_samples": n_samples,
+        "n_features": n_features,
         "n_classes": len(dataset.target_names),
         "n_missing": sum(missing.values()),
         "missing": missing,
         "duplicate_fraction": duplicate_fraction(dataset.X),
         "n_splits": len(dataset.splits),
         "n_bytes": sum(file["size"] for file in files.values()),
-        "feature_names": [str(name) for name in dataset.feature_names],
-        "feature_kinds": list(dataset.feature_kinds),
-        "target_names": [str(name) for name in dataset.target_names],
         "files": files,
     }
     meta["sha256"] = _meta_digest(meta)
     with _flushed(folder / "meta.json") as out:
         out.write(json.dumps(meta).encode("utf-8"))
     sync_folder(folder)
+
+
+def _arrays(dataset: Dataset) -> dict[str, np.ndarray]:
+    """Return the arrays of a dataset by the names of their files."""
+    if hasattr(dataset.X, "indptr"):
+        arrays = {f"X_{name}": getattr(dataset.X, name) for name in ("data", "indices", "indptr")}
+    else:
+        arrays = {"X": dataset.X}
+    arrays |= {name: getattr(dataset, name) for name in ("y", "row_ids", "sample_weight")}
+    if dataset.splits:
+        parts = [p for s in dataset.splits for p in (s.train, s.test, s.unlabelled)]
+        arrays["splits_rows"] = np.concatenate(parts)
+        arrays["splits_sizes"] = np.array([len(p) for p in parts], dtype=np.int64)
+    return {name: array for name, array in arrays.items() if array is not None}
 
 
 def _target_facts(dataset: Dataset) -> JsonObject:
@@ -233,7 +206,7 @@ def read_meta(root: Path, checksum: str) -> Meta:
     file = root / checksum / "meta.json"
     try:
         if file.parent.is_symlink():
-            raise DatasetError(f"dataset {checksum} in the cache {root} is a symbolic link")
+            raise DamagedError(f"dataset {checksum} in the cache {root} is a symbolic link")
         meta = json.loads(read_file(file, META_BYTES))
         expected = meta.pop("sha256")
         intact = (
@@ -242,7 +215,7 @@ def read_meta(root: Path, checksum: str) -> Meta:
             and meta["files"].keys() <= FILES
         )
     except FileNotFoundError:
-        raise DatasetError(f"dataset {checksum} is not in the cache {root}") from None
+        raise DamagedError(f"dataset {checksum} is not in the cache {root}") from None
     except PermissionError as error:
         raise UnreadableError(
             f"dataset {checksum} in the cache {root} cannot be read: {error.strerror}. Ask its "
@@ -251,7 +224,7 @@ def read_meta(root: Path, checksum: str) -> Meta:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         intact = False
     if not intact or meta["checksum"] != checksum:
-        raise DatasetError(f"dataset {checksum} in the cache {root}: meta.json is damaged")
+        raise DamagedError(f"dataset {checksum} in the cache {root}: meta.json is damaged")
     return meta  # type: ignore[no-any-return]
 
 
@@ -267,21 +240,11 @@ def read(folder: Path, meta: Meta) -> Dataset:
             Split(i, *parts[3 * i : 3 * i + 3]) for i in range(len(arrays["splits_sizes"]) // 3)
         ]
     return Dataset(
-        name=meta["name"],
-        version=meta["version"],
+        **{name: meta[name] for name in (*SAME, *NAMES, "version")},
         X=read_inputs(folder, meta),
         y=arrays["y"],
-        feature_names=meta["feature_names"],
-        feature_kinds=meta["feature_kinds"],
-        target_names=meta["target_names"],
-        checksum=meta["checksum"],
-        source=meta["source"],
         row_ids=arrays.get("row_ids"),
-        group=meta["group"],
-        role=meta["role"],
         splits=splits,
-        pairwise=meta["pairwise"],
-        task=meta.get("task", "classification"),  # entries of earlier versions
         sample_weight=arrays.get("sample_weight"),
     )
 
@@ -293,7 +256,7 @@ def read_inputs(folder: Path, meta: Meta) -> Matrix:
     import scipy.sparse
 
     parts = tuple(_array(folder / f"X_{part}.npy") for part in ("data", "indices", "indptr"))
-    X = scipy.sparse.csr_matrix(parts, shape=tuple(meta["shape"]), copy=False)
+    X = scipy.sparse.csr_matrix(parts, shape=(meta["n_samples"], meta["n_features"]), copy=False)
     X.has_sorted_indices = X.has_canonical_format = True  # scipy would look
     return X
 
@@ -323,17 +286,12 @@ since, are not verified again."""
 _NOTE_BYTES = 1 << 16
 
 
-def problem_in(root: Path, checksum: str, thorough: bool) -> str | None:
-    """Return the problem with an entry or None; stamp it if all bytes were read.
+def checked(root: Path, checksum: str, thorough: bool = False) -> Meta:
+    """Return the description of an entry without a problem; stamp it if all bytes were read.
 
-    UnreadableError is raised where another user does not share it.
+    DamagedError is raised where it has one, UnreadableError where another user does not share it.
     """
-    try:
-        meta = read_meta(root, checksum)
-    except UnreadableError:
-        raise
-    except DatasetError as error:
-        return str(error)
+    meta = read_meta(root, checksum)
     folder = root / checksum
     where = f"dataset {meta['name']!r} ({checksum[:12]}) in the cache {root}"
     state = {}
@@ -341,25 +299,25 @@ def problem_in(root: Path, checksum: str, thorough: bool) -> str | None:
         try:
             known = (folder / file).lstat()
         except OSError:
-            return f"{where}: {file} is missing"
+            raise DamagedError(f"{where}: {file} is missing") from None
         if not stat.S_ISREG(known.st_mode):
-            return f"{where}: {file} is not a regular file"
+            raise DamagedError(f"{where}: {file} is not a regular file")
         if known.st_size != facts["size"]:
-            return f"{where}: {file} has {known.st_size} bytes instead of {facts['size']}"
+            why = f"{file} has {known.st_size} bytes instead of {facts['size']}"
+            raise DamagedError(f"{where}: {why}")
         state[file] = stat_values(known)
     if not thorough and _is_trusted(root, checksum, state):
-        return None
+        return meta
     for file, facts in meta["files"].items():
         try:
             intact = digest(folder / file) == facts["sha256"]
-        except PermissionError as error:
-            raise UnreadableError(f"{where}: {file} cannot be read: {error.strerror}") from None
         except OSError as error:
-            return f"{where}: {file} cannot be read: {error.strerror}"
+            kind = UnreadableError if isinstance(error, PermissionError) else DamagedError
+            raise kind(f"{where}: {file} cannot be read: {error.strerror}") from None
         if not intact:
-            return f"{where}: the content of {file} has changed since it was stored"
+            raise DamagedError(f"{where}: the content of {file} has changed since it was stored")
     stamp(root, checksum, state)
-    return None
+    return meta
 
 
 def stamp(root: Path, checksum: str, state: Mapping[str, list[int]] | None = None) -> None:

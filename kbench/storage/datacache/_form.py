@@ -178,29 +178,17 @@ def _canonical_matrix(X: Matrix) -> Matrix:
     dtype = X.dtype if X.dtype in (np.float64, np.float32) else np.dtype(np.float64)
     if not hasattr(X, "tocsr"):
         return np.ascontiguousarray(X, dtype=dtype)
-    if X.format == "csr" and X.dtype == dtype and _is_canonical(X):
-        return X
     import scipy.sparse
 
+    if X.format == "csr" and X.dtype == dtype and len(X.data) == X.indptr[-1]:
+        # another one with the same arrays: what X says of itself may be out of date
+        same = scipy.sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
+        if same.has_canonical_format and np.all(X.data):
+            return X
     matrix = scipy.sparse.csr_matrix(X, dtype=dtype, copy=True)
     matrix.sum_duplicates()  # sorts the indices too
     matrix.eliminate_zeros()
     return matrix
-
-
-def _is_canonical(X: Matrix) -> bool:
-    """Whether a CSR matrix stores no zeros, and the indices of each row rise."""
-    if len(X.data) != X.indptr[-1] or X.indptr[0] != 0:
-        return False
-    is_first = np.zeros(len(X.data) + 1, dtype=bool)
-    is_first[X.indptr] = True
-    for start in range(0, len(X.data), CHUNK):
-        stop = min(start + CHUNK, len(X.data))
-        indices = X.indices[max(start - 1, 0) : stop]
-        rises = (np.diff(indices) > 0) | is_first[stop - len(indices) + 1 : stop]
-        if not (rises.all() and np.all(X.data[start:stop])):
-            return False
-    return True
 
 
 def _chunks(X: Matrix) -> Iterator[np.ndarray]:

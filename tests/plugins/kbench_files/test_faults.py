@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from kbench import DatasetError
-from kbench.storage.datacache import DataCache, _entry
+from kbench.storage.datacache import DataCache, _cache, _entry
 from kbench.tables import limits
 from kbench.tables.limits import spilling_to
 from kbench_datasets import hypersphere_shells
@@ -240,7 +240,7 @@ def test_a_disk_that_is_full(cache, monkeypatch, load, given):
         pytest.skip("no /dev/full on this system")
     write_parquet()
     write_arff()
-    monkeypatch.setattr(_entry.ScratchFolder, "new_file", lambda _: Path("/dev/full"))
+    monkeypatch.setattr(_cache._ScratchFolder, "new_file", lambda _: Path("/dev/full"))
     with pytest.raises(DatasetError) as error:
         stored(cache, load, *given)
     assert str(error.value) == (
