@@ -7,8 +7,6 @@ to the last digit. Nothing in the bytes is trusted.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import math
 import zlib
@@ -75,15 +73,13 @@ def unpacked(
 ) -> Predictions:
     """Read predictions of some rows, of `most` bytes; `n_classes` is 0 for regression.
 
-    Earlier versions kept the labels only.
-
     DamagedPredictionsError is raised where they are damaged, of another task, or of other rows.
     Types and shapes are those of predictions then, but not their values; see
     `Predictions.checked`.
     """
-    if not data.startswith(_FORMAT):
-        return Predictions(_of_earlier_version(data, n_rows, most))
     try:
+        if not data.startswith(_FORMAT):
+            raise ValueError("they are in another format")
         header, _, body = data[len(_FORMAT) :].partition(b"\n")
         if len(header) > _MAX_HEADER:
             raise ValueError("its header is too long")
@@ -134,14 +130,6 @@ def _decompressed(body: bytes, size: int, most: float) -> bytes:
     if len(content) != size or not unpacking.eof or unpacking.unused_data:
         raise ValueError("they are cut or too long")
     return content
-
-
-def _of_earlier_version(data: bytes, n_rows: int, most: float) -> np.ndarray:
-    try:
-        content = _decompressed(base64.b64decode(data, validate=True), 4 * n_rows, most)
-    except (ValueError, binascii.Error, zlib.error) as error:
-        raise DamagedPredictionsError(f"the kept predictions cannot be used: {error}") from None
-    return np.frombuffer(content, "<i4").astype(np.int64)
 
 
 def _narrowed(name: str, array: np.ndarray) -> np.ndarray:

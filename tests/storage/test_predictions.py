@@ -1,6 +1,5 @@
 """Kept predictions come back as they were; damaged and hostile ones are refused."""
 
-import base64
 import json
 import pickle
 import tracemalloc
@@ -65,14 +64,6 @@ def test_decision_values_have_the_shapes_of_classifiers(shape):
     assert unpacked(packed(given, "t"), "t", N, K).decision.shape == shape
 
 
-def test_labels_of_earlier_versions_are_read():
-    old = base64.b64encode(zlib.compress(LABELS.astype("<i4").tobytes(), 9))
-    np.testing.assert_array_equal(unpacked(old, "t", N, K).predicted, LABELS)
-    for damaged in (old[:-6], b"", b"{}", base64.b64encode(zlib.compress(bytes(4 * N + 4)))):
-        with pytest.raises(DamagedPredictionsError):
-            unpacked(damaged, "t", N, K)
-
-
 KEPT = packed(Predictions(LABELS, np.full((N, K), 0.25)), "t")
 
 
@@ -106,6 +97,8 @@ def array(name, type_, shape):
         (with_header(array("sd", "|i1", [N]), zlib.compress(bytes(N))), "cannot be used"),
         (KEPT.replace(b"\n{", b"\n" + b"[" * 10**6 + b"{"), "header is too long"),
         (b"kbench predictions 1\nnull\n", "cannot be used"),
+        (b"", "another format"),
+        (b"eJxjYAAAAAEAAQ==", "another format"),
     ],
 )
 def test_damaged_predictions_are_refused_with_a_message(data, words):
@@ -128,6 +121,5 @@ def test_nothing_is_unpickled():
         def __reduce__(self):
             return (pytest.fail, ("it ran",))
 
-    for data in (pickle.dumps(Harmful()), base64.b64encode(pickle.dumps(Harmful()))):
-        with pytest.raises(DamagedPredictionsError):
-            unpacked(data, "t", N, K)
+    with pytest.raises(DamagedPredictionsError):
+        unpacked(pickle.dumps(Harmful()), "t", N, K)
