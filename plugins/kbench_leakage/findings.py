@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from kbench_leakage.scoring import Score
 
-KINDS = ("column", "sum", "difference", "within", "order", "copies", "near copies")
+Kind = Literal["column", "sum", "difference", "within", "order", "copies", "near copies"]
 
 LEAST_SCORE = 0.95
 """R2, or share of the errors avoided, from which a column or two are named."""
@@ -63,7 +63,7 @@ class Finding:
     (True, 'casual + registered alone predicts the target of test rows: R2 0.9999')
     """
 
-    kind: str
+    kind: Kind
     columns: tuple[str, ...]
     score: Score
     is_numeric: bool
@@ -184,19 +184,8 @@ class Leakage:
         return "\n".join(self.sentences or ["no sign of leakage was found"])
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as `from_json` reads it."""
+        """Return it as values of JSON."""
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Leakage:
-        """Read what `to_json` wrote; KeyError, TypeError or ValueError for anything else."""
-        found = [
-            Finding(**{**each, "columns": tuple(each["columns"]), "score": Score(**each["score"])})
-            for each in content["measured"]
-        ]
-        if not all(each.kind in KINDS for each in found):
-            raise ValueError("a kind of finding is not known")
-        return cls(tuple(found), tuple(content["notes"]), content["n_train"], content["n_test"])
 
 
 def joined(findings: Sequence[Finding]) -> str:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kbench.errors import KbenchError
 from kbench.features import DataCache, read_file, state_folder, write_file
 from kbench.records import DatasetFacts, Protocol
 from kbench.records.canonical import dumps, to_json
 from kbench_leakage.findings import Leakage
-from kbench_leakage.related import Sketch
+from kbench_leakage.related import Sketch, families
 
 Kept = TypeVar("Kept", Leakage, Sketch)
 
@@ -46,38 +47,32 @@ def _code() -> str:
     return sha.hexdigest()
 
 
-def recall(key: str) -> Leakage | None:
+def recall(kind: type[Kept], key: str) -> Kept | None:
     """Return what was kept, or None; a damaged file is as none."""
-    return _recalled(key, Leakage.from_json)
+    from pydantic import TypeAdapter
 
-
-def recall_sketch(checksum: str) -> Sketch | None:
-    """Return the sketch of a dataset that was kept, or None."""
-    return _recalled(key_of(checksum, {}), Sketch.from_json)
-
-
-def keep_sketch(checksum: str, sketch: Sketch) -> None:
-    """Keep the sketch of a dataset."""
-    keep(key_of(checksum, {}), sketch)
-
-
-def _recalled(key: str, read: Callable[[Any], Kept]) -> Kept | None:
     try:
-        return read(json.loads(read_file(_path(key), MOST_BYTES)))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return TypeAdapter(kind).validate_json(read_file(_path(key), MOST_BYTES))
+    except (OSError, ValueError):
         return None
 
 
 def keep(key: str, found: Leakage | Sketch) -> None:
     """Keep what was measured; without room on the disk it is measured again."""
-    try:
-        write_file(_path(key), json.dumps(found.to_json()).encode(), flush=False)
-    except OSError:
-        return
+    with contextlib.suppress(OSError):
+        write_file(_path(key), json.dumps(asdict(found)).encode(), flush=False)
 
 
 def _path(key: str) -> Path:
     return state_folder() / "leakage" / f"{key}.json"
+
+
+def related(
+    groups: Mapping[str, str], checksums: Mapping[str, str]
+) -> list[tuple[tuple[str, ...], str]]:
+    """Return families of datasets by the sketches of their data; see `families`."""
+    known = {name: recall(Sketch, key_of(each, {})) for name, each in checksums.items()}
+    return families(groups, {name: each for name, each in known.items() if each is not None})
 
 
 def text_of(protocol: Protocol) -> Mapping[str, str]:
@@ -93,14 +88,14 @@ def leakage_of(facts: DatasetFacts, protocol: Protocol) -> Leakage:
     # reports know the checksum only, and show the names that were seen last
     last = key_of(facts.checksum, text_of(protocol))
     key = key_of(facts.checksum, text_of(protocol), ["", *facts.feature_names])
-    found = recall(key)
+    found = recall(Leakage, key)
     if found is None:
         try:
             found = _measured(facts, protocol)
         except KbenchError as error:  # the cells say why they cannot be computed
             return Leakage(notes=(f"not checked: {error}",))
         keep(key, found)
-    if recall(last) != found:
+    if recall(Leakage, last) != found:
         keep(last, found)
     return found
 
@@ -115,7 +110,8 @@ def _measured(facts: DatasetFacts, protocol: Protocol) -> Leakage:
     from kbench_leakage.related import sketch
 
     data = DataCache().load_for(facts)
-    keep_sketch(facts.checksum, sketch(data.X, np.asarray(data.y), tuple(facts.feature_names)))
+    made = sketch(data.X, np.asarray(data.y), tuple(facts.feature_names))
+    keep(key_of(facts.checksum, {}), made)
     # all training rows, with missing values as they are; nobody asks here which rows are equal
     whole = replace(protocol, train_rows=None, unlabelled_size=0, missing="impute")
     visible = assign(data, whole, 0, np.zeros(len(data.y), dtype=np.intp)).visible

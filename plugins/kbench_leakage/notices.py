@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kbench.messages import counted, listed
-from kbench_leakage.kept import key_of, leakage_of, recall_sketch, text_of
-from kbench_leakage.related import families
+from kbench_leakage.kept import key_of, leakage_of, related, text_of
 
 if TYPE_CHECKING:
     from kbench.features import PlannedCell, Run
@@ -35,8 +34,8 @@ def show(run: Run, cells: Sequence[PlannedCell]) -> None:
         if found.signs:
             signs = "; ".join(found.sentences)
             said.append(f"{planned.cell.dataset.label}: sign of leakage: {signs}")
-    if is_first and (related := _related(cells)):
-        run.notice(f"these datasets may be related, and count as several: {related}")
+    if is_first and (families := _related(cells)):
+        run.notice(f"these datasets may be related, and count as several: {families}")
     for text in said[:SHOWN]:
         run.notice(text)
     if (more := len(said) - SHOWN) > 0:
@@ -47,9 +46,6 @@ def show(run: Run, cells: Sequence[PlannedCell]) -> None:
 def _related(cells: Sequence[PlannedCell]) -> str:
     """Name the datasets of cells that may be related, and of different groups."""
     facts = {each.cell.dataset.label: each.dataset for each in cells if each.dataset is not None}
-    sketches = {name: recall_sketch(each.checksum) for name, each in facts.items()}
-    found = families(
-        {name: each.group or name for name, each in facts.items()},
-        {name: each for name, each in sketches.items() if each is not None},
-    )
+    groups = {name: each.group or name for name, each in facts.items()}
+    found = related(groups, {name: each.checksum for name, each in facts.items()})
     return "; ".join(f"{listed(names)} ({why})" for names, why in found)

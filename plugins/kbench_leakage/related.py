@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -53,20 +52,6 @@ class Sketch:
     """That of the target; 0 for few different values."""
     rows: tuple[int, ...]
     """The smallest hashes of its rows, if most rows differ."""
-
-    def to_json(self) -> dict[str, object]:
-        """Return it as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Sketch:
-        """Return what `to_json` wrote."""
-        return cls(
-            tuple(map(str, value["names"])),
-            tuple(map(int, value["columns"])),
-            int(value["target"]),
-            tuple(map(int, value["rows"])),
-        )
 
 
 def sketch(X: object, y: np.ndarray, names: tuple[str, ...] = ()) -> Sketch:
@@ -151,13 +136,9 @@ def families(
 
     `names` has the group of each dataset. Those of one group are declared already.
     """
-    parent = {name: name for name in names}
+    from scipy.cluster.hierarchy import DisjointSet
 
-    def root(name: str) -> str:
-        while parent[name] != name:
-            name = parent[name]
-        return name
-
+    joined = DisjointSet(names)
     why: dict[str, list[str]] = {name: [] for name in names}
     for a, b in combinations(names, 2):
         declared, reason = names[a] == names[b], ""
@@ -168,15 +149,13 @@ def families(
         if reason:
             why[a].append(f"{a} and {b}: {reason}")
         if declared or reason:
-            parent[root(b)] = root(a)
-    members: dict[str, list[str]] = {}
-    for name in names:
-        members.setdefault(root(name), []).append(name)
+            joined.merge(a, b)
     found = []
-    for each in members.values():
-        reasons = [reason for name in each for reason in why[name]]
+    for members in joined.subsets():
+        family = tuple(name for name in names if name in members)
+        reasons = [reason for name in family for reason in why[name]]
         if reasons:
             more = f"; and {len(reasons) - _MOST_REASONS} more pairs"
             listed = "; ".join(reasons[:_MOST_REASONS]) + more * (len(reasons) > _MOST_REASONS)
-            found.append((tuple(each), listed))
+            found.append((family, listed))
     return found

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -217,11 +218,11 @@ LEAST_GROUPS, LEAST_ROWS = 5, 5
 
 @dataclass(frozen=True)
 class Pair:
-    """One number made of two columns, by their positions: ``sum``, ``difference``, ``within``."""
+    """One number made of two columns, by their positions."""
 
     a: int
     b: int
-    how: str
+    how: Literal["sum", "difference", "within"]
 
     def of(self, values: np.ndarray) -> np.ndarray:
         """Return the number for each row."""
@@ -324,11 +325,10 @@ def is_sorted(y: np.ndarray, is_numeric: bool) -> bool:
     Classes may come again a few times, as in a training file with a test file behind it.
     """
     if is_numeric:
-        ranks = np.unique(y, return_inverse=True)[1].reshape(-1).astype(float)
-        ranks -= ranks.mean()
-        places = np.arange(len(y)) - (len(y) - 1) / 2
-        size = np.sqrt((ranks**2).sum() * (places**2).sum())
-        return bool(size > 0 and abs((ranks * places).sum()) >= SORTED * size)
+        numbers = group_numbers(y)
+        if len(y) < 2 or numbers.max() == 0:
+            return False
+        return bool(abs(np.corrcoef(numbers, np.arange(len(y)))[0, 1]) >= SORTED)
     n_runs = 1 + int((y[1:] != y[:-1]).sum())
     return n_runs < min(max(LEAST_RUNS, RUNS * len(np.unique(y))), len(y) / 2)
 

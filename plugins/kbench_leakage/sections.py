@@ -8,8 +8,7 @@ from dataclasses import replace
 from kbench.features import Column, Note, Part, ReportData, Section, Table, name_of
 from kbench.messages import counted, listed
 from kbench_leakage.findings import Leakage
-from kbench_leakage.kept import key_of, recall, recall_sketch
-from kbench_leakage.related import families
+from kbench_leakage.kept import key_of, recall, related
 
 COLUMNS = ("dataset", "sign")
 
@@ -24,10 +23,10 @@ EXPLAINED = (
 
 def sections(data: ReportData) -> list[Section]:
     """Return the section: signs, or that there are none, and what was not checked."""
-    found: dict[str, Leakage | None] = {}
-    for row in data.rows:
-        known = recall(key_of(row.checksum, row.protocol)) if row.checksum else None
-        found[row.dataset] = known or found.get(row.dataset)
+    found: dict[str, Leakage | None] = {row.dataset: None for row in data.rows}
+    keys = ((row.dataset, key_of(row.checksum, row.protocol)) for row in data.rows if row.checksum)
+    for name, key in dict.fromkeys(keys):
+        found[name] = recall(Leakage, key) or found[name]
     checked = [name for name, each in found.items() if each is not None and each.measured]
     signs = {name: each for name, each in found.items() if each is not None and each.signs}
     parts: list[Part] = []
@@ -40,16 +39,15 @@ def sections(data: ReportData) -> list[Section]:
         parts.append(f"Not checked on this machine: {listed(missing)}.")
     printed = [_table(found)]
     made = [Section("leakage", "Signs of leakage", parts, [], printed, "Leakage", "doubts")]
-    if related := _related(data):
-        made.append(Section("related", "Related datasets", related, after="pairs"))
+    if families := _related(data):
+        made.append(Section("related", "Related datasets", families, after="pairs"))
     return made
 
 
 def _related(data: ReportData) -> list[Part]:
     """Say which datasets count several times, and whether the first place depends on that."""
-    known = {row.dataset: recall_sketch(row.checksum) for row in data.rows if row.checksum}
-    sketches = {name: found for name, found in known.items() if found is not None}
-    found = families({row.dataset: row.group for row in data.rows}, sketches)
+    groups = {row.dataset: row.group for row in data.rows}
+    found = related(groups, {row.dataset: row.checksum for row in data.rows if row.checksum})
     if not found:
         return []
     once = {name: names[0] for names, _ in found for name in names}

@@ -1,10 +1,8 @@
 """Sentences of findings, and what counts as a sign."""
 
-import json
-
 import pytest
 
-from kbench_leakage.findings import Finding, Leakage
+from kbench_leakage.findings import Finding
 from kbench_leakage.scoring import Score
 
 NUMBERS = {
@@ -70,14 +68,3 @@ def test_a_score_of_few_rows_must_be_higher(n, is_sign):
 def test_neighbours_count_only_where_a_column_tells_them():
     found = Finding("order", ("a",), Score(0.99), True, 2000, share=0.3)
     assert not found.is_sign and "changes slowly" not in found.sentence
-
-
-def test_json_keeps_everything():
-    found = Leakage((Finding("sum", ("a", "b"), Score(0.9), True, 7, 0.5, 0.1),), ("note",), 8, 7)
-    assert Leakage.from_json(json.loads(json.dumps(found.to_json()))) == found
-
-
-@pytest.mark.parametrize("content", [{}, {"measured": [{}], "notes": [], "n_train": 1}, []])
-def test_other_json_is_an_error(content):
-    with pytest.raises((KeyError, TypeError, ValueError)):
-        Leakage.from_json(content)

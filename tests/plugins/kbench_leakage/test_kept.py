@@ -1,34 +1,47 @@
 """Measurements that are kept: by data, split and code, and never a damaged one."""
 
+import math
+
 import pytest
 
 from kbench.features import state_folder
 from kbench.records import Protocol
 from kbench_leakage import kept
-from kbench_leakage.findings import Leakage
+from kbench_leakage.findings import Finding, Leakage
 from kbench_leakage.kept import text_of
+from kbench_leakage.scoring import Score
 
-FOUND = Leakage(notes=("a note",), n_train=3, n_test=2)
+FOUND = Leakage(
+    (
+        Finding("sum", ("a", "b"), Score(0.9), True, 7, 0.5, 0.1),
+        Finding("column", ("a",), Score(-math.inf), True, 7),
+    ),
+    ("a note",),
+    8,
+    7,
+)
 
 
 def test_what_was_kept_is_recalled():
     kept.keep("k", FOUND)
-    assert kept.recall("k") == FOUND
-    assert kept.recall("other") is None
+    assert kept.recall(Leakage, "k") == FOUND
+    assert kept.recall(Leakage, "other") is None
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"measured": 3}'])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "null", '{"measured": 3}', '{"measured": [{}]}']
+)
 def test_a_damaged_file_is_as_none(content):
     kept.keep("k", FOUND)
     (state_folder() / "leakage" / "k.json").write_text(content)
-    assert kept.recall("k") is None
+    assert kept.recall(Leakage, "k") is None
 
 
 def test_a_folder_that_cannot_be_written_does_no_harm():
     state_folder().mkdir(parents=True)
     (state_folder() / "leakage").write_text("a file")
     kept.keep("k", FOUND)
-    assert kept.recall("k") is None
+    assert kept.recall(Leakage, "k") is None
 
 
 def test_data_split_and_code_decide_the_key(monkeypatch):

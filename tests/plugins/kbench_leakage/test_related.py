@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kbench.features import ReportData
-from kbench_leakage.kept import keep_sketch, recall_sketch
+from kbench_leakage.kept import keep, recall
 from kbench_leakage.related import Sketch, families, relation, sketch, stem
 from kbench_leakage.sections import sections
 from tests.support.report_rows import row
@@ -91,12 +91,11 @@ def test_each_pair_of_a_family_has_its_reason():
 
 def test_a_sketch_is_kept_and_a_damaged_one_is_none(tmp_path):
     made = sketch(drawn(), drawn()[:, 0], ("age",))
-    keep_sketch("abc", made)
-    assert recall_sketch("abc") == made
-    assert Sketch.from_json(made.to_json()) == made
+    keep("abc", made)
+    assert recall(Sketch, "abc") == made
     for file in tmp_path.rglob("*.json"):
         file.write_text("{")
-    assert recall_sketch("abc") is None
+    assert recall(Sketch, "abc") is None
 
 
 @pytest.mark.parametrize(("n_families", "word"), [(10, "still"), (4, "not")])
