@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from functools import lru_cache
 from pathlib import PurePath
 
 from kbench.errors import BundleError
-from kbench.features import FILE_PARAMETERS, holdout_sizes, key_of_json
+from kbench.features import FILE_PARAMETERS, PLAIN, holdout_sizes, key_of_json
 from kbench.messages import counted
 from kbench.records import DEFAULT, Protocol
-from kbench.records.canonical import digest, encodable, to_json
+from kbench.records.canonical import to_json
 from kbench_sharing.form import SharedCell, SharedDataset, SharedResult
-from kbench_sharing.texts import check_component, check_digest, check_label
+from kbench_sharing.texts import check_component
 
 SLACK = 1e-9
 """By how much rounding may lead a measure out of its range."""
@@ -25,89 +27,56 @@ SLACK = 1e-9
 CLOSE = 1e-6
 """Relative difference that rounding, or sums in another order on any CPU, may make."""
 
-MOST_SPLITS = 100_000
 DAY_MS = 86_400_000
 
-_SHARE = (0.0, 1.0)
+_OF_SHARES = (
+    *("accuracy", "balanced_accuracy", "expected_error", "accuracy_unseen", "f1_macro", "roc_auc"),
+    *("average_precision", "ece_15_equal_mass", "coverage_error_90", "converged"),
+)
+_POSITIVE = (
+    *("log_loss", "rmse", "rmse_standardised", "mae", "crps", "crps_standardised"),
+    *("interval_score_90", "peak_memory_mb", "n_test", "n_train", "n_components", "n_candidates"),
+)
 RANGES: Mapping[str, tuple[float, float]] = {
-    "accuracy": _SHARE,
-    "balanced_accuracy": _SHARE,
-    "expected_error": _SHARE,
-    "accuracy_unseen": _SHARE,
-    "f1_macro": _SHARE,
-    "roc_auc": _SHARE,
-    "average_precision": _SHARE,
-    "ece_15_equal_mass": _SHARE,
-    "coverage_error_90": _SHARE,
-    "converged": _SHARE,
+    **dict.fromkeys(_OF_SHARES, (0.0, 1.0)),
+    **dict.fromkeys(_POSITIVE, (0.0, math.inf)),
     "matthews": (-1.0, 1.0),
     "brier": (0.0, 2.0),
     "r2": (-math.inf, 1.0),
-    **dict.fromkeys(
-        (
-            "log_loss",
-            "rmse",
-            "rmse_standardised",
-            "mae",
-            "crps",
-            "crps_standardised",
-            "interval_score_90",
-            "peak_memory_mb",
-            "n_test",
-            "n_train",
-            "n_components",
-            "n_candidates",
-        ),
-        (0.0, math.inf),
-    ),
 }
 """Least and largest values of measures; those of the default candidate are the same."""
 
 _OF_CONTENT = ("task", "is_weighted", "n_samples", "n_features", "n_classes", "n_missing")
 """Facts of a dataset that its checksum decides."""
 
-_PLAIN = {"classification": "accuracy", "regression": "rmse"}
 _WITHIN = ("fit_time_s", "predict_time_s", "search_time_s")
 
 
-def check_datasets(datasets: Iterable[SharedDataset]) -> None:
-    """Check names, checksums and labels of datasets."""
-    seen: set[str] = set()
-    sizes = Sizes()
+def check_datasets(datasets: Iterable[SharedDataset]) -> dict[str, SharedDataset]:
+    """Check sizes and files of datasets, and return them by label."""
+    found: dict[str, SharedDataset] = {}
+    alike = Alike()
     for each in datasets:
-        sizes.check(each)
+        alike.check_facts(each)
         label = each.ref.label
-        check_label(label, "dataset")
-        check_component(each.ref.name, "dataset")
-        check_digest(each.checksum, f"the checksum of the dataset {label!r}")
         for key in FILE_PARAMETERS:
             path = each.ref.params.get(key)
             if isinstance(path, str) and (".." in PurePath(path).parts or path[:1] in "/~"):
                 raise BundleError(f"the dataset {label!r} names a file outside of its folder")
-        for text in (each.name, each.version, each.source, each.group):
-            check_label(text, "text of a dataset")
-        if label in seen:
+        if label in found:
             raise BundleError(f"it has the dataset {label!r} twice")
-        seen.add(label)
+        found[label] = each
+    return found
 
 
 def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDataset]) -> None:
-    """Check that cells name their datasets and methods, and have the keys of their content."""
-    seen: set[tuple[str, str, str, str]] = set()
+    """Check that cells name their datasets, and have the keys of their content."""
+    seen: set[tuple[str, str]] = set()
     for each in cells:
+        name = each.name
         dataset = datasets.get(each.dataset)
         if dataset is None:
             raise BundleError(f"a cell is of the dataset {each.dataset!r}, which it does not have")
-        for kind, side in (("feature map", each.feature_map), ("learner", each.learner)):
-            check_label(side.label, kind)
-            check_component(side.name, kind)
-        check_label(each.family, "family")
-        check_digest(each.key, "the key of a cell")
-        if each.equivalence:
-            check_digest(each.equivalence, "the equivalence of a cell")
-        name = f"{each.feature_map.label} + {each.learner.label} on {each.dataset}"
-        if not 0 < each.n_splits <= MOST_SPLITS:
-            raise BundleError(f"{name} has {each.n_splits} splits")
         try:
             cell = each.cell(dataset.ref)
             refs = each.feature_map, each.learner
@@ -125,19 +94,16 @@ def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDatase
             raise BundleError(
                 f"{name} has a key that is not that of its data, parameters, protocol and code"
             )
-        labels = (each.key, each.dataset, each.feature_map.label, each.learner.label)
-        if labels in seen:
+        if (each.key, name) in seen:
             raise BundleError(f"it has the cell {name} twice")
-        seen.add(labels)
+        seen.add((each.key, name))
 
 
 def check_result(
     result: SharedResult, cell: SharedCell, dataset: SharedDataset, n_machines: int, now_ms: int
 ) -> None:
     """Check the result of a split: times that are possible, measures in their ranges."""
-    name = (
-        f"split {result.split} of {cell.feature_map.label} + {cell.learner.label} on {cell.dataset}"
-    )
+    name = f"split {result.split} of {cell.name}"
     if result.split >= cell.n_splits:
         raise BundleError(f"{name} is beyond the {counted(cell.n_splits, 'split')} of its cell")
     if result.machine >= n_machines:
@@ -148,8 +114,9 @@ def check_result(
             raise BundleError(f"{name} has measures, and its status is {result.status}")
         return
     measures = result.measures
-    if _PLAIN[dataset.task] not in measures:
-        raise BundleError(f"{name} is ok and lacks the measure {_PLAIN[dataset.task]!r}")
+    plain = PLAIN[dataset.task].name
+    if plain not in measures:
+        raise BundleError(f"{name} is ok and lacks the measure {plain!r}")
     for measure, value in measures.items():
         check_component(measure, "measure")
         low, high = RANGES.get(measure.removeprefix("default_"), (-math.inf, math.inf))
@@ -165,7 +132,7 @@ def check_result(
     if dataset.n_samples and rows > dataset.n_samples:
         raise BundleError(f"{name} has more rows than its dataset")
     try:
-        _check_counts(result, cell.read_protocol(), dataset, name)
+        _check_counts(result, cell.protocol_record, dataset, name)
     except (ArithmeticError, ValueError):
         raise BundleError(f"{name} has a protocol that no suite can have") from None
 
@@ -232,10 +199,6 @@ def _test_sizes(protocol: Protocol, dataset: SharedDataset) -> tuple[int, ...]:
 
 
 def _check_times(result: SharedResult, name: str, now_ms: int) -> None:
-    whole = (result.seconds, result.cpu_s, result.calibration_s)
-    numbers = (*whole, result.details.work_s, *result.details.search_seconds)
-    if min(numbers) < 0 or min(result.started_ms, result.ended_ms) < 0:
-        raise BundleError(f"{name} has a negative time")
     if result.ended_ms < result.started_ms:
         raise BundleError(f"{name} ended before it started")
     if result.ended_ms > now_ms + DAY_MS:
@@ -245,43 +208,31 @@ def _check_times(result: SharedResult, name: str, now_ms: int) -> None:
         raise BundleError(f"{name} took longer than from its start to its end")
 
 
-class SplitHashes:
-    """Rows of splits: those of one dataset, protocol and number are the same for all methods."""
+class Alike:
+    """What everybody says alike: facts of the same data, and rows of the same split."""
 
     def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-        self._protocols: dict[str, str] = {}
+        self._known: dict[tuple[str, ...], object] = {}
 
-    def check(self, result: SharedResult, cell: SharedCell, dataset: SharedDataset) -> None:
-        """Refuse a result on other rows than an earlier one of the same split."""
-        if result.status != "ok":
-            return
-        protocol = self._protocols.get(cell.key)
-        if protocol is None:
-            protocol = self._protocols[cell.key] = digest(encodable(cell.protocol))
-        place = f"{dataset.checksum}/{protocol}/{result.split}"
-        if self._known.setdefault(place, result.details.split_hash) != result.details.split_hash:
+    def check_rows(self, result: SharedResult, cell: SharedCell, dataset: SharedDataset) -> None:
+        """Refuse a result on other rows than an earlier one of the same data and protocol."""
+        place = (dataset.checksum, cell.protocol_key, str(result.split))
+        rows = result.details.split_hash
+        if result.status == "ok" and self._known.setdefault(place, rows) != rows:
             raise BundleError(
-                f"split {result.split} of {cell.feature_map.label} + {cell.learner.label} on "
-                f"{cell.dataset} has other rows than the same split of other methods"
+                f"split {result.split} of {cell.name} has other rows than the same split of other "
+                "methods"
             )
 
-
-class Sizes:
-    """Facts of data: those of one checksum are the same in all files."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, dict[str, object]] = {}
-
-    def check(self, dataset: SharedDataset) -> None:
+    def check_facts(self, dataset: SharedDataset) -> None:
         """Refuse a dataset whose facts are others than those of an earlier one of the same data."""
-        facts = {name: getattr(dataset, name) for name in _OF_CONTENT}
-        known = self._known.setdefault(dataset.checksum, facts)
-        for name, value in facts.items():
-            if known[name] != value:
+        for name in _OF_CONTENT:
+            value = getattr(dataset, name)
+            known = self._known.setdefault((dataset.checksum, name), value)
+            if known != value:
                 raise BundleError(
-                    f"the dataset {dataset.ref.label!r} has {name} {value}, and {known[name]} "
-                    "elsewhere, with the same checksum"
+                    f"the dataset {dataset.ref.label!r} has {name} {value}, and {known} elsewhere, "
+                    "with the same checksum"
                 )
 
 
@@ -299,8 +250,8 @@ MEASURE_DIGITS = 7
 A sum in another order may change a measure by a millionth (`kbench_sharing.verifying`).
 """
 
-_TIMES = ("_s",)
 _ROWS = ("n_test", "n_train")
+_LARGEST_FOLD = 100_000
 
 
 def of_time(seconds: float) -> float:
@@ -321,6 +272,19 @@ def of_value(value: float) -> float:
     return float(f"{value:.{MEASURE_DIGITS}g}")
 
 
+@lru_cache(maxsize=1 << 16)
+def of_score(value: float) -> float:
+    """Round an inner score that is not a share of the rows of a fold.
+
+    >>> of_score(17 / 42), of_score(0.12345678912345)
+    (0.40476190476190477, 0.1234568)
+    """
+    if not 0.0 <= value <= 1.0:
+        return of_value(value)
+    share = float(Fraction(value).limit_denominator(_LARGEST_FOLD))
+    return value if share == value else of_value(value)
+
+
 def of_measures(measures: Mapping[str, float]) -> dict[str, float]:
     """Round measures of a split; shares of its test or training rows stay as they are.
 
@@ -333,7 +297,7 @@ def of_measures(measures: Mapping[str, float]) -> dict[str, float]:
     }
     return {
         name: of_time(value)
-        if name.endswith(_TIMES)
+        if name.endswith("_s")
         else value
         if value in errors or any(is_share(value, n) for n in rows)
         else of_value(value)

@@ -1,9 +1,7 @@
 """The file or folder of a bundle: written byte for byte alike, read without trust.
 
 What it may expand to is limited by its size: a few bytes are not gigabytes. The project's own
-bundles unpack to 11 times their size, and become 51 times as many characters of JSON, one result
-after the other, at most; a rows file, which is not packed, 11 times. The factors here are several
-times larger.
+bundles unpack to 19 times their size at most; the factors here are several times larger.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from kbench_sharing.form import FILES, MANIFEST, PREDICTIONS, SOURCES
 _FREE = 8 << 20
 """Bytes that a small file may take too."""
 
-_UNPACKED, _RESULTS_OF_PACKED, _RESULTS_OF_TEXT, _LISTS, _PREDICTIONS = 50, 300, 100, 10, 300
+_UNPACKED, _LISTS, _PREDICTIONS = 100, 10, 300
 """Factors of the size; lists and objects are counted, and not their bytes."""
 
 _FREE_LISTS = 200_000
@@ -39,20 +37,16 @@ _FREE_LISTS = 200_000
 MOST_BYTES = 1 << 30
 """Bytes of all files of a bundle together."""
 
-MOST_EXPANDED = 512 << 20
-"""Characters of all results as JSON; in memory each takes about five bytes."""
-
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of a file with so many bytes, packed or not.
+    """Bounds of a file or folder with so many bytes.
 
-    >>> Bounds(12_000, is_packed=True).unpacked >> 20
-    8
+    >>> Bounds(12_000).unpacked >> 20
+    9
     """
 
     n_bytes: int
-    is_packed: bool
 
     @property
     def unpacked(self) -> int:
@@ -60,14 +54,8 @@ class Bounds:
         return min(MOST_BYTES, _FREE + _UNPACKED * self.n_bytes)
 
     @property
-    def results(self) -> int:
-        """Characters of its results."""
-        factor = _RESULTS_OF_PACKED if self.is_packed else _RESULTS_OF_TEXT
-        return min(MOST_EXPANDED, _FREE + factor * self.n_bytes)
-
-    @property
     def lists(self) -> int:
-        """Lists and objects of all lines."""
+        """Lists and objects of all lines, and of what these become."""
         return _FREE_LISTS + _LISTS * self.n_bytes
 
     @property
@@ -161,30 +149,17 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
     return content.getvalue()
 
 
-def read(path: Path) -> dict[str, bytes]:
-    """Read the files of a bundle by name; BundleError says what is wrong with it.
-
-    Names and sizes are checked before anything is unpacked. Links are not followed.
-    """
-    try:
-        if path.is_dir():
-            return _of_folder(path)
-        data = read_file(path, MOST_ZIPPED)
-    except OSError as error:
-        raise BundleError(f"it cannot be read: {error.strerror or error}") from error
-    return of_zip(data)
-
-
 def of_zip(data: bytes) -> dict[str, bytes]:
-    """Return the files of a zip file; BundleError says what is wrong with it."""
-    if not data.startswith(ZIP):
-        raise BundleError("it is not a zip file; the name of a rows file ends with .jsonl")
+    """Return the files of a zip file by name; BundleError says what is wrong with it.
+
+    Names and sizes are checked before anything is unpacked.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if archive.comment:
                 raise BundleError("the zip file has a comment, and that of a bundle has none")
             entries = archive.infolist()
-            most = Bounds(len(data), is_packed=True).unpacked
+            most = Bounds(len(data)).unpacked
             _check_entries(entries, most)
             left = most - sum(entry.file_size for entry in entries)
             files = {}
@@ -249,30 +224,34 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     return data
 
 
-def _of_folder(folder: Path) -> dict[str, bytes]:
+def of_folder(folder: Path) -> dict[str, bytes]:
+    """Return the files of a folder by name; links are not followed."""
     if not os.path.lexists(folder / MANIFEST):
         # a results repository, or any other folder: its files say nothing to the user
         raise BundleError(f"it has no {MANIFEST}")
     files: dict[str, bytes] = {}
     left = MOST_BYTES
-    for place, folders, names in os.walk(folder):
-        for name in folders:
-            if (Path(place) / name).is_symlink():
-                raise BundleError(f"the folder {_shown(name)} is a link")
-        for name in names:
-            path = Path(place, name)
-            relative = path.relative_to(folder).as_posix()
-            check_name(relative)
-            try:
-                files[relative] = read_file(path, left)
-            except OSError as error:
-                raise BundleError(
-                    f"{relative!r} is a link, a device or too large, or cannot be read"
-                ) from error
-            left -= len(files[relative])
-            if len(files) > MOST_FILES:
-                raise BundleError(f"it has more than {counted(MOST_FILES, 'file')}")
+    for name in names_below(folder):
+        check_name(name)
+        try:
+            files[name] = read_file(folder / name, left)
+        except OSError as error:
+            raise BundleError(
+                f"{name!r} is a link, a device or too large, or cannot be read"
+            ) from error
+        left -= len(files[name])
+        if len(files) > MOST_FILES:
+            raise BundleError(f"it has more than {counted(MOST_FILES, 'file')}")
     return files
+
+
+def names_below(folder: Path, below: str = "") -> list[str]:
+    """Return the names of all files and links below a folder, sorted."""
+    return sorted(
+        path.relative_to(folder).as_posix()
+        for path in (folder / below).rglob("*")
+        if path.is_symlink() or not path.is_dir()
+    )
 
 
 def check_name(name: str) -> None:

@@ -16,7 +16,7 @@ from kbench_sharing.form import Bundle, SharedDependencies, SharedResult
 from kbench_sharing.texts import check_label
 
 UNKNOWN = "an earlier version of kbench did not record what it was made from"
-"""Why a result of the second form is not reused."""
+"""Why a result without dependencies is not reused."""
 
 MOST_NAMES = 20_000
 """Different names that a bundle may have: each is looked up when its results are to be reused."""
@@ -52,14 +52,11 @@ def lines_of(manifests: Iterable[Manifest]) -> list[dict[str, object]]:
 
 
 def read_dependencies(
-    lines: Iterable[SharedDependencies],
-    results: Mapping[str, Mapping[int, SharedResult]],
-    version: int,
+    lines: Iterable[SharedDependencies], results: Mapping[str, Mapping[int, SharedResult]]
 ) -> dict[str, Manifest]:
     """Return manifests by the digests that results name; BundleError where one cannot be.
 
-    Each has the digest of its content and is named by a result, and each result of a `version`
-    of the form from the third on names one.
+    Each has the digest of its content and is named by a result.
     """
     found: dict[str, Manifest] = {}
     for line in lines:
@@ -72,13 +69,10 @@ def read_dependencies(
         found[line.digest] = manifest
     if len({name for each in found.values() for name in _names(each)}) > MOST_NAMES:
         raise BundleError(f"its dependencies have more than {MOST_NAMES:,} names")
-    named = {result.manifest for of_cell in results.values() for result in of_cell.values()}
-    if version < 3:
-        if found or named - {""}:
-            raise BundleError(f"it has dependencies, which the format {version} does not have")
-    elif named - found.keys():
+    named = {each.manifest for of_cell in results.values() for each in of_cell.values()} - {""}
+    if named - found.keys():
         raise BundleError("it has a result whose dependencies it does not have")
-    elif found.keys() - named:
+    if found.keys() - named:
         raise BundleError("it has dependencies of no result")
     return found
 

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    TypeAdapter,
+    ValidationError,
+)
 
 from kbench import records
 from kbench.errors import BundleError
 from kbench.messages import printable
 from kbench.records import Cell, Details, Limits, Protocol, Ref, Result, TaskType
-from kbench.records.canonical import Json, JsonObject, dumps, from_json
+from kbench.records.canonical import Json, JsonObject, digest, from_json
+from kbench_sharing.texts import (
+    check_author,
+    check_component,
+    check_digest,
+    check_label,
+    check_versions,
+)
 
 if TYPE_CHECKING:
     from kbench.features import Predictions
 
-FORMAT = 3
-"""Version of the form. A field that is added to a record below needs the next one."""
-
-READABLE = (2, 3)
-"""Versions that are read. Results of the second one do not say what they were made from."""
+FORMAT = 4
+"""Version of the form, the only one that is read. A field that is added to a record below needs
+the next one."""
 
 MANIFEST, SUITE, LOCK = "manifest.json", "suite.toml", "requirements.txt"
 DATASETS, CELLS, RESULTS = "datasets.jsonl", "cells.jsonl", "results.jsonl"
@@ -39,13 +53,9 @@ FILES = (SUITE, LOCK, DATASETS, CELLS, RESULTS, DEPENDENCIES, PLUGINS)
 """Files of each bundle, beside its manifest."""
 
 
+MOST_SPLITS = 100_000
+
 _PROTOCOL = TypeAdapter(Protocol)
-
-
-@lru_cache(maxsize=64)
-def _protocol(text: str) -> Protocol:
-    """Return the protocol of JSON, which most cells of a bundle share."""
-    return _PROTOCOL.validate_python(json.loads(text))
 
 
 class Line(BaseModel):
@@ -65,6 +75,28 @@ class Line(BaseModel):
             raise BundleError(f"{place}{message}") from None
 
 
+def _format(value: Json) -> Json:
+    if type(value) is not int or value != FORMAT:
+        raise BundleError(
+            f"it has the format {printable(repr(value), 60)}, and this version of kbench reads "
+            f"{FORMAT}: update kbench, or ask for a new file"
+        )
+    return value
+
+
+def checked(check: Callable[[str, str], str], what: str) -> AfterValidator:
+    """Return the check of a field; it raises a BundleError of its own, which names `what`."""
+    return AfterValidator(lambda text: check(text, what))
+
+
+Label = Annotated[str, checked(check_label, "label")]
+Version = Annotated[str, checked(check_label, "version")]
+CPU = Annotated[str, checked(check_label, "CPU")]
+Author = Annotated[str, AfterValidator(check_author)]
+Versions = Annotated[dict[str, str], AfterValidator(check_versions)]
+CellKey = Annotated[str, checked(check_digest, "the key of a cell")]
+
+
 class SharedFile(Line):
     """Size and SHA-256 of a file."""
 
@@ -75,19 +107,19 @@ class SharedFile(Line):
 class SharedMachine(Line):
     """A machine without its name; cores are those that kbench could use, where known."""
 
-    cpu: str
+    cpu: CPU
     cores: NonNegativeInt | None
 
 
 class Origin(Line):
     """What a suite is, and who computed it with what."""
 
-    format: Literal[2, 3]
-    suite: str
-    author: str
-    measure: str
+    format: Annotated[int, BeforeValidator(_format)]
+    suite: Annotated[str, checked(check_label, "suite")]
+    author: Author
+    measure: Annotated[str, checked(check_component, "measure")]
     better: Literal["higher", "lower"]
-    versions: dict[str, str]
+    versions: Versions
     machines: list[SharedMachine]
 
 
@@ -100,9 +132,9 @@ class Manifest(Origin):
 class SharedRef(Line):
     """A line of a suite file."""
 
-    name: str
+    name: Annotated[str, checked(check_component, "component")]
     params: JsonObject
-    label: str
+    label: Label
 
     def ref(self) -> Ref:
         """Return the record; KeyError, TypeError or ValueError for parameters of no form."""
@@ -114,12 +146,12 @@ class SharedDataset(Line):
     """A dataset: facts and origin, without data and names of columns."""
 
     ref: SharedRef
-    checksum: str
-    name: str
+    checksum: Annotated[str, checked(check_digest, "the checksum of a dataset")]
+    name: Label
     task: TaskType
-    version: str
-    source: str
-    group: str
+    version: Label
+    source: Label
+    group: Label
     is_weighted: bool
     n_samples: NonNegativeInt
     n_features: NonNegativeInt
@@ -134,25 +166,36 @@ class SharedCell(Line):
     and `code` is what records of plugins say of the method (`Planner.method_code`).
     """
 
-    key: str
+    key: CellKey
     dataset: str
     feature_map: SharedRef
     learner: SharedRef
     protocol: JsonObject
     kinds: list[str]
     code: list[Json]
-    n_splits: NonNegativeInt
-    family: str
-    equivalence: str
+    n_splits: Annotated[int, Field(gt=0, le=MOST_SPLITS)]
+    family: Label
+    equivalence: Label
+
+    @property
+    def name(self) -> str:
+        """The name for people."""
+        return f"{self.feature_map.label} + {self.learner.label} on {self.dataset}"
 
     def cell(self, dataset: SharedRef) -> Cell:
         """Return the record; KeyError, TypeError or ValueError for parameters of no form."""
         sides = self.feature_map.ref(), self.learner.ref()
-        return Cell(dataset.ref(), *sides, self.read_protocol())
+        return Cell(dataset.ref(), *sides, self.protocol_record)
 
-    def read_protocol(self) -> Protocol:
-        """Return the record; TypeError or ValueError for fields of no protocol."""
-        return _protocol(dumps(self.protocol))
+    @cached_property
+    def protocol_record(self) -> Protocol:
+        """The protocol as a record; TypeError or ValueError for fields of no protocol."""
+        return _PROTOCOL.validate_python(self.protocol)
+
+    @cached_property
+    def protocol_key(self) -> str:
+        """SHA-256 of the protocol: rows of other protocols are not compared."""
+        return digest(self.protocol)
 
 
 class SharedLimits(Line):
@@ -171,8 +214,8 @@ class SharedDetails(Line):
     notes: list[str] = []
     split_hash: str = ""
     contention: list[str] = []
-    search_seconds: list[float] = []
-    work_s: float = 0.0
+    search_seconds: list[NonNegativeFloat] = []
+    work_s: NonNegativeFloat = 0.0
     map_details: JsonObject = {}
     by_seed: dict[str, list[float]] = {}
 
@@ -182,7 +225,7 @@ class SharedResult(Line):
 
     Its keys are those of its cell and of its split, so that a line holds none that could
     be wrong. `error` and `printed` are empty unless the author asked for them. `manifest` is
-    the digest of the dependencies that it was made from.
+    the digest of the dependencies that it was made from, where these are known.
     """
 
     cell: str
@@ -192,16 +235,16 @@ class SharedResult(Line):
     details: SharedDetails
     error: str = ""
     printed: str = ""
-    started_ms: int
-    ended_ms: int
-    seconds: float
+    started_ms: NonNegativeInt
+    ended_ms: NonNegativeInt
+    seconds: NonNegativeFloat
     limits: SharedLimits
     jobs: int | None
     timing: Literal["shared", "exclusive"]
-    version: str
+    version: Version
     machine: NonNegativeInt
-    calibration_s: float
-    cpu_s: float
+    calibration_s: NonNegativeFloat
+    cpu_s: NonNegativeFloat
     manifest: str = ""
 
     def result(self, task_key: str, machines: Mapping[int, str], cpu: str) -> Result:
@@ -249,17 +292,17 @@ class SharedPredictions(Line):
 class SharedPlugin(Line):
     """A plugin of others that cells need: its distribution, and a hash of its modules."""
 
-    name: str
-    distribution: str
-    version: str
-    fingerprint: str
+    name: Label
+    distribution: Label
+    version: Version
+    fingerprint: Annotated[str, checked(check_digest, "the fingerprint of a plugin")]
 
 
 class Head(Origin):
     """First line of a rows file: what the manifest of a bundle says, plugins and dependencies."""
 
     plugins: list[SharedPlugin]
-    dependencies: list[SharedDependencies] = []
+    dependencies: list[SharedDependencies]
 
 
 @dataclass(frozen=True)
@@ -273,9 +316,7 @@ class Bundle:
     """
 
     id: str
-    manifest: Manifest
-    suite_text: str
-    lock: str
+    manifest: Origin
     datasets: dict[str, SharedDataset]
     cells: list[SharedCell]
     results: dict[str, dict[int, SharedResult]]

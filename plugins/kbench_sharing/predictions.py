@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kbench.errors import BundleError, PluginError
 from kbench.features import (
+    PLAIN,
     DamagedPredictionsError,
     Journal,
     PlannedCell,
@@ -22,16 +23,13 @@ from kbench.features import (
     task_key,
     unpacked,
 )
-from kbench.records import Result, TaskType
 from kbench.records.canonical import JsonObject
 from kbench_sharing.checks import CLOSE
-from kbench_sharing.container import MOST_BYTES
-from kbench_sharing.form import SharedCell, SharedDataset, SharedPredictions, SharedResult
+from kbench_sharing.form import Bundle, SharedDataset, SharedPredictions, SharedResult
 
 if TYPE_CHECKING:
     from kbench.features import Predictions, Truth
 
-_PLAIN: Mapping[TaskType, str] = {"classification": "accuracy", "regression": "rmse"}
 _MOST_CLASSES_AWAY = 20
 """Classes that the training part of a split may lack."""
 
@@ -48,45 +46,35 @@ def lines_of_predictions(
             if not result.is_ok:
                 continue
             most = most_bytes(int(result.measures.get("n_test", 0.0)), cell.dataset.n_classes)
-            for seed in range(_n_seeds(result, cell.dataset.task)):
+            for seed in range(len(result.of_seeds(PLAIN[cell.dataset.task].name))):
                 data = journal.blob(result.address, blob_of_seed(seed), most)
                 if data is not None:
                     text = base64.b64encode(data).decode("ascii")
                     yield {"cell": number, "split": result.split, "seed": seed, "data": text}
 
 
-def _n_seeds(result: Result, task: TaskType) -> int:
-    return len(result.of_seeds(_PLAIN[task]))
+def checked_predictions(
+    lines: Iterable[tuple[str, SharedPredictions]], bundle: Bundle, most: int
+) -> Mapping[tuple[str, int], Sequence[Predictions]]:
+    """Return predictions of a bundle, checked as far as that needs no data.
 
-
-class Kept:
-    """Predictions of a bundle, checked as far as that needs no data.
-
-    `by_unit` has them by key of the cell and number of the split, in the order of the seeds. They
-    have at most `most` bytes.
+    They are by key of the cell and number of the split, in the order of the seeds, and have at
+    most `most` bytes.
     """
-
-    def __init__(
-        self,
-        lines: Iterable[tuple[str, SharedPredictions]],
-        cells: list[SharedCell],
-        datasets: Mapping[str, SharedDataset],
-        results: Mapping[str, Mapping[int, SharedResult]],
-        most: int = MOST_BYTES,
-    ) -> None:
-        self.by_unit: dict[tuple[str, int], list[Predictions]] = {}
-        for place, line in lines:
-            if line.cell >= len(cells):
-                raise BundleError(f"{place} is of a cell that it does not have")
-            cell = cells[line.cell]
-            result = results.get(cell.key, {}).get(line.split)
-            if result is None or result.status != "ok":
-                raise BundleError(f"{place} is of a split that has no result")
-            seeds = self.by_unit.setdefault((cell.key, line.split), [])
-            if line.seed != len(seeds):
-                raise BundleError(f"{place} has the seed {line.seed}, expected {len(seeds)}")
-            seeds.append(_checked(place, line, result, datasets[cell.dataset], most))
-            most -= sum(array.nbytes for array in vars(seeds[-1]).values() if array is not None)
+    by_unit: dict[tuple[str, int], list[Predictions]] = {}
+    for place, line in lines:
+        if line.cell >= len(bundle.cells):
+            raise BundleError(f"{place} is of a cell that it does not have")
+        cell = bundle.cells[line.cell]
+        result = bundle.results.get(cell.key, {}).get(line.split)
+        if result is None or result.status != "ok":
+            raise BundleError(f"{place} is of a split that has no result")
+        seeds = by_unit.setdefault((cell.key, line.split), [])
+        if line.seed != len(seeds):
+            raise BundleError(f"{place} has the seed {line.seed}, expected {len(seeds)}")
+        seeds.append(_checked(place, line, result, bundle.datasets[cell.dataset], most))
+        most -= sum(array.nbytes for array in vars(seeds[-1]).values() if array is not None)
+    return by_unit
 
 
 def _checked(

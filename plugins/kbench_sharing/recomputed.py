@@ -8,30 +8,32 @@ split.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import NonNegativeInt, ValidationError
+from pydantic import NonNegativeInt
 
 from kbench.errors import BundleError
 from kbench.features import HERE, Check, Journal, Verdict, machine, state_folder
 from kbench.messages import counted, printable
-from kbench.records.canonical import digest, dumps, encodable
+from kbench.records.canonical import digest
 from kbench_sharing.checks import DAY_MS, now_ms
-from kbench_sharing.container import read_named, sha256
-from kbench_sharing.form import Bundle, Line, SharedResult
-from kbench_sharing.reading import ROWS
-from kbench_sharing.texts import (
-    check_author,
-    check_component,
-    check_digest,
-    check_label,
-    check_version,
-    parsed,
+from kbench_sharing.columns import line_of
+from kbench_sharing.container import names_below, read_named, sha256
+from kbench_sharing.form import (
+    CPU,
+    Author,
+    Bundle,
+    CellKey,
+    Line,
+    SharedResult,
+    Versions,
+    checked,
 )
+from kbench_sharing.reading import ROWS
+from kbench_sharing.texts import check_digest, parsed
 
 _FILE = "recomputed.jsonl"
 _KIND = "recomputed"
@@ -41,13 +43,13 @@ class Record(Line):
     """A recomputed split: `result` is `digest_of` what its author says."""
 
     format: Literal[1] = 1
-    cell: str
+    cell: CellKey
     split: NonNegativeInt
-    result: str
+    result: Annotated[str, checked(check_digest, "the hash of a result")]
     verdict: Verdict
-    author: str
-    cpu: str
-    versions: dict[str, str]
+    author: Author
+    cpu: CPU
+    versions: Versions
     at_ms: NonNegativeInt
 
     def check(self) -> Check:
@@ -61,9 +63,7 @@ Records = Mapping[tuple[str, int], list[Record]]
 
 def digest_of(result: SharedResult) -> str:
     """Return the SHA-256 of a result, without the place that its machine has in a file."""
-    # a result of the second form says nothing of what it was made from
-    left_out = {"machine"} if result.manifest else {"machine", "manifest"}
-    return digest(encodable(result.model_dump(exclude=left_out)))
+    return digest(result.model_dump(exclude={"machine"}))
 
 
 def record_of(
@@ -95,8 +95,9 @@ def kept() -> Records:
 def _readable(lines: Iterable[Mapping[str, object]]) -> Iterator[Record]:
     for line in lines:
         try:
-            yield Record.model_validate({k: v for k, v in line.items() if k not in ("kind", "crc")})
-        except ValidationError:
+            given = {k: v for k, v in line.items() if k not in ("kind", "crc")}
+            yield Record.read(given, "a record")
+        except BundleError:
             continue
 
 
@@ -125,13 +126,6 @@ def checks_of(results: Mapping[int, SharedResult], records: Records) -> list[Che
 
 def check_record(record: Record, result: SharedResult | None, author: str, now_ms: int) -> None:
     """Check a record of a repository beside the result that it names; BundleError if wrong."""
-    check_author(record.author)
-    check_label(record.cpu, "CPU")
-    check_digest(record.cell, "the key of a cell")
-    check_digest(record.result, "the hash of a result")
-    for name, version in record.versions.items():
-        check_component(name, "distribution")
-        check_version(name, version)
     if not record.author:
         raise BundleError("it does not say who recomputed")
     if record.author == author:
@@ -156,7 +150,7 @@ _DEPTH = 3
 def file_of(rows_key: str, records: Iterable[Record]) -> tuple[str, bytes]:
     """Return name and content of the file of records of a rows file."""
     ordered = sorted(records, key=lambda record: record.split)
-    data = "".join(dumps(record.model_dump()) + "\n" for record in ordered).encode()
+    data = b"".join(line_of(record.model_dump()) for record in ordered)
     return f"{CHECKS}/{rows_key}/{sha256(data)}{ROWS}", data
 
 
@@ -198,17 +192,6 @@ class RecordFiles:
             self.problems += [
                 f"{name}: the repository has no rows file of this name" for name, _ in files
             ]
-
-
-def names_below(repository: Path, folder: str) -> list[str]:
-    """Return the names of all files and links below a folder of a repository, sorted."""
-    found = []
-    for place, folders, files in os.walk(repository / folder):
-        links = [each for each in folders if (Path(place) / each).is_symlink()]
-        found += [
-            (Path(place) / each).relative_to(repository).as_posix() for each in (*files, *links)
-        ]
-    return sorted(found)
 
 
 def _read(repository: Path, name: str) -> list[Record]:

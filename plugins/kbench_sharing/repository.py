@@ -24,11 +24,11 @@ from pathlib import Path, PurePosixPath
 from kbench.errors import BundleError
 from kbench.features import read_file, write_file
 from kbench.messages import masked, printable
-from kbench.records.canonical import digest, dumps, encodable
-from kbench_sharing.checks import Sizes, SplitHashes
-from kbench_sharing.container import read_named, sha256
-from kbench_sharing.dependencies import lines_of as lines_of_dependencies
-from kbench_sharing.form import FORMAT, Bundle, Head, SharedCell
+from kbench_sharing.checks import Alike
+from kbench_sharing.columns import line_of, packed
+from kbench_sharing.container import names_below, read_named, sha256
+from kbench_sharing.dependencies import lines_of
+from kbench_sharing.form import Bundle, Origin, SharedCell
 from kbench_sharing.reading import MOST_ROWS, ROWS, bundle_of_rows
 from kbench_sharing.recomputed import (
     MOST_CHECKS,
@@ -36,9 +36,7 @@ from kbench_sharing.recomputed import (
     RecordFiles,
     Records,
     file_of,
-    names_below,
 )
-from kbench_sharing.writing import lines_of
 
 RESULTS = "results"
 """Folder of the rows files in a repository."""
@@ -86,24 +84,19 @@ def rows_files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
         shared = bundle.results[cell.key]
         results = [shared[split] for split in sorted(shared)]
         used = sorted({result.machine for result in results})
-        manifest = bundle.manifest.model_dump(exclude={"files", "machines"})
-        machines = [bundle.manifest.machines[number].model_dump() for number in used]
-        plugins = [plugin.model_dump() for plugin in bundle.plugins]
-        head = {**manifest, "machines": machines, "plugins": plugins}
-        if bundle.manifest.format >= FORMAT:
-            named = {result.manifest for result in results}
-            head["dependencies"] = lines_of_dependencies(bundle.dependencies[n] for n in named)
-        lines = [
-            Head.model_validate(head).model_dump(exclude_unset=True),
-            bundle.datasets[cell.dataset].model_dump(),
-            cell.model_dump(),
-        ]
+        named = {result.manifest for result in results} - {""}
+        head = {
+            **bundle.manifest.model_dump(include=set(Origin.model_fields)),
+            "machines": [bundle.manifest.machines[number].model_dump() for number in used],
+            "plugins": [plugin.model_dump() for plugin in bundle.plugins],
+            "dependencies": lines_of(bundle.dependencies[each] for each in named),
+        }
+        lines = (head, bundle.datasets[cell.dataset].model_dump(), cell.model_dump())
         given = (
             {**each.model_dump(exclude_unset=True), "machine": used.index(each.machine)}
             for each in results
         )
-        columns = lines_of(given, [cell.key])
-        data = "".join(dumps(encodable(line)) + "\n" for line in lines).encode() + columns
+        data = b"".join(map(line_of, lines)) + packed(given, [cell.key])
         yield place(bundle.manifest.suite, cell, data), data
 
 
@@ -189,7 +182,7 @@ class Checked:
 
     def __init__(self, repository: Path) -> None:
         self._repository = repository
-        self._hashes, self._sizes = SplitHashes(), Sizes()
+        self._alike = Alike()
         self._computed: dict[bytes, tuple[str, str]] = {}
         self._records = RecordFiles(repository)
         self.problems = self._records.problems
@@ -209,9 +202,9 @@ class Checked:
         """Refuse rows that another author has published, and other rows of the same split."""
         (cell,) = bundle.cells
         dataset = bundle.datasets[cell.dataset]
-        self._sizes.check(dataset)
+        self._alike.check_facts(dataset)
         for split, result in sorted(bundle.results[cell.key].items()):
-            self._hashes.check(result, cell, dataset)
+            self._alike.check_rows(result, cell, dataset)
             # two runs do not start, end and use the CPU alike to the last digit
             run = (cell.key, split, result.started_ms, result.ended_ms, result.cpu_s)
             known = hashlib.sha256(repr(run).encode()).digest()
@@ -228,13 +221,6 @@ def problems(repository: Path) -> tuple[int, list[str]]:
     """Check a whole repository; return the number of good rows files, and a line per problem."""
     checked = Checked(repository)
     return sum(1 for _ in checked), checked.problems
-
-
-def content_key(bundle: Bundle) -> str:
-    """Return what rows need in common to be compared, beside their splits: data and protocol."""
-    (cell,) = bundle.cells
-    checksum = bundle.datasets[cell.dataset].checksum
-    return digest([checksum, encodable(cell.protocol)])
 
 
 _DRAFT, _STALE_S = ".kbench-", 3600.0

@@ -36,7 +36,7 @@ from kbench_sharing.container import whole_folder
 from kbench_sharing.form import Bundle
 from kbench_sharing.kept import measure_of, planned_splits, rows_of
 from kbench_sharing.recomputed import Records
-from kbench_sharing.repository import Checked, content_key, slug
+from kbench_sharing.repository import Checked, slug
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -106,9 +106,11 @@ def published(place: str, bundle: Bundle, records: Records) -> Published:
     """Return the row of a rows file."""
     measure = measure_of(bundle)
     (other,) = rows_of(bundle, measure, records)
-    planned = planned_splits(bundle.manifest.suite, bundle.cells[0].read_protocol())
+    (cell,) = bundle.cells
+    comparable = f"{bundle.datasets[cell.dataset].checksum}/{cell.protocol_key}"
+    planned = planned_splits(bundle.manifest.suite, cell.protocol_record)
     value = other.row.measures.get(measure.name)
-    return Published(place, other, content_key(bundle), value, planned)
+    return Published(place, other, comparable, value, planned)
 
 
 def boards(files: Iterable[tuple[str, Bundle, Records]]) -> list[Board]:

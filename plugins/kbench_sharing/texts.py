@@ -97,57 +97,66 @@ def _depth(value: Json) -> int:
 
 
 @lru_cache(maxsize=1 << 12)
-def check_label(text: str, what: str) -> None:
+def check_label(text: str, what: str) -> str:
     """Refuse a text that would not be shown as it is, or looks like another one."""
-    shown = repr(printable(text, 60))
-    if len(text) > MOST_LABEL:
-        raise BundleError(f"the {what} {shown} has more than {MOST_LABEL} characters")
-    if not text.isprintable():
-        raise BundleError(f"the {what} {shown} has characters that cannot be shown")
     words = [word for word in re.findall(r"\w+", text) if not word.isascii()]
-    styled = any(unicodedata.name(sign, "").startswith(_STYLED) for sign in "".join(words))
-    if _INVISIBLE.search(text):
-        raise BundleError(f"the {what} {shown} has characters that cannot be seen")
-    if styled or unicodedata.normalize("NFC", text) != text:
-        raise BundleError(f"the {what} {shown} is written with letters that stand for others")
-    for word in words:
-        names = (unicodedata.name(sign, "") for sign in word)
-        scripts = {script for name in names for script in _SCRIPTS if name.startswith(script)}
-        if len(scripts) > 1 or _LIKE_LATIN.fullmatch(word):
-            raise BundleError(f"the {what} {shown} has letters that look like Latin ones")
+    if len(text) > MOST_LABEL:
+        problem = f"has more than {MOST_LABEL} characters"
+    elif not text.isprintable():
+        problem = "has characters that cannot be shown"
+    elif _INVISIBLE.search(text):
+        problem = "has characters that cannot be seen"
+    elif unicodedata.normalize("NFC", text) != text or any(map(_is_styled, "".join(words))):
+        problem = "is written with letters that stand for others"
+    elif any(len(_scripts(word)) > 1 or _LIKE_LATIN.fullmatch(word) for word in words):
+        problem = "has letters that look like Latin ones"
+    else:
+        return text
+    raise BundleError(f"the {what} {printable(text, 60)!r} {problem}")
 
 
-def check_author(name: str) -> None:
+def _is_styled(sign: str) -> bool:
+    return unicodedata.name(sign, "").startswith(_STYLED)
+
+
+def _scripts(word: str) -> set[str]:
+    names = [unicodedata.name(sign, "") for sign in word]
+    return {script for script in _SCRIPTS if any(name.startswith(script) for name in names)}
+
+
+def check_author(name: str) -> str:
     """Reject a name of an author that looks like another: a small alphabet, and single blanks."""
-    check_label(name, "author")
+    shown = repr(printable(check_label(name, "author"), 60))
     if not _AUTHOR.fullmatch(name):
         raise BundleError(
-            f"the author {printable(name, 60)!r} is not written with Latin letters (A to Z, and "
-            "accented ones such as é and ł), digits, blanks and signs of ASCII: others look like "
-            "these"
+            f"the author {shown} is not written with Latin letters (A to Z, and accented ones such "
+            "as é and ł), digits, blanks and signs of ASCII: others look like these"
         )
     if name != " ".join(name.split()):
-        shown = repr(printable(name, 60))
         raise BundleError(f"the author {shown} has blanks at an end, or two beside each other")
+    return name
 
 
 @lru_cache(maxsize=1 << 12)
-def check_component(name: str, what: str) -> None:
+def check_component(name: str, what: str) -> str:
     """Refuse a name that no component can have."""
     if not _COMPONENT.fullmatch(name):
         raise BundleError(f"the {what} {printable(name, 60)!r} has a name that none can have")
+    return name
 
 
-def check_version(name: str, version: str) -> None:
+def check_versions(versions: dict[str, str]) -> dict[str, str]:
     """Refuse what is not a distribution with a version: both stand in a command for a shell."""
-    pattern = _LIBRARY if name == "blas" else _VERSION
-    if not _COMPONENT.fullmatch(name) or not pattern.fullmatch(version):
-        raise BundleError(
-            f"the version {printable(version, 60)!r} of {printable(name, 60)!r} is none"
-        )
+    for name, version in versions.items():
+        pattern = _LIBRARY if name == "blas" else _VERSION
+        if not _COMPONENT.fullmatch(name) or not pattern.fullmatch(version):
+            shown = f"{printable(version, 60)!r} of {printable(name, 60)!r}"
+            raise BundleError(f"the version {shown} is none")
+    return versions
 
 
-def check_digest(text: str, what: str) -> None:
+def check_digest(text: str, what: str) -> str:
     """Refuse what is not a SHA-256."""
     if not _HEX.fullmatch(text):
         raise BundleError(f"{what} is not a SHA-256")
+    return text

@@ -44,8 +44,8 @@ from kbench.messages import last_line, number, printable
 from kbench.records import DEFAULT, Block, Cell, DatasetFacts, Limits, Protocol, Suite, Task
 from kbench.records.canonical import Json, to_json
 from kbench_sharing.checks import CLOSE, of_measures
-from kbench_sharing.dependencies import UNKNOWN, why_changed
-from kbench_sharing.form import FORMAT, Bundle, SharedCell, SharedResult
+from kbench_sharing.dependencies import why_changed
+from kbench_sharing.form import Bundle, SharedCell, SharedResult
 from kbench_sharing.kept import other_versions
 from kbench_sharing.predictions import differing
 
@@ -324,8 +324,6 @@ class Verifying:
             return "its parameters are nested too deep"
         if to_json(code) == shared.code:
             return ""
-        if self._bundle.manifest.format < FORMAT:
-            return UNKNOWN
         return other_versions(self._bundle) or "the records of its method say otherwise here"
 
     def _planned(

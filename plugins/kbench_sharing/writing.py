@@ -34,10 +34,10 @@ from kbench.features import (
     with_measure,
 )
 from kbench.records import DatasetFacts, Ref, Result, Suite
-from kbench.records.canonical import Json, JsonObject, digest, dumps, encodable, to_json
+from kbench.records.canonical import Json, JsonObject, digest, to_json, with_label
 from kbench_sharing import container, form
-from kbench_sharing.checks import of_measures, of_time, of_value
-from kbench_sharing.columns import folds_of, packed
+from kbench_sharing.checks import of_measures, of_score, of_time
+from kbench_sharing.columns import line_of, packed
 from kbench_sharing.dependencies import lines_of as lines_of_dependencies
 from kbench_sharing.dependencies import portable
 from kbench_sharing.form import SOURCES
@@ -138,7 +138,7 @@ def files_of(
         form.LOCK: _lock(known, plugins),
         form.DATASETS: _lines(_dataset(refs[label], datasets[label]) for label in sorted(refs)),
         form.CELLS: _lines(_cell(cell, refs, known) for cell in cells),
-        form.RESULTS: lines_of(
+        form.RESULTS: packed(
             (
                 _result(result, known, numbers[result.machine, result.cpu], with_errors)
                 for cell in {cell.key: cell for cell in cells}.values()
@@ -165,7 +165,7 @@ def files_of(
             for name, content in files.items()
         },
     }
-    files[form.MANIFEST] = (dumps(encodable(manifest)) + "\n").encode()
+    files[form.MANIFEST] = line_of(manifest)
     # what is refused elsewhere is refused here, where it can be mended
     bundle_of(files)
     return files
@@ -215,15 +215,15 @@ def _portable(ref: Ref, data: Path | None) -> Ref:
     return Ref(ref.name, params, label)
 
 
-def _ref(ref: Ref) -> JsonObject:
-    return {**to_json(ref), "label": ref.label}
-
-
 def _dataset(ref: Ref, facts: DatasetFacts) -> JsonObject:
     names = form.SharedDataset.model_fields.keys() - {"ref", "source"}
     # files of the user are named by their paths
     source = "" if any(key in ref.params for key in FILE_PARAMETERS) else facts.source
-    return {**{name: getattr(facts, name) for name in names}, "ref": _ref(ref), "source": source}
+    return {
+        **{name: getattr(facts, name) for name in names},
+        "ref": with_label(ref),
+        "source": source,
+    }
 
 
 def _cell(planned: PlannedCell, refs: Mapping[str, Ref], known: Known) -> JsonObject:
@@ -232,8 +232,8 @@ def _cell(planned: PlannedCell, refs: Mapping[str, Ref], known: Known) -> JsonOb
     return {
         "key": planned.key,
         "dataset": refs[cell.dataset.label].label,
-        "feature_map": _ref(cell.feature_map),
-        "learner": _ref(cell.learner),
+        "feature_map": with_label(cell.feature_map),
+        "learner": with_label(cell.learner),
         "protocol": to_json(cell.protocol),
         "kinds": list(deciding_kinds(cell.protocol, facts)),
         "code": known.planner.method_code(cell, facts.task),
@@ -249,7 +249,7 @@ def _result(result: Result, known: Known, number: int, with_errors: bool) -> Jso
     if details:
         details["work_s"] = of_time(details["work_s"])
         details["search_seconds"] = [of_time(value) for value in details["search_seconds"]]
-        details["search"] = _with_rounded_scores(details["search"])
+        details["search"] = [_rounded(candidate) for candidate in details["search"]]
     names = form.SharedResult.model_fields.keys()
     limits = {n: v if math.isfinite(v) else None for n, v in line["limits"].items()}
     return {
@@ -274,28 +274,18 @@ def _predictions(cells: Sequence[PlannedCell], journal: Journal) -> bytes:
     return _lines(lines)
 
 
-def _with_rounded_scores(search: Sequence[Mapping[str, Json]]) -> list[JsonObject]:
-    """Round the inner scores of a search that are not shares of the rows of its folds."""
-    if folds_of([candidate.get("values") for candidate in search]) is not None:
-        return [dict(candidate) for candidate in search]
-    return [
-        {
-            name: [of_value(v) if isinstance(v, float) else v for v in value]
-            if name == "values"
-            else value
-            for name, value in candidate.items()
-        }
-        for candidate in search
-    ]
-
-
-def lines_of(results: Iterable[JsonObject], keys: Sequence[str]) -> bytes:
-    """Return results as columns; `keys` are those of all cells."""
-    return "".join(f"{line}\n" for line in packed(results, keys)).encode()
+def _rounded(candidate: Mapping[str, Json]) -> JsonObject:
+    """Return a candidate of a search whose scores are rounded, but for shares of rows."""
+    return {
+        name: [of_score(v) if isinstance(v, float) else v for v in value]
+        if name == "values"
+        else value
+        for name, value in candidate.items()
+    }
 
 
 def _lines(values: Iterable[Json]) -> bytes:
-    return "".join(dumps(encodable(value)) + "\n" for value in values).encode()
+    return b"".join(map(line_of, values))
 
 
 def _lock(known: Known, plugins: Sequence[Json]) -> bytes:

@@ -25,10 +25,10 @@ import numpy as np
 from kbench.planning.planner import key_of_json
 from kbench_sharing import container, form, repository
 from kbench_sharing.checks import of_time, of_value
+from kbench_sharing.columns import packed
 from kbench_sharing.container import Bounds
 from kbench_sharing.reading import bundle_of, bundle_of_rows, read_bundle
 from kbench_sharing.site import write_site
-from kbench_sharing.writing import lines_of
 
 N_SPLITS = 5
 
@@ -138,7 +138,7 @@ def large(paths, n_cells):
         json.dumps(c, sort_keys=True, separators=(",", ":")) + "\n" for c in cells
     ).encode()
     begun = time.process_time()
-    files[form.RESULTS] = lines_of(results, keys)
+    files[form.RESULTS] = packed(results, keys)
     print(f"columns of {len(results):,} splits: {time.process_time() - begun:.1f} s of CPU")
     manifest = json.loads(files.pop(form.MANIFEST))
     manifest["author"] = "Ada"
@@ -178,7 +178,7 @@ def main():
         given.keep.write_bytes(zipped)
     bundle = timed(
         "read and checked",
-        lambda: bundle_of(container.of_zip(zipped), Bounds(len(zipped), is_packed=True)),
+        lambda: bundle_of(container.of_zip(zipped), Bounds(len(zipped))),
     )
     print(f"{bundle.n_results:,} splits")
     if not given.site:

@@ -14,7 +14,7 @@ from kbench.planning.planner import Planner
 from kbench.planning.suite_file import find, read
 from kbench.records import DatasetFacts, Details, Limits, Manifest, Result
 from kbench.storage.datacache import DataCache
-from kbench_sharing.columns import Columns
+from kbench_sharing.columns import unpacked
 from kbench_sharing.writing import Known, files_of
 
 SUITE = """
@@ -134,13 +134,13 @@ def signed(bundle: dict[str, bytes]) -> dict[str, bytes]:
 def results_of(bundle: dict[str, bytes]) -> list[dict]:
     """Return the results of a bundle, one after the other."""
     parsed = ((f"line {i}", line) for i, line in enumerate(lines(bundle["results.jsonl"]), 1))
-    return [result for _, result in Columns(parsed, _keys(bundle))]
+    return [result for _, result in unpacked(parsed, _keys(bundle), 1 << 40)]
 
 
 def with_results(bundle: dict[str, bytes], results) -> dict[str, bytes]:
     """Return the files of a bundle with other results; its manifest stays.
 
-    Each column has the values as they are, which may be anything.
+    The columns have the values as they are, which may be anything.
     """
     numbers = {key: number for number, key in enumerate(_keys(bundle))}
     columns: dict[str, list] = {}
@@ -151,8 +151,7 @@ def with_results(bundle: dict[str, bytes], results) -> dict[str, bytes]:
             flat |= {f"{outer}/{name}": value for name, value in result[outer].items()}
         for name, value in flat.items():
             columns.setdefault(name, [None] * len(results))[place] = value
-    made = [{"n": len(results)}, *({"column": n, "values": v} for n, v in columns.items())]
-    return {**bundle, "results.jsonl": dumped(made)}
+    return {**bundle, "results.jsonl": dumped([columns])}
 
 
 def with_dependencies(bundle: dict[str, bytes], **changes) -> dict[str, bytes]:

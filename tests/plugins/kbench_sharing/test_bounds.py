@@ -13,7 +13,7 @@ from kbench.storage.predictions import packed
 from kbench_sharing import container
 from kbench_sharing.container import Bounds
 from kbench_sharing.form import SharedPredictions
-from kbench_sharing.predictions import Kept
+from kbench_sharing.predictions import checked_predictions
 from kbench_sharing.reading import bundle_of, read_bundle
 from tests.support.bundles import dumped, files, lines, results_of, signed, with_results
 
@@ -30,22 +30,14 @@ def written(bundle, folder):
 
 
 def repeated(bundle, n_blocks):
-    """Return a bundle whose blocks repeat one result, with a long search, by a few bytes."""
-    first = results_of(bundle)[0]
-    first["details"]["search"] = [{"learner.C": float(i), "values": [0.9] * 40} for i in range(200)]
-    _, *columns = lines(with_results(bundle, [first])["results.jsonl"])
-    block = [{"n": 2000}]
-    for column in columns:
-        name, (value,) = column["column"], column["values"]
-        splits = {"values": list(range(2000))}
-        block.append({"column": name, **(splits if name == "split" else {"same": value})})
-    cells = lines(bundle["cells.jsonl"])
-    cells[0]["n_splits"] = 2000
-    return {
-        **bundle,
-        "cells.jsonl": dumped(cells),
-        "results.jsonl": dumped(block + [{"n": 2000}] * (n_blocks - 1)),
-    }
+    """Return a bundle whose blocks repeat one result, by a few bytes."""
+    _, *cells = lines(bundle["cells.jsonl"])
+    cells = [{**cells[0], "n_splits": 100_000}, *cells]
+    (block,) = lines(with_results(bundle, results_of(bundle)[5:6])["results.jsonl"])
+    block = {name: values * 1000 for name, values in block.items()}
+    numbers = [list(range(1000 * i, 1000 * (i + 1))) for i in range(n_blocks)]
+    blocks = [{**block, "cell": [0] * 1000, "split": each} for each in numbers]
+    return {**bundle, "cells.jsonl": dumped(cells[:1]), "results.jsonl": dumped(blocks)}
 
 
 def with_datasets(bundle, n):
@@ -53,13 +45,19 @@ def with_datasets(bundle, n):
 
 
 def with_lists(bundle, n):
-    column = {"column": "details/notes", "values": [[[]] * n] * 40}
-    return {**bundle, "results.jsonl": bundle["results.jsonl"] + dumped([column])}
+    (block,) = lines(bundle["results.jsonl"])
+    return {**bundle, "results.jsonl": dumped([{**block, "details/notes": [[[]] * n] * 40}])}
+
+
+def with_candidates(bundle, n):
+    (block,) = lines(bundle["results.jsonl"])
+    search = {"details/search/C": [[0] * n] * 40, "details/search/values": [[0] * n] * 40}
+    return {**bundle, "results.jsonl": dumped([{**block, **search}])}
 
 
 BOMBS = {
-    "results": (lambda b: repeated(b, 1), r"makes results of more than \d+ MB, which is allowed"),
-    "blocks": (lambda b: repeated(b, 101), "it has 202,000 results, more than the 200,000"),
+    "results": (lambda b: repeated(b, 10), r"has more results or candidates of searches than"),
+    "candidates": (lambda b: with_candidates(b, 10_000), r"has more results or candidates of"),
     "datasets": (lambda b: with_datasets(b, 20_000), r"unpacks to more than the \d+ MB allowed"),
     "lists": (lambda b: with_lists(b, 8000), r"it has 3\d\d,\d\d\d lists and objects, more than"),
 }
@@ -95,12 +93,12 @@ def test_predictions_are_bounded_together(honest):
         return f"line {split}", SharedPredictions(cell=0, split=split, seed=0, data=text)
 
     given = [line(split) for split in range(3)]
-    assert len(Kept(given, bundle.cells, bundle.datasets, bundle.results, 3 * 240).by_unit) == 3
+    assert len(checked_predictions(given, bundle, 3 * 240)) == 3
     with pytest.raises(BundleError, match=r"line 2: .* 30 bytes, more than the 0 allowed"):
-        Kept(given, bundle.cells, bundle.datasets, bundle.results, 2 * 240)
+        checked_predictions(given, bundle, 2 * 240)
 
 
 def test_the_bounds_grow_with_the_file_up_to_the_largest():
-    small, large = Bounds(12_000, is_packed=True), Bounds(1 << 30, is_packed=True)
-    assert small.unpacked < small.results < 12 << 20
-    assert (large.unpacked, large.results) == (1 << 30, 512 << 20)
+    small, large = Bounds(12_000), Bounds(1 << 30)
+    assert small.unpacked < 12 << 20
+    assert (large.unpacked, large.predictions) == (1 << 30, 1 << 30)

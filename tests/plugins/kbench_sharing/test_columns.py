@@ -8,15 +8,15 @@ import pytest
 
 from kbench.errors import BundleError
 from kbench_sharing import columns
-from kbench_sharing.columns import Columns, packed
-from tests.support.bundles import files, lines, results_of
+from kbench_sharing.columns import packed, unpacked
+from tests.support.bundles import files, results_of
 
 KEYS = ["a" * 64, "b" * 64]
 
 
-def back(text, keys=KEYS):
-    parsed = ((f"line {i}", json.loads(line)) for i, line in enumerate(text, 1))
-    return [result for _, result in Columns(parsed, keys)]
+def back(text, keys=KEYS, most=1 << 30):
+    parsed = ((f"line {i}", json.loads(line)) for i, line in enumerate(text.splitlines(), 1))
+    return [result for _, result in unpacked(parsed, keys, most)]
 
 
 def same(one, other):
@@ -113,116 +113,41 @@ def test_all_odd_results_come_back_beside_each_other():
 
 def test_made_up_results_come_back_and_become_the_same_lines(honest, monkeypatch):
     keys = list(dict.fromkeys(each["cell"] for each in honest))
-    text = list(packed(honest, keys))
+    text = packed(honest, keys)
     assert same(back(text, keys), honest)
-    assert list(packed(back(text, keys), keys)) == text
+    assert packed(back(text, keys), keys) == text
     monkeypatch.setattr(columns, "BLOCK", 7)
-    blocks = list(packed(honest, keys))
-    assert sum(line.startswith('{"n":') for line in blocks) == 6
+    blocks = packed(honest, keys)
+    assert blocks.count(b"\n") == 6
     assert same(back(blocks, keys), honest)
 
 
-def test_shares_are_written_as_counts(honest):
-    written = {line.get("column"): line for line in lines(files()["results.jsonl"])}
-    assert written["measures/accuracy"]["of"] == "n_test"
-    assert all(type(count) is int for count in written["measures/accuracy"]["values"])
-    text = [json.loads(line) for line in packed([ODD["a grid of shares"]], KEYS)]
-    by_name = {line.get("column"): line for line in text}
-    assert by_name["search/values"]["same"] == [[17, 16, 17], [42, 41, 39]]
-    assert by_name["search/folds"]["same"] == [42, 42, 41]
-    assert by_name["details/chosen"]["same"] == 0
+def test_candidates_of_a_search_are_columns():
+    written = json.loads(packed([ODD["a grid of shares"]], KEYS))
+    assert written["details/search/values"] == [SHARES]
+    assert written["details/search/learner.C"] == [[1.0, 2.0]]
 
 
-def column(name, **written):
-    return {"column": name, **written}
+CELL = {"cell": [0]}
 
 
-N = {"n": 2}
-CELL = column("cell", same=0)
+def search(**lists):
+    return {**CELL, **{f"details/search/{name}": [each] for name, each in lists.items()}}
+
+
 HOSTILE = {
-    "no block": ([CELL], "is not the beginning of a block"),
-    "no number": ([{"n": "2"}], "is not the beginning of a block"),
-    "true for a number": ([{"n": True}], "is not the beginning of a block"),
-    "no results": ([{"n": 0}], "says that it has 0 results"),
-    "too many in a block": ([{"n": 10**9}], "says that it has 1000000000 results"),
-    "a list for a column": ([N, []], "is not a new column"),
-    "a column twice": ([N, CELL, CELL], "is not a new column"),
-    "a number for a name": ([N, column(7, same=0)], "is not a new column"),
-    "no way of writing": ([N, column("cell")], "is written in no known way"),
-    "two ways of writing": ([N, column("cell", same=0, values=[0, 0])], "in no known way"),
-    "a field more": ([N, column("cell", same=0, run="rm")], "in no known way"),
-    "too few values": ([N, column("cell", values=[0])], "has 1 values of 2"),
-    "too many values": ([N, column("cell", values=[0, 0, 0])], "has 3 values of 2"),
-    "text for values": ([N, column("cell", values="00")], "cannot be read"),
-    "a place that is not there": ([N, column("x", table=["a"], places=[0, 1])], "cannot be read"),
-    "a place from the end": ([N, column("x", table=["a"], places=[0, -1])], "cannot be read"),
-    "a place that is true": ([N, column("x", table=["a"], places=[0, False])], "cannot be read"),
-    "like nothing": ([N, column("x", like="y")], "cannot be read"),
-    "like itself": ([N, column("x", like="x")], "cannot be read"),
-    "like a text": ([N, column("y", same="a"), column("x", like="y")], "cannot be read"),
-    "like a list": ([N, column("x", like=["y"])], "cannot be read"),
-    "one minus a text": (
-        [N, column("y", same="a"), column("x", one_minus="y")],
-        "cannot be read",
-    ),
-    "counts of no rows": ([N, column("measures/a", of="n_test", values=[1, 1])], "cannot be read"),
-    "counts of a list": ([N, column("measures/a", of=[], values=[1, 1])], "cannot be read"),
-    "more right than there are": (
-        [N, column("measures/n_test", same=3.0), column("measures/a", of="n_test", values=[1, 4])],
-        "cannot be read",
-    ),
-    "counts of zero rows": (
-        [N, column("measures/n_test", same=0.0), column("measures/a", of="n_test", values=[0, 0])],
-        "cannot be read",
-    ),
-    "steps of texts": ([N, column("started_ms", steps=["1", "2"])], "cannot be read"),
-    "steps without end": ([N, column("started_ms", steps=[10**400, 1])], "cannot be read"),
-    "an end without a start": ([N, column("ended_ms", after=[1, 1])], "cannot be read"),
-    "an end at infinity": (
-        [
-            N,
-            column("started_ms", same=1),
-            column("seconds", same=1e308),
-            column("ended_ms", after=[1, 1]),
-        ],
-        "cannot be read",
-    ),
-    "a cell from the end": ([N, column("cell", same=-1)], "a cell that it does not have"),
-    "a cell that is not there": ([N, column("cell", same=2)], "a cell that it does not have"),
-    "no cell": ([N, column("split", same=1)], "a cell that it does not have"),
-    "candidates without scores": ([N, CELL, column("search/params", same=[{}])], "a search that"),
-    "a candidate that is no table": (
-        [
-            N,
-            CELL,
-            column("search/params", same=[1]),
-            column("search/values", same=[[1]]),
-            column("search/converged", same=[True]),
-        ],
-        "a search that cannot be read",
-    ),
-    "folds of no rows": (
-        [
-            N,
-            CELL,
-            column("search/params", same=[{}]),
-            column("search/values", same=[[1]]),
-            column("search/folds", same=[0]),
-            column("search/converged", same=[True]),
-        ],
-        "a search that cannot be read",
-    ),
-    "a candidate of another number": (
-        [
-            N,
-            CELL,
-            column("search/params", same=[{}]),
-            column("search/values", same=[[1.0]]),
-            column("search/converged", same=[True]),
-            column("details/chosen", same=5),
-        ],
-        "a search that cannot be read",
-    ),
+    "no block": ([], "is not a block of up to 1,000 results"),
+    "no columns": ({}, "is not a block"),
+    "no results": ({"cell": []}, "is not a block"),
+    "too many in a block": ({"cell": [0] * 1001}, "is not a block"),
+    "a text for a column": ({"cell": "0"}, "is not a block"),
+    "too few values": ({"cell": [0, 0], "split": [0]}, "is not a block"),
+    "a cell from the end": ({"cell": [-1]}, "a cell that it does not have"),
+    "a cell that is not there": ({"cell": [2]}, "a cell that it does not have"),
+    "a cell that is true": ({"cell": [True]}, "a cell that it does not have"),
+    "no cell": ({"split": [1]}, "a cell that it does not have"),
+    "candidates without scores": (search(C=[1.0], values=[]), "a search that cannot be read"),
+    "a text for candidates": (search(C="ab", values=["a", "b"]), "a search that cannot be read"),
 }
 
 
@@ -230,26 +155,24 @@ HOSTILE = {
 def test_hostile_columns_are_refused_with_their_own_sentence(kind):
     given, sentence = HOSTILE[kind]
     with pytest.raises(BundleError, match=sentence) as refused:
-        back([json.dumps(line) for line in given])
+        back(json.dumps(given))
     assert str(refused.value).startswith("line ")
     assert str(refused.value).isprintable()
 
 
-@pytest.mark.parametrize("how", ["same", "table"])
-def test_columns_cannot_grow_without_bound(how):
-    """A line of 10 kB that stands for 2,000 results is bounded before it is expanded."""
-    long = "x" * 10_000
-    written = {
-        "same": [column("error", same=long)],
-        "table": [column("error", table=[long, ""], places=[0] * 2000)],
-    }
-    given = [{"n": 2000}, CELL, *written[how]]
-    parsed = [(f"line {number}", line) for number, line in enumerate(given)]
-    with pytest.raises(BundleError, match="line 2 makes results of more than 4 MB"):
-        list(columns.Columns(parsed, ["key"], 4 << 20))
+@pytest.mark.parametrize(
+    "given",
+    [{"cell": [0] * 1000}, search(C=[0] * 1000), {**CELL, "details/search": [[0] * 1000]}],
+    ids=["results", "columns of candidates", "candidates"],
+)
+def test_columns_cannot_grow_without_bound(given):
+    """A few characters become a result or a candidate, of which each takes much more memory."""
+    assert list(unpacked([("line 1", given)], ["key"], 200_000))
+    with pytest.raises(BundleError, match="line 1 has more results or candidates of searches"):
+        list(unpacked([("line 1", given)], ["key"], 1000))
 
 
 def test_results_cannot_be_too_many(monkeypatch):
     monkeypatch.setattr(columns, "MOST_RESULTS", 3)
-    with pytest.raises(BundleError, match="says that it has 2 results"):
-        back([json.dumps(line) for line in [N, CELL, N, CELL]])
+    with pytest.raises(BundleError, match="more than the 3 results that are read at once"):
+        back(b'{"cell":[0,0]}\n{"cell":[0,0]}\n')

@@ -12,6 +12,7 @@ from kbench.machine import cpu_model
 from kbench.planning.planner import key_of
 from kbench_sharing import container
 from kbench_sharing.form import SharedCell, SharedDataset
+from kbench_sharing.reading import read_bundle
 from tests.support.bundles import (
     dumped,
     lines,
@@ -63,7 +64,7 @@ def run(computed, tmp_path, monkeypatch, forked_sandboxes, capfd):
 
 
 def opened(name="b.zip"):
-    return container.read(Path(name))
+    return dict(read_bundle(Path(name)).files)
 
 
 def forge(name, **measures):

@@ -64,7 +64,7 @@ def test_what_a_server_sends_is_refused_as_a_file_is(server):
     server.answers["/page"] = (200, {}, b"<html>")
     with pytest.raises(BundleError, match=r"what http://.*/b.zip sent is refused: .*'run.sh'"):
         read_fetched(f"{server.url}/b.zip")
-    with pytest.raises(BundleError, match="less than a head, a dataset, a cell and results"):
+    with pytest.raises(BundleError, match="it is not a zip file, and no rows file either"):
         read_fetched(f"{server.url}/page")
 
 

@@ -107,22 +107,18 @@ def change_protocol(values):
     values[0]["protocol"]["n_folds"] = 10
 
 
-def nan_as_text(content):
-    return content.replace(b'"same":0.4', b'"same":NaN', 1)
+def log_loss(text):
+    """Return a change of the log loss of the first result to a text that is no number."""
+    return lambda content: content.replace(b'log_loss":[0.4', b'log_loss":[' + text, 1)
 
 
 def field_twice(content):
-    return content.replace(b'{"n":40}', b'{"n":40,"n":1}', 1)
+    return content.replace(b'{"', b'{"split":[],"', 1)
 
 
 def dependencies(**changes):
     """Return a forgery of what results were made from, whose digest is that of its content."""
     return lambda bundle: with_dependencies(bundle, **changes)
-
-
-def of_format_2(bundle):
-    """Say that the results are of the second form, which has no dependencies."""
-    return manifest(format=2)(bundle)
 
 
 SIDES = ("feature_map", "learner")
@@ -144,8 +140,9 @@ FORGED = {
         file("sources/x/y.py", b"", sign=False),
         "other files than manifest.json lists",
     ),
-    "a later format": (manifest(format=4), "it has the format 4, and this version"),
-    "another format": (manifest(format="3"), r"manifest.json\['format'\]: Input should be 2 or 3"),
+    "a later format": (manifest(format=5), "it has the format 5, and this version"),
+    "an earlier format": (manifest(format=3), "it has the format 3, .* ask for a new file"),
+    "another format": (manifest(format="4"), "it has the format '4', and this version"),
     "an unknown field": (
         changed("cells.jsonl", first(run="rm -rf")),
         r"line 1 of cells.jsonl\['run'\]: Extra inputs are not permitted",
@@ -171,9 +168,9 @@ FORGED = {
         changed("results.jsonl", first(manifest="0" * 32)),
         "a result whose dependencies it does not have",
     ),
-    "a result that says nothing of them": (
-        changed("results.jsonl", first(manifest="")),
-        "a result whose dependencies it does not have",
+    "no result of known dependencies": (
+        changed("results.jsonl", lambda values: [{**each, "manifest": ""} for each in values]),
+        "it has dependencies of no result",
     ),
     "dependencies of no result": (
         changed("dependencies.jsonl", lambda values: [*values, OTHERS]),
@@ -182,10 +179,6 @@ FORGED = {
     "dependencies twice": (
         changed("dependencies.jsonl", lambda values: [*values, *values]),
         "it has the same dependencies twice",
-    ),
-    "dependencies of an earlier format": (
-        of_format_2,
-        "it has dependencies, which the format 2 does not have",
     ),
     "a module that is a path": (
         dependencies(modules={"/etc/passwd": "0" * 64}),
@@ -296,13 +289,13 @@ FORGED = {
         changed("datasets.jsonl", lambda values: [values[0], *values]),
         "it has the dataset 'iris' twice",
     ),
-    "NaN": (file("results.jsonl", nan_as_text), "has NaN, which is not a number"),
+    "NaN": (file("results.jsonl", log_loss(b"NaN")), "has NaN, which is not a number"),
     "infinity": (
         changed("results.jsonl", measure(log_loss=float("inf"))),
         "has Infinity, which is not a number",
     ),
     "a number beyond all": (
-        file("results.jsonl", lambda c: c.replace(b'"same":0.4', b'"same":1e999', 1)),
+        file("results.jsonl", log_loss(b"1e999")),
         r"\['log_loss'\]: Input should be a finite number",
     ),
     "a field twice": (
@@ -329,7 +322,10 @@ FORGED = {
         changed("results.jsonl", first(ended_ms=1)),
         "ended before it started",
     ),
-    "a negative time": (changed("results.jsonl", first(cpu_s=-1.0)), "has a negative time"),
+    "a negative time": (
+        changed("results.jsonl", first(cpu_s=-1.0)),
+        r"\['cpu_s'\]: Input should be greater than or equal to 0",
+    ),
     "an end in the future": (
         changed("results.jsonl", first(ended_ms=9_000_000_000_000)),
         "ended in the future",
@@ -431,7 +427,7 @@ FORGED = {
     "not JSON": (file("cells.jsonl", b"{'a': 1}\n"), "line 1 of cells.jsonl is not JSON"),
     "not TOML": (file("suite.toml", b"datasets = ["), "suite.toml is not TOML"),
     "a large number": (
-        file("results.jsonl", lambda c: c.replace(b'{"n":40}', b'{"n":' + b"9" * 5000 + b"}", 1)),
+        file("results.jsonl", log_loss(b"9" * 5000)),
         "line 1 of results.jsonl is not JSON",
     ),
 }
@@ -567,7 +563,7 @@ ZIPPED = {
         lambda bundle: zip_of({**bundle, **{f"sources/x/m{i}.py": b"" for i in range(3000)}}),
         "it has more than 2,000 files",
     ),
-    "a bomb": (bomb, r"it unpacks to 4,578 MB, more than the 8 MB allowed for its size"),
+    "a bomb": (bomb, r"it unpacks to 4,578 MB, more than the 10 MB allowed for its size"),
     "a size that is wrong": (lying, "the zip file is damaged"),
 }
 

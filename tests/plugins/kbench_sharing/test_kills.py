@@ -66,7 +66,7 @@ def test_a_folder_of_a_bundle(n, bundle, tmp_path):
     killed_at(lambda: container.write(tmp_path / "b", bundle.files), Path, "replace", n)
     assert not (tmp_path / "b").exists()
     container.write(tmp_path / "b", bundle.files)
-    assert container.read(tmp_path / "b") == bundle.files
+    assert container.of_folder(tmp_path / "b") == bundle.files
 
 
 def test_site(bundle, tmp_path):

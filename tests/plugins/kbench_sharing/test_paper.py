@@ -67,7 +67,7 @@ def test_the_statement_has_versions_data_and_commands(made):
         assert rf"\item[{label}]" in text
         assert each.checksum in text
     assert "kbench verify results.zip" in text
-    tomllib.loads(bundle.suite_text)
+    tomllib.loads(bundle.files["suite.toml"].decode())
 
 
 def test_latex_may_break_hashes(made):

@@ -7,10 +7,10 @@ import pytest
 from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench_sharing import repository
-from kbench_sharing.columns import Columns
+from kbench_sharing.columns import line_of, packed, unpacked
 from kbench_sharing.container import sha256
 from kbench_sharing.reading import bundle_of, read_bundle
-from kbench_sharing.writing import Known, files_of, lines_of
+from kbench_sharing.writing import Known, files_of
 from tests.support.bundles import SUITE, files, known
 from tests.support.report_rows import NASTY
 
@@ -36,13 +36,10 @@ def rewritten(folder, change):
     path = folder / repository.names(folder)[0]
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
     key = lines[2]["key"]
-    columns = Columns(((f"line {i}", line) for i, line in enumerate(lines[3:], 4)), [key])
-    lines[3:] = [result for _, result in columns]
+    blocks = ((f"line {i}", line) for i, line in enumerate(lines[3:], 4))
+    lines[3:] = [result for _, result in unpacked(blocks, [key], 1 << 40)]
     change(lines)
-    data = "".join(
-        json.dumps(line, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
-        for line in lines[:3]
-    ).encode() + lines_of(lines[3:], [key])
+    data = b"".join(map(line_of, lines[:3])) + packed(lines[3:], [key])
     path.unlink()
     (path.parent / f"{sha256(data)}.jsonl").write_bytes(data)
 
@@ -94,7 +91,7 @@ def test_published_rows_have_an_author(tmp_path):
     ("change", "message"),
     [
         (lambda lines: lines[3]["measures"].update(accuracy=1.5), "which no result can have"),
-        (lambda lines: lines[3].update(seconds=-1.0), "negative time"),
+        (lambda lines: lines[3].update(seconds=-1.0), "greater than or equal to 0"),
         (lambda lines: lines[3].update(machine=7), "a machine that it does not have"),
         (lambda lines: lines.append(lines[3]), "twice"),
         (lambda lines: lines[2].update(key="0" * 64), "has a key that is not that of its data"),
