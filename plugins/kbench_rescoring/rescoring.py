@@ -6,21 +6,20 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import partial, reduce
+from operator import or_
 
-from kbench.errors import DatasetError, KbenchError, PluginError, SuiteError
+from kbench.errors import DatasetError, KbenchError, SuiteError
 from kbench.features import (
     COMPUTE,
     COMPUTED,
     MEASURES,
+    PLAIN,
     Assignment,
     Assignments,
-    DataCache,
-    Journal,
     Manifest,
     PlannedCell,
-    Planner,
     Predictions,
     Registry,
     Run,
@@ -35,7 +34,7 @@ from kbench.features import (
     unpacked,
 )
 from kbench.messages import did_you_mean
-from kbench.records import STOPPING, Added, Limits, Measure, Missing, Ref, Result
+from kbench.records import STOPPING, Added, Measure, Missing, Ref, Result
 
 TIME_S = 60.0
 """Wall clock of a plugin's measure of one split, if the suite's limit is not shorter."""
@@ -48,229 +47,184 @@ _LACKS = {
 
 
 @dataclass(frozen=True)
-class _Split:
-    """A known result that lacks measures."""
-
-    cell: PlannedCell
-    result: Result
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class _Scored:
     """A measure of one split, or the reason why there is none.
 
-    `manifest` is what the measure of a plugin was computed from; None for built-in ones.
+    `failed` says that there should be one. `manifest` is what the measure of a plugin was computed
+    from; None for built-in ones.
     """
 
-    name: str
     value: float | None = None
     reason: str = ""
     failed: bool = True
     manifest: Manifest | None = None
 
 
-@dataclass
-class _Count:
-    """Splits of one measure so far."""
-
-    n_added: int = 0
-    n_known: int = 0
-    missing: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    learners: dict[tuple[str, bool], dict[str, None]] = field(default_factory=dict)
-
-    def lack(self, reason: str, failed: bool, learner: str) -> None:
-        self.missing[reason, failed] += 1
-        self.learners.setdefault((reason, failed), {})[learner] = None
-
-    def added(self, name: str) -> Added:
-        missing = [
-            Missing(reason, n_splits, tuple(self.learners[reason, failed]), failed)
-            for (reason, failed), n_splits in self.missing.items()
-        ]
-        return Added(name, self.n_added, self.n_known, tuple(missing))
-
-
 class Rescoring:
-    """Adds measures to the known results of cells, and writes them to the journal.
+    """Adds measures to the known results of a run, and writes them to the journal.
 
     Functions of plugins run in sandboxed processes, one for each split, with limits. A
     measure that hits a limit or ends its process is not tried on further splits.
+
+    SuiteError is raised for a measure that does not exist or is not for the task.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        planner: Planner,
-        cache: DataCache,
-        journal: Journal,
-        limits: Limits,
-        jobs: int,
-    ) -> None:
-        self._registry, self._planner = registry, planner
-        self._journal, self._limits, self._jobs = journal, limits, jobs
-        self._assignments = Assignments(cache)
+    def __init__(self, run: Run, names: Sequence[str]) -> None:
+        self._run, self._planner = run, run.plan.planner
+        self._measures = {name: measure_called(name, run.registry) for name in names}
+        self._cells = [cell for cell in run.cells if cell.dataset is not None]
+        _refuse_other_task(self._measures, self._cells)
+        self._codes = {name: self._planner.measure_code(name) for name in names}
+        self._assignments = Assignments(run.session.cache)
+        self._parents = WarmParents(preload_of_measures(self._measures, run.registry))
         self._stopped: dict[str, str] = {}
 
-    def add(self, cells: Sequence[PlannedCell], names: Sequence[str]) -> list[Added]:
-        """Add measures to all results of cells that lack them; the cells have them then.
+    def add(self) -> list[Added]:
+        """Add the measures to all results that lack them; the cells have them then.
 
         A value is in the journal before it is used: a kill loses only the split that it
         interrupts.
-
-        SuiteError is raised for a measure that does not exist or is not for the task.
         """
-        measures = {name: measure_called(name, self._registry) for name in names}
-        known = [cell for cell in cells if cell.dataset is not None]
-        _refuse_other_task(measures, known)
-        codes = {name: self._planner.measure_code(name) for name in measures}
-        counts = {name: _Count() for name in measures}
-        splits = [*_lacking(known, counts)]
-        with closing(WarmParents(preload_of_measures(measures, self._registry))) as parents:
-            work = partial(self._work, measures, parents)
-            for split, scored in over_slots(splits, work, self._jobs):
-                for each in scored:
-                    count = counts[each.name]
-                    if each.value is None:
-                        count.lack(each.reason, each.failed, split.cell.cell.learner.label)
-                        continue
-                    self._write(split, each, codes[each.name], known)
-                    count.n_added += 1
-        return [count.added(name) for name, count in counts.items()]
+        by_key = {cell.key: cell for cell in self._cells}
+        splits = [(cell, result) for cell in by_key.values() for result in cell.done]
+        n_known = Counter(name for _, result in splits for name in result.measures)
+        n_added: Counter[str] = Counter()
+        missing: dict[str, dict[tuple[str, bool], list[str]]] = {name: {} for name in self._codes}
+        lacking = [each for each in splits if self._measures.keys() - each[1].measures.keys()]
+        with closing(self._parents):
+            for (cell, result), scores in over_slots(lacking, self._scores, self._run.jobs):
+                for name, scored in scores.items():
+                    if scored.value is None:
+                        learners = missing[name].setdefault((scored.reason, scored.failed), [])
+                        learners.append(cell.cell.learner.label)
+                    else:
+                        self._write(cell, result, name, scored.value, scored.manifest)
+                        n_added[name] += 1
+        return [
+            Added(
+                name,
+                n_added[name],
+                n_known[name],
+                tuple(
+                    Missing(reason, len(learners), tuple(dict.fromkeys(learners)), failed)
+                    for (reason, failed), learners in missing[name].items()
+                ),
+            )
+            for name in self._measures
+        ]
 
     def _write(
-        self, split: _Split, scored: _Scored, code: str, cells: Sequence[PlannedCell]
+        self, split: PlannedCell, result: Result, name: str, value: float, made: Manifest | None
     ) -> None:
         """Write a measure, and before it what a plugin has computed it from."""
-        result, name, value = split.result, scored.name, scored.value
-        assert value is not None
-        if scored.manifest is not None:
-            self._journal.keep_manifest(scored.manifest)
-        self._journal.append(
+        journal = self._run.journal
+        if made is not None:
+            journal.keep_manifest(made)
+        journal.append(
             "measure",
             task_key=result.task_key,
             name=name,
             value=value,
-            code=code,
+            code=self._codes[name],
             ended_ms=result.ended_ms,
-            manifest="" if scored.manifest is None else scored.manifest.digest,
+            manifest="" if made is None else made.digest,
         )
-        for cell in cells:
-            if cell.key == split.cell.key:
+        for cell in self._cells:
+            if cell.key == split.key:
                 cell.results[result.split] = cell.results[result.split].with_measure(name, value)
 
-    def _work(
-        self, measures: Mapping[str, Measure], parents: WarmParents, split: _Split, slot: int
-    ) -> list[_Scored]:
+    def _scores(self, split: tuple[PlannedCell, Result], slot: int) -> dict[str, _Scored]:
         """Compute the measures that one split lacks."""
+        cell, result = split
+        names = [name for name in self._measures if name not in result.measures]
+        assert cell.dataset is not None
         try:
-            assignment = self._assignments.of(self._planner.task(split.cell, split.result.split))
-            predictions = self._predictions(split, assignment)
+            assignment = self._assignments.of(self._planner.task(cell, result.split))
+            predictions = self._predictions(cell, result, assignment)
         except KbenchError as error:
-            return [_Scored(name, reason=str(error)) for name in split.names]
-        facts = split.cell.dataset
-        assert facts is not None
-        given = [_Given(assignment.truth, each, facts.n_classes, parents) for each in predictions]
-        return [self._over_seeds(measures[name], given) for name in split.names]
+            return dict.fromkeys(names, _Scored(reason=str(error)))
+        n_classes = cell.dataset.n_classes
+        return {
+            name: self._over_seeds(name, assignment.truth, predictions, n_classes) for name in names
+        }
 
-    def _over_seeds(self, measure: Measure, given: Sequence[_Given]) -> _Scored:
+    def _over_seeds(
+        self, name: str, truth: Truth, predictions: Sequence[Predictions], n_classes: int
+    ) -> _Scored:
         """Return the mean of a measure over seeds of the map; no value if one seed lacks it."""
-        values = []
-        manifest: Manifest | None = None
-        for of_seed in given:
-            found = self._scored(measure, of_seed)
+        values: list[float] = []
+        manifests: list[Manifest] = []
+        for given in predictions:
+            found = self._scored(name, truth, given, n_classes)
             if found.value is None:
                 return found
             values.append(found.value)
-            if found.manifest is not None:
-                manifest = found.manifest if manifest is None else manifest | found.manifest
-        return _Scored(measure.name, sum(values) / len(values), manifest=manifest)
+            manifests += [found.manifest] if found.manifest is not None else []
+        made = reduce(or_, manifests) if manifests else None
+        return _Scored(sum(values) / len(values), manifest=made)
 
-    def _predictions(self, split: _Split, assignment: Assignment) -> list[Predictions]:
+    def _predictions(
+        self, cell: PlannedCell, result: Result, assignment: Assignment
+    ) -> list[Predictions]:
         """Return the kept predictions of a result, for each seed of the map.
 
         KbenchError is raised where there are none, or where they do not belong to it.
         """
-        result, truth = split.result, assignment.truth
+        truth = assignment.truth
         if assignment.digest != result.details.split_hash:
             raise DatasetError("the rows of the split are not those of the result")
         n_rows, n_classes = len(truth.y), len(truth.classes)
-        what = f"learner {split.cell.cell.learner.name!r}"
-        name = "accuracy" if truth.task == "classification" else "rmse"
+        most = most_bytes(n_rows, n_classes)
+        name = PLAIN[truth.task].name
         predictions = []
         for number, known in enumerate(result.of_seeds(name)):
-            most = most_bytes(n_rows, n_classes)
-            data = self._journal.blob(result.address, blob_of_seed(number), most)
+            data = self._run.journal.blob(result.address, blob_of_seed(number), most)
             if data is None:
                 raise DatasetError("no predictions were kept")
             kept = unpacked(data, result.task_key, n_rows, n_classes)
-            given = kept.checked(truth.task, truth.classes, n_rows, what)
-            value = COMPUTE[name](truth, given)
+            what = f"learner {cell.cell.learner.name!r}"
+            predictions.append(kept.checked(truth.task, truth.classes, n_rows, what))
+            value = COMPUTE[name](truth, predictions[-1])
             # another CPU may add up a mean in another order
             if value != known and not (
                 value and known and math.isclose(value, known, rel_tol=1e-9)
             ):
                 raise DatasetError(f"the kept predictions do not have the {name} of the result")
-            predictions.append(given)
         return predictions
 
-    def _scored(self, measure: Measure, given: _Given) -> _Scored:
-        name, manifest = measure.name, None
-        if not applies(measure, given.truth.task, given.predictions):
-            return _Scored(name, reason=_LACKS.get(measure.needs, measure.needs), failed=False)
+    def _scored(self, name: str, truth: Truth, given: Predictions, n_classes: int) -> _Scored:
+        measure = self._measures[name]
+        undefined = "it is not defined for the test part"
+        if not applies(measure, truth.task, given):
+            return _Scored(None, _LACKS.get(measure.needs, measure.needs), failed=False)
         if name in COMPUTE:
-            value = COMPUTE[name](given.truth, given.predictions)
-        elif name in self._stopped:
-            return _Scored(name, reason=self._stopped[name])
-        else:
-            try:
-                value, manifest = self._asked(measure, given)
-            except PluginError as error:
-                return _Scored(name, reason=str(error))
-        reason = "it is not defined for the test part"
-        return _Scored(name, value, reason, failed=False, manifest=manifest)
-
-    def _asked(self, measure: Measure, given: _Given) -> tuple[float | None, Manifest | None]:
-        """Compute a plugin's measure in a process of its own, and return from what it was made.
-
-        PluginError is raised where that fails.
-        """
-        scale = given.truth.scale
-        payload = {
-            "measure": measure.name,
-            "task": given.truth.task,
-            "n_classes": given.n_classes,
-            "scale": [scale.mean, scale.sd],
-        }
-        plugins = self._registry.plugins_of(("measure", Ref(measure.name)))
-        with given.parents.using(plugins) as sandbox:
+            return _Scored(COMPUTE[name](truth, given), undefined, failed=False)
+        if name in self._stopped:
+            return _Scored(None, self._stopped[name])
+        plugins = self._run.registry.plugins_of(("measure", Ref(name)))
+        with self._parents.using(plugins) as sandbox:
             outcome = sandbox.run(
                 "kbench.execution.entry_points:measure_predictions",
-                payload,
-                time_s=min(self._limits.time_s, TIME_S),
-                memory_mb=self._limits.memory_mb,
-                converse=partial(send_scored, truth=given.truth, predictions=given.predictions),
+                {
+                    "measure": name,
+                    "task": truth.task,
+                    "n_classes": n_classes,
+                    "scale": [truth.scale.mean, truth.scale.sd],
+                },
+                time_s=min(self._run.suite.limits.time_s, TIME_S),
+                memory_mb=self._run.suite.limits.memory_mb,
+                converse=partial(send_scored, truth=truth, predictions=given),
             )
+        why = _last_line(outcome.error)
         if outcome.status in STOPPING:
-            reason = f"the measure ended with {outcome.status}: {_last_line(outcome.error)}"
-            self._stopped[measure.name] = reason
-            raise PluginError(reason)
+            why = self._stopped[name] = f"the measure ended with {outcome.status}: {why}"
         if outcome.status != "ok":
-            raise PluginError(_last_line(outcome.error))
+            return _Scored(None, why)
         value = outcome.value.get("value") if isinstance(outcome.value, dict) else math.nan
         if value is not None and not (isinstance(value, float) and math.isfinite(value)):
-            raise PluginError("the measure returned no finite number")
-        return value, self._planner.present.made(outcome.recorded)
-
-
-@dataclass(frozen=True)
-class _Given:
-    """What the measures of one split are computed from, and where."""
-
-    truth: Truth
-    predictions: Predictions
-    n_classes: int
-    parents: WarmParents
+            return _Scored(None, "the measure returned no finite number")
+        made = self._planner.present.made(outcome.recorded)
+        return _Scored(value, undefined, failed=False, manifest=made)
 
 
 def add(run: Run, names: Sequence[str]) -> list[Added]:
@@ -278,15 +232,7 @@ def add(run: Run, names: Sequence[str]) -> list[Added]:
     if any(name not in r.measures for cell in run.cells for r in cell.done for name in names):
         run.session.machine.acquire()
         run.plan.keep(run.location, run.cells, names, reopen=True)
-    rescoring = Rescoring(
-        run.registry,
-        run.plan.planner,
-        run.session.cache,
-        run.journal,
-        run.suite.limits,
-        run.jobs,
-    )
-    return rescoring.add(run.cells, names)
+    return Rescoring(run, names).add()
 
 
 def measure_called(name: str, registry: Registry) -> Measure:
@@ -316,17 +262,6 @@ def _refuse_other_task(measures: Mapping[str, Measure], cells: Sequence[PlannedC
                     f"measure {name!r} is for {measure.task}, and "
                     f"{cell.cell.dataset.label!r} is {cell.dataset.task}"
                 )
-
-
-def _lacking(cells: Sequence[PlannedCell], counts: Mapping[str, _Count]) -> Iterator[_Split]:
-    """Yield the results that lack measures, and count those that do not."""
-    for cell in {cell.key: cell for cell in cells}.values():
-        for result in cell.done:
-            lacking = tuple(name for name in counts if name not in result.measures)
-            for name in counts.keys() - set(lacking):
-                counts[name].n_known += 1
-            if lacking:
-                yield _Split(cell, result, lacking)
 
 
 def _last_line(error: str) -> str:
