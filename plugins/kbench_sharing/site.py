@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
@@ -14,6 +14,7 @@ from kbench._version import __version__
 from kbench.errors import BundleError
 from kbench.features import (
     ImportedRow,
+    Labels,
     Method,
     Row,
     beside,
@@ -51,20 +52,27 @@ class Published:
     """A row of a repository: where it lies, who computed it, and what it may be compared with.
 
     Rows are comparable if their `comparable`, data and protocol, is equal, and their number of
-    splits; `planned` is the number that the suite or the protocol asks for. `value` is the mean
-    of the suite's measure, None without one.
+    splits; `planned` is the number that the suite or the protocol asks for.
     """
 
     place: str
     other: ImportedRow
     comparable: str
-    value: float | None
     planned: int = 1
 
     @property
     def row(self) -> Row:
         """The row itself."""
         return self.other.row
+
+    @property
+    def value(self) -> float | None:
+        """The mean of the suite's measure, None without one."""
+        return self.row.measures.get(self.other.measure.name)
+
+    def with_row(self, **changes: object) -> Published:
+        """Return the same with changes of the row."""
+        return replace(self, other=replace(self.other, row=replace(self.row, **changes)))
 
 
 @dataclass
@@ -84,54 +92,60 @@ class Board:
 
     def others(self) -> dict[str, str]:
         """Say by place what others measured for the same cell, where any did."""
-        by_cell: dict[tuple[str, str], list[Published]] = {}
+        by_cell: dict[tuple[str, str], dict[str, tuple[str, float]]] = {}
         for each in self.rows:
             if each.row.is_complete and each.value is not None:
-                by_cell.setdefault((each.row.key, each.row.made_from), []).append(each)
+                of_cell = by_cell.setdefault((each.row.key, each.row.made_from), {})
+                of_cell[each.place] = each.other.author, each.value
         said = {}
-        for same in by_cell.values():
-            for each in same:
-                by_author = {b.other.author: b for b in same if b.other.author != each.other.author}
+        for of_cell in by_cell.values():
+            for place, (author, value) in of_cell.items():
+                by_author = {name: other for name, other in of_cell.values() if name != author}
+                equal = sum(
+                    math.isclose(value, other, rel_tol=CLOSE, abs_tol=CLOSE**2)
+                    for other in by_author.values()
+                )
+                counts = {"equal": equal, "different": len(by_author) - equal}
                 if by_author:
-                    equal = sum(_equal(each.value, b.value) for b in by_author.values())
-                    differ = len(by_author) - equal
-                    words = [f"{equal} equal"] * bool(equal) + [f"{differ} different"] * bool(
-                        differ
-                    )
-                    said[each.place] = ", ".join(words)
+                    said[place] = ", ".join(f"{n} {word}" for word, n in counts.items() if n)
         return said
-
-
-def published(place: str, bundle: Bundle, records: Records) -> Published:
-    """Return the row of a rows file."""
-    measure = measure_of(bundle)
-    (other,) = rows_of(bundle, measure, records)
-    (cell,) = bundle.cells
-    comparable = f"{bundle.datasets[cell.dataset].checksum}/{cell.protocol_key}"
-    planned = planned_splits(bundle.manifest.suite, cell.protocol_record)
-    value = other.row.measures.get(measure.name)
-    return Published(place, other, comparable, value, planned)
 
 
 def boards(files: Iterable[tuple[str, Bundle, Records]]) -> list[Board]:
     """Return the boards of rows files with their records, by suite and measure."""
     found: dict[tuple[str, str, str], Board] = {}
     for place, bundle, records in files:
-        measure = measure_of(bundle)
-        key = (bundle.manifest.suite, measure.name, measure.better)
-        board = found.setdefault(key, Board(bundle.manifest.suite, measure))
-        board.rows.append(published(place, bundle, records))
+        suite, measure = bundle.manifest.suite, measure_of(bundle)
+        (cell,) = bundle.cells
+        (other,) = rows_of(bundle, measure, records)
+        comparable = f"{other.row.checksum}/{cell.protocol_key}"
+        planned = planned_splits(suite, cell.protocol_record)
+        board = found.setdefault((suite, measure.name, measure.better), Board(suite, measure))
+        board.rows.append(Published(place, other, comparable, planned))
     for board in found.values():
         _complete(board)
     return [found[key] for key in sorted(found)]
 
 
 def _complete(board: Board) -> None:
-    board.rows = _with_planned(_with_data_named(board.rows))
-    board.rows.sort(key=lambda each: (each.row.labels, each.row.start_ms, each.place))
-    chosen = _chosen(board.rows)
-    machines = {(each.other.author, each.other.cpu) for each in chosen}
-    board.compared = [each.row for each in chosen]
+    """Put the rows in order, and choose those that are compared: one protocol for a dataset."""
+    rows = _with_data_named(board.rows)
+    references = _references(rows)
+    ordered: list[Published] = []
+    chosen: dict[Labels, Published] = {}
+    for each in sorted(rows, key=lambda each: (each.row.labels, each.row.start_ms, each.place)):
+        comparable, n_splits = references[each.row.dataset]
+        if each.comparable == comparable and each.row.n_splits < n_splits:
+            # it says how many it lacks beside those that it stands beside
+            each = each.with_row(n_splits=n_splits)
+        if (each.comparable, each.row.n_splits) == (comparable, n_splits):
+            known = chosen.setdefault(each.row.labels, each)
+            if each.row.n_splits_done > known.row.n_splits_done:
+                chosen[each.row.labels] = each
+        ordered.append(each)
+    board.rows = ordered
+    board.compared = [each.row for each in chosen.values()]
+    machines = {(each.other.author, each.other.cpu) for each in chosen.values()}
     if len(machines) == 1:
         board.timed_on = " on ".join(*machines)
     else:
@@ -146,13 +160,9 @@ def _with_data_named(rows: Sequence[Published]) -> list[Published]:
     return [
         each
         if len(seen[each.row.dataset]) == 1
-        else replace(each, other=replace(each.other, row=_named(each.row)))
+        else each.with_row(dataset=f"{each.row.dataset} [{each.row.checksum[:8]}]")
         for each in rows
     ]
-
-
-def _named(row: Row) -> Row:
-    return replace(row, dataset=f"{row.dataset} [{row.checksum[:8]}]")
 
 
 def _references(rows: Sequence[Published]) -> dict[str, Group]:
@@ -178,35 +188,6 @@ def _references(rows: Sequence[Published]) -> dict[str, Group]:
         )
         for dataset, groups in found.items()
     }
-
-
-def _with_planned(rows: Sequence[Published]) -> list[Published]:
-    """Let rows with fewer splits than those that they stand beside say how many they lack."""
-    references = _references(rows)
-    shown = []
-    for each in rows:
-        comparable, n_splits = references[each.row.dataset]
-        if each.comparable == comparable and each.row.n_splits < n_splits:
-            row = replace(each.row, n_splits=n_splits)
-            each = replace(each, other=replace(each.other, row=row))
-        shown.append(each)
-    return shown
-
-
-def _chosen(rows: Sequence[Published]) -> list[Published]:
-    """Return a row for each dataset and method, all of a dataset under one protocol."""
-    best = _references(rows)
-    chosen: dict[tuple[str, str, str], Published] = {}
-    for each in rows:
-        if (each.comparable, each.row.n_splits) == best[each.row.dataset]:
-            known = chosen.setdefault(each.row.labels, each)
-            if each.row.n_splits_done > known.row.n_splits_done:
-                chosen[each.row.labels] = each
-    return list(chosen.values())
-
-
-def _equal(a: float | None, b: float | None) -> bool:
-    return a is not None and b is not None and math.isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE**2)
 
 
 _MOST_NAMED = 5
@@ -261,15 +242,9 @@ def pages(found: Sequence[Board]) -> Iterable[tuple[str, str]]:
     }
     template = environment.get_template("site/page.html.j2")
     folders = _folders(found)
-    yield (
-        "index.html",
-        template.render(
-            title="Results",
-            sentences=["Rows that anyone can recompute, by suite."],
-            path=[],
-            suites=[_line(b, f"{f}/index.html") for b, f in zip(found, folders, strict=True)],
-        ),
-    )
+    suites = [_line(b, f"{f}/index.html") for b, f in zip(found, folders, strict=True)]
+    said = ["Rows that anyone can recompute, by suite."]
+    yield "index.html", template.render(title="Results", sentences=said, path=[], suites=suites)
     for board, place in zip(found, folders, strict=True):
         for name, text in _of_board(board, template):
             yield f"{place}/{name}", text
@@ -302,16 +277,13 @@ def _of_board(board: Board, template: Template) -> Iterable[tuple[str, str]]:
     table = leaderboard_table(made)
     others = board.others()
     lines = [_row(board, each, others.get(each.place, "")) for each in board.rows]
-    said = [*leaderboard_sentences(made)]
+    times = "Times have no column, because rows were computed on more than one machine."
     if board.timed_on:
-        said.append(f"Times were taken by {board.timed_on}.")
-    else:
-        said.append("Times have no column, because rows were computed on more than one machine.")
-    common = {"heading": board.measure.words}
+        times = f"Times were taken by {board.timed_on}."
     yield (
         "index.html",
         template.render(
-            common,
+            heading=board.measure.words,
             title=board.suite,
             sentences=[f"{counted(len(lines), 'row')} by {_names(board.rows)}."],
             path=[("All suites", "../../index.html")],
@@ -319,32 +291,29 @@ def _of_board(board: Board, template: Template) -> Iterable[tuple[str, str]]:
             columns=[
                 c for c in table.visible if any(table.value(i, c) for i in range(len(table.rows)))
             ],
-            leader_sentences=said,
+            leader_sentences=[*leaderboard_sentences(made), times],
             leader_links=[f"methods/{slug(name_of(line.method))}.html" for line in made.lines],
-            rows=[_linked(line, "../../", "") for line in lines],
+            rows=lines,
+            top="../../",
+            suite="",
         ),
     )
-    path = [("All suites", "../../../index.html"), (board.suite, "../index.html")]
-    kinds: dict[str, Callable[[Published], str]] = {
-        "datasets": lambda each: each.row.dataset,
-        "methods": lambda each: name_of(each.row.method),
-    }
-    for kind, name_in in kinds.items():
+    for kind, column in (("datasets", "dataset"), ("methods", "method")):
         groups: dict[str, list[int]] = {}
-        for number, each in enumerate(board.rows):
-            groups.setdefault(name_in(each), []).append(number)
+        for number, line in enumerate(lines):
+            groups.setdefault(line[column], []).append(number)
         for name, numbers in groups.items():
+            authors = _names(board.rows[number] for number in numbers)
             yield (
                 f"{kind}/{slug(name)}.html",
                 template.render(
-                    common,
+                    heading=board.measure.words,
                     title=name,
-                    sentences=[
-                        f"{counted(len(numbers), 'row')} of {board.suite}, by "
-                        f"{_names(board.rows[number] for number in numbers)}."
-                    ],
-                    path=path,
-                    rows=[_linked(lines[number], "../../../", "../") for number in numbers],
+                    sentences=[f"{counted(len(numbers), 'row')} of {board.suite}, by {authors}."],
+                    path=[("All suites", "../../../index.html"), (board.suite, "../index.html")],
+                    rows=[lines[number] for number in numbers],
+                    top="../../../",
+                    suite="../",
                 ),
             )
 
@@ -377,14 +346,4 @@ def _row(board: Board, each: Published, others: str) -> JsonObject:
         "file": each.place,
         "dataset_link": f"datasets/{slug(row.dataset)}.html",
         "method_link": f"methods/{slug(name_of(row.method))}.html",
-    }
-
-
-def _linked(line: JsonObject, top: str, suite: str) -> JsonObject:
-    """Return a line whose links are relative to a page."""
-    return {
-        **line,
-        "file": top + line["file"],
-        "dataset_link": suite + line["dataset_link"],
-        "method_link": suite + line["method_link"],
     }

@@ -22,7 +22,6 @@ def board_of(rows, suite="trial", author="Ada"):
                 versions="numpy 2",
             ),
             row.dataset,
-            row.measures.get("accuracy"),
         )
         for number, row in enumerate(rows)
     ]
