@@ -105,6 +105,9 @@ class Dataset:
     sample_weight : ndarray of float, shape (n_samples,), optional
         Weights of the rows, for learners and measures. A learner without weights is
         refused on this dataset.
+    encoder : TableEncoder, optional
+        What has made `X` of the columns of a user's own table. It is not stored in the data
+        cache; an exported model takes such tables by it.
 
     Examples
     --------
@@ -133,6 +136,7 @@ class Dataset:
     pairwise: bool = False
     task: TaskType = ""  # type: ignore[assignment]  # found below where it is not given
     sample_weight: np.ndarray | None = None
+    encoder: Any = None
 
     def __post_init__(self) -> None:
         n_features = self.X.shape[1] if len(self.X.shape) == 2 else 0

@@ -11,8 +11,9 @@ import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -184,6 +185,9 @@ ISO = "ISO8601"
 """The format of all dates and times of ISO 8601."""
 
 _SECONDS_A_DAY = 86_400.0
+_DAY = timedelta(days=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?")
 
 
 @dataclass(frozen=True)
@@ -231,10 +235,6 @@ class DateColumn:
             *(f"{self.name}: {wave} of the {part}" for part in self.parts for wave in WAVES),
         ]
 
-    def encode(self, series: pandas.Series) -> np.ndarray:
-        """Return the numbers of dates, NaN where they are missing or not dates."""
-        return self.of_days(days_of(moments(series, self.format)))
-
     def of_days(self, days: np.ndarray) -> np.ndarray:
         """Return the numbers of dates that are days since 1970."""
         columns = [days]
@@ -258,30 +258,52 @@ def is_dates(series: pandas.Series) -> bool:
     )
 
 
-def moments(series: pandas.Series, format_: str) -> pandas.Series:
-    """Return the moments of a series, NaT where there is none; times without a zone are UTC."""
-    import pandas
+def days_of(values: Any, format_: str = ISO) -> np.ndarray:
+    """Return days since 1970, with fractions: of texts, numbers such as 20240131, and moments.
 
-    if is_dates(series) or not len(series):
-        return pandas.to_datetime(series, utc=True, errors="coerce")
-    if pandas.api.types.is_numeric_dtype(series.dtype):
-        series = as_texts(series)
-    text = series.astype(object).where(series.notna(), None)
-    return pandas.to_datetime(text, utc=True, errors="coerce", format=format_)
+    NaN stands for a missing value, and for what is no date. Times without a zone are UTC.
+
+    >>> days_of(["02.01.1970 06:00", "soon"], "%d.%m.%Y %H:%M")
+    array([1.25,  nan])
+    """
+    if str(getattr(values, "dtype", "")).startswith("datetime64"):
+        stamps = np.asarray(values, dtype="datetime64[us]")
+        return np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64) / (_SECONDS_A_DAY * 1e6))
+    known: dict[object, float] = {}
+    days = np.empty(len(values))
+    for row, value in enumerate(values):
+        day = known.get(value) if isinstance(value, str) else None
+        if day is None:
+            try:
+                day = (_moment(value, format_) - _EPOCH) / _DAY
+            except (ValueError, OverflowError):
+                day = np.nan
+            if isinstance(value, str):
+                known[value] = day
+        days[row] = day
+    return days
 
 
-def as_texts(series: pandas.Series) -> pandas.Series:
-    """Return numbers as texts, whole ones without a fraction: 20240131 is a date too."""
-    texts = series.astype(object).map(lambda value: f"{value:.15g}", na_action="ignore")
-    return texts.where(series.notna(), None)
-
-
-def days_of(when: pandas.Series) -> np.ndarray:
-    """Return days since 1970, with fractions."""
-    naive = when.dt.tz_localize(None) if when.dt.tz is not None else when
-    values = naive.to_numpy().astype("datetime64[us]")
-    days: np.ndarray = values.astype(np.int64) / (_SECONDS_A_DAY * 1e6)
-    return np.where(np.isnat(values), np.nan, days)
+def _moment(value: Any, format_: str) -> datetime:
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    elif isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        value = f"{value:.15g}"  # 20240131 is a date too
+    if isinstance(value, str):
+        value = value.strip()
+        month = _MONTH.fullmatch(value) if format_ == ISO else None
+        if month is not None:
+            value = datetime(int(month[1]), int(month[2] or 1), 1)
+        elif format_ == ISO:
+            value = datetime.fromisoformat(value)
+        else:
+            value = datetime.strptime(value, format_)
+    if not isinstance(value, date) or value != value:  # NaT is a date that is not equal to itself
+        raise ValueError(value)
+    if not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    moment: datetime = value
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 PREAMBLE = 1 << 16

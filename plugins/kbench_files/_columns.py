@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from kbench import DatasetError
+from kbench.tables import encoder
+from kbench.tables.encoder import Texts
 from kbench.tables.table import TEXT_ABOVE, Column
 from kbench.tables.texts import MISSING, is_dates
 
@@ -32,6 +34,8 @@ class ColumnScan:
         Numbers are categories.
     keeps_values : bool
         The values are needed at once, as those of a target.
+    texts : Texts, optional
+        How numbers are written that have a unit.
 
     Attributes
     ----------
@@ -41,9 +45,17 @@ class ColumnScan:
         What messages add to the name of the column.
     """
 
-    def __init__(self, name: str, what: str, is_nominal: bool, keeps_values: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        what: str,
+        is_nominal: bool,
+        keeps_values: bool,
+        texts: Texts | None = None,
+    ) -> None:
         self.name, self.note = name, ""
         self._what, self._is_nominal, self._keeps_values = what, is_nominal, keeps_values
+        self._texts = texts
         self.restart()
 
     def restart(self) -> None:
@@ -53,6 +65,7 @@ class ColumnScan:
         self._different: list[Any] = []  # series of values without repetition
         self._n_different = self._n_compact = 0
         self._is_numeric = False
+        self._n_rows = 0
         self._blocks: list[Any] = []
 
     def wants(self, series: pandas.Series | None = None) -> bool:
@@ -64,6 +77,13 @@ class ColumnScan:
         """Look at the next values."""
         import pandas
 
+        if self._texts is not None:
+            try:
+                values = encoder.numbers(series, self.name, self._texts, self._n_rows + 1)
+            except ValueError as error:
+                raise DatasetError(f"{self._what}: {error}") from None
+            series = pandas.Series(values)
+        self._n_rows += len(series)
         has_values = bool(series.notna().any())
         self.has_values = self.has_values or has_values
         if not has_values and isinstance(series.dtype, np.dtype):
@@ -109,11 +129,12 @@ class ColumnScan:
         if not (is_plain or any_text) and is_free_text(different, n_rows):
             kind: Literal["date", "string"] = "date" if is_dates(series) else "string"
             return Column(self.name, kind, (), None, note=self.note)
-        self._index = pandas.Index(different)
         values = None
         if self._keeps_values:
+            index = pandas.Index(different)
             self._blocks = [
-                block if isinstance(block, int) else self._recoded(*block) for block in self._blocks
+                block if isinstance(block, int) else _recoded(*block, index)
+                for block in self._blocks
             ]
             values = self._joined(-1)
         names = [str(value) for value in different]
@@ -124,22 +145,6 @@ class ColumnScan:
         return np.concatenate(
             [np.full(b, missing) if isinstance(b, int) else b for b in self._blocks]
         )
-
-    def codes(self, series: pandas.Series) -> np.ndarray:
-        """Return the numbers of categories, -1 for missing ones, once the column is known."""
-        import pandas
-
-        if self._declared is not None:
-            return self._codes_declared(series)
-        return self._recoded(*pandas.factorize(series))
-
-    def _recoded(self, codes: np.ndarray, different: Any) -> np.ndarray:
-        import pandas
-
-        new = self._index.get_indexer(pandas.Index(different))
-        if (new < 0).any():
-            raise DatasetError(f"{self._what}: {self.name!r} has other values than before")
-        return np.append(new, -1)[codes].astype(np.int32)
 
     def _add_declared(self, series: pandas.Series) -> None:
         self._declared = {} if self._declared is None else self._declared
@@ -164,6 +169,11 @@ class ColumnScan:
                 f"values{self.note}: these are neither labels nor categories. Name another target, "
                 f"or leave the column out: ignore {self.name!r}."
             )
+
+
+def _recoded(codes: np.ndarray, different: Any, index: pandas.Index) -> np.ndarray:
+    """Return the places of values in an index, -1 where they are missing."""
+    return np.append(index.get_indexer(different), -1)[codes].astype(np.int32)
 
 
 def is_numeric(dtype: object) -> bool:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kbench import Dataset, DatasetError
 from kbench.messages import listed
+from kbench.tables.encoder import TableEncoder, Texts
 from kbench.tables.table import Column, Table, check_columns, no_column, to_dataset
-from kbench.tables.table_rows import Scan, TableRows
-from kbench.tables.texts import (
-    MISSING,
-    DateColumn,
-    UnitColumn,
-    days_of,
-    is_dates,
-    moments,
-)
+from kbench.tables.table_rows import TableRows
+from kbench.tables.texts import DateColumn, UnitColumn
 from kbench_files._columns import ColumnScan, numbers
-
-if TYPE_CHECKING:
-    import pandas
 
 VALUES = 1 << 21
 """Values of a block of a table."""
@@ -47,6 +37,8 @@ class Roles:
     unit: Sequence[str] = ()
     task: str | None = None
     weight: str | None = None
+    texts: Texts = field(default_factory=Texts)
+    """How the cells of a text file are written."""
 
 
 def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Dataset, int]:
@@ -68,48 +60,53 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
         unknown = [name for name in given if name not in rows.names]
         if unknown:
             raise DatasetError(f"{what}, {option}: {no_column(unknown[0], rows.names)}")
-    dates = {n: c for n, c in dates.items() if n not in (target, weight, *ignore)}
+    left_out = {target, weight, *ignore}
+    dates = {n: c for n, c in dates.items() if n not in left_out}
     units = {n: c for n, c in units.items() if n not in (*ignore, *roles.nominal, *dates)}
-    if dates or units:
-        rows = ConvertedRows(rows, {**units, **dates})
-    names = list(rows.names)
-    kept = (target, weight)
+    features = [name for name in rows.names if name not in left_out]
     nominal = {*roles.nominal, *roles.by_target}
-    scans = {
-        name: ColumnScan(name, what, name in nominal, name in kept)
-        for name in names
-        if name in kept or name not in ignore
-    }
+    scans: dict[str, ColumnScan] = {}
+    for name in rows.names:
+        if name in (target, weight):
+            texts = Texts(unit=units[name]) if name in units else None
+            scans[name] = ColumnScan(name, what, name in nominal, True, texts)
+        elif name in features and name not in dates and name not in units:
+            scans[name] = ColumnScan(name, what, name in nominal, False)
     n_rows = rows.scan(scans)
     if not n_rows:
         raise DatasetError(f"{what}: it has no rows")
-    numeric = rows.numeric()
-    features = {name for name in scans if name not in kept}
-    refuse = partial(_refuse_empty, what)
-    refuse([n for n in names if n in features and n not in numeric and not scans[n].has_values])
-    columns = [
-        _column(scans.get(name), name, n_rows, name in kept, None if name in nominal else numeric)
-        for name in names
-    ]
-    for column in columns:
-        column.by_target = column.name in roles.by_target
-    read = partial(_encoded_blocks, rows, scans, {c.name: c for c in columns}, refuse)
-    table = Table(columns, n_rows, read=read)
-    return to_dataset(table, what, target, ignore, roles.task, weight, **facts), n_rows
-
-
-def _column(
-    scan: ColumnScan | None,
-    name: str,
-    n_rows: int,
-    is_kept: bool,
-    numeric: Mapping[str, np.dtype] | None,
-) -> Column:
-    if scan is None:  # left out
-        return Column(name, "numeric")
-    if numeric is not None and name in numeric and not is_kept:
-        return Column(name, "numeric", dtype=numeric[name])
-    return scan.column(n_rows, any_text=is_kept)
+    numeric = {name: dtype for name, dtype in rows.numeric().items() if name not in nominal}
+    typed = [name for name in features if name in numeric and name in scans]
+    _refuse_empty(
+        what,
+        [n for n in features if n in scans and n not in typed and not scans[n].has_values],
+    )
+    found: dict[str, list[Column]] = {}
+    for name in rows.names:
+        if name in dates:
+            found[name] = [Column(each, "numeric") for each in dates[name].feature_names]
+        elif name in typed:
+            found[name] = [Column(name, "numeric", dtype=numeric[name])]
+        elif name in scans:
+            column = scans[name].column(n_rows, any_text=name not in features)
+            column.by_target = name in roles.by_target
+            found[name] = [column]
+        else:  # left out, or with a unit
+            found[name] = [Column(name, "numeric")]
+    kept = [(name, found[name][0]) for name in features]
+    encoder = TableEncoder(
+        [(name, None if c.kind == "numeric" else list(c.categories)) for name, c in kept],
+        coded=list(roles.by_target),
+        dates=[column.spec for column in dates.values()],
+        decimal=roles.texts.decimal,
+        thousands=roles.texts.thousands,
+        missing=list(roles.texts.missing),
+        units=[column.spec for name, column in units.items() if name in features],
+    )
+    read = partial(_encoded_blocks, rows, encoder, typed)
+    table = Table([column for columns in found.values() for column in columns], n_rows, read=read)
+    given = {**facts, "encoder": encoder}
+    return to_dataset(table, what, target, ignore, roles.task, weight, **given), n_rows
 
 
 def _refuse_empty(what: str, empty: Sequence[str]) -> None:
@@ -121,137 +118,30 @@ def _refuse_empty(what: str, empty: Sequence[str]) -> None:
 
 
 def _encoded_blocks(
-    rows: TableRows,
-    scans: Mapping[str, ColumnScan],
-    columns: Mapping[str, Column],
-    refuse_empty: Callable[[Sequence[str]], None],
-    names: Sequence[str],
+    rows: TableRows, encoder: TableEncoder, typed: Sequence[str], _: Sequence[str]
 ) -> Iterator[list[np.ndarray]]:
-    """Yield numbers and codes of categories of some columns."""
-    is_empty = dict.fromkeys(names, True)
-    for block in rows.blocks(names):
-        values = []
-        for name in names:
+    """Yield numbers and codes of categories of the columns of an encoder."""
+    converters, known = encoder.converters(), dict(encoder.columns)
+    is_empty = dict.fromkeys(known, True)
+    first_row = 1
+    for block in rows.blocks(list(known)):
+        values: list[np.ndarray] = []
+        for name, categories in known.items():
             series = block[name]
-            if columns[name].kind == "numeric":
+            if name in typed:
                 values.append(numbers(series))
-                if is_empty[name]:
-                    is_empty[name] = bool(np.isnan(values[-1]).all())
             else:
-                values.append(scans[name].codes(series))
-                is_empty[name] = False
+                try:
+                    made = converters[name](series, first_row=first_row)
+                except ValueError as error:
+                    raise DatasetError(f"{rows.what}: {error}") from None
+                if categories is not None:
+                    if (made < 0).any():
+                        raise DatasetError(f"{rows.what}: {name!r} has other values than before")
+                    made = np.nan_to_num(made, nan=-1).astype(np.int32)
+                values.extend(made.reshape(len(made), -1).T)
+            if is_empty[name]:
+                is_empty[name] = categories is None and bool(np.isnan(values[-1]).all())
+        first_row += len(values[0])
         yield values
-    refuse_empty([name for name in names if is_empty[name]])
-
-
-class ConvertedRows:
-    """The rows of another table, of which some columns become columns of numbers.
-
-    Parameters
-    ----------
-    rows : TableRows
-    columns : mapping of str to DateColumn or UnitColumn
-        How dates, and numbers with a unit, are written.
-    """
-
-    def __init__(self, rows: TableRows, columns: Mapping[str, DateColumn | UnitColumn]) -> None:
-        self._rows, self._columns = rows, columns
-        self.what, self.files = rows.what, rows.files
-        self._source: dict[str, str] = {}
-        for name in rows.names:
-            self._source |= dict.fromkeys(self.made_of(name), name)
-        self.names = list(self._source)
-
-    def made_of(self, name: str) -> list[str]:
-        """Return the names of the columns that one becomes."""
-        column = self._columns.get(name)
-        return column.feature_names if isinstance(column, DateColumn) else [name]
-
-    def scan(self, scans: Mapping[str, Scan]) -> int:
-        """Show columns to their scans, converted ones as numbers."""
-        shown = {name: s for name, s in scans.items() if self._source[name] not in self._columns}
-        for name in self._columns:
-            shown[name] = _AsNumbers(self, name, [scans[each] for each in self.made_of(name)])
-        return self._rows.scan(shown)
-
-    def numeric(self) -> Mapping[str, np.dtype]:
-        """Return the types of columns of numbers, which converted ones are now."""
-        known = {n: kind for n, kind in self._rows.numeric().items() if n not in self._columns}
-        converted = [name for name, source in self._source.items() if source in self._columns]
-        return {**known, **dict.fromkeys(converted, np.dtype(np.float64))}
-
-    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
-        """Yield the series of these columns, for consecutive rows."""
-        start = 0
-        sources = list(dict.fromkeys(self._source[name] for name in names))
-        for block in self._rows.blocks(sources):
-            found = dict(block)
-            for name in self._columns.keys() & block.keys():
-                made = self.converted(block[name], name, start)
-                found |= zip(self.made_of(name), made, strict=True)
-            start += len(next(iter(block.values()), ()))
-            yield {name: found[name] for name in names}
-
-    def converted(self, series: pandas.Series, name: str, start: int) -> list[Any]:
-        """Return the numbers of a series; `start` rows come before it."""
-        import pandas
-
-        column = self._columns[name]
-        if isinstance(column, DateColumn):
-            when = moments(series, column.format)
-            wrong = series.notna().to_numpy() & when.isna().to_numpy()
-            if wrong.any() and not is_dates(series):
-                raise self._wrong(
-                    series, name, int(np.argmax(wrong)), start, f"a date written as {column.format}"
-                )
-            return [pandas.Series(values) for values in column.of_days(days_of(when)).T]
-        if pandas.api.types.is_numeric_dtype(series.dtype):
-            return [series.astype(np.float64)]
-        codes, different = pandas.factorize(series)
-        values = np.append(np.empty(len(different)), np.nan)
-        for place, value in enumerate(different):
-            try:
-                values[place] = _number(value, column)
-            except (ValueError, TypeError):
-                unit = f"a number{f' with {column.unit!r}' if column.unit else ''}"
-                raise self._wrong(
-                    series, name, int(np.argmax(codes == place)), start, unit
-                ) from None
-        return [pandas.Series(values[codes], index=series.index)]
-
-    def _wrong(
-        self, series: pandas.Series, name: str, place: int, start: int, wanted: str
-    ) -> DatasetError:
-        return DatasetError(
-            f"{self.what}: row {start + place + 1:,} of {name!r} is not {wanted}: "
-            f"{str(series.iloc[place])[:40]!r}"
-        )
-
-
-def _number(value: object, column: UnitColumn) -> float:
-    if not isinstance(value, str):
-        return float(value)
-    return np.nan if value.strip() in MISSING else column.number(value)
-
-
-class _AsNumbers:
-    """Shows a column that is converted to the scans of what it becomes."""
-
-    def __init__(self, rows: ConvertedRows, name: str, scans: Sequence[Scan]) -> None:
-        self._rows, self._name, self._scans = rows, name, scans
-        self.note = ""
-        self._n_rows = 0
-
-    def wants(self, series: pandas.Series | None = None) -> bool:
-        return True
-
-    def restart(self) -> None:
-        self._n_rows = 0
-        for scan in self._scans:
-            scan.restart()
-
-    def add(self, series: pandas.Series) -> None:
-        made = self._rows.converted(series, self._name, self._n_rows)
-        for scan, values in zip(self._scans, made, strict=True):
-            scan.add(values)
-        self._n_rows += len(series)
+    _refuse_empty(rows.what, [name for name, empty in is_empty.items() if empty])

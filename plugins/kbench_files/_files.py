@@ -20,6 +20,7 @@ from typing import Any
 from kbench import Dataset, DatasetError
 from kbench.parameters import is_pattern
 from kbench.tables.arff import is_sparse_arff, read_arff
+from kbench.tables.encoder import Texts
 from kbench.tables.table import Column, labelled, to_dataset
 from kbench.tables.table_rows import TableRows, unchanged
 from kbench_files import FORMS
@@ -156,7 +157,8 @@ def load_table(
     form = form_of(path) if form is None else form
     files, what = existing_files(path, ENDINGS if form == "parquet" else ())
     facts = _facts(path, label, group)
-    roles = Roles(str(target), ignore, nominal, date, by_target, unit, task, weight)
+    texts = Texts(decimal, thousands, tuple(missing))
+    roles = Roles(str(target), ignore, nominal, date, by_target, unit, task, weight, texts)
     with unchanged(files, what):
         if form == "svmlight":
             X, labels = SvmlightRows(path, n_features).read()

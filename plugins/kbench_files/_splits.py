@@ -12,7 +12,7 @@ from kbench import Dataset, DatasetError, DatasetParameterError, Split
 from kbench.messages import counted
 from kbench.tables.table import no_column
 from kbench.tables.table_rows import TableRows
-from kbench.tables.texts import ISO, DateColumn
+from kbench.tables.texts import ISO, DateColumn, days_of
 from kbench_files._csv import csv_table
 from kbench_files._reading import existing, first_line
 
@@ -196,17 +196,14 @@ def _by_order(places: np.ndarray) -> Split:
 
 def _places(values: pandas.Series, name: str, dates: Sequence[str], what: str) -> np.ndarray:
     """Return numbers in the order of numbers or dates."""
-    import pandas
-
     if values.dtype.kind in "iufM":
         return np.asarray(values)
     formats = {date.name: date.format for date in (DateColumn.parsed(d, what) for d in dates)}
-    try:
-        parsed = pandas.to_datetime(values.astype(str), format=formats.get(name, ISO), utc=True)
-    except (ValueError, TypeError):
-        first = values.iloc[0]
+    days = days_of(values, formats.get(name, ISO))
+    if np.isnan(days).any():
+        other = values.iloc[int(np.isnan(days).argmax())]
         raise DatasetError(
-            f"{what}, order_by: column {name!r} must hold numbers or dates, got {first!r}; "
+            f"{what}, order_by: column {name!r} must hold numbers or dates, got {other!r}; "
             "date says how dates are written"
-        ) from None
-    return np.asarray(parsed.astype("int64"))
+        )
+    return days

@@ -17,11 +17,9 @@ from kbench.tables.texts import (
     PARTS,
     DateColumn,
     UnitColumn,
-    as_texts,
     days_of,
     is_dates,
     is_number,
-    moments,
 )
 from kbench_tables.text_scan import UnitScan, formats_of, sentence, several_formats
 
@@ -123,10 +121,10 @@ class ColumnProfile:
         if not len(present):
             return
         if self.date and types.is_numeric_dtype(series.dtype):
-            present = as_texts(present)
+            present = present.astype(object).map("{:.15g}".format)  # 20240131 is a date too
         if is_dates(series):
             self.kinds.add("dates")
-            self._add_dates(moments(present, ""))
+            self._add_dates(days_of(present))
         elif isinstance(series.dtype, pandas.CategoricalDtype):
             self.kinds.add("categories")
             self._add_different(series.cat.categories)
@@ -167,26 +165,22 @@ class ColumnProfile:
 
     def _add_dated(self, values: Any) -> None:
         """Keep the formats in which all texts so far are dates."""
-        import pandas
-
         texts = [str(value) for value in values]
         if self.formats is None:
             self.formats = formats_of(texts[:20]) if {type(v) for v in values} == {str} else []
-        series = pandas.Series(texts, dtype=object)
         kept = []
         for form in self.formats:
-            when = moments(series, form)
-            wrong = np.flatnonzero(when.isna())
+            days = days_of(texts, form)
+            wrong = np.flatnonzero(np.isnan(days))
             if not len(wrong):
                 kept.append(form)
                 if len(kept) == 1:
-                    self._add_dates(when)
+                    self._add_dates(days)
             elif self._lost is None and self._n_dates + wrong[0] >= LEAST_NUMBERS:
                 self._lost = (form, texts[wrong[0]])
         self.formats = kept
 
-    def _add_dates(self, when: pandas.Series) -> None:
-        days = days_of(when)
+    def _add_dates(self, days: np.ndarray) -> None:
         self._n_dates += len(days)
         self.low, self.high = min(self.low, days.min()), max(self.high, days.max())
         self.has_times = self.has_times or bool(np.any(days != np.floor(days)))

@@ -8,6 +8,8 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from kbench.tables.texts import (
     BLANKS,
     ISO,
@@ -15,6 +17,7 @@ from kbench.tables.texts import (
     MISSING,
     MONEY,
     UnitColumn,
+    days_of,
     is_number,
     parts_of,
     unsigned,
@@ -155,7 +158,6 @@ _SHORT_YEARS = [
 
 def formats_of(values: Sequence[str]) -> list[str]:
     """Return the formats that a few texts may be dates in, day first before month first."""
-    import pandas
     from pandas.tseries.api import guess_datetime_format
 
     found: list[str] = []
@@ -168,12 +170,7 @@ def formats_of(values: Sequence[str]) -> list[str]:
             guesses += [guess_datetime_format(text, dayfirst=first) for first in (True, False)]
         guesses += _SHORT_YEARS
         found += [guess for guess in guesses if guess and _is_usual(guess) and guess not in found]
-    several = pandas.Series(list(values))
-    return [
-        each
-        for each in found
-        if pandas.to_datetime(several, utc=True, errors="coerce", format=each).notna().all()
-    ]
+    return [each for each in found if not np.isnan(days_of(values, each)).any()]
 
 
 def several_formats(values: Iterable[str]) -> list[tuple[str, str]]:
@@ -182,18 +179,15 @@ def several_formats(values: Iterable[str]) -> list[tuple[str, str]]:
     >>> several_formats(["2024-03-31", "31.03.2024", "2024-04-01"])
     [('ISO8601', '2024-03-31'), ('%d.%m.%Y', '31.03.2024')]
     """
-    import pandas
-
     found: list[tuple[str, str]] = []
-    left = pandas.Series([value.strip() for value in itertools.islice(values, MOST_MIXED)])
-    while len(left) and len(found) < MOST_FORMATS:
-        forms = formats_of([str(left.iloc[0])])
+    left = [value.strip() for value in itertools.islice(values, MOST_MIXED)]
+    while left and len(found) < MOST_FORMATS:
+        forms = formats_of(left[:1])
         if not forms:
             return []
-        found.append((forms[0], str(left.iloc[0])))
-        read = pandas.to_datetime(left, utc=True, errors="coerce", format=forms[0])
-        left = left[read.isna()]
-    return [] if len(left) else found
+        found.append((forms[0], left[0]))
+        left = [text for text in left if np.isnan(days_of([text], forms[0])[0])]
+    return [] if left else found
 
 
 def _is_usual(format_: str) -> bool:

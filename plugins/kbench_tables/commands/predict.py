@@ -61,7 +61,6 @@ def predict(
     loaded = opened(model, sha256)
     package = type(loaded).__module__.rpartition(".")[0]
     predicting = importlib.import_module(f"{package}.predicting")
-    values = importlib.import_module(f"{package}.values")
     replaced = output.exists()
     try:
         predicting.refuse_existing(output, overwrite)
@@ -70,7 +69,7 @@ def predict(
             loaded,
             blocks,
             output,
-            texts=None if texts is None else values.Texts(**texts),
+            texts=texts,
             ids=id_ or (),
             coverage=coverage,
             overwrite=overwrite,

@@ -27,10 +27,9 @@ from kbench.features import (
     search_side,
 )
 from kbench.records import Cell, Dataset
-from kbench.tables.texts import UnitColumn
 from kbench_tables.export.held_out import Part, calibration, held_out, intervals
 from kbench_tables.export.intervals import Intervals
-from kbench_tables.export.tables import columns_of, dates_of, decoded, raw_table, row_ids_of
+from kbench_tables.export.tables import decoded, encoder_of, row_ids_of
 
 # a 64-bit integer in canonical decimal form
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -51,7 +50,7 @@ class Fitted:
     chosen : mapping
         The parameters that the search on all rows chose.
     raw : bool
-        Whether `table` was read from the user's own file.
+        Whether the pipeline takes the table as the user's own file has it.
     intervals : Intervals, optional
         Of a regression task.
     """
@@ -78,12 +77,15 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     from sklearn.pipeline import Pipeline
     from threadpoolctl import threadpool_limits
 
-    from kbench_tables.export.pipeline import NamedClasses, Preprocessor, ScaledTarget, TableEncoder
+    from kbench_tables.export.pipeline import NamedClasses, Preprocessor, ScaledTarget
 
     if dataset.pairwise:
         raise DatasetError(
             f"{dataset.name} is a Gram matrix: a model of it has no inputs that could be given"
         )
+    encoder, is_own = None, False
+    if not hasattr(dataset.X, "indptr"):
+        encoder, is_own = encoder_of(cell, dataset, registry)
     protocol = cell.protocol
     if protocol.missing == "error":
         refuse_missing(dataset)
@@ -152,37 +154,11 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
                     held_out(predict, data.y, task, seed, folds), data.y
                 )
     steps = [("prepare", prepared), ("feature_map", fitted.embedding.map_), ("learner", last)]
-    table: Any = X
-    raw = None
-    if not hasattr(X, "indptr"):
-        raw = raw_table(cell, dataset, registry)
-        dates = [] if raw is None else dates_of(cell)
-        header = None if raw is None else [str(c) for c in raw.columns]
-        columns = columns_of(dataset, header, raw, dates)
-        coded = [] if raw is None else list(cell.dataset.params.get("by_target", ()))
-        specs = [date.spec for date in dates]
-        steps.insert(0, ("encode", TableEncoder(columns, coded, specs, **_texts(cell))))
-        table = decoded(dataset, columns) if raw is None else raw
+    if encoder is not None:
+        steps.insert(0, ("encode", encoder))
+    table = X if encoder is None else decoded(X, encoder)
     chosen = {name: getattr(value, "label", value) for name, value in best.params.items()}
-    return Fitted(Pipeline(steps), table, dataset, chosen, raw is not None, found)
-
-
-def _texts(cell: Cell) -> dict[str, Any]:
-    """Return how texts of the user's table are read, as parameters of `TableEncoder`."""
-    params = cell.dataset.params
-    return {
-        "decimal": params.get("decimal", "."),
-        "thousands": params.get("thousands", ""),
-        "missing": list(params.get("missing", ())),
-        "units": _units(params),
-    }
-
-
-def _units(params: Mapping[str, Any]) -> list[str]:
-    """Return the columns of numbers with a unit, without the target."""
-    columns = [UnitColumn.parsed(spec, "unit") for spec in params.get("unit", ())]
-    other = {params.get("target"), *params.get("ignore", ()), *params.get("nominal", ())}
-    return [column.spec for column in columns if column.name not in other]
+    return Fitted(Pipeline(steps), table, dataset, chosen, is_own, found)
 
 
 def _without_missing(dataset: Dataset) -> Dataset:

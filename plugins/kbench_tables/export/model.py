@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from kbench.tables.encoder import columns_of
 from kbench_tables.export.objects import load
-from kbench_tables.export.values import columns_of
 
 EXAMPLES = 3
 """Values of a finding that are shown."""

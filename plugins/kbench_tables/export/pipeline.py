@@ -1,4 +1,4 @@
-"""Steps of an exported pipeline: from the user's table to the user's labels.
+"""Steps of an exported pipeline behind its encoder: to the user's labels.
 
 All steps are scikit-learn estimators; `kbench_tables.export` fits them. This module leaves with an
 exported model, with all that it imports: numpy, scipy and scikit-learn are all that it needs.
@@ -6,8 +6,7 @@ exported model, with all that it imports: numpy, scipy and scikit-learn are all 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,162 +17,6 @@ from kbench.evaluation.outputs import has_distribution
 from kbench.evaluation.preprocessing import Preprocessing
 from kbench.evaluation.targets import Scale
 from kbench.records import TaskType
-from kbench.tables.texts import DateColumn, UnitColumn
-from kbench_tables.export.values import Texts, UnitTexts, categories, columns_of, dates, numbers
-
-
-class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Encode the columns of a table as numbers, as its dataset was.
-
-    Numbers pass; a nominal column becomes one indicator column per category, in
-    order, all of them NaN where the value is missing and 0 where the value is
-    not among the categories.
-
-    Parameters
-    ----------
-    columns : sequence of (str, sequence of str or None)
-        Name and categories of each column; None for a column of numbers or dates.
-    coded : sequence of str, optional
-        Columns whose categories become one column of their numbers.
-    dates : sequence of str, optional
-        Columns of dates, as `kbench.tables.texts.DateColumn` reads them.
-    decimal, thousands : str
-        Decimal mark of texts that are numbers, and the sign between groups of three digits.
-    missing : sequence of str, optional
-        Texts of missing values, beside the usual ones.
-    units : sequence of str, optional
-        Columns of numbers with a unit, as `kbench.tables.texts.UnitColumn` reads them.
-
-    Examples
-    --------
-    >>> encoder = TableEncoder([("age", None), ("city", ["Oslo", "Rome"])])
-    >>> encoder.fit_transform([{"city": "Rome", "age": 40}, {"city": None, "age": "31.5"}])
-    array([[40. ,  0. ,  1. ],
-           [31.5,  nan,  nan]])
-    """
-
-    def __init__(
-        self,
-        columns: Sequence[tuple[str, Sequence[str] | None]] = (),
-        coded: Sequence[str] = (),
-        dates: Sequence[str] = (),
-        decimal: str = ".",
-        thousands: str = "",
-        missing: Sequence[str] = (),
-        units: Sequence[str] = (),
-    ) -> None:
-        self.columns = columns
-        self.coded = coded
-        self.dates = dates
-        self.decimal = decimal
-        self.thousands = thousands
-        self.missing = missing
-        self.units = units
-
-    def fit(self, X: Any, y: Any = None) -> TableEncoder:
-        """Do nothing: the categories are parameters."""
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the encoded table, shape (n_samples, n_features).
-
-        X is a data frame with the columns, in any order, a mapping of columns, or a list of
-        mappings, one for each row; other columns are ignored. Where all columns are numbers, it
-        may be an array of shape (n_samples, n_columns). A `ValueError` says which columns
-        are missing, or hold text where numbers belong.
-        """
-        table = columns_of(X)
-        if table is None:
-            return self._of_array(X)
-        chosen = self.chosen(table)
-        dates_by_name = {date.name: date for date in self._dates()}
-        units = {unit.name: unit for unit in self._units()}
-        parts = []
-        for name, known in self.columns:
-            values = chosen[name]
-            if name in dates_by_name:
-                part = dates(values, dates_by_name[name], self.texts)
-            elif name in units:
-                texts = UnitTexts(missing=tuple(self.missing), column=units[name])
-                part = numbers(values, name, texts)[:, None]
-            elif known is None:
-                part = numbers(values, name, self.texts)[:, None]
-            else:
-                part = categories(values, known, self.texts)[:, None]
-                part = part if name in self.coded else _indicators(part, len(known))
-            parts.append(part)
-        encoded: np.ndarray = np.hstack(parts)
-        return encoded
-
-    def chosen(self, table: Mapping[Any, Any]) -> dict[str, Any]:
-        """Return the values of the columns, of those of a table; blanks around names are ignored.
-
-        A `ValueError` names the columns that are missing.
-        """
-        place = {str(name).strip(): name for name in table} | {name: name for name in table}
-        missing = [name for name, _ in self.columns if name not in place]
-        if missing:
-            raise ValueError(f"the table has no column {', '.join(map(repr, missing[:8]))}")
-        return {name: table[place[name]] for name, _ in self.columns}
-
-    @property
-    def texts(self) -> Texts:
-        """How texts are read."""
-        return Texts(self.decimal, self.thousands, tuple(self.missing))
-
-    def places(self) -> dict[str, slice]:
-        """Return the columns of the encoded table that each column becomes."""
-        widths = {date.name: len(date.feature_names) for date in self._dates()}
-        places, start = {}, 0
-        for name, known in self.columns:
-            width = 1 if known is None or name in self.coded else len(known)
-            width = widths.get(name, width)
-            places[name] = slice(start, start + width)
-            start += width
-        return places
-
-    def _dates(self) -> list[DateColumn]:
-        return [DateColumn.parsed(spec, "dates") for spec in self.dates]
-
-    def _units(self) -> list[UnitColumn]:
-        return [UnitColumn.parsed(spec, "units") for spec in self.units]
-
-    def read_as(self, texts: Texts) -> None:
-        """Read further texts so; with another decimal mark, numbers with a unit have it too."""
-        if texts.decimal != self.decimal:
-            swapped = {".": ",", ",": "."}
-            self.set_params(
-                units=[
-                    replace(
-                        unit,
-                        decimal=swapped[unit.decimal],
-                        thousands=swapped.get(unit.thousands, unit.thousands),
-                    ).spec
-                    for unit in self._units()
-                ]
-            )
-        self.set_params(
-            decimal=texts.decimal, thousands=texts.thousands, missing=list(texts.missing)
-        )
-
-    def _of_array(self, X: Any) -> np.ndarray:
-        names = [name for name, _ in self.columns]
-        if self.dates or any(known is not None for _, known in self.columns):
-            raise ValueError(f"X must be a data frame with the columns {', '.join(names[:8])}")
-        array: np.ndarray = np.asarray(X, dtype=np.float64)
-        if array.ndim != 2 or array.shape[1] != len(names):
-            raise ValueError(f"X must have shape (n_samples, {len(names)}), got {array.shape}")
-        return array
-
-
-def _indicators(codes: np.ndarray, n_categories: int) -> np.ndarray:
-    """Return a column of 0 and 1 for each category; NaN where the value is missing."""
-    rows = np.asarray(codes == np.arange(n_categories), dtype=np.float64)
-    rows[np.isnan(codes[:, 0])] = np.nan
-    return rows
 
 
 class Preprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]

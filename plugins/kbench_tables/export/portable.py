@@ -18,13 +18,9 @@ from kbench_tables.export import objects
 from kbench_tables.export.code import OWN, Code, code_of, expression_of_licence, is_own, licences_of
 from kbench_tables.export.fit import Fitted
 from kbench_tables.export.model import ARRAYS, OBJECTS, Facts, Model, answers_of, versions
-from kbench_tables.export.predicting import csv_blocks
 
 TRIAL_ROWS = 8
 """Rows that a model predicts when it is loaded. They are made up: none is of the data."""
-
-TEXT_ROWS = 1000
-"""Rows of a text file whose cells are read as a model reads them, to compare."""
 
 DIALECT = {"delimiter": ",", "decimal": ".", "thousands": "", "encoding": "utf-8", "missing": ()}
 """Parameters of a dataset that say how a text file is written, with their default values."""
@@ -208,32 +204,6 @@ def _trial(X: Any) -> Any:
 
         return csr_matrix(rows)
     return rows
-
-
-def check_texts(cell: Cell, fitted: Fitted) -> None:
-    """Compare the cells of a text file, as a model reads them, with those of the dataset."""
-    path = Path(str(cell.dataset.params.get("path", "")))
-    endings = [suffix.lower() for suffix in path.suffixes]
-    if not fitted.raw or ".zst" in endings or not {".csv", ".tsv"}.intersection(endings):
-        return
-    dialect = _dialect(cell)
-    block = next(csv_blocks(path, dialect["delimiter"], dialect["encoding"], TEXT_ROWS))
-    rows = fitted.dataset.row_ids
-    kept = np.arange(len(fitted.dataset.y)) if rows is None else np.asarray(rows)
-    n_read = len(next(iter(block.values())))
-    first = kept[kept < n_read]
-    encoder = fitted.pipeline.named_steps["encode"]
-    try:
-        read = encoder.transform(block)[first]
-    except ValueError as error:
-        raise ExportError(f"cells of the file cannot be read without pandas: {error}") from error
-    expected = np.asarray(fitted.dataset.X[: len(first)], dtype=np.float64)
-    for name, place in encoder.places().items():
-        if not np.allclose(read[:, place], expected[:, place], rtol=1e-12, equal_nan=True):
-            raise ExportError(
-                f"column {name!r} is read otherwise without pandas: --format joblib saves a model "
-                "that reads it with pandas"
-            )
 
 
 def files_of(folder: Path, left_out: Collection[str] = ()) -> dict[str, str]:

@@ -26,7 +26,6 @@ import numpy as np
 from kbench.errors import KbenchError
 from kbench.tables.texts import PREAMBLE, preamble
 from kbench_tables.export.model import Finding, Model, counted, merged
-from kbench_tables.export.values import Texts
 
 BLOCK = 20_000
 """Rows of a block."""
@@ -132,7 +131,7 @@ def predict_file(
     blocks: Iterable[Mapping[str, Any]],
     out: Path,
     *,
-    texts: Texts | None = None,
+    texts: Mapping[str, Any] | None = None,
     ids: Sequence[str] = (),
     coverage: float = 0.9,
     overwrite: bool = False,
@@ -148,8 +147,8 @@ def predict_file(
         Columns by name, for consecutive rows.
     out : Path
         The CSV file to write, in UTF-8.
-    texts : Texts, optional
-        How texts are read, if not as in training.
+    texts : mapping, optional
+        Parameters of the encoder by which texts are read, if not as in training.
     ids : sequence of str
         Columns of the table to copy.
     coverage : float, default 0.9
@@ -166,7 +165,7 @@ def predict_file(
     if model.encoder is None:
         raise ValueError("this model takes a sparse matrix, not a table")
     if texts is not None:
-        model.encoder.read_as(texts)
+        model.encoder.read_as(**texts)
     outcome, guard = Outcome(), _Guard()
     findings: list[Finding] = []
     temporary = out.absolute().with_name(f".{out.name}-{secrets.token_hex(4)}")
@@ -273,11 +272,7 @@ def _predicted(
     guard: _Guard,
 ) -> tuple[list[Iterable[str]], list[Finding]]:
     """Return the columns to write for a block of rows, and what is unusual about these."""
-    try:
-        encoded = model.encode(block)
-    except ValueError as error:
-        # rows of messages count from the beginning of the block
-        raise ValueError(_with_row(str(error), first_row)) from None
+    encoded = model.encoder.encode(block, first_row)
     found = model.check_encoded(model.encoder.chosen(block), encoded, first_row)
     predicted = model.of_encoded(encoded, "predict")
     place = {str(name).strip(): name for name in block}
@@ -296,15 +291,6 @@ def _predicted(
 
 def _numbers(values: np.ndarray, form: str) -> Iterator[str]:
     return (form % value for value in values.tolist())
-
-
-def _with_row(message: str, first_row: int) -> str:
-    """Return a message with the number of the row in the whole table."""
-    start, row, number = message.rpartition(" in row ")
-    digits = number.replace(",", "")
-    if not row or not digits.isdigit():
-        return message
-    return f"{start}{row}{int(digits) + first_row - 1:,}"
 
 
 class _Guard:
@@ -349,7 +335,7 @@ def main(load: Callable[[], Model], arguments: Sequence[str] | None = None) -> i
             model,
             csv_blocks(given.file, delimiter, encoding),
             given.output,
-            texts=Texts(**dialect),
+            texts=dialect,
             ids=given.id,
             coverage=given.coverage,
             overwrite=given.overwrite,

@@ -1,15 +1,17 @@
-"""The table that a dataset was made of: as the user's file has it, or decoded."""
+"""The table that a dataset was made of, by its encoder."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from kbench.features import Registry
+from kbench.errors import ExportError
+from kbench.features import Registry, resolve
 from kbench.records import Cell, Dataset
+from kbench.tables.encoder import TableEncoder
 from kbench.tables.texts import ISO, DateColumn
 from kbench_tables.frames import read_table
 
@@ -29,106 +31,69 @@ def row_ids_of(dataset: Dataset) -> np.ndarray:
     return np.arange(len(dataset.y)) if dataset.row_ids is None else dataset.row_ids
 
 
-def plain_rows(fitted: Any, n_rows: int) -> list[dict[str, object]]:
-    """Return the first rows of a fitted table as mappings of texts, numbers and None."""
-    table = fitted.table.iloc[:n_rows]
-    formats = {
-        date.name: date.format
-        for date in (DateColumn.parsed(d, "dates") for d in fitted.pipeline[0].dates)
-    }
-    columns = {}
-    for name in table.columns:
-        values = table[name].astype(object).where(table[name].notna(), None).tolist()
-        columns[str(name)] = [_plain(value, formats.get(str(name))) for value in values]
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+def encoder_of(cell: Cell, dataset: Dataset, registry: Registry) -> tuple[TableEncoder, bool]:
+    """Return the encoder of a dataset's table, and whether that is a user's own.
 
-
-def _plain(value: object, format_: str | None) -> Any:
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, date):
-        return value.isoformat() if format_ in (None, ISO) else value.strftime(str(format_))
-    if hasattr(value, "item"):
-        return value.item()
-    return str(value)
-
-
-def dates_of(cell: Cell) -> list[DateColumn]:
-    """Return the columns of a user's table that are read as dates."""
-    what = cell.dataset.label
-    return [DateColumn.parsed(spec, what) for spec in cell.dataset.params.get("date", ())]
-
-
-def columns_of(
-    dataset: Dataset,
-    header: Sequence[str] | None = None,
-    raw: Any = None,
-    dates: Sequence[DateColumn] = (),
-) -> list[tuple[str, list[str] | None]]:
-    """Return the columns of a dataset's table as `TableEncoder` takes them.
-
-    Nominal features are called ``column=category``. Where the `header` is not known, the
-    column's name ends at the first ``=``. Without the `raw` table, numbers of categories
-    stay numbers.
+    The data cache has encoded tables only: the user's file is read again.
     """
-    names, kinds = list(dataset.feature_names), list(dataset.feature_kinds)
-    known = iter(header) if header is not None else None
-    widths = {date.name: len(date.feature_names) for date in dates}
+    encoder, source = dataset.encoder, registry.all("dataset").get(cell.dataset.name)
+    if encoder is None and source is not None and (source.table or source.rows):
+        again = resolve(source.load)(**cell.dataset.params)
+        encoder = again.encoder
+        if encoder is not None and not np.array_equal(again.X, dataset.X, equal_nan=True):
+            raise ExportError("the file does not give the inputs on which the method was measured")
+    if encoder is not None:
+        return encoder, True
+    return TableEncoder(_columns_of(dataset)), False
+
+
+def _columns_of(dataset: Dataset) -> list[tuple[str, list[str] | None]]:
+    """Return the columns of another dataset, of which indicators are called ``column=category``."""
     columns: list[tuple[str, list[str] | None]] = []
-    at = 0
-    while at < len(names):
-        column = next(known, names[at]) if known is not None else names[at]
-        if column in widths or kinds[at] == "numeric":
-            columns.append((column, None))
-            at += widths.get(column, 1)
-            continue
-        if kinds[at] == "category":
-            codes = np.asarray(dataset.X[:, at])
-            columns.append((column, None if raw is None else _categories(codes, raw[column])))
-            at += 1
-            continue
-        if known is None:
-            column = names[at].partition("=")[0]
-        start = f"{column}="
-        categories = []
-        while at < len(names) and kinds[at] == "nominal" and names[at].startswith(start):
-            categories.append(names[at].removeprefix(start))
-            at += 1
-        if categories:
+    parts = [
+        (*name.partition("="), kind)
+        for name, kind in zip(dataset.feature_names, dataset.feature_kinds, strict=True)
+    ]
+    for (column, equals, kind), group in groupby(parts, lambda part: (*part[:2], part[3])):
+        categories = [part[2] for part in group]
+        if kind == "nominal" and equals:
             columns.append((column, categories))
-        else:  # an indicator that is a column itself
-            columns.append((names[at], None))
-            at += 1
+        else:
+            columns += [(f"{column}{equals}{category}", None) for category in categories]
     return columns
 
 
-def _categories(codes: np.ndarray, values: Any) -> list[str]:
-    """Return the categories that the numbers of a column stand for; "" where no row has one."""
-    present = np.flatnonzero(~np.isnan(codes))
-    different, first = np.unique(codes[present], return_index=True)
-    categories = [""] * (int(different[-1]) + 1 if len(different) else 0)
-    for code, row in zip(different.astype(int), present[first], strict=True):
-        categories[code] = str(values.iloc[row])
-    return categories
-
-
-def decoded(dataset: Dataset, columns: Sequence[tuple[str, Sequence[str] | None]]) -> Any:
-    """Return a dataset as the table that it was made of."""
+def decoded(X: np.ndarray, encoder: TableEncoder) -> Any:
+    """Return the table that an encoder makes these rows of; dates are texts."""
     import pandas
 
-    X = np.asarray(dataset.X)
+    formats = {date.name: date.format for date in (DateColumn.parsed(d, "") for d in encoder.dates)}
+    known = dict(encoder.columns)
     table: dict[str, object] = {}
-    at = 0
-    for name, categories in columns:
-        if categories is None:
-            table[name] = X[:, at]
-            at += 1
-            continue
-        block = X[:, at : at + len(categories)]
-        at += len(categories)
-        named = np.array([*categories, None], dtype=object)
-        codes = np.where(
-            np.isnan(block).any(axis=1), len(categories), np.nan_to_num(block).argmax(1)
-        )
-        table[name] = named[codes]
+    for name, place in encoder.places().items():
+        block, categories = np.asarray(X[:, place]), known[name]
+        first = block[:, 0]
+        if name in formats:
+            table[name] = [_written(day, formats[name]) for day in first.tolist()]
+        elif categories is None:
+            table[name] = first
+        else:
+            codes = first if name in encoder.coded else np.nan_to_num(block).argmax(axis=1)
+            is_missing = np.isnan(block).any(axis=1)
+            named = np.array([*categories, None], dtype=object)
+            table[name] = named[np.where(is_missing, len(categories), codes).astype(int)]
     return pandas.DataFrame(table)
+
+
+def _written(day: float, format_: str) -> str | None:
+    if np.isnan(day):
+        return None
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=day)
+    return moment.isoformat() if format_ == ISO else moment.strftime(format_)
+
+
+def plain_rows(table: Any, n_rows: int) -> list[dict[str, object]]:
+    """Return the first rows of a decoded table as mappings of texts, numbers and None."""
+    first = table.iloc[:n_rows].astype(object)
+    rows: list[dict[str, object]] = first.where(first.notna(), None).to_dict("records")
+    return rows

@@ -17,11 +17,12 @@ from kbench.registry.installed import how_to_get, installed
 from kbench.registry.registry import build
 from kbench.results.rows import Row
 from kbench.storage.journal import Journal, state_folder
+from kbench.tables.encoder import TableEncoder
 from kbench_tables.export.card import _code
 from kbench_tables.export.fit import refit, typed
 from kbench_tables.export.folder import recalled, write
-from kbench_tables.export.pipeline import NamedClasses, TableEncoder
-from kbench_tables.export.tables import columns_of
+from kbench_tables.export.pipeline import NamedClasses
+from kbench_tables.export.tables import encoder_of
 from tests.support.command_here import command
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
@@ -84,7 +85,7 @@ def test_the_model_takes_the_table_and_gives_the_labels(customers, tmp_path, cap
     with pytest.raises(ValueError, match="no column 'age'"):
         model.predict(new.drop(columns="age"))
     card = (tmp_path / "model" / "README.md").read_text()
-    assert "kbench_tables.export.pipeline.TableEncoder" in card
+    assert "kbench.tables.encoder.TableEncoder" in card
     assert "`plan`: one of 1, 2, 3" in card
     assert "not measured" in card
 
@@ -360,35 +361,36 @@ def test_gram_matrices_are_refused(registry):
         refit(cell, data, registry)
 
 
-def test_columns_are_told_apart_by_the_header():
-    names = ["a=b=x", "a=b=y", "n", "a=1", "a=b"]
+def test_indicators_of_other_datasets_are_columns_of_categories(registry):
+    names = ["a=x", "a=y", "n", "a=1", "b"]
     kinds = ["nominal", "nominal", "numeric", "nominal", "nominal"]
-    data = Dataset("odd", np.zeros((2, 5)), np.array([0, 1]), feature_names=names)
-    data = Dataset(
-        "odd", np.zeros((2, 5)), np.array([0, 1]), feature_names=names, feature_kinds=kinds
-    )
-    assert columns_of(data, ["a=b", "n", "a"]) == [
-        ("a=b", ["x", "y"]),
-        ("n", None),
-        ("a", ["1", "b"]),
-    ]
-    assert columns_of(data)[0] == ("a", ["b=x", "b=y"])
+    X, y = np.zeros((2, 5)), np.array([0, 1])
+    data = Dataset("odd", X, y, feature_names=names, feature_kinds=kinds)
+    encoder, is_own = encoder_of(Cell(Ref("odd"), Ref("m"), Ref("l"), FEW), data, registry)
+    assert not is_own
+    assert encoder.columns == [("a", ["x", "y"]), ("n", None), ("a", ["1"]), ("b", None)]
 
 
-def test_the_encoder_writes_what_the_source_wrote(tmp_path, registry):
+def test_the_encoder_is_that_of_the_source(tmp_path, registry):
     from kbench.registry.callables import resolve
 
     frame = table()
     frame.to_csv(tmp_path / "c.csv", index=False)
-    data = resolve(registry.get("dataset", "csv").load)(
-        path=str(tmp_path / "c.csv"), target="churn", nominal=("plan",)
-    )
-    header = [name for name in frame.columns if name != "churn"]
-    encoder = TableEncoder(columns_of(data, header))
+    given = {"path": str(tmp_path / "c.csv"), "target": "churn", "nominal": ("plan",)}
+    data = resolve(registry.get("dataset", "csv").load)(**given)
+    encoder = data.encoder
     np.testing.assert_array_equal(encoder.transform(pandas.read_csv(tmp_path / "c.csv")), data.X)
     # numbers that a missing value has turned into floats are the same categories
     floats = frame.assign(plan=frame["plan"].astype(float))
     np.testing.assert_array_equal(encoder.transform(floats), data.X)
+    # the data cache has no encoder: the file is read again
+    cell = Cell(Ref("csv", given), Ref("identity"), Ref("ridge"), FEW)
+    again, is_own = encoder_of(cell, replace(data, encoder=None), registry)
+    assert is_own
+    assert again.columns == encoder.columns
+    (tmp_path / "c.csv").write_text(frame[::-1].to_csv(index=False))
+    with pytest.raises(ExportError, match="does not give the inputs"):
+        encoder_of(cell, replace(data, encoder=None), registry)
 
 
 @pytest.mark.parametrize("categories", [["False", "True"], ["0", "1"]])

@@ -11,7 +11,6 @@ from kbench.registry.registry import build
 from kbench_tables.export.fit import refit
 from kbench_tables.export.model import Model
 from kbench_tables.export.predicting import csv_blocks, predict_file
-from kbench_tables.export.values import Texts
 from kbench_tables.recommend.look import look, with_look
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
@@ -119,7 +118,7 @@ def test_an_exported_model_reads_the_same_texts(registry, tmp_path):
     with pytest.raises(ValueError, match=r"'share' must be numbers with '%' .*got '3 kg' in row 1"):
         encoder.transform({**blocks[0], "share": ["3 kg"] * 80})
     # a file with a decimal comma: marks of numbers with units change too
-    encoder.read_as(Texts(decimal=",", thousands=" "))
+    encoder.read_as(",", " ")
     swapped = {**blocks[0], "price": [p.translate({44: 46, 46: 44}) for p in blocks[0]["price"]]}
     swapped |= {n: [v.replace(".", ",") for v in blocks[0][n]] for n in COLUMNS[1:]}
     np.testing.assert_array_equal(encoder.transform(swapped), np.asarray(data.X))

@@ -1,4 +1,4 @@
-"""Cells become numbers without pandas, as the readers of files make them."""
+"""Cells become numbers, in training and without pandas."""
 
 import datetime as dt
 import math
@@ -7,8 +7,8 @@ import numpy as np
 import pandas
 import pytest
 
-from kbench.tables.texts import DateColumn
-from kbench_tables.export.values import Texts, categories, columns_of, dates, numbers
+from kbench.tables.encoder import Categories, Texts, columns_of, dates, numbers
+from kbench.tables.texts import DateColumn, days_of
 
 PLAIN = Texts()
 EUROPEAN = Texts(decimal=",", thousands=".")
@@ -86,16 +86,14 @@ MOMENT = pandas.Timestamp("2024-03-01 18:00")
 def test_dates_may_be_texts_or_moments(values, format_):
     column = DateColumn("joined", format_, ("year",))
     found = dates(values, column, PLAIN)
-    expected = column.encode(pandas.Series([MOMENT, pandas.NaT]))
+    expected = column.of_days(np.array([19783.75, np.nan]))
     np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("text", ["2024", "2024-03", "2024-03-01", "20240301", "2024-03-01T05"])
 def test_dates_of_iso_8601_are_those_of_pandas(text):
-    column = DateColumn("joined")
-    np.testing.assert_array_equal(
-        dates([text], column, PLAIN), column.encode(pandas.Series([text]))
-    )
+    moment = pandas.to_datetime([text], format="ISO8601")
+    np.testing.assert_array_equal(days_of([text]), days_of(moment))
 
 
 def test_what_is_not_a_date_is_named_with_its_row():
@@ -112,11 +110,13 @@ def test_what_is_not_a_date_is_named_with_its_row():
         (["False", "True"], [True, 0, "1", np.True_, "no"], [1, 0, 1, 1, -1]),
         (["0.0", "1.0"], [True, False, "true"], [1, 0, 1]),
         (["NA", "DE"], ["NA", "DE", "null"], [0, 1, np.nan]),  # Namibia, where it is known
-        (["", "b"], ["", "b"], [np.nan, 1]),
+        (["", "b"], ["", "b", None], [0, 1, np.nan]),  # of a file with types
     ],
 )
 def test_categories_are_found_by_text_number_or_truth(known, values, codes):
-    np.testing.assert_array_equal(categories(values, known, PLAIN), codes)
+    find = Categories(known, PLAIN)
+    np.testing.assert_array_equal(find(values), codes)
+    np.testing.assert_array_equal(find(pandas.Series(values, dtype=object)), codes)
 
 
 def test_rows_columns_and_frames_are_tables():

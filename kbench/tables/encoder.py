@@ -1,0 +1,421 @@
+"""The columns of a user's table become numbers: in training, and in exported models.
+
+This module leaves with an exported model: it needs neither kbench nor pandas there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from kbench.tables.texts import MISSING, DateColumn, UnitColumn, as_plain, days_of, signed
+
+Convert: TypeAlias = Callable[..., np.ndarray]
+"""``convert(values, first_row=1)`` returns the numbers of a column, or of its categories."""
+
+_TRUTHS = {
+    **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), "False"),
+    **dict.fromkeys(("1", "1.0", "True", "true", "TRUE"), "True"),
+}
+"""Spellings of truth values."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """How texts are read.
+
+    Examples
+    --------
+    >>> Texts(decimal=",", thousands=".").number(" 1.234,5 ")
+    1234.5
+    >>> Texts(unit=UnitColumn("price", "$", thousands=",")).number("$1,200")
+    1200.0
+    """
+
+    decimal: str = "."
+    """One of {".", ","}. Decimal mark of numbers."""
+    thousands: str = ""
+    """Sign between groups of three digits; empty where there is none."""
+    missing: Sequence[str] = ()
+    """Texts of missing values, beside `MISSING`."""
+    unit: UnitColumn | None = None
+    """Unit of the numbers, which have marks of their own then."""
+
+    @cached_property
+    def marks(self) -> frozenset[str]:
+        """All texts of missing values."""
+        return frozenset((*MISSING, *self.missing))
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether numbers are written as Python writes them."""
+        return self.decimal == "." and not self.thousands and self.unit is None
+
+    def __str__(self) -> str:
+        unit = f" with {self.unit.unit!r} or without a unit" if self.unit and self.unit.unit else ""
+        decimal = (self.unit or self).decimal
+        if self.is_plain or (self.unit and decimal == "."):
+            return unit
+        return f"{unit}{' and' if unit else ' with'} {decimal!r} as the decimal mark"
+
+    def number(self, text: str) -> float:
+        """Return the number of a text, NaN for a missing one; `ValueError` for others."""
+        text = text.strip()
+        if text in self.marks:
+            return math.nan
+        if self.unit is not None:
+            return self.unit.number(text)
+        if not self.is_plain:
+            if not signed(self.decimal, self.thousands).fullmatch(text):
+                raise ValueError(text)
+            text = text.translate(as_plain(self.decimal, self.thousands))
+        elif "_" in text:  # which Python allows in numbers
+            raise ValueError(text)
+        return float(text)
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value that is not a text is a missing one: None, NaN, NaT or pandas' NA."""
+    return (
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, float | np.floating | np.datetime64) and bool(value != value))
+    )
+
+
+def numbers(values: Any, name: str, texts: Texts, first_row: int = 1) -> np.ndarray:
+    """Return the numbers of a column, NaN where they are missing; shape (n_rows,).
+
+    A `ValueError` names the first row with something else.
+    """
+    found = _plain_numbers(values, texts)
+    if found is None:
+        known: dict[object, float] = {}
+        found = np.empty(len(values))
+        for row, value in enumerate(values):
+            number = known.get(value) if isinstance(value, str) else None
+            if number is None:
+                try:
+                    number = _number(value, texts)
+                except (ValueError, OverflowError):
+                    raise ValueError(
+                        f"column {name!r} must be numbers{texts}, got {value!r} in row "
+                        f"{first_row + row:,}"
+                    ) from None
+                if isinstance(value, str):
+                    known[value] = number
+            found[row] = number
+    if np.isinf(found).any():
+        row = int(np.isinf(found).argmax())
+        raise ValueError(
+            f"column {name!r} must be finite numbers, got {list(values)[row]} in row "
+            f"{first_row + row:,}"
+        )
+    return found
+
+
+def _plain_numbers(values: Any, texts: Texts) -> np.ndarray | None:
+    """Return a column of numbers, or of texts that all are plain numbers; None for others."""
+    if getattr(getattr(values, "dtype", None), "kind", "O") in "fiub":
+        with contextlib.suppress(ValueError, TypeError):  # missing values of pandas' own types
+            return np.asarray(values, dtype=np.float64)
+    if not texts.is_plain or not len(values) or not isinstance(next(iter(values)), str):
+        return None
+    try:
+        found = np.array(list(map(float, values)))
+        return None if "_" in "".join(values) else found
+    except (ValueError, TypeError):
+        return None
+
+
+def _number(value: object, texts: Texts) -> float:
+    if isinstance(value, str):
+        return texts.number(value)
+    if is_missing(value):
+        return math.nan
+    if isinstance(value, bool | int | float | np.number | np.bool_ | Decimal):
+        return float(value)
+    raise ValueError(value)
+
+
+def dates(values: Any, column: DateColumn, texts: Texts, first_row: int = 1) -> np.ndarray:
+    """Return the columns of numbers of dates, NaN where they are missing.
+
+    A `ValueError` names the first row with something else.
+    """
+    days = days_of(values, column.format)
+    absent = np.flatnonzero(np.isnan(days))
+    cells = list(values) if len(absent) else []
+    for row in absent:
+        value = cells[row]
+        text = value.strip() in texts.marks if isinstance(value, str) else is_missing(value)
+        if not text:
+            raise ValueError(
+                f"column {column.name!r} must be dates written as {column.format}: {value!r} "
+                f"in row {first_row + row:,}"
+            )
+    return column.of_days(days)
+
+
+class Categories:
+    """The number of each value of a column: -1 where it is not known, NaN where it is missing.
+
+    Texts and numbers are compared as the table has them.
+
+    >>> Categories(["Oslo", "Rome"], Texts())(["Rome", "Bergen", None])
+    array([ 1., -1., nan])
+    """
+
+    def __init__(self, known: Sequence[str], texts: Texts) -> None:
+        self._place = {category: j for j, category in enumerate(known)}
+        self._numbers = _as_numbers(known)
+        # 1.0 in a file means the category 1 only where that was a number
+        written = {str(int(n)) if n.is_integer() else str(n) for n in self._numbers}
+        written |= {str(n) for n in self._numbers}
+        self._are_numbers = bool(self._place) and set(self._place) <= written
+        self._texts = texts
+        self._found: dict[Any, float] = {}
+
+    def __call__(self, values: Any, first_row: int = 1) -> np.ndarray:
+        """Return the numbers of the categories of values; every row is allowed to have any."""
+        if hasattr(values, "factorize"):  # a column of pandas, in training
+            codes, different = values.factorize()
+            found: np.ndarray = np.array([*map(self._of, different), np.nan])[codes]
+            return found
+        return np.array([self._code(value) for value in values], dtype=np.float64)
+
+    def _code(self, value: object) -> float:
+        key = value if isinstance(value, str) else (type(value), str(value))
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._of(value)
+        return found
+
+    def _of(self, value: Any) -> float:
+        is_text = isinstance(value, str)
+        if not is_text and is_missing(value):
+            return math.nan
+        text = str(value)
+        if text in self._place:
+            return self._place[text]
+        text = text.strip()
+        j = self._place.get(text)
+        if j is None and (not text or (is_text and text in self._texts.marks)):
+            return math.nan
+        if j is None and (not is_text or self._are_numbers):
+            with contextlib.suppress(ValueError, TypeError, OverflowError):
+                number = self._texts.number(text) if is_text else float(value)
+                j = self._numbers.get(number)
+        if j is None and text in _TRUTHS:
+            # 1 in one table is True in another
+            truth = _TRUTHS[text]
+            j = self._place.get(truth, self._numbers.get(float(truth == "True")))
+        return -1.0 if j is None else float(j)
+
+
+def _as_numbers(known: Sequence[str]) -> Mapping[float, int]:
+    """Return the places of categories that are numbers: 1 in one table is 1.0 in another."""
+    places: dict[float, int] = {}
+    for j, category in enumerate(known):
+        with contextlib.suppress(ValueError):
+            places.setdefault(float(category), j)
+    return places
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Encode the columns of a table as numbers, as its dataset was.
+
+    Numbers pass; a nominal column becomes one indicator column per category, in
+    order, all of them NaN where the value is missing and 0 where the value is
+    not among the categories.
+
+    Parameters
+    ----------
+    columns : sequence of (str, sequence of str or None)
+        Name and categories of each column; None for a column of numbers or dates.
+    coded : sequence of str, optional
+        Columns whose categories become one column of their numbers.
+    dates : sequence of str, optional
+        Columns of dates, as `kbench.tables.texts.DateColumn` reads them.
+    decimal, thousands : str
+        Decimal mark of texts that are numbers, and the sign between groups of three digits.
+    missing : sequence of str, optional
+        Texts of missing values, beside the usual ones.
+    units : sequence of str, optional
+        Columns of numbers with a unit, as `kbench.tables.texts.UnitColumn` reads them.
+
+    Examples
+    --------
+    >>> encoder = TableEncoder([("age", None), ("city", ["Oslo", "Rome"])])
+    >>> encoder.fit_transform([{"city": "Rome", "age": 40}, {"city": None, "age": "31.5"}])
+    array([[40. ,  0. ,  1. ],
+           [31.5,  nan,  nan]])
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[tuple[str, Sequence[str] | None]] = (),
+        coded: Sequence[str] = (),
+        dates: Sequence[str] = (),
+        decimal: str = ".",
+        thousands: str = "",
+        missing: Sequence[str] = (),
+        units: Sequence[str] = (),
+    ) -> None:
+        self.columns = columns
+        self.coded = coded
+        self.dates = dates
+        self.decimal = decimal
+        self.thousands = thousands
+        self.missing = missing
+        self.units = units
+
+    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+        """Do nothing: the categories are parameters."""
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the encoded table, shape (n_samples, n_features).
+
+        X is a data frame with the columns, in any order, a mapping of columns, or a list of
+        mappings, one for each row; other columns are ignored. Where all columns are numbers, it
+        may be an array of shape (n_samples, n_columns). A `ValueError` says which columns
+        are missing, or hold text where numbers belong.
+        """
+        table = columns_of(X)
+        return self._of_array(X) if table is None else self.encode(table)
+
+    def encode(self, table: Mapping[Any, Any], first_row: int = 1) -> np.ndarray:
+        """Return encoded rows of a table, of which a `ValueError` gives the number."""
+        chosen, parts = self.chosen(table), []
+        known = dict(self.columns)
+        for name, convert in self.converters().items():
+            part = convert(chosen[name], first_row=first_row)
+            part = part.reshape(len(part), -1)
+            categories = known[name]
+            if categories is not None and name not in self.coded:
+                part = _indicators(part, len(categories))
+            parts.append(part)
+        encoded: np.ndarray = np.hstack(parts)
+        return encoded
+
+    def converters(self) -> dict[str, Convert]:
+        """Return what makes numbers of the values of each column, or numbers of categories."""
+        dated = {date.name: date for date in self._dates()}
+        units = {unit.name: unit for unit in self._units()}
+        made: dict[str, Convert] = {}
+        for name, known in self.columns:
+            if name in dated:
+                made[name] = partial(dates, column=dated[name], texts=self.texts)
+            elif known is not None:
+                made[name] = Categories(known, self.texts)
+            else:
+                texts = replace(self.texts, unit=units.get(name))
+                made[name] = partial(numbers, name=name, texts=texts)
+        return made
+
+    def chosen(self, table: Mapping[Any, Any]) -> dict[str, Any]:
+        """Return the values of the columns, of those of a table; blanks around names are ignored.
+
+        A `ValueError` names the columns that are missing.
+        """
+        place = {str(name).strip(): name for name in table} | {name: name for name in table}
+        missing = [name for name, _ in self.columns if name not in place]
+        if missing:
+            raise ValueError(f"the table has no column {', '.join(map(repr, missing[:8]))}")
+        return {name: table[place[name]] for name, _ in self.columns}
+
+    @property
+    def texts(self) -> Texts:
+        """How texts are read."""
+        return Texts(self.decimal, self.thousands, tuple(self.missing))
+
+    def places(self) -> dict[str, slice]:
+        """Return the columns of the encoded table that each column becomes."""
+        widths = {date.name: len(date.feature_names) for date in self._dates()}
+        places, start = {}, 0
+        for name, known in self.columns:
+            width = 1 if known is None or name in self.coded else len(known)
+            width = widths.get(name, width)
+            places[name] = slice(start, start + width)
+            start += width
+        return places
+
+    def _dates(self) -> list[DateColumn]:
+        return [DateColumn.parsed(spec, "dates") for spec in self.dates]
+
+    def _units(self) -> list[UnitColumn]:
+        return [UnitColumn.parsed(spec, "units") for spec in self.units]
+
+    def read_as(self, decimal: str, thousands: str, missing: Sequence[str] = ()) -> None:
+        """Read further texts so; with another decimal mark, numbers with a unit have it too."""
+        if decimal != self.decimal:
+            swapped = {".": ",", ",": "."}
+            self.set_params(
+                units=[
+                    replace(
+                        unit,
+                        decimal=swapped[unit.decimal],
+                        thousands=swapped.get(unit.thousands, unit.thousands),
+                    ).spec
+                    for unit in self._units()
+                ]
+            )
+        self.set_params(decimal=decimal, thousands=thousands, missing=list(missing))
+
+    def _of_array(self, X: Any) -> np.ndarray:
+        names = [name for name, _ in self.columns]
+        if self.dates or any(known is not None for _, known in self.columns):
+            raise ValueError(f"X must be a data frame with the columns {', '.join(names[:8])}")
+        array: np.ndarray = np.asarray(X, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != len(names):
+            raise ValueError(f"X must have shape (n_samples, {len(names)}), got {array.shape}")
+        return array
+
+
+def _indicators(codes: np.ndarray, n_categories: int) -> np.ndarray:
+    """Return a column of 0 and 1 for each category; NaN where the value is missing."""
+    rows = np.asarray(codes == np.arange(n_categories), dtype=np.float64)
+    rows[np.isnan(codes[:, 0])] = np.nan
+    return rows
+
+
+def columns_of(table: Any) -> dict[Any, Any] | None:
+    """Return the columns of a table by their names; None for an array or a matrix.
+
+    A table is a data frame, a mapping of columns, a list of mappings (one for each row), or
+    one such mapping.
+    """
+    if isinstance(table, Mapping):
+        cells = [isinstance(v, str) or not hasattr(v, "__len__") for v in table.values()]
+        return {name: [v] for name, v in table.items()} if all(cells) else dict(table)
+    if isinstance(table, list | tuple) and table and isinstance(table[0], Mapping):
+        names = dict.fromkeys(name for row in table for name in row)
+        return {name: [row.get(name) for row in table] for name in names}
+    found = getattr(table, "column_names", None)
+    found = getattr(table, "columns", None) if found is None else found
+    if found is None or hasattr(table, "indptr"):
+        return None
+    header = list(found)
+    if len(set(header)) < len(header):
+        twice = next(name for name in header if header.count(name) > 1)
+        raise ValueError(f"several columns of the table are named {twice!r}")
+    return {name: _values(table[name]) for name in header}
+
+
+def _values(series: object) -> Any:
+    """Return the values of a column of a data frame."""
+    if hasattr(series, "to_pylist"):  # pyarrow
+        return series.to_pylist()
+    return series.to_numpy() if hasattr(series, "to_numpy") else np.asarray(series)
