@@ -38,7 +38,6 @@ def kbench_datasets():
             endings=endings,
             named_by_label=True,
             # rows of svmlight files have no columns with names
-            table=None if form == "svmlight" else f"{_home(form)}:{form}_table",
             rows=None if form == "svmlight" else f"{_home(form)}:{form}_rows",
         )
         for form, endings in FORMS.items()

@@ -29,43 +29,9 @@ BUFFER = 1 << 18
 """Bytes of a column that are read together: a file may be one row group."""
 
 
-def parquet_table(path: str | Path, **_: object) -> pandas.DataFrame:
-    """Return parquet files as a data frame, before anything is encoded."""
-    import pandas
-
-    files, what = existing_files(path, ENDINGS)
-    frames = []
-    for file in files:
-        with file.open("rb") as opened:
-            _check_size(opened, what)
-            frames.append(pandas.read_parquet(opened, page_checksum_verification=True))
-    frame = frames[0] if len(frames) == 1 else pandas.concat(frames, ignore_index=True)
-    infer = pandas.api.types.infer_dtype
-    decimals = [name for name, column in frame.items() if infer(column) == "decimal"]
-    return frame.astype(dict.fromkeys(decimals, np.float64))
-
-
 def parquet_rows(path: str | Path, **_: object) -> Opened:
     """Return parquet files as a table that is read in blocks."""
     return Opened(ParquetRows(str(path)))
-
-
-def _check_size(file: BinaryIO, what: str) -> None:
-    """Refuse a file that is small because the same values are stored once."""
-    import pyarrow.parquet
-    from pyarrow import compute
-
-    texts = [field.name for field in pyarrow.parquet.read_schema(file) if _is_text(field.type)]
-    table = pyarrow.parquet.ParquetFile(file, read_dictionary=texts)
-    n, d = table.metadata.num_rows, table.metadata.num_columns
-    check_values(n * d, what, f"{n:,} rows with {d:,} columns")
-    n_bytes = 0
-    for batch in table.iter_batches(columns=texts) if texts else ():
-        for column in batch.columns:
-            lengths = compute.binary_length(column.dictionary).take(column.indices)
-            n_bytes += compute.sum(lengths).as_py() or 0
-        check_values(n_bytes // 8, what, "its texts")
-    file.seek(0)
 
 
 class ParquetRows:
@@ -251,11 +217,6 @@ def _fit(one: pyarrow.DataType, other: pyarrow.DataType) -> bool:
     return is_text or (_number_type(one) is not None and _number_type(other) is not None)
 
 
-def excel_table(path: str | Path, sheet: str = "", **_: object) -> pandas.DataFrame:
-    """Return a sheet of an Excel file as a data frame, before anything is encoded."""
-    return _read(path, sheet)[0]
-
-
 def _read(path: str | Path, sheet: str) -> tuple[Any, list[str]]:
     """Return a sheet, by default the first one, and the names of all sheets."""
     import pandas
@@ -328,17 +289,6 @@ def arff_rows(path: str | Path, **given: object) -> Opened | None:
         refuse_for_sparse(given, what)
         return None
     return Opened(ArffRows(path), {}, "dense ARFF; the types of columns are those that it declares")
-
-
-def arff_table(path: str | Path, **_: object) -> pandas.DataFrame:
-    """Return a dense ARFF file as a data frame; None where it is sparse."""
-    import pandas
-
-    if is_sparse_arff(*existing(path)):
-        return None
-    rows = ArffRows(path)
-    blocks = [pandas.DataFrame(dict(block)) for block in rows.blocks(rows.names)]
-    return pandas.concat(blocks, ignore_index=True)
 
 
 def refuse_for_sparse(given: Mapping[str, object], what: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbench.errors import DatasetError
-from kbench.features import Registry, resolve
+from kbench.features import resolve
 from kbench.messages import listed
 from kbench.records import Make, Ref
 
@@ -148,14 +148,6 @@ def _of_one_type(series: pandas.Series, name: str) -> pandas.Series:
     if kind in ("decimal", "mixed-integer-float", "integer", "floating"):
         return pandas.to_numeric(series.where(series.notna(), None), errors="coerce").astype(float)
     return series.where(series.notna(), None)
-
-
-def read_table(ref: Ref, registry: Registry) -> Any:
-    """Read a user's own table before it is encoded; None for other datasets."""
-    source = registry.all("dataset").get(ref.name)
-    if source is None or source.table is None or "target" not in ref.params:
-        return None
-    return table_of(source.table, ref)
 
 
 def table_of(table: Make, ref: Ref) -> Any:

@@ -44,7 +44,7 @@ from kbench_tables.export.model import Facts, agree
 from kbench_tables.export.onnx import check_onnx, write_onnx
 from kbench_tables.export.opened import try_out
 from kbench_tables.export.portable import files_of, package_name, write_package
-from kbench_tables.export.tables import plain_rows, raw_table
+from kbench_tables.export.tables import example_of, plain_rows
 
 PORTABLE = "portable"
 FORMATS = (PORTABLE, "skops", "joblib")
@@ -112,8 +112,10 @@ def write(
         if onnx:
             own["onnx"] = write_onnx(temporary / "model.onnx", fitted)
         if mlflow:
-            raw = raw_table(cell, fitted.dataset, import_registry()) if fitted.raw else fitted.table
-            _save_as("mlflow", fitted.pipeline, temporary / "mlflow", raw[:EXAMPLE_ROWS])
+            example = fitted.table[:EXAMPLE_ROWS]
+            if fitted.raw:
+                example = example_of(cell, fitted.pipeline[0], import_registry(), EXAMPLE_ROWS)
+            _save_as("mlflow", fitted.pipeline, temporary / "mlflow", example)
         facts = _facts(cell, key, fitted, row, own)
         trust = TRUST_CODE if form == PORTABLE else TRUST
         (temporary / "README.md").write_text(card(facts, fitted, trust, mlflow), "utf-8")

@@ -13,17 +13,21 @@ from kbench.features import Registry, resolve
 from kbench.records import Cell, Dataset
 from kbench.tables.encoder import TableEncoder
 from kbench.tables.texts import ISO, DateColumn
-from kbench_tables.frames import read_table
+from kbench_tables.frames import table_of
 
 
-def raw_table(cell: Cell, dataset: Dataset, registry: Registry) -> Any:
-    """Return the rows and columns of a user's own table; None for other datasets."""
-    frame, params = read_table(cell.dataset, registry), cell.dataset.params
-    if frame is None:
-        return None
-    left_out = {params["target"], *params.get("ignore", ())}
-    left_out |= {params[role] for role in ("weight", "group_by") if params.get(role)}
-    return frame.iloc[row_ids_of(dataset)].drop(columns=list(left_out)).reset_index(drop=True)
+def example_of(cell: Cell, encoder: TableEncoder, registry: Registry, n_rows: int) -> Any:
+    """Return the first rows of a user's own file, with the columns that an encoder takes."""
+    import pandas
+
+    source = registry.get("dataset", cell.dataset.name)
+    if source.rows is None:
+        table: Any = table_of(source.table, cell.dataset)
+    else:
+        rows = resolve(source.rows)(**cell.dataset.params).rows
+        rows.scan({})
+        table = next(iter(rows.blocks(rows.names)))
+    return pandas.DataFrame(encoder.chosen(table)).head(n_rows)
 
 
 def row_ids_of(dataset: Dataset) -> np.ndarray:

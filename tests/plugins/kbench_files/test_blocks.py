@@ -253,8 +253,7 @@ def test_a_column_of_timestamps_is_no_text_and_the_message_says_what_to_do(tmp_p
     assert read.feature_names == ("when", "a")
 
 
-@pytest.mark.parametrize("read", [load_parquet, lambda path, _: _typed.parquet_table(path)])
-def test_a_byte_that_changed_in_a_parquet_page_with_a_checksum_is_noticed(tmp_path, read):
+def test_a_byte_that_changed_in_a_parquet_page_with_a_checksum_is_noticed(tmp_path):
     table = pyarrow.table({"a": np.linspace(0, 1, 5000), "y": np.arange(5000) % 2})
     path = tmp_path / "mine.parquet"
     pyarrow.parquet.write_table(
@@ -263,5 +262,5 @@ def test_a_byte_that_changed_in_a_parquet_page_with_a_checksum_is_noticed(tmp_pa
     stored = bytearray(path.read_bytes())
     stored[20_000] ^= 0xFF
     path.write_bytes(stored)
-    with pytest.raises((DatasetError, OSError), match="CRC checksum verification failed"):
-        read(str(path), "y")
+    with pytest.raises(DatasetError, match="CRC checksum verification failed"):
+        load_parquet(str(path), "y")
