@@ -6,6 +6,20 @@ Estimators call them in `fit`, where scikit-learn wants parameters checked::
     Traceback (most recent call last):
     ValueError: n_components must be an integer >= 1, got 0
 
+An estimator that is a dataclass declares the ranges beside the defaults::
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Map:
+    ...     n_components: int = integer(300, least=1)
+    ...     bandwidth: float | str = number("median", above=0, otherwise=("median",))
+    ...     norm: str = choice("l2", ("l1", "l2"))
+    >>> Map().n_components
+    300
+    >>> check_parameters(Map(bandwidth=0.0))
+    Traceback (most recent call last):
+    ValueError: bandwidth must be a finite number > 0, or 'median', got 0.0
+
 Nothing heavy is imported here. A check returns nothing and changes nothing: no
 result depends on it, so an edit of a message re-runs no cell.
 """
@@ -15,10 +29,13 @@ from __future__ import annotations
 import glob
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import field
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def check_integer(
@@ -79,15 +96,11 @@ def check_number(
 
     Parameters
     ----------
-    value : object
-        The value that was given.
-    name : str
-        Name of the parameter, as the user writes it.
+    value, name, otherwise, error
+        As in `check_integer`.
     above, least, below, most : float or None, default None
         The range: ``value > above``, ``value >= least``, ``value < below``,
         ``value <= most``.
-    otherwise, error
-        As in `check_integer`.
 
     Raises
     ------
@@ -119,14 +132,10 @@ def check_choice(
 
     Parameters
     ----------
-    value : object
-        The value that was given.
-    name : str
-        Name of the parameter, as the user writes it.
+    value, name, otherwise, error
+        As in `check_integer`.
     choices : iterable
         The values that are allowed.
-    otherwise, error
-        As in `check_integer`.
 
     Raises
     ------
@@ -144,6 +153,54 @@ def check_choice(
     if not any(_same(value, choice) for choice in allowed):
         words = "one of " + ", ".join(map(repr, allowed))
         raise error(_message(name, words, otherwise, value))
+
+
+def integer(default: T, *, otherwise: tuple[object, ...] = (), **bounds: int) -> T:
+    """Declare a parameter that `check_integer` checks, as a field of a dataclass.
+
+    Parameters
+    ----------
+    default : object
+        The default.
+    otherwise : tuple, default ()
+        Other values that are allowed, such as None.
+    **bounds : int
+        Those of `check_integer`.
+    """
+    return _declared(default, check_integer, otherwise, **bounds)
+
+
+def number(default: T, *, otherwise: tuple[object, ...] = (), **bounds: float) -> T:
+    """Declare a parameter that `check_number` checks, as `integer` does."""
+    return _declared(default, check_number, otherwise, **bounds)
+
+
+def choice(default: T, choices: Iterable[object], *, otherwise: tuple[object, ...] = ()) -> T:
+    """Declare a parameter that `check_choice` checks, as `integer` does."""
+    return _declared(default, check_choice, otherwise, choices=tuple(choices))
+
+
+def _declared(
+    default: T, check: Callable[..., None], otherwise: tuple[object, ...], **options: object
+) -> T:
+    def refuse(value: object, name: str) -> None:
+        if not any(_same(value, other) for other in otherwise):
+            check(value, name, otherwise=" or ".join(map(repr, otherwise)), **options)
+
+    return field(default=default, metadata={"check": refuse})
+
+
+def check_parameters(estimator: object) -> None:
+    """Check what the fields of a dataclass declare with `integer`, `number` and `choice`.
+
+    Raises
+    ------
+    ValueError
+        For the first parameter that is not allowed, as the checks above.
+    """
+    for each in getattr(estimator, "__dataclass_fields__", {}).values():
+        if "check" in each.metadata:
+            each.metadata["check"](getattr(estimator, each.name), each.name)
 
 
 _COMPARISONS = {

@@ -1,10 +1,20 @@
 """Checks of parameters: what they accept and how they word it."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from kbench.errors import SuiteError
-from kbench.parameters import check_choice, check_integer, check_number
+from kbench.parameters import (
+    check_choice,
+    check_integer,
+    check_number,
+    check_parameters,
+    choice,
+    integer,
+    number,
+)
 
 
 @pytest.mark.parametrize("value", [1, 7, np.int64(3), np.uint8(1)])
@@ -57,3 +67,34 @@ def test_choices_compare_types_too():
 def test_alternatives_and_the_kind_of_error():
     with pytest.raises(SuiteError, match=r"^jobs must be an integer >= 1, or 'auto', got 0$"):
         check_integer(0, "jobs", least=1, otherwise="'auto'", error=SuiteError)
+
+
+@dataclass
+class Declared:
+    size: int | str | None = integer(None, least=1, otherwise=("theory", None))
+    norm: str = choice("l2", ("l1", "l2"))
+    free: object = None
+
+
+@dataclass
+class Extended(Declared):
+    width: float = number(1.0, above=0)
+
+
+@pytest.mark.parametrize("given", [{}, {"size": "theory"}, {"size": 3, "free": -1, "width": 2}])
+def test_declared_parameters_are_accepted(given):
+    check_parameters(Extended(**given))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"size": 0}, "size must be an integer >= 1, or 'theory' or None, got 0"),
+        ({"norm": np.array(["l2"])}, "norm must be one of 'l1', 'l2', got array"),
+        ({"width": -1, "norm": "l3"}, "norm must be one of 'l1', 'l2', got 'l3'"),
+        ({"width": None}, "width must be a finite number > 0, got None"),
+    ],
+)
+def test_the_first_declared_parameter_that_is_wrong_is_named(given, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        check_parameters(Extended(**given))

@@ -20,7 +20,6 @@ Importing the package imports numpy only; scikit-learn's pairwise functions,
 which do the work, are imported by the first kernel that is computed.
 """
 
-from kbench.kernels.bandwidths import median_distance
 from kbench.kernels.base import (
     SIMPLE,
     Kernel,
@@ -32,10 +31,9 @@ from kbench.kernels.base import (
     normalized,
     resolve_kernel,
 )
-from kbench.kernels.distances import Gaussian, Laplace, LaplaceL1, Matern
+from kbench.kernels.distances import Gaussian, Laplace, LaplaceL1, Matern, median_distance
 from kbench.kernels.histograms import AdditiveChi2, Chi2, Intersection
-from kbench.kernels.inner_products import Cosine, Linear, Polynomial
-from kbench.kernels.precomputed import Precomputed
+from kbench.kernels.inner_products import Cosine, Linear, Polynomial, Precomputed
 
 __all__ = [
     "KERNELS",

@@ -1,21 +1,88 @@
-"""Kernels of distances."""
+"""Kernels of distances, and their bandwidths: multiples of the median distance, or numbers.
+
+All kernels and feature maps with a bandwidth share two parameters. `bandwidth` is a number,
+or ``"median"`` for the median distance between training inputs, in the metric of the kernel.
+`bandwidth_factor` multiplies it. Searches are over factors, since these are numbers and mean
+the same on all data.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from kbench.kernels.arrays import Matrix, MatrixLike, inverse
-from kbench.kernels.bandwidths import (
-    Metric,
-    bandwidth_number,
-    median_distance,
-    valid_bandwidth,
-)
+from kbench.kernels.arrays import Matrix, MatrixLike, as_rows, inverse, squared_norms
 from kbench.kernels.base import UnitDiagonal
-from kbench.parameters import check_choice
+from kbench.parameters import check_choice, check_number
+
+Metric = Literal["l2", "l1"]
+
+
+def median_distance(X: MatrixLike, *, metric: Metric = "l2", n_rows: int = 500) -> float:
+    """Median distance between two different rows.
+
+    Parameters
+    ----------
+    X : array or CSR matrix, shape (n_samples, n_features)
+        Inputs. Of more than `n_rows` rows a sample is taken, always the same.
+    metric : {"l2", "l1"}, default "l2"
+        Euclidean or Manhattan distance.
+    n_rows : int, default 500
+        Size of that sample.
+
+    Returns
+    -------
+    float
+        The median over all pairs of rows; over those that differ where it
+        would be 0, and 1.0 where all rows are equal.
+
+    Examples
+    --------
+    >>> median_distance([[0.0], [1.0], [5.0]])
+    4.0
+    """
+    X = as_rows(X, "X")
+    if X.shape[0] > n_rows:
+        rows = np.random.default_rng(0).choice(X.shape[0], n_rows, replace=False)
+        X = X[np.sort(rows)]
+    values = X.data if hasattr(X, "tocsr") else X
+    if not np.isfinite(np.sum(values)):
+        raise ValueError("X must be finite, got NaN, infinite or too large values")
+    # a power of two near the largest value: squares neither overflow nor vanish
+    unit = 2.0 ** (int(np.frexp(np.abs(values).max(initial=0.0))[1]) - 1)
+    distances = _distances_of_pairs(X.astype(np.float64) / unit, metric)
+    median = float(np.median(distances)) if distances.size else 0.0
+    if median == 0.0 and distances.any():
+        median = float(np.median(distances[distances > 0]))
+    return unit * median or 1.0
+
+
+def _distances_of_pairs(X: Matrix, metric: Metric) -> np.ndarray:
+    """Distances of all pairs of rows, exactly 0 for equal ones.
+
+    ``||x||^2 + ||z||^2 - 2 x . z`` leaves rounding errors where rows are equal:
+    in data with many repeated rows they would pass for the scale of the data.
+    """
+    if not hasattr(X, "tocsr"):
+        from scipy.spatial.distance import pdist
+
+        return np.asarray(pdist(X, "euclidean" if metric == "l2" else "cityblock"))
+    from scipy.sparse import csr_matrix
+    from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+
+    X = csr_matrix(X, dtype=np.float64, copy=True)
+    # Manhattan distances want short indices, which a sample of rows has room for
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    upper = np.triu_indices(X.shape[0], k=1)
+    if metric == "l1":
+        return np.asarray(manhattan_distances(X))[upper]
+    squared = np.asarray(euclidean_distances(X, squared=True))[upper]
+    norms = squared_norms(X)
+    longest = max(np.diff(X.tocsr().indptr).max(initial=0), 8)
+    squared[squared <= longest * np.finfo(float).eps * (norms[upper[0]] + norms[upper[1]])] = 0
+    return np.asarray(np.sqrt(squared))
 
 
 @dataclass(frozen=True)
@@ -28,8 +95,11 @@ class _WithBandwidth(UnitDiagonal):
     _metric: ClassVar[Metric] = "l2"
 
     def __post_init__(self) -> None:
-        bandwidth, factor = valid_bandwidth(self.bandwidth, self.bandwidth_factor)
-        self._set(bandwidth=bandwidth, bandwidth_factor=factor)
+        check_number(self.bandwidth_factor, "bandwidth_factor", above=0)
+        if not (isinstance(self.bandwidth, str) and self.bandwidth == "median"):
+            check_number(self.bandwidth, "bandwidth", above=0, otherwise="'median'")
+            self._set(bandwidth=float(self.bandwidth))
+        self._set(bandwidth_factor=float(self.bandwidth_factor))
 
     def resolve(self, X: MatrixLike) -> Self:
         """Set the bandwidth: a number whose factor is 1."""
@@ -39,7 +109,15 @@ class _WithBandwidth(UnitDiagonal):
         """Return the bandwidth with its factor; without inputs it must be a number."""
         if X is not None and isinstance(self.bandwidth, str):
             return self.bandwidth_factor * median_distance(X, metric=self._metric)
-        return self.bandwidth_factor * bandwidth_number(self.bandwidth)
+        return self.bandwidth_factor * self._number()
+
+    def _number(self) -> float:
+        if isinstance(self.bandwidth, str):
+            raise ValueError(
+                f"bandwidth={self.bandwidth!r} is not resolved: call kernel.resolve(X) with "
+                "training inputs"
+            )
+        return self.bandwidth
 
 
 @dataclass(frozen=True)
@@ -97,7 +175,7 @@ class Laplace(_WithBandwidth):
     def _scale(self, X: MatrixLike | None = None) -> float:
         if X is not None and isinstance(self.bandwidth, str):
             return float(np.sqrt(super()._scale(X)))
-        return float(np.sqrt(self.bandwidth_factor)) * bandwidth_number(self.bandwidth)
+        return float(np.sqrt(self.bandwidth_factor)) * self._number()
 
     def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         K = _minus_distances(X, Y, 2 * self._scale() ** 2)

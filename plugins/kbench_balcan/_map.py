@@ -8,35 +8,29 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import get_blas_funcs
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kbench.estimators import ExplicitMap
 from kbench.kernels import Precomputed, Similarity, resolve_kernel
-from kbench.parameters import check_choice, check_integer, check_number
+from kbench.parameters import choice, integer, number
 from kbench_balcan._landmarks import SAMPLINGS, choose_landmarks, orthonormal_basis
 from kbench_balcan._theory import theory_sizes
 
-FLOATS = [np.float64, np.float32]
 DEFAULT_LANDMARKS = 100
 CHUNK_ENTRIES = 2**20
 """Entries of the Gram matrix that exist at one time during a transform (8 MiB)."""
 
 
-def _is_theory(value) -> bool:
-    return isinstance(value, str) and value == "theory"
-
-
 @dataclass(eq=False, repr=False)
-class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class _BalcanMap(ExplicitMap):
     """Base of the three maps: landmarks, and a transform in chunks of rows."""
 
     _mapping: ClassVar[str]
 
     kernel: object = "gaussian"
     _: KW_ONLY
-    n_landmarks: int | str | None = None
-    sampling: str = "uniform"
+    n_landmarks: int | str | None = integer(None, least=1, otherwise=("theory", None))
+    sampling: str = choice("uniform", SAMPLINGS)
     margin: float | None = None
     epsilon: float = 0.1
     delta: float = 0.1
@@ -44,29 +38,13 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     radius: float = 1.0
     random_state: int | np.random.RandomState | None = None
 
-    def fit(self, X, y=None):
-        """Choose the landmarks and compute the coefficients of the map.
-
-        Parameters
-        ----------
-        X : array or CSR matrix, shape (n_samples, n_features)
-            Unlabelled points; with ``kernel="precomputed"`` their Gram matrix,
-            shape (n_samples, n_samples).
-        y : ignored
-            The map is unsupervised.
-
-        Returns
-        -------
-        self
-        """
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+    def _fit(self, X):
         kernel = resolve_kernel(self.kernel)
         if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "X must be square with kernel='precomputed', the Gram matrix of the unlabelled "
                 f"points, got shape {X.shape}"
             )
-        check_choice(self.sampling, "sampling", SAMPLINGS)
         rng = check_random_state(self.random_state)
         n_landmarks = self._n_landmarks(X.shape[0])
         self.kernel_ = kernel.resolve(X)
@@ -75,19 +53,16 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         )
         self.n_landmarks_ = self.landmarks_.shape[0]
         self._fit_components(X, rng)
-        self._n_features_out = self.n_components_
-        return self
+        return self.n_components_
 
     def _n_landmarks(self, n_samples: int) -> int:
         number, reason = self.n_landmarks, ""
         if number is None:
             return min(DEFAULT_LANDMARKS, n_samples)
-        if _is_theory(number):
+        if number == "theory":
             number = self._theory().n_landmarks
             given = f"margin={self.margin}, epsilon={self.epsilon} and delta={self.delta}"
             reason = f" ('theory' with {given})"
-        else:
-            check_integer(number, "n_landmarks", least=1, otherwise="'theory' or None")
         if number > n_samples:
             raise ValueError(
                 f"n_landmarks must be at most n_samples = {n_samples}, got {number}{reason}"
@@ -103,25 +78,8 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _fit_components(self, X, rng) -> None:
         self.n_components_ = self.n_landmarks_
 
-    def transform(self, X):
-        """Map points to features.
-
-        The Gram matrix with the landmarks is computed a few rows at a time:
-        beyond the output, memory is bounded.
-
-        Parameters
-        ----------
-        X : array or CSR matrix, shape (n_samples, n_features)
-            Points; with ``kernel="precomputed"`` their similarities to the
-            points of ``fit``, shape (n_samples, n_fitted).
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_components_)
-            Features, float64 (float32 for float32 inputs).
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+    def _transform(self, X):
+        # the Gram matrix with the landmarks is computed a few rows at a time
         features = np.empty((X.shape[0], self.n_components_), dtype=X.dtype)
         landmarks, components = self._parts(X.dtype)
         step = max(1, CHUNK_ENTRIES // self.n_landmarks_)
@@ -147,10 +105,8 @@ class _BalcanMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         precomputed = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         tags.input_tags.pairwise = precomputed
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
@@ -277,16 +233,13 @@ class BalcanF2(_BalcanMap):
     _mapping = "f2"
 
     _: KW_ONLY
-    basis: str = "triangular"
-    rank_tolerance: float | None = None
+    basis: str = choice("triangular", ("triangular", "eigen"))
+    rank_tolerance: float | None = number(None, least=0, below=1, otherwise=(None,))
 
     def _fit_components(self, X, rng) -> None:
-        check_choice(self.basis, "basis", ("triangular", "eigen"))
         tolerance = self.rank_tolerance
         if tolerance is None:
             tolerance = self.n_landmarks_ * float(np.finfo(X.dtype).eps)
-        else:
-            check_number(tolerance, "rank_tolerance", least=0, below=1, otherwise="None")
         K = self._landmark_gram(X)
         asymmetry = float(np.abs(K - K.T).max())
         if asymmetry > 1e-6 * np.abs(K).max():
@@ -294,7 +247,7 @@ class BalcanF2(_BalcanMap):
                 f"kernel={self.kernel_!r} is not symmetric (|k(x, z) - k(z, x)| up to "
                 f"{asymmetry:.3g}); the mean of both is used between landmarks",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         components, clipped = orthonormal_basis((K + K.T) / 2, self.basis, float(tolerance))
         if not components.shape[1]:
@@ -308,7 +261,7 @@ class BalcanF2(_BalcanMap):
                 f"negative eigenvalues, {clipped:.2%} of the sum of absolute ones, "
                 "were clipped to 0",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         self.clipped_, self.components_ = clipped, components
         self.n_components_ = components.shape[1]
@@ -377,20 +330,19 @@ class BalcanF3(BalcanF2):
     _mapping = "f3"
 
     _: KW_ONLY
-    n_components: int | str | None = None
-    projection: str = "gaussian"
+    n_components: int | str | None = integer(None, least=1, otherwise=("theory", None))
+    projection: str = choice("gaussian", ("gaussian", "rademacher"))
 
     def _fit_components(self, X, rng) -> None:
-        check_choice(self.projection, "projection", ("gaussian", "rademacher"))
         number = self._n_components()
         super()._fit_components(X, rng)
         if number >= self.n_components_:
-            if self.n_components is not None or _is_theory(self.n_landmarks):
+            if self.n_components is not None or self.n_landmarks == "theory":
                 warnings.warn(
                     f"n_components={number} is not below the {self.n_components_} features of F2; "
                     "F2 is returned, without a random projection",
                     UserWarning,
-                    stacklevel=3,
+                    stacklevel=4,
                 )
             return
         shape = (self.n_components_, number)
@@ -403,9 +355,8 @@ class BalcanF3(BalcanF2):
 
     def _n_components(self) -> int:
         number = self.n_components
-        if _is_theory(number) or (number is None and _is_theory(self.n_landmarks)):
+        if number == "theory" or (number is None and self.n_landmarks == "theory"):
             return self._theory().n_components
         if number is None:
             return max(1, self.n_landmarks_ // 2)
-        check_integer(number, "n_components", least=1, otherwise="'theory' or None")
         return int(number)

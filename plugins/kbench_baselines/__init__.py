@@ -1,7 +1,7 @@
 """Feature maps to compare with: those of scikit-learn, and other common ones.
 
 Maps with a bandwidth share the parameters `bandwidth` and `bandwidth_factor` with the
-kernels of `kbench.kernels`, see `kbench.kernels.bandwidths`.
+kernels of `kbench.kernels`, see `kbench.kernels.distances`.
 """
 
 import lazy_loader

@@ -9,8 +9,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 
-from kbench.parameters import check_choice, check_integer, check_number
-from kbench_baselines._base import DifferentiableMap, dense, root_mean_square
+from kbench.estimators import DifferentiableMap
+from kbench.parameters import choice, integer, number
+from kbench_baselines._base import dense, root_mean_square
 
 
 def arc_cosine_kernel(X, Y, order):
@@ -79,17 +80,14 @@ class ArcCosineFeatures(DifferentiableMap):
     (1, 4)
     """
 
-    n_components: int = 300
+    n_components: int = integer(300, least=1)
     _: KW_ONLY
-    order: int = 1
-    bias: float = 0.5
+    order: int = choice(1, (0, 1))
+    bias: float = number(0.5, least=0)
     standardize: bool = True
     random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
-        check_integer(self.n_components, "n_components", least=1)
-        check_choice(self.order, "order", (0, 1))
-        check_number(self.bias, "bias", least=0)
         rng = check_random_state(self.random_state)
         self.mean_, self.scale_, self.bias_ = np.zeros(X.shape[1]), 1.0, float(self.bias)
         if self.standardize:

@@ -18,9 +18,10 @@ from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 
+from kbench.estimators import DifferentiableMap
 from kbench.kernels import Gaussian
-from kbench.parameters import check_choice, check_integer, check_number
-from kbench_baselines._base import DifferentiableMap, dense, resolve_bandwidth
+from kbench.parameters import choice, integer, number
+from kbench_baselines._base import dense, resolve_bandwidth
 
 
 def gaussian_orthogonal(n_features, n_frequencies, rng):
@@ -138,10 +139,10 @@ def fourier_gradient(X, W, coef, offset):
 class _FourierMap(DifferentiableMap):
     """Cosines and sines of frequencies that a subclass draws; by default Gaussian."""
 
-    n_components: int = 300
+    n_components: int = integer(300, least=1)
     _: KW_ONLY
-    bandwidth: float | str = "median"
-    bandwidth_factor: float = 1.0
+    bandwidth: float | str = number("median", above=0, otherwise=("median",))
+    bandwidth_factor: float = number(1.0, above=0)
     random_state: int | np.random.RandomState | None = None
 
     def _resolve_bandwidth(self, X):
@@ -152,7 +153,6 @@ class _FourierMap(DifferentiableMap):
         raise NotImplementedError
 
     def _fit(self, X):
-        check_integer(self.n_components, "n_components", least=1)
         rng = check_random_state(self.random_state)
         self.bandwidth_ = self._resolve_bandwidth(X)
         frequencies = self._frequencies(X.shape[1], (self.n_components + 1) // 2, rng)
@@ -220,14 +220,12 @@ class RandomFourierFeatures(_FourierMap):
     """
 
     _: KW_ONLY
-    form: str = "offsets"
+    form: str = choice("offsets", ("offsets", "pairs"))
 
     def _frequencies(self, n_features, n_frequencies, rng):
         return rng.normal(size=(n_features, n_frequencies)) / self.bandwidth_
 
     def _fit(self, X):
-        check_integer(self.n_components, "n_components", least=1)
-        check_choice(self.form, "form", ("offsets", "pairs"))
         if self.form == "pairs":
             return super()._fit(X)
         self.bandwidth_ = self._resolve_bandwidth(X)
@@ -335,10 +333,9 @@ class QMCFourierFeatures(_FourierMap):
     """
 
     _: KW_ONLY
-    sequence: str = "sobol"
+    sequence: str = choice("sobol", ("sobol", "halton"))
 
     def _frequencies(self, n_features, n_frequencies, rng):
-        check_choice(self.sequence, "sequence", ("sobol", "halton"))
         if self.sequence == "sobol" and n_features > 21_201:
             raise ValueError(
                 f"sequence='sobol' takes at most 21201 input features, got {n_features}; "
@@ -384,10 +381,9 @@ class LaplaceFourierFeatures(_FourierMap):
     """
 
     _: KW_ONLY
-    norm: str = "l1"
+    norm: str = choice("l1", ("l1", "l2"))
 
     def _resolve_bandwidth(self, X):
-        check_choice(self.norm, "norm", ("l1", "l2"))
         return resolve_bandwidth(self, X, self.norm)
 
     def _frequencies(self, n_features, n_frequencies, rng):
@@ -431,11 +427,7 @@ class MaternFourierFeatures(_FourierMap):
     """
 
     _: KW_ONLY
-    nu: float = 1.5
-
-    def _resolve_bandwidth(self, X):
-        check_number(self.nu, "nu", above=0)
-        return resolve_bandwidth(self, X, "l2")
+    nu: float = number(1.5, above=0)
 
     def _frequencies(self, n_features, n_frequencies, rng):
         return multivariate_t(n_features, n_frequencies, rng, self.nu) / self.bandwidth_

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.utils import check_random_state
 
-from kbench.parameters import check_integer, check_number
+from kbench.parameters import integer, number
 from kbench_baselines._base import dense
 from kbench_baselines._fourier import _FourierMap, fourier_features, fourier_gradient
 
@@ -70,16 +70,11 @@ class LeverageFourierFeatures(_FourierMap):
     """
 
     _: KW_ONLY
-    pool_factor: int = 4
-    ridge: float | str = "auto"
-    n_rows: int = 2000
+    pool_factor: int = integer(4, least=1)
+    ridge: float | str = number("auto", above=0, otherwise=("auto",))
+    n_rows: int = integer(2000, least=1)
 
     def _fit(self, X):
-        check_integer(self.n_components, "n_components", least=1)
-        check_integer(self.pool_factor, "pool_factor", least=1)
-        check_integer(self.n_rows, "n_rows", least=1)
-        if self.ridge != "auto":
-            check_number(self.ridge, "ridge", above=0, otherwise="'auto'")
         rng = check_random_state(self.random_state)
         self.bandwidth_ = self._resolve_bandwidth(X)
         n_frequencies = (self.n_components + 1) // 2

@@ -17,9 +17,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 
+from kbench.estimators import ExplicitMap
 from kbench.kernels import Gaussian
-from kbench.parameters import check_choice, check_integer, check_number
-from kbench_baselines._base import BaselineMap, resolve_bandwidth, root_mean_square
+from kbench.parameters import check_number, choice, integer, number
+from kbench_baselines._base import resolve_bandwidth, root_mean_square
 from kbench_baselines._sketches import (
     PROJECTIONS,
     draw_sketch,
@@ -30,7 +31,7 @@ from kbench_baselines._sketches import (
 
 
 @dataclass(eq=False, repr=False)
-class RandomMaclaurinFeatures(BaselineMap):
+class RandomMaclaurinFeatures(ExplicitMap):
     """Random Maclaurin features: products of random signed sums.
 
     A feature of degree N is ``c prod_j (w_j . x)`` over N random sign vectors.
@@ -80,20 +81,16 @@ class RandomMaclaurinFeatures(BaselineMap):
     (1, 4)
     """
 
-    n_components: int = 300
+    n_components: int = integer(300, least=1)
     _: KW_ONLY
-    kernel: str = "exponential"
-    degree: int = 2
-    coef0: float = 1.0
-    bandwidth: float | str = "norm"
-    bandwidth_factor: float = 1.0
+    kernel: str = choice("exponential", ("polynomial", "exponential"))
+    degree: int = integer(2, least=1)
+    coef0: float = number(1.0, least=0)
+    bandwidth: float | str = number("norm", above=0, otherwise=("norm",))
+    bandwidth_factor: float = number(1.0, above=0)
     random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
-        check_integer(self.n_components, "n_components", least=1)
-        check_integer(self.degree, "degree", least=1)
-        check_choice(self.kernel, "kernel", ("polynomial", "exponential"))
-        check_number(self.coef0, "coef0", least=0)
         rng = check_random_state(self.random_state)
         self.bandwidth_ = resolve_bandwidth(self, X, "inner")
         self.unit_ = root_mean_square(X) or 1.0
@@ -236,7 +233,7 @@ def _expected(found, highest, most):
 
 
 @dataclass(eq=False, repr=False)
-class OptimizedMaclaurinFeatures(BaselineMap):
+class OptimizedMaclaurinFeatures(ExplicitMap):
     """Maclaurin features with the degrees that minimise the variance on the training inputs.
 
     The series ``k(x, z) = f(x) f(z) sum_n a_n (x.z)^n`` is cut after a degree. Its constant is one
@@ -307,30 +304,25 @@ class OptimizedMaclaurinFeatures(BaselineMap):
 
     _accept_sparse = False
 
-    n_components: int = 300
+    n_components: int = integer(300, least=1)
     _: KW_ONLY
-    kernel: str = "gaussian"
-    projection: str = "rademacher"
-    complex_to_real: bool = True
-    max_degree: int = 10
-    degree: int = 2
-    coef0: float = 1.0
+    kernel: str = choice("gaussian", ("gaussian", "exponential", "polynomial"))
+    projection: str = choice("rademacher", PROJECTIONS)
+    complex_to_real: bool = choice(True, (True, False))
+    max_degree: int = integer(10, least=2)
+    degree: int = integer(2, least=1)
+    coef0: float = number(1.0, least=0)
     bandwidth: float | str = "median"
-    bandwidth_factor: float = 1.0
-    n_rows: int = 1000
+    bandwidth_factor: float = number(1.0, above=0)
+    n_rows: int = integer(1000, least=2)
     random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
-        check_integer(self.n_components, "n_components", least=1)
-        check_choice(self.kernel, "kernel", ("gaussian", "exponential", "polynomial"))
-        check_choice(self.projection, "projection", PROJECTIONS)
-        check_choice(self.complex_to_real, "complex_to_real", (True, False))
-        check_integer(self.max_degree, "max_degree", least=2)
-        check_integer(self.degree, "degree", least=1)
-        check_number(self.coef0, "coef0", least=0)
-        check_integer(self.n_rows, "n_rows", least=2)
         rng = check_random_state(self.random_state)
         is_gaussian = self.kernel == "gaussian"
+        heuristic = "median" if is_gaussian else "norm"
+        if not (isinstance(self.bandwidth, str) and self.bandwidth == heuristic):
+            check_number(self.bandwidth, "bandwidth", above=0, otherwise=repr(heuristic))
         self.bandwidth_ = resolve_bandwidth(self, X, "l2" if is_gaussian else "inner")
         mean = X.mean(axis=0, dtype=np.float64) if is_gaussian else np.zeros(X.shape[1])
         self.mean_ = mean.astype(X.dtype)

@@ -16,9 +16,10 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
+from kbench.estimators import DifferentiableMap
 from kbench.kernels import Gaussian, LaplaceL1
-from kbench.parameters import check_choice, check_integer
-from kbench_baselines._base import DifferentiableMap, dense, resolve_bandwidth
+from kbench.parameters import check_choice, choice, integer, number
+from kbench_baselines._base import dense, resolve_bandwidth
 
 
 def kernel_diagonal(kernel, X, block=128):
@@ -273,19 +274,16 @@ class NystroemMap(DifferentiableMap):
     (150, 20)
     """
 
-    n_components: int = 300
+    n_components: int = integer(300, least=1)
     _: KW_ONLY
-    landmarks: str = "uniform"
+    landmarks: str = choice("uniform", ("uniform", "kmeans", "rpcholesky", "leverage"))
     kernel: object = "rbf"
-    bandwidth: float | str = "median"
-    bandwidth_factor: float = 1.0
-    n_candidates: int = 20_000
+    bandwidth: float | str = number("median", above=0, otherwise=("median",))
+    bandwidth_factor: float = number(1.0, above=0)
+    n_candidates: int = integer(20_000, least=1)
     random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
-        check_integer(self.n_components, "n_components", least=1)
-        check_choice(self.landmarks, "landmarks", ("uniform", "kmeans", "rpcholesky", "leverage"))
-        check_integer(self.n_candidates, "n_candidates", least=1)
         self._resolve_kernel(X)
         rng = check_random_state(self.random_state)
         self.components_, self.component_indices_ = self._choose_landmarks(X, rng)

@@ -10,8 +10,9 @@ from sklearn.ensemble import RandomTreesEmbedding
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils import check_random_state
 
-from kbench.parameters import check_choice, check_integer
-from kbench_baselines._base import BaselineMap, resolve_bandwidth
+from kbench.estimators import ExplicitMap
+from kbench.parameters import choice, integer, number
+from kbench_baselines._base import resolve_bandwidth
 
 
 def bin_keys(X, pitch, shift, multipliers, salt=0):
@@ -36,7 +37,7 @@ def bin_keys(X, pitch, shift, multipliers, salt=0):
 
 
 @dataclass(eq=False, repr=False)
-class RandomBinningFeatures(BaselineMap):
+class RandomBinningFeatures(ExplicitMap):
     """Random binning features of the Laplace kernel; sparse.
 
     Each of `n_grids` random grids contributes one non-zero per row: the cell
@@ -88,18 +89,15 @@ class RandomBinningFeatures(BaselineMap):
 
     _accept_sparse = False
 
-    n_grids: int = 100
+    n_grids: int = integer(100, least=1)
     _: KW_ONLY
-    columns: str = "trained"
-    n_components: int = 16_384
-    bandwidth: float | str = "median"
-    bandwidth_factor: float = 1.0
+    columns: str = choice("trained", ("trained", "hashed"))
+    n_components: int = integer(16_384, least=1)
+    bandwidth: float | str = number("median", above=0, otherwise=("median",))
+    bandwidth_factor: float = number(1.0, above=0)
     random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
-        check_integer(self.n_grids, "n_grids", least=1)
-        check_integer(self.n_components, "n_components", least=1)
-        check_choice(self.columns, "columns", ("trained", "hashed"))
         rng = check_random_state(self.random_state)
         self.bandwidth_ = resolve_bandwidth(self, X, "l1")
         shape = (self.n_grids, X.shape[1])
@@ -231,7 +229,7 @@ def grow_mondrian(X, low, high, lifetime, rng):
 
 
 @dataclass(eq=False, repr=False)
-class MondrianFeatures(BaselineMap):
+class MondrianFeatures(ExplicitMap):
     """Mondrian features: the cells of random partitions; sparse.
 
     Each of `n_trees` Mondrian processes cuts the box of the training inputs, and contributes one
@@ -284,14 +282,13 @@ class MondrianFeatures(BaselineMap):
 
     _accept_sparse = False
 
-    n_trees: int = 100
+    n_trees: int = integer(100, least=1)
     _: KW_ONLY
-    bandwidth: float | str = "median"
-    bandwidth_factor: float = 1.0
+    bandwidth: float | str = number("median", above=0, otherwise=("median",))
+    bandwidth_factor: float = number(1.0, above=0)
     random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
-        check_integer(self.n_trees, "n_trees", least=1)
         rng = check_random_state(self.random_state)
         self.bandwidth_ = resolve_bandwidth(self, X, "l1")
         low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
@@ -323,7 +320,7 @@ def mondrian_gram(fitted, X, Y):
 
 
 @dataclass(eq=False, repr=False)
-class RandomTreesFeatures(BaselineMap):
+class RandomTreesFeatures(ExplicitMap):
     """Leaves of totally random trees: scikit-learn's RandomTreesEmbedding; sparse.
 
     Each tree splits its training rows at random places of random inputs, and contributes the leaf
@@ -367,16 +364,13 @@ class RandomTreesFeatures(BaselineMap):
     ('csr', 50.0)
     """
 
-    n_trees: int = 100
+    n_trees: int = integer(100, least=1)
     _: KW_ONLY
-    max_depth: int = 5
-    min_samples_leaf: int = 1
+    max_depth: int = integer(5, least=1)
+    min_samples_leaf: int = integer(1, least=1)
     random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
-        check_integer(self.n_trees, "n_trees", least=1)
-        check_integer(self.max_depth, "max_depth", least=1)
-        check_integer(self.min_samples_leaf, "min_samples_leaf", least=1)
         self.embedding_ = RandomTreesEmbedding(
             self.n_trees,
             max_depth=self.max_depth,

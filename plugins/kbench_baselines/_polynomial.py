@@ -12,8 +12,8 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from kbench.parameters import check_choice, check_integer, check_number
-from kbench_baselines._base import BaselineMap
+from kbench.estimators import ExplicitMap
+from kbench.parameters import choice, integer, number
 
 
 def monomial_weights(powers, degree, gamma, coef0):
@@ -49,7 +49,7 @@ def names_of_inputs(fitted, given):
 
 
 @dataclass(eq=False, repr=False)
-class PolynomialMap(BaselineMap):
+class PolynomialMap(ExplicitMap):
     """All monomials up to a degree, weighted as in the polynomial kernel.
 
     scikit-learn's ``PolynomialFeatures``; the weights make inner products equal
@@ -91,15 +91,12 @@ class PolynomialMap(BaselineMap):
            [144., 676.]])
     """
 
-    degree: int = 2
+    degree: int = integer(2, least=1)
     _: KW_ONLY
-    gamma: float = 1.0
-    coef0: float = 1.0
+    gamma: float = number(1.0, above=0)
+    coef0: float = number(1.0, least=0)
 
     def _fit(self, X):
-        check_integer(self.degree, "degree", least=1)
-        check_number(self.gamma, "gamma", above=0)
-        check_number(self.coef0, "coef0", least=0)
         degrees = (0 if self.coef0 > 0 else self.degree, self.degree)
         self.monomials_ = PolynomialFeatures(degrees, include_bias=self.coef0 > 0).fit(X)
         powers = self.monomials_.powers_
@@ -187,7 +184,7 @@ def polynomial_gram(fitted, X, Y):
 
 
 @dataclass(eq=False, repr=False)
-class SplineFeatures(BaselineMap):
+class SplineFeatures(ExplicitMap):
     """B-splines of each input by itself: scikit-learn's SplineTransformer.
 
     A linear learner on them is an additive model: a sum of smooth functions of one input each.
@@ -230,15 +227,12 @@ class SplineFeatures(BaselineMap):
 
     _accept_sparse = False
 
-    n_knots: int = 5
+    n_knots: int = integer(5, least=2)
     _: KW_ONLY
-    degree: int = 3
-    knots: str = "quantile"
+    degree: int = integer(3, least=0)
+    knots: str = choice("quantile", ("quantile", "uniform"))
 
     def _fit(self, X):
-        check_integer(self.n_knots, "n_knots", least=2)
-        check_integer(self.degree, "degree", least=0)
-        check_choice(self.knots, "knots", ("quantile", "uniform"))
         self.knots_ = self._places(X)
         self.splines_ = SplineTransformer(
             n_knots=self.n_knots, degree=self.degree, knots=self.knots_

@@ -17,9 +17,10 @@ from scipy.linalg import hadamard
 from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.utils import check_random_state
 
+from kbench.estimators import ExplicitMap
 from kbench.kernels import Gaussian
-from kbench.parameters import check_choice, check_integer, check_number
-from kbench_baselines._base import BaselineMap, check_bandwidth, resolve_bandwidth
+from kbench.parameters import choice, integer, number
+from kbench_baselines._base import resolve_bandwidth
 
 _LARGEST_FACTOR = 5
 """Exponent of the largest Hadamard matrix that is multiplied as a whole, 2^5 = 32 rows."""
@@ -226,7 +227,7 @@ def row_blocks(n_rows, width, n_values=2**20):
 
 
 @dataclass(eq=False, repr=False)
-class ProductSketch(BaselineMap):
+class ProductSketch(ExplicitMap):
     """Products of random projections: a sketch of the polynomial kernel.
 
     ``z_i(x) = D^(-1/2) prod_j (w_ij.x')`` with `degree` random vectors w_ij and
@@ -295,27 +296,19 @@ class ProductSketch(BaselineMap):
 
     _accept_sparse = False
 
-    n_components: int = 300
+    n_components: int = integer(300, least=1)
     _: KW_ONLY
-    projection: str = "rademacher"
-    complex_to_real: bool = True
-    kernel: str = "polynomial"
-    degree: int = 2
-    gamma: float = 1.0
-    coef0: float = 1.0
-    bandwidth: float | str = "median"
-    bandwidth_factor: float = 1.0
+    projection: str = choice("rademacher", PROJECTIONS)
+    complex_to_real: bool = choice(True, (True, False))
+    kernel: str = choice("polynomial", ("polynomial", "gaussian"))
+    degree: int = integer(2, least=1)
+    gamma: float = number(1.0, above=0)
+    coef0: float = number(1.0, least=0)
+    bandwidth: float | str = number("median", above=0, otherwise=("median",))
+    bandwidth_factor: float = number(1.0, above=0)
     random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
-        check_integer(self.n_components, "n_components", least=1)
-        check_integer(self.degree, "degree", least=1)
-        check_choice(self.projection, "projection", PROJECTIONS)
-        check_choice(self.complex_to_real, "complex_to_real", (True, False))
-        check_choice(self.kernel, "kernel", ("polynomial", "gaussian"))
-        check_number(self.gamma, "gamma", above=0)
-        check_number(self.coef0, "coef0", least=0)
-        check_bandwidth(self, "l2")
         rng = check_random_state(self.random_state)
         self.bandwidth_, self.mean_ = None, np.zeros(X.shape[1], dtype=X.dtype)
         if self.kernel == "gaussian":

@@ -7,8 +7,9 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from sklearn.utils import check_random_state
 
-from kbench.parameters import check_integer
-from kbench_baselines._base import DifferentiableMap, dense, resolve_bandwidth
+from kbench.estimators import DifferentiableMap
+from kbench.parameters import integer, number
+from kbench_baselines._base import dense, resolve_bandwidth
 from kbench_baselines._fourier import fourier_gradient, waves
 from kbench_baselines._sketches import padded_size, rows_together, walsh_hadamard
 
@@ -22,10 +23,10 @@ class _StructuredFourierMap(DifferentiableMap):
     columns, of shape (size, n_columns). Inputs were divided by ``_unit()``.
     """
 
-    n_components: int = 300
+    n_components: int = integer(300, least=1)
     _: KW_ONLY
-    bandwidth: float | str = "median"
-    bandwidth_factor: float = 1.0
+    bandwidth: float | str = number("median", above=0, otherwise=("median",))
+    bandwidth_factor: float = number(1.0, above=0)
     random_state: int | np.random.RandomState | None = None
 
     def _draw(self, rng, n_blocks, size, dtype):
@@ -42,7 +43,6 @@ class _StructuredFourierMap(DifferentiableMap):
         return n_features
 
     def _fit(self, X):
-        check_integer(self.n_components, "n_components", least=1)
         rng = check_random_state(self.random_state)
         self.bandwidth_ = resolve_bandwidth(self, X, "l2")
         self.block_size_ = padded_size(self._padded(X.shape[1]))
@@ -201,10 +201,9 @@ class StructuredOrthogonalFeatures(_StructuredFourierMap):
     """
 
     _: KW_ONLY
-    least_inputs: int = 64
+    least_inputs: int = integer(64, least=1)
 
     def _padded(self, n_features):
-        check_integer(self.least_inputs, "least_inputs", least=1)
         return max(n_features, self.least_inputs)
 
     def _draw(self, rng, n_blocks, size, dtype):

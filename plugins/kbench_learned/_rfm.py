@@ -11,11 +11,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.kernels import Gaussian, Matern, median_distance
-from kbench.parameters import check_choice, check_integer, check_number
+from kbench.parameters import check_parameters, choice, integer, number
 from kbench_learned._metric import Form
 from kbench_learned._ridge import Targets, folds_of, of_labels, of_numbers
 
-KERNELS = ("laplace", "gaussian")
 PENALTIES = np.logspace(-7, 2, 10)
 """Penalties, in units of the kernel's value at distance 0."""
 
@@ -29,29 +28,21 @@ _BLOCK_ROWS = 512
 class _RecursiveFeatureMachine(BaseEstimator):
     """Parameters and fit of both tasks."""
 
-    kernel: str = "laplace"
-    bandwidth_factor: float = 1.0
-    metric: str = "full"
-    rounds: int = 5
-    regularization: float = 1e-4
-    max_rows: int = 10_000
+    kernel: str = choice("laplace", ("laplace", "gaussian"))
+    bandwidth_factor: float = number(1.0, above=0)
+    metric: str = choice("full", ("full", "diagonal"))
+    rounds: int = integer(5, least=0)
+    regularization: float = number(1e-4, least=0)
+    max_rows: int = integer(10_000, least=1)
     random_state: int | np.random.RandomState | None = None
 
-    def _check_parameters(self, n_rows: int) -> None:
-        check_choice(self.kernel, "kernel", KERNELS)
-        check_number(self.bandwidth_factor, "bandwidth_factor", above=0)
-        check_choice(self.metric, "metric", ("full", "diagonal"))
-        check_integer(self.rounds, "rounds", least=0)
-        check_number(self.regularization, "regularization", least=0)
-        check_integer(self.max_rows, "max_rows", least=1)
-        if n_rows > self.max_rows:
+    def _learn(self, X: np.ndarray, targets: Targets) -> None:
+        check_parameters(self)
+        if len(X) > self.max_rows:
             raise ValueError(
                 f"a recursive feature machine takes time cubic in the rows, and there are "
-                f"{n_rows:,}; the parameter max_rows allows {self.max_rows:,}"
+                f"{len(X):,}; the parameter max_rows allows {self.max_rows:,}"
             )
-
-    def _learn(self, X: np.ndarray, targets: Targets) -> None:
-        self._check_parameters(len(X))
         self.mean_, self.targets_ = X.mean(axis=0), targets
         X, y = X - self.mean_, targets.columns
         form = Form(self.metric, self.regularization, X.shape[1], np.ptp(X, axis=0) > 0, [])
@@ -60,15 +51,15 @@ class _RecursiveFeatureMachine(BaseEstimator):
         best = np.inf, transform, penalty
         rng = np.random.RandomState(0 if self.random_state is None else self.random_state)
         for fold in folds_of(targets.strata, rng)[:1]:
-            for number in range(self.rounds + 1):
+            for each in range(self.rounds + 1):
                 Z, Z_test = X[fold.fit] @ transform, X[fold.held_out] @ transform
                 kernel = self._resolved(Z)
                 held_out = Z_test, y[fold.held_out]
                 error, penalty, coef = _best(kernel, Z, y[fold.fit], *held_out, penalty)
                 self.errors_.append(error)
                 if error < best[0]:
-                    best, self.round_ = (error, transform, penalty), number
-                if number == self.rounds:
+                    best, self.round_ = (error, transform, penalty), each
+                if each == self.rounds:
                     break
                 matrix = form.of(transform @ _outer_product(kernel, Z, coef) @ transform.T)
                 if not np.trace(matrix) > 0:

@@ -12,7 +12,7 @@ from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from kbench.parameters import check_integer, check_number
+from kbench.parameters import integer, number
 from kbench_learners._design import dense_where_quicker
 from kbench_learners._estimator import (
     LinearRegressor,
@@ -100,18 +100,12 @@ class BayesianLinearRegression(Predictive, LinearRegressor):
     True
     """
 
-    noise_variance: float | str = EVIDENCE
-    weight_variance: float | str = EVIDENCE
+    noise_variance: float | str = number(EVIDENCE, above=0, otherwise=(EVIDENCE,))
+    weight_variance: float | str = number(EVIDENCE, above=0, otherwise=(EVIDENCE,))
     fit_intercept: bool = True
 
     def _deviations(self, X) -> np.ndarray:
         return np.sqrt(self._variance(X))
-
-    def _check_parameters(self) -> None:
-        for name in ("noise_variance", "weight_variance"):
-            value = getattr(self, name)
-            if not (isinstance(value, str) and value == EVIDENCE):
-                check_number(value, name, above=0, otherwise=repr(EVIDENCE))
 
     def _fit(self, X, y, sample_weight) -> None:
         X = dense_where_quicker(X)
@@ -281,8 +275,6 @@ def _eigen(G):
     return np.where(values > floor, values, 0.0), vectors
 
 
-LABELS = "labels"
-
 # A covariance matrix of this size for each class takes about a second.
 _MAX_COLUMNS = 6000
 
@@ -359,9 +351,9 @@ class DirichletGPClassifier(ProbabilityClassifier):
 
     _takes_sparse = False
 
-    alpha: float = 0.01
-    weight_variance: float | str = LABELS
-    n_draws: int = 1000
+    alpha: float = number(0.01, above=0)
+    weight_variance: float | str = number("labels", above=0, otherwise=("labels",))
+    n_draws: int = integer(1000, least=1)
     random_state: int | np.random.RandomState | None = None
 
     def predict_proba(self, X):
@@ -387,13 +379,6 @@ class DirichletGPClassifier(ProbabilityClassifier):
             drawn = mean[:, None, :] + deviation[:, None, :] * self._normals
             out[rows] = softmax(drawn, axis=2).mean(axis=1)
         return out
-
-    def _check_parameters(self) -> None:
-        check_number(self.alpha, "alpha", above=0)
-        check_integer(self.n_draws, "n_draws", least=1)
-        given = self.weight_variance
-        if not (isinstance(given, str) and given == LABELS):
-            check_number(given, "weight_variance", above=0, otherwise=repr(LABELS))
 
     def _training_data(self, X, y):
         X, y = self._validated(X, y)

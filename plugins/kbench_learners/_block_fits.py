@@ -13,6 +13,7 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from kbench.parameters import check_parameters
 from kbench_learners._descent import Descent, Problem
 from kbench_learners._design import Design
 from kbench_learners._estimator import LinearClassifier, check_classes
@@ -30,7 +31,7 @@ class BlockFit:
     def __init__(self, estimator: LinearClassifier, sample: Any, values: Sequence[float]) -> None:
         self.fitted = [clone(estimator).set_params(C=C) for C in values]
         for each in self.fitted:
-            each._check_parameters()
+            check_parameters(each)
         check_classes(estimator, sample.classes)
         self._classes, self._n_features = sample.classes, sample.Z.shape[1]
         self._bias = self._constant(estimator)

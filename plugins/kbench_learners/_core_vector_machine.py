@@ -18,9 +18,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from kbench.kernels import resolve_kernel
-from kbench.parameters import check_integer, check_number
+from kbench.parameters import choice, integer, number
 from kbench_learners._design import Design
-from kbench_learners._estimator import MarginClassifier, binary_problems
+from kbench_learners._estimator import SCHEMES, MarginClassifier, binary_problems
 from kbench_learners._kernel_machine import KernelMixin, gram_blocks, subproblem
 from kbench_learners._newton import ActiveRows, ClippedQuadratic, cholesky_solve, minimise
 
@@ -259,17 +259,12 @@ class CoreVectorMachine(KernelMixin, MarginClassifier):
     (True, True)
     """
 
-    C: float = 1.0
+    C: float = number(1.0, above=0)
     kernel: object = "gaussian"
-    tol: float = 1e-6
-    max_core_size: int = 5000
-    multiclass: str = "ovo"
+    tol: float = number(1e-6, above=0)
+    max_core_size: int = integer(5000, least=10)
+    multiclass: str = choice("ovo", SCHEMES)
     random_state: int | np.random.RandomState | None = 0
-
-    def _check_parameters(self) -> None:
-        check_number(self.C, "C", above=0)
-        check_number(self.tol, "tol", above=0)
-        check_integer(self.max_core_size, "max_core_size", least=10)
 
     def _fit(self, X, codes) -> None:
         self.kernel_ = resolve_kernel(self.kernel).resolve(X)

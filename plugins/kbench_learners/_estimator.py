@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from kbench.parameters import check_choice
+from kbench.parameters import check_parameters
 
 
 def check_classes(estimator: BaseEstimator, classes: np.ndarray) -> None:
@@ -70,7 +70,7 @@ class Estimator(BaseEstimator):
 
     def _fit_checked(self, X, y, **weights) -> None:
         """Validate parameters and a training set, and fit; `_fit` gets the weights."""
-        self._check_parameters()
+        check_parameters(self)
         X, y = self._training_data(X, y)
         self._fit(X, y, **weights)
 
@@ -92,8 +92,7 @@ class Estimator(BaseEstimator):
 class Regressor(RegressorMixin, Estimator):
     """A regressor of one target.
 
-    A subclass checks its parameters in `_check_parameters`, fits in `_fit`, and returns
-    predictions of validated inputs in `_predicted`.
+    A subclass fits in `_fit`, and returns predictions of validated inputs in `_predicted`.
     """
 
     def predict(self, X):
@@ -214,9 +213,8 @@ SCHEMES = ("ovr", "ovo")
 class MarginClassifier(ClassifierMixin, Estimator):
     """A classifier by the margins of binary problems.
 
-    A subclass checks its parameters in `_check_parameters`, fits in `_fit`, and returns
-    margins in `_margins`, in the order of `binary_problems`. Without a parameter
-    `multiclass`, each class is against the rest.
+    A subclass fits in `_fit`, and returns margins in `_margins`, in the order of
+    `binary_problems`. Without a parameter `multiclass`, each class is against the rest.
     """
 
     def decision_function(self, X):
@@ -285,7 +283,6 @@ def binary_problems(
     the second is positive. "ovr" is each class against the rest, "ovo" each pair of classes
     (i, j) with i < j, of which i is positive.
     """
-    check_choice(scheme, "multiclass", SCHEMES)
     everything = np.arange(len(codes))
     if n_classes == 2:
         yield everything, np.where(codes == 1, 1.0, -1.0)
@@ -333,7 +330,7 @@ class PathMixin:
         """Return fitted clones, in the order of `values`; `_fit_together` gets the weights."""
         fitted = [clone(self).set_params(**{self._path: value}) for value in values]
         for estimator in fitted:
-            estimator._check_parameters()
+            check_parameters(estimator)
         X, target = self._training_data(X, y)
         names = ("classes_", "n_features_in_", "feature_names_in_")
         shared = {name: getattr(self, name) for name in names if hasattr(self, name)}

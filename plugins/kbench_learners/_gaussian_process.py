@@ -13,10 +13,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 from sklearn.utils.validation import check_is_fitted
 
-from kbench.parameters import check_choice, check_integer
+from kbench.parameters import choice, integer
 from kbench_learners._estimator import Regressor
-
-KERNELS = ("gaussian", "matern-1/2", "matern-3/2", "matern-5/2")
 
 # Rows from which the length scale is set before it is optimised.
 _SCALE_ROWS = 500
@@ -74,11 +72,11 @@ class GaussianProcess(Regressor):
 
     _takes_sparse = False
 
-    kernel: str = "gaussian"
+    kernel: str = choice("gaussian", ("gaussian", "matern-1/2", "matern-3/2", "matern-5/2"))
     ard: bool = False
-    n_restarts: int = 0
-    max_iter: int = 100
-    max_rows: int = 5000
+    n_restarts: int = integer(0, least=0)
+    max_iter: int = integer(100, least=1)
+    max_rows: int = integer(5000, least=1)
     random_state: int | np.random.RandomState | None = None
 
     def predict(self, X, return_std=False):
@@ -106,12 +104,6 @@ class GaussianProcess(Regressor):
                 return self._process.predict(X)
             mean, sd = self._process.predict(X, return_std=True)
         return mean, np.maximum(sd, self._least_sd)
-
-    def _check_parameters(self) -> None:
-        check_choice(self.kernel, "kernel", KERNELS)
-        check_integer(self.n_restarts, "n_restarts", least=0)
-        check_integer(self.max_iter, "max_iter", least=1)
-        check_integer(self.max_rows, "max_rows", least=1)
 
     def _fit(self, X, y) -> None:
         if len(y) > self.max_rows:

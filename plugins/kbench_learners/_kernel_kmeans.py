@@ -7,18 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kbench.estimators import ExplicitMap
 from kbench.kernels import Precomputed, resolve_kernel
-from kbench.parameters import check_integer
+from kbench.parameters import check_parameters, integer
 from kbench_learners._kernel_machine import KernelMixin, kernel_sums
 
 
@@ -155,10 +151,10 @@ class KernelKMeans(KernelMixin, ClusterMixin, BaseEstimator):
     True
     """
 
-    n_clusters: int = 8
+    n_clusters: int = integer(8, least=1)
     kernel: object = "gaussian"
-    n_init: int = 5
-    max_iter: int = 300
+    n_init: int = integer(5, least=1)
+    max_iter: int = integer(300, least=1)
     random_state: int | np.random.RandomState | None = None
 
     def fit(self, X, y=None):
@@ -177,8 +173,7 @@ class KernelKMeans(KernelMixin, ClusterMixin, BaseEstimator):
             The fitted clusterer.
         """
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
-        for name in ("n_clusters", "n_init", "max_iter"):
-            check_integer(getattr(self, name), name, least=1)
+        check_parameters(self)
         if self.n_clusters > X.shape[0]:
             raise ValueError(
                 f"n_clusters must be at most n_samples = {X.shape[0]}, got {self.n_clusters}"
@@ -228,7 +223,7 @@ class KernelKMeans(KernelMixin, ClusterMixin, BaseEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class KernelKMeansMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelKMeansMap(ExplicitMap):
     """Similarities to the centres of kernel k-means.
 
     ``phi_c(x) = mean_j k(x, x_j) / ||m_c||`` over the members j of cluster c: the
@@ -276,64 +271,30 @@ class KernelKMeansMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
            [0., 1.]])
     """
 
-    n_components: int = 100
+    _dtypes = (np.float64,)
+
+    n_components: int = integer(100, least=1)
     kernel: object = "gaussian"
-    max_rows: int = 2000
-    n_init: int = 1
-    max_iter: int = 300
+    max_rows: int = integer(2000, least=1)
+    n_init: int = integer(1, least=1)
+    max_iter: int = integer(300, least=1)
     random_state: int | np.random.RandomState | None = None
 
-    def fit(self, X, y=None):
-        """Cluster training rows.
-
-        Parameters
-        ----------
-        X : array or CSR matrix, shape (n_samples, n_features)
-            Training inputs.
-        y : ignored
-            There are no labels.
-
-        Returns
-        -------
-        self
-            The fitted map.
-        """
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
-        for name in ("n_components", "max_rows", "n_init", "max_iter"):
-            check_integer(getattr(self, name), name, least=1)
+    def _fit(self, X):
         self.kernel_ = resolve_kernel(self.kernel).resolve(X)
         if isinstance(self.kernel_, Precomputed):
             raise ValueError("kernel must compare inputs, got a precomputed one")
         rng = check_random_state(self.random_state)
         if X.shape[0] > self.max_rows:
             X = X[np.sort(rng.permutation(X.shape[0])[: self.max_rows])]
-        self._n_features_out = min(self.n_components, X.shape[0])
-        self.kmeans_ = KernelKMeans(
-            self._n_features_out, self.kernel_, self.n_init, self.max_iter, rng
-        ).fit(X)
+        n_clusters = min(self.n_components, X.shape[0])
+        self.kmeans_ = KernelKMeans(n_clusters, self.kernel_, self.n_init, self.max_iter, rng).fit(
+            X
+        )
         self.n_iter_, self.converged_ = self.kmeans_.n_iter_, self.kmeans_.converged_
         lengths = np.sqrt(np.maximum(self.kmeans_._norms, 0.0))
         self._scales = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-        return self
+        return n_clusters
 
-    def transform(self, X):
-        """Compute the similarities to the centres.
-
-        Parameters
-        ----------
-        X : array or CSR matrix, shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_clusters)
-            The features; 0 for a centre at the origin.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+    def _transform(self, X):
         return self.kmeans_._products(X) * self._scales
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

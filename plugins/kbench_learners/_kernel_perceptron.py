@@ -8,11 +8,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from kbench.kernels import resolve_kernel
-from kbench.parameters import check_choice, check_integer
-from kbench_learners._estimator import MarginClassifier, binary_problems
+from kbench.parameters import choice, integer
+from kbench_learners._estimator import SCHEMES, MarginClassifier, binary_problems
 from kbench_learners._kernel_machine import KernelMixin, gram_blocks, kernel_sums
 
-OUTPUTS = ("last", "averaged", "voted", "survivor")
 _BLOCK = 256
 _SUPPORT_BLOCK = 4096
 
@@ -154,15 +153,11 @@ class KernelPerceptron(KernelMixin, MarginClassifier):
     """
 
     kernel: object = "gaussian"
-    n_epochs: int = 10
-    output: str = "averaged"
-    multiclass: str = "ovr"
+    n_epochs: int = integer(10, least=1)
+    output: str = choice("averaged", ("last", "averaged", "voted", "survivor"))
+    multiclass: str = choice("ovr", SCHEMES)
     shuffle: bool = True
     random_state: int | np.random.RandomState | None = None
-
-    def _check_parameters(self) -> None:
-        check_integer(self.n_epochs, "n_epochs", least=1)
-        check_choice(self.output, "output", OUTPUTS)
 
     def _fit(self, X, codes) -> None:
         self.kernel_ = resolve_kernel(self.kernel).resolve(X)

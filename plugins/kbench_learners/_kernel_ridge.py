@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
 from sklearn.exceptions import ConvergenceWarning
 
-from kbench.parameters import check_choice, check_number
+from kbench.parameters import choice, number
 from kbench_learners._estimator import SCHEMES, MarginClassifier, Regressor, binary_problems
 from kbench_learners._kernel_machine import KernelMixin, kernel_sums
 
@@ -45,11 +45,8 @@ class _KernelRidge(KernelMixin):
     """Parameters and solution of kernel ridge regression, on labels or on targets."""
 
     kernel: object = "gaussian"
-    alpha: float = 1.0
+    alpha: float = number(1.0, above=0)
     fit_intercept: bool = True
-
-    def _check_parameters(self) -> None:
-        check_number(self.alpha, "alpha", above=0)
 
     def _solution(self, X, targets):
         """Set the training rows; return dual coefficients, one row per target, and biases."""
@@ -105,11 +102,7 @@ class KernelRidgeClassifier(_KernelRidge, MarginClassifier):
     array([0, 1, 1, 0])
     """
 
-    multiclass: str = "ovr"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice(self.multiclass, "multiclass", SCHEMES)
+    multiclass: str = choice("ovr", SCHEMES)
 
     def _fit(self, X, codes) -> None:
         problems = list(binary_problems(codes, len(self.classes_), self.multiclass))
@@ -123,10 +116,10 @@ class KernelRidgeClassifier(_KernelRidge, MarginClassifier):
         self.X_fit_, K = self._training_gram(X)
         self.dual_coef_ = np.zeros((len(problems), len(K)))
         self.intercept_ = np.zeros(len(problems))
-        for number, (rows, signs) in enumerate(problems):
+        for problem, (rows, signs) in enumerate(problems):
             part = K[np.ix_(rows, rows)]
             a, b = ridge_coefficients(part, signs[:, None], float(self.alpha), self.fit_intercept)
-            self.dual_coef_[number, rows], self.intercept_[number] = a[:, 0], b[0]
+            self.dual_coef_[problem, rows], self.intercept_[problem] = a[:, 0], b[0]
 
     def _margins(self, X) -> np.ndarray:
         return kernel_sums(self.kernel_, X, self.X_fit_, self.dual_coef_, self.intercept_)

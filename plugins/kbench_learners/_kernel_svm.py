@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from kbench.kernels import Gaussian, Linear, Polynomial, resolve_kernel
-from kbench.parameters import check_choice, check_integer, check_number
+from kbench.parameters import choice, integer, number
 from kbench_learners._estimator import SCHEMES, PathClassifier, binary_problems
 from kbench_learners._kernel_machine import KernelMixin, kernel_sums
 
@@ -305,17 +305,11 @@ class KernelSVM(KernelMixin, PathClassifier):
     _path = "C"
 
     kernel: object = "gaussian"
-    C: float = 1.0
+    C: float = number(1.0, above=0)
     fit_intercept: bool = True
-    multiclass: str = "ovo"
-    tol: float = 1e-3
-    max_iter: int = 1_000_000
-
-    def _check_parameters(self) -> None:
-        check_number(self.C, "C", above=0)
-        check_number(self.tol, "tol", above=0)
-        check_integer(self.max_iter, "max_iter", least=1)
-        check_choice(self.multiclass, "multiclass", SCHEMES)
+    multiclass: str = choice("ovo", SCHEMES)
+    tol: float = number(1e-3, above=0)
+    max_iter: int = integer(1_000_000, least=1)
 
     def _fit_together(self, X, codes, estimators) -> None:
         kernel = resolve_kernel(self.kernel).resolve(X)
@@ -347,11 +341,11 @@ class KernelSVM(KernelMixin, PathClassifier):
     def _machines_without_bias(self, K, codes, C) -> Machines:
         problems = list(binary_problems(codes, len(self.classes_), self.multiclass))
         coef, steps, solved = np.zeros((len(problems), len(K))), 0, True
-        for number, (rows, signs) in enumerate(problems):
+        for problem, (rows, signs) in enumerate(problems):
             Q = K * signs if len(rows) == len(K) else K[np.ix_(rows, rows)] * signs
             Q *= signs[:, None]
             solution = solve_box_qp(Q, C, self.tol, min(200, self.max_iter))
-            coef[number, rows] = solution.a * signs
+            coef[problem, rows] = solution.a * signs
             steps, solved = max(steps, solution.n_iter), solved and solution.gap <= self.tol
         support = np.flatnonzero(coef.any(axis=0))
         return Machines(support, coef[:, support], np.zeros(len(problems)), steps, bool(solved))

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils.metaestimators import available_if
 
-from kbench.parameters import check_choice, check_integer, check_number
+from kbench.parameters import choice, integer, number
 from kbench_learners._block_fits import SquaredHingeFit
 from kbench_learners._design import Design, dense_where_quicker
 from kbench_learners._estimator import SCHEMES, LinearClassifier, PathClassifier, binary_problems
@@ -131,21 +131,14 @@ class LinearSVM(LinearClassifier, PathClassifier):
     _path = "C"
     _order = "C"  # rows are read as contiguous vectors
 
-    C: float = 1.0
-    loss: str = "squared_hinge"
-    multiclass: str = "ovo"
-    tol: float = 1e-6
-    max_iter: int = 300
+    C: float = number(1.0, above=0)
+    loss: str = choice("squared_hinge", LOSSES)
+    multiclass: str = choice("ovo", MULTICLASS)
+    tol: float = number(1e-6, above=0)
+    max_iter: int = integer(300, least=1)
     fit_intercept: bool = True
-    intercept_scaling: float = 1.0
+    intercept_scaling: float = number(1.0, above=0)
     random_state: int | np.random.RandomState | None = None
-
-    def _check_parameters(self) -> None:
-        for name in ("C", "tol", "intercept_scaling"):
-            check_number(getattr(self, name), name, above=0)
-        check_choice(self.loss, "loss", LOSSES)
-        check_choice(self.multiclass, "multiclass", MULTICLASS)
-        check_integer(self.max_iter, "max_iter", least=1)
 
     @available_if(lambda self: self.loss == "squared_hinge" and self.multiclass in SCHEMES)
     def begin_fit(self, sample, values):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from kbench.parameters import check_integer, check_number
+from kbench.parameters import integer, number
 from kbench_learners._design import Design, dense_where_quicker
 from kbench_learners._estimator import LinearRegressor, WeightedPathMixin, row_weights
 from kbench_learners._newton import ActiveRows, minimise
@@ -62,17 +62,11 @@ class LinearSVR(WeightedPathMixin, LinearRegressor):
     _path = "C"
     _order = "C"  # rows are read as contiguous vectors
 
-    C: float = 1.0
-    epsilon: float = 0.1
-    tol: float = 1e-6
-    max_iter: int = 300
+    C: float = number(1.0, above=0)
+    epsilon: float = number(0.1, least=0)
+    tol: float = number(1e-6, above=0)
+    max_iter: int = integer(300, least=1)
     fit_intercept: bool = True
-
-    def _check_parameters(self) -> None:
-        check_number(self.C, "C", above=0)
-        check_number(self.epsilon, "epsilon", least=0)
-        check_number(self.tol, "tol", above=0)
-        check_integer(self.max_iter, "max_iter", least=1)
 
     def _fit_together(self, X, y, estimators, sample_weight) -> None:
         weight = row_weights(sample_weight, len(y))

@@ -10,11 +10,9 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from kbench.parameters import check_choice, check_integer, check_number
+from kbench.parameters import choice, integer, number
 from kbench_learners._block_fits import LogisticFit
 from kbench_learners._estimator import LinearClassifier, PathClassifier, binary_problems
-
-MULTICLASS = ("multinomial", "ovr")
 
 _MAX_NEWTON_COEFFICIENTS = 500
 
@@ -84,17 +82,11 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
 
     _path = "C"
 
-    C: float = 1.0
-    multiclass: str = "multinomial"
-    tol: float = 1e-6
-    max_iter: int = 2000
+    C: float = number(1.0, above=0)
+    multiclass: str = choice("multinomial", ("multinomial", "ovr"))
+    tol: float = number(1e-6, above=0)
+    max_iter: int = integer(2000, least=1)
     fit_intercept: bool = True
-
-    def _check_parameters(self) -> None:
-        check_number(self.C, "C", above=0)
-        check_choice(self.multiclass, "multiclass", MULTICLASS)
-        check_number(self.tol, "tol", above=0)
-        check_integer(self.max_iter, "max_iter", least=1)
 
     def begin_fit(self, sample, values):
         """Begin a fit over blocks of rows, for several values of `C` together.

@@ -26,8 +26,8 @@ from scipy.optimize import linprog, nnls
 from sklearn.exceptions import ConvergenceWarning
 
 from kbench.kernels import Precomputed, resolve_kernel
-from kbench.parameters import check_choice, check_integer
-from kbench_learners._estimator import PathClassifier
+from kbench.parameters import choice, integer, number
+from kbench_learners._estimator import SCHEMES, PathClassifier
 from kbench_learners._kernel_svm import KernelSVM
 
 
@@ -85,9 +85,6 @@ def _cutting_plane(rows, offsets) -> tuple[np.ndarray, float]:
     )
     weights = np.maximum(solution.x[:m], 0.0)
     return weights / weights.sum(), float(solution.fun) * scale
-
-
-METHODS = ("alignf", "align", "uniform", "margin")
 
 
 def centred(K: np.ndarray) -> np.ndarray:
@@ -207,17 +204,12 @@ class MultipleKernelSVM(PathClassifier):
     _takes_sparse = False
 
     kernels: object = ("linear", "polynomial", "gaussian")
-    method: str = "alignf"
-    C: float = 1.0
+    method: str = choice("alignf", ("alignf", "align", "uniform", "margin"))
+    C: float = number(1.0, above=0)
     fit_intercept: bool = True
-    multiclass: str = "ovo"
-    tol: float = 1e-3
-    max_iter: int = 200
-
-    def _check_parameters(self) -> None:
-        check_choice(self.method, "method", METHODS)
-        check_integer(self.max_iter, "max_iter", least=1)
-        self._svm("precomputed")._check_parameters()
+    multiclass: str = choice("ovo", SCHEMES)
+    tol: float = number(1e-3, above=0)
+    max_iter: int = integer(200, least=1)
 
     def _svm(self, kernel, tol=None) -> KernelSVM:
         return KernelSVM(

@@ -246,9 +246,6 @@ class MeanRegressor(Predictive, Weighted, Regressor):
     def _deviations(self, X) -> np.ndarray:
         return np.full(X.shape[0], self.sd_)
 
-    def _check_parameters(self) -> None:
-        """Check nothing: there are no parameters."""
-
     def _fit(self, X, y, sample_weight) -> None:
         weight = row_weights(sample_weight, len(y))
         count = float(len(y) if weight is None else weight.sum())

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from kbench.parameters import check_choice, check_integer, check_number
+from kbench.parameters import check_parameters, choice, integer, number
 from kbench_learners._design import (
     MAX_FACTOR_COLUMNS,
     MAX_FACTOR_ROWS,
@@ -66,11 +66,6 @@ class _PathRidge(WeightedPathMixin):
             estimator._set_solution(W, b)
             fitted.append(estimator)
         return fitted
-
-    def _check_parameters(self) -> None:
-        check_number(self.alpha, "alpha", above=0)
-        check_number(self.tol, "tol", above=0)
-        check_integer(self.max_iter, "max_iter", least=1)
 
     def _set_solutions(self, path, estimators) -> None:
         """Set what was fitted with each estimator, as `path` yields it."""
@@ -142,14 +137,10 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
     [0.1, 10.0]
     """
 
-    alpha: float = 1.0
-    multiclass: str = "ovr"
-    tol: float = 1e-6
-    max_iter: int = 2000
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice(self.multiclass, "multiclass", SCHEMES)
+    alpha: float = number(1.0, above=0)
+    multiclass: str = choice("ovr", SCHEMES)
+    tol: float = number(1e-6, above=0)
+    max_iter: int = integer(2000, least=1)
 
     def _fit_together(self, X, codes, estimators, sample_weight) -> None:
         weight = row_weights(sample_weight, len(codes))
@@ -208,9 +199,9 @@ class PathRidge(_PathRidge, LinearRegressor):
     [0.1, 10.0]
     """
 
-    alpha: float = 1.0
-    tol: float = 1e-6
-    max_iter: int = 2000
+    alpha: float = number(1.0, above=0)
+    tol: float = number(1e-6, above=0)
+    max_iter: int = integer(2000, least=1)
 
     def _fit_together(self, X, y, estimators, sample_weight) -> None:
         weight = row_weights(sample_weight, len(y))
@@ -404,7 +395,7 @@ def fitted_from_sums(estimator, sums, alphas):
         moments, target = 2.0 * moments[:, columns], 2.0 * target[columns] - 1.0
     fitted = [clone(estimator).set_params(alpha=alpha) for alpha in alphas]
     for each in fitted:
-        each._check_parameters()
+        check_parameters(each)
         each.n_features_in_ = len(sums.mean)
         each.n_iter_, each.converged_ = 1, True
     solutions = _solutions(sums.gram, moments, alphas)

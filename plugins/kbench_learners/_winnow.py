@@ -8,10 +8,9 @@ import numpy as np
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 
-from kbench.parameters import check_choice, check_integer, check_number
-from kbench_learners._estimator import LinearClassifier, binary_problems
+from kbench.parameters import choice, integer, number
+from kbench_learners._estimator import SCHEMES, LinearClassifier, binary_problems
 
-NORMS = ("l2", "l1", "max")
 _LARGEST_EXPONENT = 300.0  # caps a weight at 1e130, far from overflow
 _BLOCK = 4096
 _WORTH_COMPILING = 5_000_000  # entries seen in all passes; loading numba takes a second
@@ -179,20 +178,14 @@ class BalancedWinnow(LinearClassifier):
 
     _takes_sparse = False
 
-    learning_rate: float = 0.1
-    n_epochs: int = 20
+    learning_rate: float = number(0.1, above=0)
+    n_epochs: int = integer(20, least=1)
     averaged: bool = True
-    norm: str | None = "l2"
+    norm: str | None = choice("l2", ("l2", "l1", "max"), otherwise=(None,))
     fit_intercept: bool = True
-    multiclass: str = "ovr"
+    multiclass: str = choice("ovr", SCHEMES)
     shuffle: bool = True
     random_state: int | np.random.RandomState | None = None
-
-    def _check_parameters(self) -> None:
-        check_number(self.learning_rate, "learning_rate", above=0)
-        check_integer(self.n_epochs, "n_epochs", least=1)
-        if self.norm is not None:
-            check_choice(self.norm, "norm", NORMS, otherwise="None")
 
     def _fit(self, X, codes) -> None:
         rng = check_random_state(self.random_state)

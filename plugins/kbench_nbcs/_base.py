@@ -6,10 +6,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench.parameters import check_choice, check_coefficients, check_integer
+from kbench.estimators import InputGradient
+from kbench.parameters import check_choice, check_parameters
 
 
-class CoordinateMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class CoordinateMap(
+    InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Base of transformers from dense or sparse rows to sparse coordinates."""
 
     def fit(self, X, y=None):
@@ -26,7 +29,9 @@ class CoordinateMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         self
         """
-        self._check_parameters()
+        check_parameters(self)
+        if np.dtype(self.dtype) not in (np.float64, np.float32):
+            check_choice(self.dtype, "dtype", ("float64", "float32"))
         self._fit(X, y)
         self._n_features_out = self.n_vertices_
         return self
@@ -47,36 +52,6 @@ class CoordinateMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         check_is_fitted(self)
         return self._transform(X)
-
-    def input_gradient(self, X, coef):
-        """Compute gradients of ``f(x) = coef . phi(x)`` in x, which are constant in each cell.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Where: at a face between two cells, the gradient of one of them.
-        coef : array-like, shape (n_vertices_,) or (n_outputs, n_vertices_)
-            Values of one function at the vertices, or of several.
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_features) or (n_outputs, n_samples, n_features)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        coef = np.asarray(coef, dtype=np.float64)
-        check_coefficients(coef.shape, self.n_vertices_)
-        gradients = self._gradient(X, np.atleast_2d(coef))
-        return gradients[0] if coef.ndim == 1 else gradients
-
-    def _check(self, choices, least):
-        """Check parameters by their choices and smallest integers, and `dtype`."""
-        for name, values in choices.items():
-            check_choice(getattr(self, name), name, values)
-        for name, smallest in least.items():
-            check_integer(getattr(self, name), name, least=smallest)
-        if np.dtype(self.dtype) not in (np.float64, np.float32):
-            check_choice(self.dtype, "dtype", ("float64", "float32"))
 
     def _validated(self, X, y="no_validation", **options):
         floats = [np.float64, np.float32]

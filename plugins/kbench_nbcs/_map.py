@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
-from kbench.parameters import check_number
+from kbench.parameters import choice, integer, number
 from kbench_nbcs._base import CoordinateMap, index_type, random_frame
 from kbench_nbcs._forest import Forest, chunks, grow_uniform, split_points
 from kbench_nbcs._margins import margin_measures, scheme_of
@@ -138,20 +138,25 @@ class NestedBarycentricMap(CoordinateMap):
     48
     """
 
-    depth: int = 2
+    depth: int = integer(2, least=0)
     _: KW_ONLY
-    split: str = "barycentre"
-    split_point: str = "nearest"
-    root: str = "corner"
-    n_roots: int = 1
+    split: str = choice("barycentre", ("barycentre", "adaptive"))
+    split_point: str = choice("nearest", ("nearest", "mean"))
+    root: str = choice("corner", ("regular", "corner"))
+    n_roots: int = integer(1, least=1)
     rotate: bool = False
-    min_samples_split: int = 1
-    outside: str = "clip"
-    C: float = 1000.0
+    min_samples_split: int = integer(1, least=1)
+    outside: str = choice("clip", ("clip", "error"))
+    C: float = number(1000.0, above=0)
     dtype: str = "float64"
     random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X, y):
+        if self.n_roots > 1 and not self.rotate:
+            raise ValueError(
+                f"n_roots={self.n_roots} with rotate=False would be copies of one root; "
+                "set rotate=True or n_roots=1."
+            )
         if self.split == "adaptive":
             if y is None:
                 raise ValueError(
@@ -182,13 +187,13 @@ class NestedBarycentricMap(CoordinateMap):
         width, vertices = self._forest.width, self.vertices_
         cells = Z.indices.reshape(len(X), len(self._roots), width)
         gradients = np.zeros((len(coef), *X.shape))
-        for number, root in enumerate(self._roots):
-            simplices, cell = np.unique(cells[:, number], axis=0, return_inverse=True)
+        for place, root in enumerate(self._roots):
+            simplices, cell = np.unique(cells[:, place], axis=0, return_inverse=True)
             slopes = slopes_of_simplices(vertices, simplices, coef)[:, cell.ravel()]
             alpha = root.coordinates(X)
             outside = np.flatnonzero(alpha.min(axis=1) < 0.0)
             if len(outside):
-                at = cells[outside, number, 0]
+                at = cells[outside, place, 0]
                 slopes[:, outside] = self._clipped(
                     root, alpha[outside], slopes[:, outside], vertices[at], coef[:, at]
                 )
@@ -263,23 +268,6 @@ class NestedBarycentricMap(CoordinateMap):
         corner = self.root == "corner" and not self.rotate
         faces = 0 if corner else self.n_roots * (d + 1)
         return 2 * d + faces + int(np.count_nonzero(self.split_rows_ >= 0))
-
-    def _check_parameters(self):
-        self._check(
-            choices={
-                "split": ("barycentre", "adaptive"),
-                "split_point": ("nearest", "mean"),
-                "root": ("regular", "corner"),
-                "outside": ("clip", "error"),
-            },
-            least={"depth": 0, "n_roots": 1, "min_samples_split": 1},
-        )
-        check_number(self.C, "C", above=0)
-        if self.n_roots > 1 and not self.rotate:
-            raise ValueError(
-                f"n_roots={self.n_roots} with rotate=False would be copies of one root; "
-                "set rotate=True or n_roots=1."
-            )
 
     def _place_roots(self, X) -> list[Root]:
         random_state = check_random_state(self.random_state)

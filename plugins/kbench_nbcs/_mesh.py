@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from kbench.parameters import check_integer, check_number
+from kbench.parameters import choice, integer, number
 from kbench_nbcs import _mesh_cells
 from kbench_nbcs._base import CoordinateMap, index_type, random_frame
 from kbench_nbcs._mesh_cells import (
@@ -250,16 +250,16 @@ class SimplicialMeshMap(CoordinateMap):
     True
     """
 
-    n_roots: int = 16
+    n_roots: int = integer(16, least=1)
     _: KW_ONLY
-    pitch: float = 1.5
-    n_levels: int = 1
-    projection_dim: int | str | None = "auto"
+    pitch: float = number(1.5, above=0)
+    n_levels: int = integer(1, least=1)
+    projection_dim: int | str | None = integer("auto", least=1, otherwise=("auto", None))
     rotate: bool = True
-    scaling: str = "standard"
-    columns: str = "seen"
-    min_count: int = 1
-    n_components: int = 65_536
+    scaling: str = choice("standard", ("standard", "common", "none"))
+    columns: str = choice("seen", ("seen", "hashed"))
+    min_count: int = integer(1, least=1)
+    n_components: int = integer(65_536, least=1)
     dtype: str = "float64"
     random_state: int | np.random.RandomState | None = None
 
@@ -344,16 +344,6 @@ class SimplicialMeshMap(CoordinateMap):
             return np.zeros(keys.shape, dtype=np.intp), np.zeros(keys.shape)
         place = np.minimum(np.searchsorted(vertices, keys), len(vertices) - 1)
         return columns[place], np.where(vertices[place] == keys, 1.0, 0.0)
-
-    def _check_parameters(self):
-        self._check(
-            choices={"scaling": ("standard", "common", "none"), "columns": ("seen", "hashed")},
-            least=dict.fromkeys(("n_roots", "n_levels", "min_count", "n_components"), 1),
-        )
-        p = self.projection_dim
-        if p is not None and p != "auto":
-            check_integer(p, "projection_dim", least=1, otherwise="'auto' or None")
-        check_number(self.pitch, "pitch", above=0)
 
     def _place_meshes(self, X, random_state):
         self.center_, deviation = _moments(X)

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.kernels import resolve_kernel
-from kbench.parameters import check_choice, check_integer, check_number
+from kbench.parameters import check_number, check_parameters, choice, integer, number
 from kbench_zero_one._kernel import UnitBall, ZeroOneKernel
 from kbench_zero_one._solver import (
     dual_values_at_full_rank,
@@ -67,9 +67,6 @@ class RandomisedClassifier(ClassifierMixin, BaseEstimator):
         return np.sum(self.predict_proba(X) * matches, axis=1)
 
 
-RULES = ("randomised", "threshold")
-
-
 @dataclass(eq=False, repr=False)
 class _BallClassifier(RandomisedClassifier):
     """A loss, minimised over the ball ||v||^2 <= B of a kernel's feature space.
@@ -83,12 +80,12 @@ class _BallClassifier(RandomisedClassifier):
     base_kernel: object = None
     _: KW_ONLY
     kernel: object = "zero-one"
-    rank: int = 500
-    tol: float = 1e-6
-    rule: str = "randomised"
+    rank: int = integer(500, least=1)
+    tol: float = number(1e-6, above=0)
+    rule: str = choice("randomised", ("randomised", "threshold"))
     scale: bool = True
     certify: bool = True
-    max_iter: int = 100
+    max_iter: int = integer(100, least=1)
     random_state: int | np.random.RandomState | None = None
 
     def fit(self, X, y):
@@ -144,10 +141,7 @@ class _BallClassifier(RandomisedClassifier):
         """Set the attributes that do not depend on B; return the problems' solutions per B."""
         for B in values:
             check_number(B, "B", above=0)
-        check_number(self.tol, "tol", above=0)
-        check_integer(self.rank, "rank", least=1)
-        check_integer(self.max_iter, "max_iter", least=1)
-        check_choice(self.rule, "rule", RULES)
+        check_parameters(self)
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)

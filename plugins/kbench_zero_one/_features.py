@@ -8,11 +8,10 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 from scipy.fft import irfft, rfft
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench.parameters import check_integer, check_number
+from kbench.estimators import ExplicitMap
+from kbench.parameters import integer, number
 from kbench_zero_one._kernel import UnitBall, ZeroOneKernel
 
 
@@ -120,7 +119,7 @@ def sketch_blocks(X, nu, degrees, indices, signs, width):
 
 
 @dataclass(eq=False, repr=False)
-class ZeroOneFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ZeroOneFeatures(ExplicitMap):
     """Monomials weighted by nu^(j/2), whose inner products are the 0-1 loss kernel.
 
     ``phi(x) = (nu^(j/2) x_{i_1} ... x_{i_j})`` over all degrees j and indices i_1, ..., i_j.
@@ -180,32 +179,17 @@ class ZeroOneFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
            [1.    , 1.4706]])
     """
 
-    nu: float = 0.5
+    _accept_sparse = False
+
+    nu: float = number(0.5, above=0, below=1)
     _: KW_ONLY
-    tol: float = 1e-3
-    n_components: int = 1024
+    tol: float = number(1e-3, above=0, below=1)
+    n_components: int = integer(1024, least=1)
     scale: bool = True
     random_state: int | np.random.RandomState | None = None
 
-    def fit(self, X, y=None):
-        """Choose scale, degrees and hash functions.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Inputs.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        check_number(self.nu, "nu", above=0, below=1)
-        check_number(self.tol, "tol", above=0, below=1)
-        check_integer(self.n_components, "n_components", least=1)
+    def _fit(self, X):
         nu, n = float(self.nu), self.n_components
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
         self.ball_ = UnitBall.fit(X, ZeroOneKernel(nu), self.scale)
         self.degree_ = truncation_degree(nu, self.tol)
         self.tail_ = nu ** (self.degree_ + 1) / (1 - nu)
@@ -221,8 +205,7 @@ class ZeroOneFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             shape = (self._sketched[-1], X.shape[1])
             self._indices = random.randint(self._width, size=shape)
             self._signs = random.choice([-1.0, 1.0], size=shape)
-        self._n_features_out = used + self._width * len(self._sketched)
-        return self
+        return used + self._width * len(self._sketched)
 
     def _exact_degree(self, n_features, n_components):
         """Return the largest degree up to which all monomials fit, and their number.
@@ -235,21 +218,7 @@ class ZeroOneFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         degree = max(0, int(np.sum(counts <= n_components / 2)) - 1)
         return degree, int(counts[degree])
 
-    def transform(self, X):
-        """Map inputs to weighted monomials and their sketches.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_features_out)
-            Features, in order of degree; float32 for float32 inputs.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+    def _transform(self, X):
         X = self.ball_.inside(X, clip=True)
         blocks = list(self._table.blocks(X, self.nu))
         if self._sketched:
@@ -257,11 +226,6 @@ class ZeroOneFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 X, self.nu, self._sketched, self._indices, self._signs, self._width
             )
         return np.hstack(blocks)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _smooth(width):

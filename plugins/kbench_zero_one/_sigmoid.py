@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench.parameters import check_integer, check_number
+from kbench.parameters import check_parameters, integer, number
 from kbench_zero_one._classifier import RandomisedClassifier
 from kbench_zero_one._theory import sigmoid
 
@@ -136,10 +136,10 @@ class SigmoidHalfspace(RandomisedClassifier):
     array([1., 0.])
     """
 
-    L: float = 3.0
+    L: float = number(3.0, above=0)
     weights: object = None
     _: KW_ONLY
-    n_starts: int = 20
+    n_starts: int = integer(20, least=1)
     tol: float = 1e-6
     max_iter: int = 500
     random_state: int | np.random.RandomState | None = None
@@ -158,8 +158,7 @@ class SigmoidHalfspace(RandomisedClassifier):
         -------
         self
         """
-        check_number(self.L, "L", above=0)
-        check_integer(self.n_starts, "n_starts", least=1)
+        check_parameters(self)
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_ = np.unique(y)

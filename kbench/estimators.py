@@ -1,0 +1,141 @@
+"""Bases of feature maps: what every map does around its own computation.
+
+A map has parameters, declared as in `kbench.parameters`, and two methods::
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from kbench.parameters import integer
+    >>> @dataclass(eq=False, repr=False)
+    ... class Powers(ExplicitMap):
+    ...     degree: int = integer(2, least=1)
+    ...
+    ...     def _fit(self, X):
+    ...         return self.degree * X.shape[1]
+    ...
+    ...     def _transform(self, X):
+    ...         return np.hstack([X**k for k in range(1, self.degree + 1)])
+    >>> Powers().fit_transform([[1.0, 2.0]])
+    array([[1., 2., 1., 4.]])
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kbench.parameters import check_coefficients, check_parameters
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
+
+    from kbench.kernels.arrays import Matrix, MatrixLike
+
+
+class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A transformer that checks its parameters and inputs, and keeps float32.
+
+    Subclasses have ``_fit(X)``, which returns the number of features, and ``_transform(X)``. Both
+    get validated inputs.
+    """
+
+    _accept_sparse: ClassVar[str | tuple[str, ...] | bool] = "csr"
+    _dtypes: ClassVar[tuple[type, ...]] = (np.float64, np.float32)
+
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
+        """Fit the map to training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, shape (n_samples, n_features)
+            Training data; dense where the map takes no sparse inputs. With a precomputed
+            kernel, their Gram matrix.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = self._validated(X)
+        check_parameters(self)
+        self._n_features_out = self._fit(X)
+        return self
+
+    def transform(self, X: MatrixLike) -> Matrix:
+        """Map `X` to features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix}, shape (n_samples, n_features)
+            Data; dense where the map takes no sparse inputs. With a precomputed kernel, their
+            similarities to the training data.
+
+        Returns
+        -------
+        {ndarray, CSR matrix}, shape (n_samples, n_features_out)
+            float32 for float32 inputs, if the map keeps them, else float64.
+        """
+        check_is_fitted(self)
+        return self._transform(self._validated(X, reset=False))
+
+    def _validated(self, X: MatrixLike, reset: bool = True) -> Matrix:
+        formats = self._accept_sparse
+        rows: Matrix = validate_data(
+            self, X, accept_sparse=formats, dtype=self._dtypes, reset=reset
+        )
+        return rows
+
+    def _fit(self, X: Matrix) -> int:
+        raise NotImplementedError
+
+    def _transform(self, X: Matrix) -> Matrix:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = bool(self._accept_sparse)
+        tags.transformer_tags.preserves_dtype = [dtype.__name__ for dtype in self._dtypes]
+        return tags
+
+
+class InputGradient:
+    """`input_gradient` of maps whose features have gradients in the inputs.
+
+    Subclasses have ``_gradient(X, coef)``, which gets validated dense inputs and
+    coefficients of shape (n_outputs, n_features_out), and returns an array of shape
+    (n_outputs, n_samples, n_features).
+    """
+
+    _n_features_out: int
+
+    def input_gradient(self, X: ArrayLike, coef: ArrayLike) -> np.ndarray:
+        """Compute gradients of ``f(x) = coef . phi(x)`` in x.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Where. At a face between two cells of a map that has cells, the gradient is that of
+            one of them. Memory is that of a few embeddings: give blocks of rows.
+        coef : array-like, shape (n_features_out,) or (n_outputs, n_features_out)
+            Coefficients of one function of the features, or of several.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_features) or (n_outputs, n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        coef = np.asarray(coef, dtype=np.float64)
+        check_coefficients(coef.shape, self._n_features_out)
+        gradients = self._gradient(np.asarray(X), np.atleast_2d(coef))
+        return gradients[0] if coef.ndim == 1 else gradients
+
+    def _gradient(self, X: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+
+class DifferentiableMap(InputGradient, ExplicitMap):
+    """A feature map with gradients."""
