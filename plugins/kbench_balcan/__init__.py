@@ -77,18 +77,17 @@ def kbench_kernels():
 @hookimpl
 def kbench_feature_maps():
     """List F1, F2 and F3."""
-    f1, f2, f3 = (f"kbench_balcan._map:Balcan{name}" for name in ("F1", "F2", "F3"))
+    options = {"f1": {}, "f2": {"kernel": approximated, "span": span_of_f2}}
+    options["f3"] = {"kernel": approximated}
     return [
-        FeatureMap("balcan-f1", make=f1, grid=GRID, family="landmarks"),
         FeatureMap(
-            "balcan-f2",
-            make=f2,
-            grid=GRID,
-            kernel=approximated,
-            span=span_of_f2,
+            f"balcan-{name}",
+            f"kbench_balcan._map:Balcan{name.upper()}",
+            GRID,
             family="landmarks",
-        ),
-        FeatureMap("balcan-f3", make=f3, grid=GRID, kernel=approximated, family="landmarks"),
+            **given,
+        )
+        for name, given in options.items()
     ]
 
 

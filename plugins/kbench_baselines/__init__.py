@@ -106,14 +106,14 @@ UNBIASED = {
 """Random maps whose inner products average to their kernel."""
 
 
-def _map(name, make, kernel, **options):
+def _map(name, make, kernel=None, **options):
     """Record a map; its kernel is in the same module, unless the module is named."""
-    module, _, kernel = kernel.rpartition(":")
-    module = module or make.partition(":")[0]
+    if kernel is not None:
+        module = "" if ":" in kernel else make.partition(":")[0] + ":"
+        options["kernel"] = f"{__name__}.{module}{kernel}"
     return FeatureMap(
         name,
-        make=f"{__name__}.{make}",
-        kernel=f"{__name__}.{module}:{kernel}",
+        make=make if make.startswith("sklearn.") else f"{__name__}.{make}",
         family=FAMILIES.get(name, ""),
         unbiased=name in UNBIASED,
         **options,
@@ -125,20 +125,19 @@ def kbench_feature_maps():
     """List the maps."""
     degrees, biases = {"degree": (2, 3)}, {"bias": (0.25, 0.5, 1.0)}
     gaussian, nystroem, polynomial = "gaussian_gram", "nystroem_gram", "polynomial_gram"
-    gaussian_elsewhere = f"_fourier:{gaussian}"
+    elsewhere = f"_fourier:{gaussian}"
     structured = {"grid": _FACTORS, "depends": (f"{__name__}._fourier",)}
     sketch, maclaurin = "product_sketch_gram", "optimized_maclaurin_gram"
     return [
         _map("identity", "_base:Identity", "linear_gram"),
         _map("polynomial", "_polynomial:PolynomialMap", polynomial),
         _map("polynomial-sketch", "_polynomial:PolynomialSketch", polynomial, grid=degrees),
-        FeatureMap(
+        _map(
             "additive-chi2",
-            make="sklearn.kernel_approximation:AdditiveChi2Sampler",
+            "sklearn.kernel_approximation:AdditiveChi2Sampler",
+            "_chi2:additive_chi2_gram",
             grid={"sample_steps": (2, 3)},
-            kernel=f"{__name__}._chi2:additive_chi2_gram",
             requires="nonnegative",
-            family=FAMILIES["additive-chi2"],
             # the class is scikit-learn's, but its kernel is defined here
             depends=(f"{__name__}._chi2",),
         ),
@@ -154,28 +153,13 @@ def kbench_feature_maps():
         _map("qmc-rff", "_fourier:QMCFourierFeatures", gaussian, grid=_FACTORS),
         _map("laplace-rff", "_fourier:LaplaceFourierFeatures", "laplace_gram", grid=_FACTORS),
         _map("matern-rff", "_fourier:MaternFourierFeatures", "matern_gram", grid=_FACTORS),
-        _map("fastfood", "_structured:FastfoodFeatures", gaussian_elsewhere, **structured),
-        _map("sorf", "_structured:StructuredOrthogonalFeatures", gaussian_elsewhere, **structured),
-        _map(
-            "leverage-rff",
-            "_leverage_fourier:LeverageFourierFeatures",
-            gaussian_elsewhere,
-            grid=_FACTORS,
-        ),
+        _map("fastfood", "_structured:FastfoodFeatures", elsewhere, **structured),
+        _map("sorf", "_structured:StructuredOrthogonalFeatures", elsewhere, **structured),
+        _map("leverage-rff", "_leverage_fourier:LeverageFourierFeatures", elsewhere, grid=_FACTORS),
         _map("random-binning", "_partitions:RandomBinningFeatures", "binning_gram", grid=_FACTORS),
         _map("mondrian", "_partitions:MondrianFeatures", "mondrian_gram", grid=_FACTORS),
-        FeatureMap(
-            "tree-embedding",
-            make=f"{__name__}._partitions:RandomTreesFeatures",
-            grid={"max_depth": (5, 3, 7, 9)},
-            family=FAMILIES["tree-embedding"],
-        ),
-        FeatureMap(
-            "splines",
-            make=f"{__name__}._polynomial:SplineFeatures",
-            grid={"n_knots": (5, 3, 9, 17)},
-            family=FAMILIES["splines"],
-        ),
+        _map("tree-embedding", "_partitions:RandomTreesFeatures", grid={"max_depth": (5, 3, 7, 9)}),
+        _map("splines", "_polynomial:SplineFeatures", grid={"n_knots": (5, 3, 9, 17)}),
         _map("arc-cosine", "_arc_cosine:ArcCosineFeatures", "arc_cosine_gram", grid=biases),
         _map(
             "random-maclaurin", "_maclaurin:RandomMaclaurinFeatures", "maclaurin_gram", grid=_SERIES
@@ -189,17 +173,9 @@ def kbench_feature_maps():
             grid=degrees,
         ),
         _map(
-            "optimized-maclaurin",
-            "_maclaurin:OptimizedMaclaurinFeatures",
-            maclaurin,
-            grid=_SERIES,
+            "optimized-maclaurin", "_maclaurin:OptimizedMaclaurinFeatures", maclaurin, grid=_SERIES
         ),
-        _map(
-            "optimized-maclaurin-srht",
-            "_maclaurin:srht_maclaurin",
-            maclaurin,
-            grid=_SERIES,
-        ),
+        _map("optimized-maclaurin-srht", "_maclaurin:srht_maclaurin", maclaurin, grid=_SERIES),
         _map("nystroem", "_nystroem:NystroemMap", nystroem, grid=_FACTORS, span=span_of_nystroem),
         _map("nystroem-kmeans", "_nystroem:kmeans_nystroem", nystroem, grid=_FACTORS),
         _map("nystroem-rpcholesky", "_nystroem:rpcholesky_nystroem", nystroem, grid=_FACTORS),

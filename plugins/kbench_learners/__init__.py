@@ -64,232 +64,104 @@ _LIGHTGBM = {
     "reg_lambda": _BOOSTING["l2_regularization"],
 }
 
+_MLP = {
+    "n_layers": [2, 1, 3],
+    "n_units": [128, 32, 64, 256],
+    "alpha": [1e-4, 1e-6, 1e-2, 1.0],
+    "learning_rate": [1e-3, 3e-4, 3e-3],
+}
+
+# Of searched parameters, which values make a simpler model.
+_SIMPLER = {
+    **dict.fromkeys(("C", "max_leaf_nodes", "num_leaves"), "smaller"),
+    **dict.fromkeys(("alpha", "n_neighbors", "min_samples_leaf", "min_child_samples"), "larger"),
+    **dict.fromkeys(("l2_regularization", "reg_lambda"), "larger"),
+}
+
 
 @hookimpl
 def kbench_feature_maps():
     """List the maps."""
-    return [
-        FeatureMap(
-            "kernel-kmeans",
-            make="kbench_learners._kernel_kmeans:KernelKMeansMap",
-            grid={"kernel": _KERNELS},
-            family="landmarks",
-        )
-    ]
+    make, grid = "kbench_learners._kernel_kmeans:KernelKMeansMap", {"kernel": _KERNELS}
+    return [FeatureMap("kernel-kmeans", make, grid, family="landmarks")]
+
+
+_ESTIMATORS = {
+    "linear-svm": ("_linear_svm", "LinearSVM"),
+    "logistic": ("_logistic", "LogisticClassifier"),
+    "liblinear": ("_references", "liblinear"),
+    "ridge": ("_ridge", "PathRidgeClassifier", "PathRidge"),
+    "cvm": ("_core_vector_machine", "CoreVectorMachine"),
+    "sgd": ("_references", "sgd"),
+    "perceptron": ("_references", "perceptron"),
+    "winnow": ("_winnow", "BalancedWinnow"),
+    "kernel-svm": ("_kernel_svm", "KernelSVM"),
+    "multiple-kernel-svm": ("_mkl", "MultipleKernelSVM"),
+    "kernel-ridge": ("_kernel_ridge", "KernelRidgeClassifier", "KernelRidgeRegressor"),
+    "kernel-perceptron": ("_kernel_perceptron", "KernelPerceptron"),
+    "knn": ("_references", "knn", "knn_regressor"),
+    "gradient-boosting": ("_held_out", "GradientBoostingClassifier", "GradientBoostingRegressor"),
+    "lightgbm": ("_lightgbm", "LightGBMClassifier", "LightGBMRegressor"),
+    "random-forest": ("_references", "random_forest", "random_forest_regressor"),
+    "mlp": ("_held_out", "MultilayerPerceptronClassifier", "MultilayerPerceptronRegressor"),
+    "linear-svr": ("_linear_svr", "", "LinearSVR"),
+    "bayesian-linear": ("_bayesian_linear", "", "BayesianLinearRegression"),
+    "dirichlet-gp": ("_bayesian_linear", "DirichletGPClassifier"),
+    "gaussian-process": ("_gaussian_process", "", "GaussianProcess"),
+    "majority": ("_references", "majority"),
+    "mean": ("_references", "", "MeanRegressor"),
+}
+"""Modules of the learners, and their classifiers and regressors there."""
+
+
+def _learner(name, family, grid, multiclass="", **options):
+    module, *estimators = _ESTIMATORS[name]
+    makes = zip(("make", "regressor"), estimators, strict=False)
+    options |= {field: f"{__name__}.{module}:{each}" for field, each in makes if each}
+    simpler = {parameter: _SIMPLER[parameter] for parameter in grid if parameter in _SIMPLER}
+    options = {"simpler": simpler, "kernelized": family == "kernel", **options}
+    return Learner(name, family=family, grid=grid, multiclass=multiclass, **options)
 
 
 @hookimpl
 def kbench_learners():
     """List the learners."""
+    margins = {"measures": f"{__name__}._linear_svm:margin_error"}
+    invariant = {"rotation_invariant": True}
+    exact = {**margins, **invariant}
+    perceptron = {"alpha": [0.0, 1e-5, 1e-4, 1e-3], "averaged": [False, True]}
+    winnow = {"learning_rate": [0.1, 0.03, 0.3, 1.0], "norm": ["l2", "l1", "max"]}
+    kernels = {"kernels": [_COMBINED], "method": ["alignf", "margin"], "C": _C}
+    kernel_ridge = {"kernel": _KERNELS, "alpha": [1.0, 1e-3, 1e-1, 1e1, 1e3]}
+    neighbours = {"n_neighbors": [5, 1, 3, 7, 15], "weights": ["uniform", "distance"], "p": [2, 1]}
+    forest = {"max_features": ["sqrt", 0.3, 0.6, 1.0], "min_samples_leaf": [1, 2, 5, 10]}
+    alphas = {"alpha": [1e-2, 1e-4, 1e-3, 1e-1]}
     return [
-        Learner(
-            "linear-svm",
-            family="linear",
-            make="kbench_learners._linear_svm:LinearSVM",
-            multiclass="ovo",
-            grid={"C": _C},
-            path="C",
-            simpler={"C": "smaller"},
-            measures="kbench_learners._linear_svm:margin_error",
-            rotation_invariant=True,
+        _learner("linear-svm", "linear", {"C": _C}, "ovo", path="C", **exact),
+        _learner("logistic", "linear", {"C": _C}, "multinomial", path="C", **exact),
+        _learner("liblinear", "linear", {"C": [1.0, 0.1, 10.0]}, "ovr", **margins),
+        _learner(
+            "ridge", "linear", {"alpha": [1.0, 1e-3, 1e-1, 10.0]}, "ovr", path="alpha", **exact
         ),
-        Learner(
-            "logistic",
-            family="linear",
-            make="kbench_learners._logistic:LogisticClassifier",
-            grid={"C": _C},
-            multiclass="multinomial",
-            path="C",
-            simpler={"C": "smaller"},
-            measures="kbench_learners._linear_svm:margin_error",
-            rotation_invariant=True,
+        _learner("cvm", "kernel", {"kernel": _KERNELS, "C": [1.0, 2.0**5, 2.0**10]}, "ovo"),
+        _learner("sgd", "linear", {"alpha": [1e-4, 1e-6, 1e-5, 1e-3]}, "ovr"),
+        _learner("perceptron", "linear", perceptron, "ovr"),
+        _learner("winnow", "linear", winnow, "ovr"),
+        _learner("kernel-svm", "kernel", {"kernel": _KERNELS, "C": _C}, "ovo", path="C"),
+        _learner("multiple-kernel-svm", "kernel", kernels, "ovo", path="C"),
+        _learner("kernel-ridge", "kernel", kernel_ridge, "ovr"),
+        _learner("kernel-perceptron", "kernel", {"kernel": _KERNELS}, "ovr"),
+        _learner("knn", "neighbours", neighbours),
+        _learner("gradient-boosting", "trees", _BOOSTING),
+        _learner("lightgbm", "trees", _LIGHTGBM),
+        _learner("random-forest", "trees", forest),
+        _learner("mlp", "networks", _MLP),
+        _learner(
+            "linear-svr", "linear", {"C": _C, "epsilon": [0.1, 0.0, 0.3]}, path="C", **invariant
         ),
-        Learner(
-            "liblinear",
-            family="linear",
-            make="kbench_learners._references:liblinear",
-            multiclass="ovr",
-            grid={"C": [1.0, 0.1, 10.0]},
-            simpler={"C": "smaller"},
-            measures="kbench_learners._linear_svm:margin_error",
-        ),
-        Learner(
-            "ridge",
-            family="linear",
-            make="kbench_learners._ridge:PathRidgeClassifier",
-            regressor="kbench_learners._ridge:PathRidge",
-            multiclass="ovr",
-            grid={"alpha": [1.0, 1e-3, 1e-1, 10.0]},
-            path="alpha",
-            simpler={"alpha": "larger"},
-            measures="kbench_learners._linear_svm:margin_error",
-            rotation_invariant=True,
-        ),
-        Learner(
-            "cvm",
-            family="kernel",
-            make="kbench_learners._core_vector_machine:CoreVectorMachine",
-            multiclass="ovo",
-            grid={"kernel": _KERNELS, "C": [1.0, 2.0**5, 2.0**10]},
-            simpler={"C": "smaller"},
-            kernelized=True,
-        ),
-        Learner(
-            "sgd",
-            family="linear",
-            make="kbench_learners._references:sgd",
-            multiclass="ovr",
-            grid={"alpha": [1e-4, 1e-6, 1e-5, 1e-3]},
-            simpler={"alpha": "larger"},
-        ),
-        Learner(
-            "perceptron",
-            family="linear",
-            make="kbench_learners._references:perceptron",
-            multiclass="ovr",
-            grid={"alpha": [0.0, 1e-5, 1e-4, 1e-3], "averaged": [False, True]},
-            simpler={"alpha": "larger"},
-        ),
-        Learner(
-            "winnow",
-            family="linear",
-            make="kbench_learners._winnow:BalancedWinnow",
-            multiclass="ovr",
-            grid={"learning_rate": [0.1, 0.03, 0.3, 1.0], "norm": ["l2", "l1", "max"]},
-        ),
-        Learner(
-            "kernel-svm",
-            family="kernel",
-            make="kbench_learners._kernel_svm:KernelSVM",
-            multiclass="ovo",
-            grid={"kernel": _KERNELS, "C": _C},
-            path="C",
-            simpler={"C": "smaller"},
-            kernelized=True,
-        ),
-        Learner(
-            "multiple-kernel-svm",
-            family="kernel",
-            make="kbench_learners._mkl:MultipleKernelSVM",
-            multiclass="ovo",
-            grid={"kernels": [_COMBINED], "method": ["alignf", "margin"], "C": _C},
-            path="C",
-            simpler={"C": "smaller"},
-            kernelized=True,
-        ),
-        Learner(
-            "kernel-ridge",
-            family="kernel",
-            make="kbench_learners._kernel_ridge:KernelRidgeClassifier",
-            regressor="kbench_learners._kernel_ridge:KernelRidgeRegressor",
-            multiclass="ovr",
-            grid={"kernel": _KERNELS, "alpha": [1.0, 1e-3, 1e-1, 1e1, 1e3]},
-            simpler={"alpha": "larger"},
-            kernelized=True,
-        ),
-        Learner(
-            "kernel-perceptron",
-            family="kernel",
-            make="kbench_learners._kernel_perceptron:KernelPerceptron",
-            multiclass="ovr",
-            grid={"kernel": _KERNELS},
-            kernelized=True,
-        ),
-        Learner(
-            "knn",
-            family="neighbours",
-            make="kbench_learners._references:knn",
-            regressor="kbench_learners._references:knn_regressor",
-            grid={
-                "n_neighbors": [5, 1, 3, 7, 15],
-                "weights": ["uniform", "distance"],
-                "p": [2, 1],
-            },
-            simpler={"n_neighbors": "larger"},
-        ),
-        Learner(
-            "gradient-boosting",
-            family="trees",
-            make="kbench_learners._held_out:GradientBoostingClassifier",
-            regressor="kbench_learners._held_out:GradientBoostingRegressor",
-            grid=_BOOSTING,
-            simpler={
-                "max_leaf_nodes": "smaller",
-                "min_samples_leaf": "larger",
-                "l2_regularization": "larger",
-            },
-        ),
-        Learner(
-            "lightgbm",
-            family="trees",
-            make="kbench_learners._lightgbm:LightGBMClassifier",
-            regressor="kbench_learners._lightgbm:LightGBMRegressor",
-            grid=_LIGHTGBM,
-            simpler={
-                "num_leaves": "smaller",
-                "min_child_samples": "larger",
-                "reg_lambda": "larger",
-            },
-        ),
-        Learner(
-            "random-forest",
-            family="trees",
-            make="kbench_learners._references:random_forest",
-            regressor="kbench_learners._references:random_forest_regressor",
-            grid={"max_features": ["sqrt", 0.3, 0.6, 1.0], "min_samples_leaf": [1, 2, 5, 10]},
-            simpler={"min_samples_leaf": "larger"},
-        ),
-        Learner(
-            "mlp",
-            family="networks",
-            make="kbench_learners._held_out:MultilayerPerceptronClassifier",
-            regressor="kbench_learners._held_out:MultilayerPerceptronRegressor",
-            grid={
-                "n_layers": [2, 1, 3],
-                "n_units": [128, 32, 64, 256],
-                "alpha": [1e-4, 1e-6, 1e-2, 1.0],
-                "learning_rate": [1e-3, 3e-4, 3e-3],
-            },
-            simpler={"alpha": "larger"},
-        ),
-        Learner(
-            "linear-svr",
-            family="linear",
-            regressor="kbench_learners._linear_svr:LinearSVR",
-            grid={"C": _C, "epsilon": [0.1, 0.0, 0.3]},
-            path="C",
-            simpler={"C": "smaller"},
-            rotation_invariant=True,
-        ),
-        Learner(
-            "bayesian-linear",
-            family="linear",
-            regressor="kbench_learners._bayesian_linear:BayesianLinearRegression",
-            rotation_invariant=True,
-        ),
-        Learner(
-            "dirichlet-gp",
-            family="linear",
-            make="kbench_learners._bayesian_linear:DirichletGPClassifier",
-            grid={"alpha": [1e-2, 1e-4, 1e-3, 1e-1]},
-            rotation_invariant=True,
-        ),
-        Learner(
-            "gaussian-process",
-            family="kernel",
-            regressor="kbench_learners._gaussian_process:GaussianProcess",
-            kernelized=True,
-        ),
-        Learner(
-            "majority",
-            family="baseline",
-            make="kbench_learners._references:majority",
-            baseline=True,
-        ),
-        Learner(
-            "mean",
-            family="baseline",
-            regressor="kbench_learners._references:MeanRegressor",
-            baseline=True,
-        ),
+        _learner("bayesian-linear", "linear", {}, **invariant),
+        _learner("dirichlet-gp", "linear", alphas, simpler={}, **invariant),
+        _learner("gaussian-process", "kernel", {}),
+        _learner("majority", "baseline", {}, baseline=True),
+        _learner("mean", "baseline", {}, baseline=True),
     ]

@@ -23,37 +23,17 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
 @hookimpl
 def kbench_feature_maps() -> list[FeatureMap]:
     """List the paper's uniform and adaptive map, rotated roots, and the mesh."""
+    depths = {"depth": (2, 3, 4, 5)}
+    nested, mesh = "kbench_nbcs._map", "kbench_nbcs._mesh"
+    shared = {"measures": f"{nested}:measures", "family": "partition"}
+    of_mesh = {"kernel": f"{mesh}:mesh_gram", "measures": f"{mesh}:measures", "family": "partition"}
+    with_labels = {"supervised": True, "tasks": ("classification",)}
+    rotated = {"depth": (1, 2), "n_roots": (4, 16)}
     return [
-        FeatureMap(
-            "nbcs",
-            make="kbench_nbcs._map:NestedBarycentricMap",
-            grid={"depth": (2, 3, 4, 5)},
-            measures="kbench_nbcs._map:measures",
-            family="partition",
-        ),
-        FeatureMap(
-            "nbcs-adaptive",
-            make="kbench_nbcs._map:adaptive_map",
-            grid={"depth": (2, 3, 4, 5)},
-            supervised=True,
-            tasks=("classification",),
-            measures="kbench_nbcs._map:measures",
-            family="partition",
-        ),
-        FeatureMap(
-            "nbcs-rotated",
-            make="kbench_nbcs._map:rotated_map",
-            grid={"depth": (1, 2), "n_roots": (4, 16)},
-            measures="kbench_nbcs._map:measures",
-            family="partition",
-        ),
-        FeatureMap(
-            "simplicial-mesh",
-            make="kbench_nbcs._mesh:SimplicialMeshMap",
-            kernel="kbench_nbcs._mesh:mesh_gram",
-            measures="kbench_nbcs._mesh:measures",
-            family="partition",
-        ),
+        FeatureMap("nbcs", f"{nested}:NestedBarycentricMap", depths, **shared),
+        FeatureMap("nbcs-adaptive", f"{nested}:adaptive_map", depths, **with_labels, **shared),
+        FeatureMap("nbcs-rotated", f"{nested}:rotated_map", rotated, **shared),
+        FeatureMap("simplicial-mesh", f"{mesh}:SimplicialMeshMap", **of_mesh),
     ]
 
 

@@ -56,28 +56,16 @@ def kbench_feature_maps():
 @hookimpl
 def kbench_learners():
     """List the 0-1 learner, the hinge loss over the same ball, and sigmoids of halfspaces."""
+    module = "kbench_zero_one._classifier"
+    ball = {"grid": {"B": _B}, "path": "B", "measures": f"{module}:certificates"}
+    classes = {"zero-one": "ZeroOneKernelClassifier", "zero-one-hinge": "ZeroOneHingeClassifier"}
+    sigmoid = "kbench_zero_one._sigmoid:SigmoidHalfspace"
     return [
-        Learner(
-            "zero-one",
-            family="kernel",
-            make="kbench_zero_one._classifier:ZeroOneKernelClassifier",
-            grid={"B": _B},
-            kernelized=True,
-            path="B",
-            measures="kbench_zero_one._classifier:certificates",
+        *(
+            Learner(name, f"{module}:{cls}", family="kernel", kernelized=True, **ball)
+            for name, cls in classes.items()
         ),
-        Learner(
-            "zero-one-hinge",
-            family="kernel",
-            make="kbench_zero_one._classifier:ZeroOneHingeClassifier",
-            grid={"B": _B},
-            kernelized=True,
-            path="B",
-            measures="kbench_zero_one._classifier:certificates",
-        ),
-        Learner(
-            "sigmoid-halfspace", family="linear", make="kbench_zero_one._sigmoid:SigmoidHalfspace"
-        ),
+        Learner("sigmoid-halfspace", sigmoid, family="linear"),
     ]
 
 
@@ -90,24 +78,12 @@ def kbench_datasets():
 @hookimpl
 def kbench_figures():
     """List the pictures of suite zero-one."""
-    suites = ("zero-one",)
+    titles = {
+        "transfer": "Transfer functions: the step and the sigmoid (Figure 1 of the paper)",
+        "norm": "How large B must be: a polynomial's own norm against the bound of Lemma 2",
+        "noise": "Test error on halfspaces with label noise, and with outliers in training",
+    }
     return [
-        Figure(
-            "zero-one-transfer",
-            "Transfer functions: the step and the sigmoid (Figure 1 of the paper)",
-            draw="kbench_zero_one._figures:draw_transfer",
-            suites=suites,
-        ),
-        Figure(
-            "zero-one-norm",
-            "How large B must be: a polynomial's own norm against the bound of Lemma 2",
-            draw="kbench_zero_one._figures:draw_norm",
-            suites=suites,
-        ),
-        Figure(
-            "zero-one-noise",
-            "Test error on halfspaces with label noise, and with outliers in training",
-            draw="kbench_zero_one._figures:draw_noise",
-            suites=suites,
-        ),
+        Figure(f"zero-one-{name}", title, f"kbench_zero_one._figures:draw_{name}", ("zero-one",))
+        for name, title in titles.items()
     ]
