@@ -68,7 +68,7 @@ class Delivery:
         self._experiment: Experiment | None = None
         self._offered: set[tuple[str, str]] = set()
         self._written = self._failures = 0
-        self._is_open = self._given_up = False
+        self._is_open = False
         self._problem = ""
 
     def prepare(self) -> None:
@@ -82,19 +82,30 @@ class Delivery:
     def offer(self, planned: PlannedCell) -> None:
         """Write a finished cell, unless the store was given up."""
         self._offered.add(_identity(planned))
-        self._open()
-        if self._given_up:
+        experiment = self._open()
+        if experiment is None or self._failures == _FAILURES:
             return
+        run = self._run(planned)
         try:
-            self._write(planned)
+            run_id = self._store.log(experiment, run)
+            self._written += 1
+            self._journal.append(
+                "delivered",
+                store=self._store.name,
+                suite=self._suite,
+                experiment_id=experiment.id,
+                created=experiment.created,
+                cell_key=run.key,
+                digest=run.digest,
+                run_id=run_id,
+            )
             self._failures = 0
         except StoreError as error:
             # of this run, perhaps: the others are written all the same
             self._problem = self._problem or str(error)
             self._failures += 1
-            self._given_up = self._failures == _FAILURES
         except JournalError as error:
-            self._problem, self._given_up = str(error), True
+            self._problem, self._failures = str(error), _FAILURES
         still_working()
 
     def lacking(self, planned: Iterable[PlannedCell]) -> list[PlannedCell]:
@@ -122,14 +133,14 @@ class Delivery:
             return self._delivered(known.get("experiment_id", ""), stored=len(finished))
         for cell in lacking:
             self.offer(cell)
-        self._open()
-        if not self._problem:
-            self._tidy(planned)
+        experiment = self._open()
+        if experiment is not None and not self._problem:
+            self._tidy(experiment, planned)
         with contextlib.suppress(StoreError):
             # a local store may be moved or replaced: its file must be complete
             self._store.close()
         return self._delivered(
-            self._experiment.id if self._experiment else "",
+            experiment.id if experiment else "",
             stored=len(finished) if not self._problem else self._written,
         )
 
@@ -153,68 +164,51 @@ class Delivery:
 
     def _last_delivery(self) -> Mapping[str, Json] | None:
         """Return the newest line that says where this suite was delivered."""
-        newest = None
-        for line in self._journal.read("delivered"):
-            if line["suite"] == self._suite and line["store"] == self._store.name:
-                newest = line
-        return newest
+        place = self._suite, self._store.name
+        lines = self._journal.read("delivered")
+        found = [line for line in lines if (line["suite"], line["store"]) == place]
+        return found[-1] if found else None
 
-    def _open(self) -> None:
+    def _open(self) -> Experiment | None:
         """Open the store once; what is wrong with it is the problem of the delivery."""
         if self._is_open:
-            return
+            return self._experiment
         self._is_open = True
         try:
-            self._experiment = self._store.experiment(self._suite)
-            self._store.sweep(self._experiment)
+            experiment = self._store.experiment(self._suite)
+            self._store.sweep(experiment)
         except (StoreError, JournalError) as error:
-            self._problem, self._given_up = str(error), True
-        else:
-            self._present()
+            self._problem = str(error)
+            return None
+        self._experiment = experiment
+        self._present(experiment)
+        return experiment
 
-    def _present(self) -> None:
+    def _present(self, experiment: Experiment) -> None:
         """Write the views: a store that refuses them may accept runs all the same."""
-        assert self._experiment is not None
         with contextlib.suppress(StoreError):
             if self.views:
                 plain = PLAIN[known_measure(self.measure).task or "classification"].name
-                self._store.present(self._experiment, self.views, self.measure, plain)
+                self._store.present(experiment, self.views, self.measure, plain)
 
-    def _write(self, planned: PlannedCell) -> None:
-        assert self._experiment is not None
-        run = self._run(planned)
-        run_id = self._store.log(self._experiment, run)
-        self._written += 1
-        self._journal.append(
-            "delivered",
-            store=self._store.name,
-            suite=self._suite,
-            experiment_id=self._experiment.id,
-            created=self._experiment.created,
-            cell_key=run.key,
-            digest=run.digest,
-            run_id=run_id,
-        )
-
-    def _tidy(self, planned: Collection[PlannedCell]) -> None:
+    def _tidy(self, experiment: Experiment, planned: Collection[PlannedCell]) -> None:
         """Mark runs whose key or data have changed; drop those that waited for data.
 
         Then write the runs of methods, and the views that show what is stored now.
         """
-        assert self._experiment is not None
         keys = {cell.cell.name: {cell.version} for cell in planned if cell.is_finished}
         lines = {line_key(cell.cell) for cell in planned if not cell.problem}
         try:
-            self._store.withdraw(self._experiment, self._machine, lines)
+            self._store.withdraw(experiment, self._machine, lines)
             still_working()
-            self._store.supersede(self._experiment, self._machine, keys, checksums(planned))
+            self._store.supersede(experiment, self._machine, keys, checksums(planned))
             # over all cells of the store: this command may have planned a few of them
-            rows = [of_run(run) for run in self._store.cells(self._experiment, self._machine)]
+            rows = [of_run(run) for run in self._store.cells(experiment, self._machine)]
             still_working()
             methods = method_runs(rows, known_measure(self.measure))
-            self._store.log_methods(self._experiment, self._machine, methods)
+            self._store.log_methods(experiment, self._machine, methods)
             still_working()
-            self._present()
+            self._present(experiment)
         except (StoreError, JournalError) as error:
             self._problem = str(error)
 
@@ -296,27 +290,16 @@ def sync(
 ) -> Iterator[Synced]:
     """Deliver results to the store at a URI that lacks them, one suite after the other.
 
-    Ends with the first suite for which the store does not answer.
-
-    Parameters
-    ----------
-    store : str
-        URI of the MLflow store.
-    suites : sequence of str, optional
-        By default all that were run for this store.
-    everything : bool, default False
-        Also suites that were run for other stores only.
-    waiting : callable, optional
-        Called with the process that delivers the same at the moment; None
-        where it is not known.
-    views : mapping of str to View, optional
-        Saved views for MLflow's pages of the suites.
-
-    SuiteError is raised where no such suite was ever run here, or none for this store.
+    Ends with the first suite for which the store does not answer. By default all suites that were
+    run for this store are delivered; with `everything`, also those that were run for others only.
+    `waiting` is called with the process that delivers the same at the moment, None where it is not
+    known. SuiteError is raised where no such suite was ever run here, or none for this store.
     """
     name = Store(store).name
-    places = (machine_id(), cluster_id())
-    journals = {place: Journal(state_folder(place) / "journal.jsonl") for place in places}
+    journals = {
+        place: Journal(state_folder(place) / "journal.jsonl")
+        for place in (machine_id(), cluster_id())
+    }
     known = {place: Plans(journal).suites() for place, journal in journals.items()}
     ever = {suite for stores_of in known.values() for suite in stores_of}
     here = {
@@ -333,12 +316,11 @@ def sync(
         hint = f"; name the suites to deliver there, or --all of them: {shown}" if ever else ""
         raise SuiteError(f"no suite was ever run for the store {name}{hint}")
     for place, journal in journals.items():
-        for suite in known[place]:
-            if suite in wanted:
-                synced = _deliver(place, journal, suite, store, waiting, views)
-                yield synced
-                if synced.delivered.problem:
-                    return
+        chosen = [suite for suite in known[place] if suite in wanted]
+        for synced in _deliver(place, journal, chosen, store, waiting, views):
+            yield synced
+            if synced.delivered.problem:
+                return
 
 
 def deliver_leftovers(
@@ -353,37 +335,36 @@ def deliver_leftovers(
     def leave(holder: Holder | None) -> None:
         raise _Busy
 
-    for suite in Plans(journal).unsettled(Store(store).name):
-        try:
-            synced = _deliver(machine, journal, suite, store, leave, views, leftovers=True)
-        except _Busy:
-            continue
-        yield synced
-        if synced.delivered.problem:
-            return
+    name = Store(store).name
+    return _deliver(machine, journal, Plans(journal).unsettled(name), store, leave, views, name)
 
 
 def _deliver(
     machine: str,
     journal: Journal,
-    suite: str,
+    suites: Iterable[str],
     store: str,
     waiting: Callable[[Holder | None], None] | None,
     views: Mapping[str, View] | None,
-    leftovers: bool = False,
-) -> Synced:
-    """Deliver a suite; of leftovers only what was planned for this store."""
+    planned_for: str | None = None,
+) -> Iterator[Synced]:
+    """Deliver suites until the store does not answer; of leftovers what was planned for it."""
     plans, name = Plans(journal), Store(store).name
-    with journal.lock(lock_name(suite, name), waiting):
-        cells, measure = plans.cells(suite, name if leftovers else None)
-        delivery = Delivery(store, suite, journal, machine, views)
-        delivery.measure = measure
-        delivery.budget = plans.budget(suite, name if leftovers else None)
-        delivered = delivery.finish(cells)
-        if not delivered.problem:
-            plans.settle(suite, name)
-    finished = sum(cell.is_finished for cell in cells)
-    return Synced(suite, machine, delivered, finished, len(cells) - finished, plans.unread)
+    for suite in suites:
+        try:
+            with journal.lock(lock_name(suite, name), waiting):
+                delivery = Delivery(store, suite, journal, machine, views)
+                cells, delivery.measure = plans.cells(suite, planned_for)
+                delivery.budget = plans.budget(suite, planned_for)
+                delivered = delivery.finish(cells)
+                if not delivered.problem:
+                    plans.settle(suite, name)
+        except _Busy:
+            continue
+        finished = sum(cell.is_finished for cell in cells)
+        yield Synced(suite, machine, delivered, finished, len(cells) - finished, plans.unread)
+        if delivered.problem:
+            return
 
 
 def keep_report(data: ReportData, page: str, store: str | None) -> str:

@@ -212,11 +212,6 @@ class Connection:
         self._path = self.address.path
         self.client: Client = None
 
-    @property
-    def name(self) -> str:
-        """The address without its credentials."""
-        return self.address.name
-
     def load(self) -> None:
         """Import the modules that `open` needs, which takes seconds; open nothing."""
         for name, value in (QUIET_DEFAULTS | HTTP_DEFAULTS).items():
@@ -237,7 +232,9 @@ class Connection:
                 reach(uri)  # before MLflow's import, which takes seconds
             except (OSError, ValueError) as error:
                 text = f"does not answer: {self.address.hide(str(error))}"
-                raise StoreError(f"the MLflow store {self.name} {text}") from self._cause(error)
+                raise StoreError(f"the MLflow store {self.address.name} {text}") from self._cause(
+                    error
+                )
         self.load()
         import mlflow
 
@@ -281,7 +278,7 @@ class Connection:
             except StoreError:
                 raise
             except Exception as error:
-                text = f"the MLflow store {self.name}: {problem}: {self.reason(error)}"
+                text = f"the MLflow store {self.address.name}: {problem}: {self.reason(error)}"
                 if not is_transient(error):
                     raise StoreError(text) from self._cause(error)
                 interrupted = Interrupted(text)

@@ -165,17 +165,11 @@ def _schema() -> str:
 
 def file_system(path: Path) -> str:
     """Return the type of the file system of `path`; "" where the platform does not say."""
-    try:
-        mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    except OSError:
-        return ""
+    import psutil
+
+    types = {each.mountpoint: each.fstype for each in psutil.disk_partitions(all=True)}
     target = path.resolve()
-    types = {
-        len(point.parts): words[words.index("-") + 1]
-        for words in reversed(mounts)
-        if target.is_relative_to(point := Path(words[4].encode().decode("unicode_escape")))
-    }
-    return types[max(types)] if types else ""
+    return next((types[str(f)] for f in (target, *target.parents) if str(f) in types), "")
 
 
 def delivered_without_mlflow(uri: str, experiment_id: str) -> set[tuple[str, str]] | None:

@@ -13,7 +13,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -137,15 +137,51 @@ class CellRun:
     artifacts: Mapping[str, str] = field(default_factory=dict)
     """Texts by relative path."""
 
-    @property
-    def digest(self) -> str:
-        """Hash of all that is written, 32 hex digits (the tag ``kbench.digest``)."""
-        return self.content.digest
+    @cached_property
+    def content(self) -> CellRun:
+        """The run in the form in which MLflow accepts it: shortened and renamed.
+
+        Its tags have their full names, as have its values by split.
+        """
+        names = allowed([*self.metrics, *(f"{name}_by_split" for name in self.by_split)])
+        by_split = {
+            names[f"{name}_by_split"]: _finite(values) for name, values in self.by_split.items()
+        }
+        hashes = _split_hashes(by_split)
+        tags = {
+            **{key if "." in key else f"kbench.{key}": value for key, value in self.tags.items()},
+            "kbench.kind": "cell",
+            "kbench.cell": self.name,
+            "kbench.cell_key": self.key,
+            "kbench.machine": self.machine,
+            "kbench.status": self.status,
+            "kbench.n_splits_done": str(self.n_splits_done),
+            "kbench.splits": " ".join(f"{index}:{hash_}" for index, hash_ in hashes.items()),
+        }
+        return replace(
+            self,
+            name=cut(self.name, KEY_CHARS) or "-",
+            status="FINISHED" if self.status == "ok" else "FAILED",
+            params=cut_all(self.params, PARAM_CHARS),
+            tags=cut_all(tags, TAG_CHARS),
+            metrics={names[name]: value for name, value in _finite(self.metrics).items()},
+            by_split=by_split,
+            dataset=self.dataset and _shortened(self.dataset),
+            artifacts={inside(path): printable(text) for path, text in self.artifacts.items()},
+        )
 
     @cached_property
-    def content(self) -> RunContent:
-        """The run in the form in which MLflow accepts it."""
-        return RunContent.of(self)
+    def digest(self) -> str:
+        """Hash of all content, 32 hex digits (the tag ``kbench.digest``).
+
+        MLflow never changes the start of a run, so that it is not a reason to write.
+        """
+        content = {name: getattr(self.content, name) for name in _CONTENT}
+        content["split_hashes"] = _split_hashes(self.content.by_split)
+        return sha(json.dumps(content, sort_keys=True, default=repr))[:32]
+
+
+_CONTENT = {each.name for each in fields(CellRun)} - {"key", "machine", "start_ms"}
 
 
 @dataclass(frozen=True)
@@ -159,64 +195,6 @@ class Experiment:
     id: str
     name: str
     created: int
-
-
-@dataclass(frozen=True)
-class RunContent:
-    """A `CellRun` in the form in which MLflow accepts it.
-
-    Its start is missing: MLflow never changes it, so it is not a reason to write.
-    """
-
-    name: str
-    status: str
-    end_ms: int
-    params: dict[str, str]
-    tags: dict[str, str]
-    metrics: dict[str, float]
-    n_splits_done: int
-    by_split: dict[str, dict[int, float]]
-    split_hashes: dict[str, str]
-    dataset: DatasetInput | None
-    artifacts: dict[str, str]
-
-    @classmethod
-    def of(cls, run: CellRun) -> RunContent:
-        """Shorten and rename what MLflow would cut or refuse."""
-        by_split_names = {name: f"{name}_by_split" for name in run.by_split}
-        names = allowed([*run.metrics, *by_split_names.values()])
-        by_split = {
-            names[by_split_names[name]]: _finite(values) for name, values in run.by_split.items()
-        }
-        split_hashes = _split_hashes(by_split)
-        tags = {
-            **{key if "." in key else f"kbench.{key}": value for key, value in run.tags.items()},
-            "kbench.kind": "cell",
-            "kbench.cell": run.name,
-            "kbench.cell_key": run.key,
-            "kbench.machine": run.machine,
-            "kbench.status": run.status,
-            "kbench.n_splits_done": str(run.n_splits_done),
-            "kbench.splits": " ".join(f"{index}:{hash_}" for index, hash_ in split_hashes.items()),
-        }
-        return cls(
-            name=cut(run.name, KEY_CHARS) or "-",
-            status="FINISHED" if run.status == "ok" else "FAILED",
-            end_ms=run.end_ms,
-            params=cut_all(run.params, PARAM_CHARS),
-            tags=cut_all(tags, TAG_CHARS),
-            metrics={names[name]: value for name, value in _finite(run.metrics).items()},
-            n_splits_done=run.n_splits_done,
-            by_split=by_split,
-            split_hashes=split_hashes,
-            dataset=run.dataset and _shortened(run.dataset),
-            artifacts={inside(path): printable(text) for path, text in run.artifacts.items()},
-        )
-
-    @cached_property
-    def digest(self) -> str:
-        """Hash of all of it, 32 hex digits."""
-        return sha(json.dumps(vars(self), sort_keys=True, default=repr))[:32]
 
 
 def _finite(values: Mapping[_Key, float]) -> dict[_Key, float]:
@@ -353,7 +331,7 @@ class StoredRun:
 
     @property
     def split_hashes(self) -> dict[str, str]:
-        """`RunContent.split_hashes`, read back from their tag."""
+        """The hash of the values of each split, read back from their tag."""
         pairs = (pair.partition(":") for pair in self.tags.get("kbench.splits", "").split())
         return {index: sha for index, _, sha in pairs}
 
@@ -374,23 +352,22 @@ class StoredRun:
         """Sort key: of several runs of one identity the greatest is kept."""
         return self.complete, not self.superseded, self.end_ms, self.start_ms, self.run_id
 
-    def is_written_as(self, content: RunContent) -> bool:
+    def is_written_as(self, run: CellRun) -> bool:
         """Return whether nothing has to be written."""
-        return (
-            self.digest == content.digest and self.state == content.status and not self.superseded
-        )
+        is_complete = self.state == run.content.status and not self.superseded
+        return is_complete and self.digest == run.digest
 
-    def can_become(self, content: RunContent) -> bool:
-        """Return whether additions make it `content`: MLflow changes no param and no point."""
+    def can_become(self, run: CellRun) -> bool:
+        """Return whether additions make it a run: MLflow changes no param and no point."""
         if not self.digest:
             # begun and not finished: all steps for the same content can be repeated
-            return self.tags.get("kbench.writing") == content.digest
-        before, after = self.n_splits_done, content.n_splits_done
+            return self.tags.get("kbench.writing") == run.digest
+        content, before, after = run.content, self.n_splits_done, run.n_splits_done
         means = {name: value for name, value in self.latest.items() if name not in content.by_split}
         data = content.dataset
         return (
             self.params.items() <= content.params.items()
-            and self.split_hashes.items() <= content.split_hashes.items()
+            and self.split_hashes.items() <= _split_hashes(content.by_split).items()
             and self.latest.keys() <= content.metrics.keys() | content.by_split.keys()
             and (before < after or means.items() <= content.metrics.items())
             and (before <= after or not means)

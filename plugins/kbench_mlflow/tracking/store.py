@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from kbench.errors import StoreError
 from kbench.records import ACCURACY, Measure
@@ -35,7 +36,35 @@ _SLOW_S = 3.0
 _ALL_WAITS_S = 60.0
 """Longest time that all calls together wait."""
 
+_Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
+
+
+def _persistent(
+    method: Callable[Concatenate[Store, _Given], _Answer],
+) -> Callable[Concatenate[Store, _Given], _Answer]:
+    """Call what may be repeated again: once, or a few times if it was interrupted."""
+
+    @wraps(method)
+    def call(store: Store, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Answer:
+        store.open()
+        for attempt, least_s in enumerate(_WAITS_S):
+            started = time.monotonic()
+            try:
+                return method(store, *args, **kwargs)
+            except StoreError as error:
+                asked_s = error.wait_s if isinstance(error, Interrupted) else None
+                wait_s = max(least_s, asked_s or 0.0)
+                hopeless = attempt > 0 and asked_s is None
+                slow = time.monotonic() - started > _SLOW_S
+                longest_s = min(RETRY_AFTER_S, _ALL_WAITS_S - store.waited_s)
+                if hopeless or slow or wait_s > longest_s:
+                    raise
+                store.waited_s += wait_s
+                time.sleep(wait_s)
+        return method(store, *args, **kwargs)
+
+    return call
 
 
 class Store:
@@ -60,7 +89,7 @@ class Store:
     def __init__(self, uri: str) -> None:
         self._connection = Connection(uri)
         self._indexes: dict[str, dict[Identity, StoredRun]] = {}
-        self._waited_s = 0.0
+        self.waited_s = 0.0
 
     @property
     def uri(self) -> str:
@@ -70,7 +99,7 @@ class Store:
     @property
     def name(self) -> str:
         """The URI without credentials, for messages, journals and pages."""
-        return self._connection.name
+        return self._connection.address.name
 
     def open(self) -> None:
         """Import MLflow and open the store; create it where it is a local one.
@@ -92,28 +121,28 @@ class Store:
         """Release a local store's file; the next call opens it again."""
         self._connection.close()
 
-    @property
-    def _client(self) -> Client:
-        return self._connection.client
+    @contextlib.contextmanager
+    def _calls(self, problem: str) -> Iterator[Client]:
+        """Open the store for calls of its client, whose errors begin with the problem."""
+        self.open()
+        with self._connection.calls(problem):
+            yield self._connection.client
 
+    @_persistent
     def experiment(self, name: str) -> Experiment:
         """Return the experiment of that name, at most 500 characters; create or restore it."""
-        self.open()
-        return self._persistently(partial(self._experiment, name))
-
-    def _experiment(self, name: str) -> Experiment:
-        with self._connection.calls(f"cannot get experiment {name!r}"):
-            entity = self._client.get_experiment_by_name(name)
+        with self._calls(f"cannot get experiment {name!r}") as client:
+            entity = client.get_experiment_by_name(name)
             if entity is None:
                 self._connection.check_lock()
                 try:
-                    self._client.create_experiment(name, self._connection.artifact_location(name))
+                    client.create_experiment(name, self._connection.artifact_location(name))
                 except Exception:  # another process has created it, or the reply was lost
-                    if self._client.get_experiment_by_name(name) is None:
+                    if client.get_experiment_by_name(name) is None:
                         raise
-                entity = self._client.get_experiment_by_name(name)
+                entity = client.get_experiment_by_name(name)
             elif entity.lifecycle_stage == "deleted":
-                self._client.restore_experiment(entity.experiment_id)
+                client.restore_experiment(entity.experiment_id)
                 self._indexes.pop(entity.experiment_id, None)
             return Experiment(entity.experiment_id, entity.name, entity.creation_time or 0)
 
@@ -129,15 +158,13 @@ class Store:
         Its suite compares `measure`; `plain` is the best known one of its task. Views show
         the datasets and searched parameters of the runs that are stored.
         """
-        self.open()
-        with self._connection.calls("cannot write views"):
-            present = self._client.get_experiment(experiment.id).tags
-            name, created = experiment.name, experiment.created
+        with self._calls("cannot write views") as client:
+            present = client.get_experiment(experiment.id).tags
             facts = Facts.of(self._index(experiment).values(), measure, plain)
-            wanted = experiment_tags(name, views, facts, created, present)
+            wanted = experiment_tags(experiment.name, views, facts, experiment.created, present)
             # the longest last: servers with a lower limit refuse it, and keep the others
             for name, value in sorted(wanted.items(), key=lambda tag: len(tag[1])):
-                self._client.set_experiment_tag(experiment.id, name, value)
+                client.set_experiment_tag(experiment.id, name, value)
 
     def log_report(self, experiment: Experiment, machine: str, files: Mapping[str, str]) -> str:
         """Write the report of a machine's results in a separate run, which `read` leaves out.
@@ -145,30 +172,29 @@ class Store:
         `files` are texts by relative path. The machine's earlier report is
         deleted only once the new one is written. Returns MLflow's id of the run.
         """
-        self.open()
-        with self._connection.calls("cannot write the report"):
+        with self._calls("cannot write the report") as client:
             self._connection.check_lock()
-            return log_report(self._client, experiment.id, experiment.name, machine, files)
+            return log_report(client, experiment, machine, files)
 
     def cells(self, experiment: Experiment, machine: str) -> list[StoredRun]:
         """Return a machine's complete runs of cells that are not superseded."""
-        self.open()
-        with self._connection.calls(f"cannot read experiment {experiment.name!r}"):
-            stored = self._index(experiment).items()
-            runs = [run for (_, owner, _), run in stored if owner == machine]
-            return [run for run in runs if run.complete and not run.superseded]
+        with self._calls(f"cannot read experiment {experiment.name!r}"):
+            return [
+                run
+                for (_, owner, _), run in self._index(experiment).items()
+                if owner == machine and run.complete and not run.superseded
+            ]
 
     def log_methods(self, experiment: Experiment, machine: str, runs: Sequence[MethodRun]) -> int:
         """Make the store hold a machine's runs of methods, and no others of them.
 
         `read` leaves them out. Returns the number of those that were written.
         """
-        self.open()
-        with self._connection.calls("cannot write the runs of methods"):
+        with self._calls("cannot write the runs of methods") as client:
             self._connection.check_lock()
-            place = self._client, experiment.id, experiment.name
-            return log_methods(*place, machine, runs)
+            return log_methods(client, experiment, machine, runs)
 
+    @_persistent
     def log(self, experiment: Experiment, run: CellRun) -> str:
         """Make the store hold `run`, once; return MLflow's id of it.
 
@@ -178,48 +204,22 @@ class Store:
         and written anew. After a `StoreError` it may be written in part;
         calling again repairs that.
         """
-        self.open()
-
-        def write() -> str:
-            try:
-                with self._connection.calls(f"cannot write run {run.content.name!r}"):
-                    return self._log(experiment, run)
-            except StoreError:
-                # it is unknown what was stored before the failure: search again before writing
-                self._indexes.pop(experiment.id, None)
-                raise
-
-        return self._persistently(write)
-
-    def _persistently(self, call: Callable[[], _Answer]) -> _Answer:
-        """Call what may be repeated again: once, or a few times if it was interrupted."""
-        for attempt, least_s in enumerate(_WAITS_S):
-            started = time.monotonic()
-            try:
-                return call()
-            except StoreError as error:
-                asked_s = error.wait_s if isinstance(error, Interrupted) else None
-                wait_s = max(least_s, asked_s or 0.0)
-                hopeless = attempt > 0 and asked_s is None
-                slow = time.monotonic() - started > _SLOW_S
-                longest_s = min(RETRY_AFTER_S, _ALL_WAITS_S - self._waited_s)
-                if hopeless or slow or wait_s > longest_s:
-                    raise
-                self._waited_s += wait_s
-                time.sleep(wait_s)
-        return call()
-
-    def _log(self, experiment: Experiment, run: CellRun) -> str:
         place = identity(run)
-        index = self._index(experiment)
-        stored = index.get(place)
-        if stored is None or not stored.is_written_as(run.content):
-            self._connection.check_lock()
-            # no entry until the write is complete: after a failure it would be wrong
-            index.pop(place, None)
-            stored = upsert(self._connection, experiment.id, run, stored)
-            index[place] = stored
-        return stored.run_id
+        try:
+            with self._calls(f"cannot write run {run.content.name!r}"):
+                index = self._index(experiment)
+                stored = index.get(place)
+                if stored is None or not stored.is_written_as(run):
+                    self._connection.check_lock()
+                    # no entry until the write is complete: after a failure it would be wrong
+                    index.pop(place, None)
+                    stored = upsert(self._connection, experiment.id, run, stored)
+                    index[place] = stored
+                return stored.run_id
+        except StoreError:
+            # it is unknown what was stored before the failure: search again before writing
+            self._indexes.pop(experiment.id, None)
+            raise
 
     def supersede(
         self,
@@ -230,32 +230,19 @@ class Store:
     ) -> int:
         """Tag a machine's runs whose cell is planned under another key, labels or other data now.
 
-        Parameters
-        ----------
-        experiment : Experiment
-        machine : str
-        planned : mapping of str to collection of str
-            Name of a run (`CellRun.name`, the labels of its cell) to all keys
-            planned under it. Runs of other names and keys are left alone,
-            but for those on other data:
-        data : mapping of str to collection of str, optional
-            Label of a dataset to the checksums planned under it. Runs on that
-            dataset with another checksum are not comparable, planned or not.
-
-        Returns
-        -------
-        int
-            Number of runs tagged ``kbench.superseded = <new key>``, or
-            ``<new checksum>`` where no cell takes their place.
+        `planned` has all keys that are planned under the name of a run (`CellRun.name`, the
+        labels of its cell), and `data` the checksums under the label of a dataset: runs on it
+        with another checksum are not comparable, planned or not. Other runs are left alone.
+        Returns the number of runs tagged ``kbench.superseded = <new key>``, or ``<new
+        checksum>`` where no cell takes their place.
         """
-        self.open()
         count = 0
         known = {key for keys in planned.values() for key in keys}
         digests = {
             cut(label, NAME_CHARS): sorted(checksum[:DIGEST_CHARS] for checksum in checksums)
             for label, checksums in (data or {}).items()
         }
-        with self._connection.calls("cannot mark superseded runs"):
+        with self._calls("cannot mark superseded runs") as client:
             for (key, owner, name), stored in self._index(experiment).items():
                 keys = planned.get(name, ())
                 if owner != machine or key in keys:
@@ -272,7 +259,7 @@ class Store:
                 if stored.tags.get("kbench.superseded") != new:
                     tags = {"kbench.superseded": new, "kbench.kind": "superseded"}
                     for tag, value in tags.items():
-                        self._client.set_tag(stored.run_id, tag, value)
+                        client.set_tag(stored.run_id, tag, value)
                     stored.tags |= tags
                     count += 1
         return count
@@ -283,8 +270,7 @@ class Store:
         `keys` are those of the suite lines; only runs of status "unavailable"
         are deleted. Returns their number.
         """
-        self.open()
-        with self._connection.calls("cannot delete runs without data"):
+        with self._calls("cannot delete runs without data") as client:
             index = self._index(experiment)
             gone = [
                 place
@@ -292,25 +278,22 @@ class Store:
                 if place[0] in keys and place[1] == machine and stored.status == "unavailable"
             ]
             for place in gone:
-                self._client.delete_run(index[place].run_id)
+                client.delete_run(index[place].run_id)
                 del index[place]
         return len(gone)
 
+    @_persistent
     def sweep(self, experiment: Experiment) -> int:
         """Set the status of RUNNING runs whose writer is gone to KILLED; return their number.
 
         Runs of other hosts are left alone: their writers cannot be seen from here.
         """
-        self.open()
-        return self._persistently(partial(self._sweep, experiment))
-
-    def _sweep(self, experiment: Experiment) -> int:
-        with self._connection.calls("cannot look for abandoned runs"):
-            running = live_runs(self._client, experiment.id, "attributes.status = 'RUNNING'")
+        with self._calls("cannot look for abandoned runs") as client:
+            running = live_runs(client, experiment.id, "attributes.status = 'RUNNING'")
             run_ids = [run.run_id for run in running if owner_is_gone(run.tags)]
-            run_ids += abandoned(self._client, experiment.id)
+            run_ids += abandoned(client, experiment)
             for run_id in run_ids:
-                self._client.set_terminated(run_id, "KILLED")
+                client.set_terminated(run_id, "KILLED")
         if run_ids:
             self._indexes.pop(experiment.id, None)
         return len(run_ids)
@@ -322,16 +305,12 @@ class Store:
         and with `superseded` false those of earlier code, data or labels too.
         Empty where there is no such experiment.
         """
-        self.open()
-        newest: dict[Identity, StoredRun] = {}
-        with self._connection.calls(f"cannot read experiment {experiment_name!r}"):
-            experiment = self._client.get_experiment_by_name(experiment_name)
+        with self._calls(f"cannot read experiment {experiment_name!r}") as client:
+            experiment = client.get_experiment_by_name(experiment_name)
             if experiment is None:
                 return []
-            for run in live_runs(self._client, experiment.experiment_id):
-                if run.complete and (superseded or not run.superseded):
-                    other = newest.setdefault(run.identity, run)
-                    newest[run.identity] = max(run, other, key=lambda stored: stored.preference)
+            runs = live_runs(client, experiment.experiment_id)
+            newest, _ = _best(r for r in runs if r.complete and (superseded or not r.superseded))
         return sorted(newest.values(), key=lambda stored: (stored.start_ms, stored.run_id))
 
     def _index(self, experiment: Experiment) -> dict[Identity, StoredRun]:
@@ -341,12 +320,21 @@ class Store:
         are deleted.
         """
         if experiment.id not in self._indexes:
-            index: dict[Identity, StoredRun] = {}
-            for run in live_runs(self._client, experiment.id):
-                other = index.setdefault(run.identity, run)
-                if other is not run:
-                    worse, better = sorted([run, other], key=lambda stored: stored.preference)
-                    self._client.delete_run(worse.run_id)
-                    index[run.identity] = better
-            self._indexes[experiment.id] = index
+            client = self._connection.client
+            best, others = _best(live_runs(client, experiment.id))
+            for run in others:
+                client.delete_run(run.run_id)
+            self._indexes[experiment.id] = best
         return self._indexes[experiment.id]
+
+
+def _best(runs: Iterable[StoredRun]) -> tuple[dict[Identity, StoredRun], list[StoredRun]]:
+    """Return the run to keep of each identity, and the others."""
+    best: dict[Identity, StoredRun] = {}
+    others = []
+    for run in runs:
+        kept = best.setdefault(run.identity, run)
+        if kept is not run:
+            worse, best[run.identity] = sorted([run, kept], key=lambda stored: stored.preference)
+            others.append(worse)
+    return best, others

@@ -19,6 +19,7 @@ from kbench_mlflow.tracking.run import (
     TAG_CHARS,
     Client,
     Entity,
+    Experiment,
     allowed,
     cut,
     cut_all,
@@ -28,7 +29,8 @@ from kbench_mlflow.tracking.run import (
 )
 from kbench_mlflow.tracking.upsert import owner, owner_is_gone
 
-METHOD = "method"
+METHOD, REPORT = "method", "report"
+_KIND = "tags.`kbench.kind`"
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def on_dataset(measure: str, dataset: str) -> str:
 
 
 def log_methods(
-    client: Client, experiment_id: str, suite: str, machine: str, runs: Sequence[MethodRun]
+    client: Client, experiment: Experiment, machine: str, runs: Sequence[MethodRun]
 ) -> int:
     """Make an experiment hold a machine's runs of methods, and no others; return how many are new.
 
@@ -77,29 +79,24 @@ def log_methods(
     writer was interrupted is deleted.
     """
     wanted = {run.digest: run for run in runs}
-    for stored in _stored(client, experiment_id, machine):
+    for stored in _of_kind(client, experiment, METHOD, machine):
         digest = stored.data.tags.get("kbench.digest", "")
         if stored.info.status == "FINISHED" and digest in wanted:
             del wanted[digest]
         else:
             client.delete_run(stored.info.run_id)
     for run in wanted.values():
-        _write(client, experiment_id, suite, machine, run)
+        _write(client, experiment, machine, run)
     return len(wanted)
 
 
-def _write(client: Client, experiment_id: str, suite: str, machine: str, run: MethodRun) -> None:
+def _write(client: Client, experiment: Experiment, machine: str, run: MethodRun) -> None:
     from mlflow.entities import Metric, Param
 
-    tags = {
-        **{f"kbench.{name}": text for name, text in run.tags.items()},
-        "kbench.kind": METHOD,
-        "kbench.suite": suite,
-        "kbench.machine": machine,
-        "kbench.digest": run.digest,
-    }
+    tags = {f"kbench.{name}": text for name, text in run.tags.items()}
+    tags |= _identifying(METHOD, experiment, machine) | {"kbench.digest": run.digest}
     created = client.create_run(
-        experiment_id,
+        experiment.id,
         start_time=run.start_ms or time.time_ns() // 1_000_000,
         tags=cut_all(tags, TAG_CHARS) | owner(),
         run_name=cut(run.name, KEY_CHARS) or "-",
@@ -115,30 +112,16 @@ def _write(client: Client, experiment_id: str, suite: str, machine: str, run: Me
     client.set_terminated(created.info.run_id, "FINISHED", run.end_ms or None)
 
 
-def _stored(client: Client, experiment_id: str, machine: str) -> list[Entity]:
-    """Return a machine's runs of methods."""
-    found = found_runs(client, experiment_id, f"tags.`kbench.kind` = '{METHOD}'")
-    return [run for run in found if run.data.tags.get("kbench.machine") == machine]
-
-
-REPORT = "report"
-
-
 def log_report(
-    client: Client, experiment_id: str, suite: str, machine: str, files: Mapping[str, str]
+    client: Client, experiment: Experiment, machine: str, files: Mapping[str, str]
 ) -> str:
-    """Write a report run, then delete the machine's earlier one; return MLflow's id of the run.
+    """Write a report run, then delete the machine's earlier ones; return MLflow's id of the run.
 
     `files` are texts by relative path.
     """
-    tags = {
-        **owner(),
-        "kbench.kind": REPORT,
-        "kbench.suite": suite,
-        "kbench.machine": machine,
-    }
+    tags = owner() | _identifying(REPORT, experiment, machine)
     # a new run: MLflow deletes no file, and a table that has no rows now would stay
-    run_id = str(client.create_run(experiment_id, tags=tags, run_name=REPORT).info.run_id)
+    run_id = str(client.create_run(experiment.id, tags=tags, run_name=REPORT).info.run_id)
     try:
         for path, text in files.items():
             client.log_text(run_id, text, inside(path))
@@ -147,18 +130,23 @@ def log_report(
         with contextlib.suppress(Exception):  # the store may be away: `abandoned` returns it later
             client.delete_run(run_id)
         raise
-    for older in _reports(client, experiment_id):
-        if older.info.run_id != run_id and older.data.tags.get("kbench.machine") == machine:
+    for older in _of_kind(client, experiment, REPORT, machine):
+        if older.info.run_id != run_id:
             client.delete_run(older.info.run_id)
     return run_id
 
 
-def abandoned(client: Client, experiment_id: str) -> list[str]:
+def abandoned(client: Client, experiment: Experiment) -> list[str]:
     """Return the ids of unfinished reports whose writer is gone."""
-    unfinished = _reports(client, experiment_id, "attributes.status = 'RUNNING'")
-    return [run.info.run_id for run in unfinished if owner_is_gone(run.data.tags)]
+    unfinished = f"{_KIND} = '{REPORT}' AND attributes.status = 'RUNNING'"
+    found = found_runs(client, experiment.id, unfinished)
+    return [run.info.run_id for run in found if owner_is_gone(run.data.tags)]
 
 
-def _reports(client: Client, experiment_id: str, where: str = "") -> list[Entity]:
-    conditions = [f"tags.`kbench.kind` = '{REPORT}'", *([where] if where else [])]
-    return list(found_runs(client, experiment_id, " AND ".join(conditions)))
+def _identifying(kind: str, experiment: Experiment, machine: str) -> dict[str, str]:
+    return {"kbench.kind": kind, "kbench.suite": experiment.name, "kbench.machine": machine}
+
+
+def _of_kind(client: Client, experiment: Experiment, kind: str, machine: str) -> list[Entity]:
+    found = found_runs(client, experiment.id, f"{_KIND} = '{kind}'")
+    return [run for run in found if run.data.tags.get("kbench.machine") == machine]

@@ -11,10 +11,10 @@ import json
 import os
 import re
 import socket
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+
+import psutil
 
 from kbench_mlflow.tracking.connection import Connection, away
 from kbench_mlflow.tracking.run import (
@@ -23,7 +23,6 @@ from kbench_mlflow.tracking.run import (
     Client,
     DatasetInput,
     Entity,
-    RunContent,
     StoredRun,
 )
 
@@ -56,19 +55,11 @@ def owner_is_gone(tags: Mapping[str, str]) -> bool:
 
 
 def process_start(pid: int) -> str:
-    """Return the start of a process, different for a later process of that number.
-
-    Empty where there is no such process.
-    """
+    """Return when a process began, which a later one of that number did not; empty for none."""
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        if Path("/proc/self/stat").exists():
-            return ""
-        command = ["ps", "-o", "lstart=", "-p", str(pid)]  # macOS
-        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
-    return f"{boot}:{stat.rpartition(')')[2].split()[19]}"  # the name may hold blanks
+        return str(psutil.Process(pid).create_time())
+    except psutil.NoSuchProcess:
+        return ""
 
 
 def upsert(
@@ -80,12 +71,12 @@ def upsert(
     a param or a point of a metric is deleted and written anew.
     """
     client = connection.client
-    if stored is not None and not stored.can_become(run.content):
+    if stored is not None and not stored.can_become(run):
         client.delete_run(stored.run_id)
         stored = None
     if stored is None:
         stored = begin(client, experiment_id, run)
-    _Writing(connection, stored, run.content).complete()
+    _Writing(connection, stored, run).complete()
     return stored
 
 
@@ -96,7 +87,7 @@ def begin(client: Client, experiment_id: str, run: CellRun) -> StoredRun:
         **content.tags,
         **owner(),
         "mlflow.runName": content.name,
-        "kbench.writing": content.digest,
+        "kbench.writing": run.digest,
     }
     created = client.create_run(
         experiment_id, start_time=run.start_ms, tags=tags, run_name=content.name
@@ -105,13 +96,11 @@ def begin(client: Client, experiment_id: str, run: CellRun) -> StoredRun:
 
 
 class _Writing:
-    """Additions that make `content` of a stored run."""
+    """Additions that make a stored run hold the content of `run`."""
 
-    def __init__(self, connection: Connection, stored: StoredRun, content: RunContent) -> None:
-        self._connection = connection
-        self._client = connection.client
-        self._stored = stored
-        self._content = content
+    def __init__(self, connection: Connection, stored: StoredRun, run: CellRun) -> None:
+        self._connection, self._client = connection, connection.client
+        self._stored, self._content, self._digest = stored, run.content, run.digest
 
     def complete(self) -> None:
         """Add what the run lacks; the last step makes it complete.
@@ -120,7 +109,7 @@ class _Writing:
         is visible; for any other run the digest, which is removed first of all.
         """
         stored, content = self._stored, self._content
-        if stored.digest != content.digest:
+        if stored.digest != self._digest:
             params, points = self._missing_params(), self._missing_points()
             self._set_tags()
             if content.dataset is not None and stored.dataset is None:
@@ -183,7 +172,7 @@ class _Writing:
     ) -> None:
         """Log params and points that are not there yet; the digest comes last."""
         stored = self._stored
-        tags = {"kbench.digest": self._content.digest}
+        tags = {"kbench.digest": self._digest}
         if not_stored:
             tags["kbench.artifacts"] = not_stored
         self._send(params, points, tags)

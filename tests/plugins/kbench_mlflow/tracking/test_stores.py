@@ -300,7 +300,7 @@ def test_a_kill_during_the_first_migration_leaves_the_path_usable(tmp_path):
 
 def test_a_log_is_flushed_at_checkpoints_and_other_files_with_each_transaction(store, uci, path):
     def level():
-        engine = store._client._tracking_client.store.engine
+        engine = client_of(store)._tracking_client.store.engine
         with engine.connect() as connection:
             return connection.exec_driver_sql("PRAGMA synchronous").scalar()
 
