@@ -20,6 +20,17 @@ def counted(n: int, what: str, many: str = "") -> str:
     return f"{n:,} {what if n == 1 else many or what + 's'}"
 
 
+def option(name: str, value: object = None) -> str:
+    """Name an option in a message, as Python and suite files write it.
+
+    A command that has the option shows its flag instead: see `kbench.cli.echo.with_flags`.
+
+    >>> option("keep"), option("time_limit", 120), option("ignore", ["a", "b"])
+    ('`keep`', '`time_limit=120`', "`ignore=['a', 'b']`")
+    """
+    return f"`{name}`" if value is None else f"`{name}={value!r}`"
+
+
 def number(value: float) -> str:
     """Write a number with four digits, which may be in any unit.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kbench.errors import SuiteError
 from kbench.execution.plugins import load_registry
-from kbench.messages import did_you_mean
+from kbench.messages import did_you_mean, option
 from kbench.parameters import check_integer, check_number
 from kbench.planning.cells import select
 from kbench.planning.planner import Planner
@@ -61,13 +61,13 @@ def chosen_suite(
     suite = in_folder(suite, None if data is None else Path(data))
     limits = suite.limits
     if splits is not None:
-        check_integer(splits, "--splits", least=1, error=SuiteError)
+        check_integer(splits, option("splits"), least=1, error=SuiteError)
         limits = replace(limits, n_splits=splits)
     if time_s is not None:
-        check_limit(time_s, "--time-limit")
+        check_limit(time_s, "time_limit")
         limits = replace(limits, time_s=time_s)
     if memory_mb is not None:
-        check_limit(memory_mb, "--memory-limit")
+        check_limit(memory_mb, "memory_limit")
         limits = replace(limits, memory_mb=memory_mb)
     return replace(suite, limits=limits)
 
@@ -75,7 +75,7 @@ def chosen_suite(
 def check_limit(value: float, name: str) -> None:
     """Refuse a limit of time or memory that is not positive; infinity means no limit."""
     if value != math.inf:
-        check_number(value, name, above=0, otherwise="inf", error=SuiteError)
+        check_number(value, option(name), above=0, otherwise="inf", error=SuiteError)
 
 
 def known_suite(name: str, registry: Registry) -> Suite:

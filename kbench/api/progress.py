@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
@@ -42,7 +42,9 @@ class PrintableConsole(Console):
 
 
 class Display(Watcher):
-    """A watcher that is open during a run."""
+    """A watcher that is open during a run; a front end may say notices in words of its own."""
+
+    words: Callable[[str], str] = str
 
     def __enter__(self) -> Display:
         return self
@@ -68,7 +70,7 @@ class Quiet(Display):
 
     def notice(self, text: str) -> None:
         """Print it to standard error."""
-        _log(f"kbench: {text}")
+        _log(f"kbench: {self.words(text)}")
 
 
 class JsonLines(Display):
@@ -79,7 +81,7 @@ class JsonLines(Display):
 
     def notice(self, text: str) -> None:
         """Report a notice."""
-        _emit("notice", text=text)
+        _emit("notice", text=self.words(text))
 
     def loading(self, dataset: str) -> None:
         """Report that a dataset is being fetched."""
@@ -207,7 +209,7 @@ class LiveTable(Display):
 
     def notice(self, text: str) -> None:
         """Print it above the live part."""
-        self._console.print(f"kbench: {escape(text)}", highlight=False)
+        self._console.print(f"kbench: {escape(self.words(text))}", highlight=False)
 
     def loading(self, dataset: str) -> None:
         """Show which dataset is being fetched."""

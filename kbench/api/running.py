@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kbench.api import progress
 from kbench.api.inputs import notices
@@ -24,13 +24,18 @@ def run_shown(
     quiet: bool = False,
     dry_run: bool = False,
     further_notices: Sequence[str] = (),
+    words: Callable[[str], str] = str,
 ) -> Report:
-    """Run a suite, or only plan it (`dry_run`), and show notices and progress."""
+    """Run a suite, or only plan it (`dry_run`), and show notices and progress.
+
+    `words` writes the options that a notice names as the user gives them.
+    """
     early: list[str] = []
     verbs = Verbs(early.append)
     early += notices(registry, options, verbs)
     run = Run(suite, registry, options, verbs=verbs)
     run.watch = display = progress.choose(as_json, quiet, run.options.jobs)
+    display.words = words
     verbs.notice = display.notice
     for text in (*early, *further_notices):
         display.notice(text)

@@ -18,8 +18,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from kbench._version import __version__
 from kbench.cli.command_options import with_options
-from kbench.cli.echo import echo
-from kbench.errors import FeatureError
+from kbench.cli.echo import echo, with_flags
+from kbench.errors import FeatureError, KbenchError
 from kbench.registry.features import Command as About
 from kbench.registry.features import Feature, features, options_of, working
 
@@ -83,7 +83,11 @@ class Command(TyperCommand):
         """Run the command; a person sees a line before its imports, which take seconds."""
         if self.first_line and sys.stderr.isatty() and not ctx.params.get("quiet"):
             echo(f"{self.first_line} ...", err=True, dim=True)
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except KbenchError as error:
+            error.args = (with_flags(str(error)),)
+            raise
 
     def format_epilog(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write the examples; a command is never folded, so that it can be copied."""

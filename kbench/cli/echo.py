@@ -3,16 +3,52 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
+from ast import literal_eval
 from typing import Any
 
 import typer
 
 from kbench.messages import printable_lines
 
+_OPTION = re.compile(r"`(\w+)(?:=([^`]+))?`")
+"""An option in a message, as `kbench.messages.option` names it."""
+
+
+def with_flags(text: str) -> str:
+    """Write the options that a message names as flags, if the command that runs has them."""
+    from typer._click.globals import get_current_context
+
+    context = get_current_context(silent=True)
+    params = context.command.params if context else []
+    flags = [flag for each in params for flag in each.opts if flag.startswith("--")]
+
+    def written(found: re.Match[str]) -> str:
+        flag = f"--{found[1].replace('_', '-')}"
+        if flag not in flags:
+            return found[0]
+        try:
+            value = literal_eval(found[2] or "True")
+        except (SyntaxError, ValueError):
+            return found[0]
+        if value is True:
+            return flag
+        values = value if isinstance(value, list) else [value]
+        return " ".join(f"{flag} {_word(each)}" for each in values)
+
+    return _OPTION.sub(written, text)
+
+
+def _word(value: object) -> str:
+    """Write a value as a word of a shell, which has an escape for a tab."""
+    text = str(value)
+    return shlex.quote(text) if text.isprintable() else f"${text!r}"
+
 
 def echo(text: object = "", err: bool = False, nl: bool = True, **style: Any) -> None:
-    """Print a text, one line or several, in a style of `typer.style`."""
-    shown = printable_lines(str(text))
+    """Print a text, one line or several, in a style of `typer.style`; messages go to `err`."""
+    shown = printable_lines(with_flags(str(text)) if err else str(text))
     if os.environ.get("NO_COLOR"):  # rich respects it by itself
         style = {name: value for name, value in style.items() if name not in ("fg", "bg")}
     typer.echo(typer.style(shown, **style) if style else shown, err=err, nl=nl)

@@ -112,7 +112,7 @@ def results(
             )
         rows = _chosen(rows, dataset or [], within, measure)
     if leaderboard:
-        chosen = chosen_methods(rows, focus, "--focus") if focus else ()
+        chosen = chosen_methods(rows, focus, "focus") if focus else ()
         _print_leaderboard(rows, measure, form, listed(columns), families or (), chosen)
     elif focus:
         _print_focus(rows, focus, measure, form, machine)
@@ -184,7 +184,7 @@ def _chosen(
     """Return the cells of some datasets; with a limit of their time, the best ones first."""
     from kbench.report.paper import chosen_datasets
 
-    wanted = chosen_datasets(rows, datasets, "--dataset")
+    wanted = chosen_datasets(rows, datasets, "dataset")
     rows = sorted(
         (row for row in rows if row.dataset in wanted), key=lambda row: wanted.index(row.dataset)
     )
@@ -217,7 +217,7 @@ def _print_focus(
         raise SuiteError("--focus prints text; leave out --format")
     if machine == "all":
         raise SuiteError("--focus compares the runs of one machine; name it with --machine")
-    methods = chosen_methods(rows, focus, "--focus")
+    methods = chosen_methods(rows, focus, "focus")
     print_focus(printing.console(), rows, methods, measure)
 
 

@@ -22,7 +22,7 @@ from kbench.cli.command_options import (
     as_words,
     given,
 )
-from kbench.cli.echo import echo
+from kbench.cli.echo import echo, with_flags
 from kbench.errors import SuiteError
 
 if TYPE_CHECKING:
@@ -127,7 +127,15 @@ def suite(
         data=data,
     )
     options = Options(jobs, fresh, retry_failed, offline, timing.value, given=given())
-    report = run_shown(chosen, registry, options, as_json=as_json, quiet=quiet, dry_run=dry_run)
+    report = run_shown(
+        chosen,
+        registry,
+        options,
+        as_json=as_json,
+        quiet=quiet,
+        dry_run=dry_run,
+        words=with_flags,
+    )
     if dry_run:
         print_plan(report, as_json=as_json, every=every)
         return

@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeVar
 
 from kbench.execution.request import LOCK, Answer, Assignments, Host, Request, measure
 from kbench.execution.warm_parents import Preload, WarmParents
+from kbench.messages import option
 from kbench.planning.present import Present
 from kbench.records import STOPPING, Limits, Task
 from kbench.storage.datacache import DataCache
@@ -104,7 +105,7 @@ class ThisMachine:
         why = (
             "which computes on this machine: exclusive timing needs the machine alone"
             if self._exclusive
-            else "which holds this machine exclusively (--timing exclusive)"
+            else f"which holds this machine exclusively ({option('timing', 'exclusive')})"
         )
         self._notice(f"waiting for {named_holder(holder)}, {why}")
 

@@ -35,7 +35,7 @@ from kbench.cli.command_options import (
     given,
 )
 from kbench.cli.command_options import Task as TaskOption
-from kbench.cli.echo import echo
+from kbench.cli.echo import echo, with_flags
 from kbench.cli.printing import write_file as write_output
 from kbench.errors import FeatureError, KbenchError, SuiteError
 from kbench.evaluation.assignment import Assignment, Visible, assign
@@ -657,6 +657,7 @@ __all__ = [
     "why_not_comparable",
     "width_of",
     "with_expanded",
+    "with_flags",
     "with_measure",
     "without_times",
     "wrapped",

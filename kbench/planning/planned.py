@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from kbench.messages import counted
+from kbench.messages import counted, option
 from kbench.records import (
     STOPPING,
     WORST_FIRST,
@@ -142,7 +142,7 @@ def notices_of_reuse(cells: Sequence[PlannedCell]) -> Iterator[str]:
     if known:
         yield (
             f"{len(known)} known results keep the times of an ordinary run; "
-            "--fresh takes all of them again"
+            f"{option('fresh', True)} takes all of them again"
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from kbench.errors import SuiteError
-from kbench.messages import counted, similar
+from kbench.messages import counted, option, similar
 from kbench.parameters import named_files
 from kbench.planning.cells import cell_problems, seedless
 from kbench.planning.lines import (
@@ -250,7 +250,7 @@ def in_folder(suite: Suite, folder: Path | None) -> Suite:
     if folder is not None:
         folder = folder.expanduser().absolute()
         if not folder.is_dir():
-            raise SuiteError(f"--data {folder}: there is no such folder")
+            raise SuiteError(f"{option('data', str(folder))}: there is no such folder")
         blocks = [
             replace(block, datasets=tuple(_moved(ref, folder) for ref in block.datasets))
             for block in suite.blocks
@@ -288,5 +288,5 @@ def _refuse_empty_folder(suite: Suite, folder: Path) -> None:
     raise SuiteError(
         f"the suite {suite.name!r} reads {counted(len(files), 'file')}, and not one is there: "
         f"looked for {files[0]}{' and others' if len(files) > 1 else ''}. "
-        f"Name their folder with --data FOLDER.{source}"
+        f"Name their folder with {option('data', 'FOLDER')}.{source}"
     )

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from kbench import machine
 from kbench.errors import SuiteError
-from kbench.messages import counted
+from kbench.messages import counted, option
 from kbench.parameters import check_choice, check_integer
 from kbench.planning.cells import cell_problems
 from kbench.planning.planned import PlannedCell, out_of_date
@@ -178,11 +178,12 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.jobs is not None:
-            check_integer(self.jobs, "jobs", least=1, otherwise="None", error=SuiteError)
-        check_choice(self.timing, "timing", ("shared", "exclusive"), error=SuiteError)
+            check_integer(self.jobs, option("jobs"), least=1, otherwise="None", error=SuiteError)
+        check_choice(self.timing, option("timing"), ("shared", "exclusive"), error=SuiteError)
         if self.exclusive and self.jobs not in (None, 1):
             raise SuiteError(
-                f"--jobs must be 1 with --timing exclusive: one task at a time, got {self.jobs}"
+                f"{option('jobs')} must be 1 with {option('timing', 'exclusive')}: one task at a "
+                f"time, got {self.jobs}"
             )
 
     def of_suite(self, suite: Suite) -> Options:

@@ -23,7 +23,7 @@ import pluggy
 
 from kbench import hookspecs
 from kbench.errors import FeatureError, KbenchError
-from kbench.messages import did_you_mean
+from kbench.messages import did_you_mean, option
 from kbench.records import Delivered
 from kbench.registry.features import Feature, features
 
@@ -103,7 +103,7 @@ class Verbs:
     def _leave_out(self, feature: Feature, reason: str, asked: Collection[str]) -> None:
         if names := [name for name in feature.metadata.options if name in asked]:
             raise FeatureError(
-                f"--{names[0].replace('_', '-')} is an option of the feature {feature.name!r}, "
+                f"{option(names[0])} is an option of the feature {feature.name!r}, "
                 f"which cannot be used: {' '.join(reason.split())}"
             )
         self.fail(feature.name, reason)

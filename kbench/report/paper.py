@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from kbench.errors import SuiteError
-from kbench.messages import did_you_mean
+from kbench.messages import did_you_mean, option
 from kbench.report.content import name_of
 from kbench.report.text import Column, Table
 from kbench.results.rows import Method, Row
@@ -21,7 +21,7 @@ _LABEL = re.compile(r"[A-Za-z0-9:._/+-]+")
 
 
 def chosen_methods(
-    rows: Sequence[Row], patterns: Sequence[str], option: str = "--methods"
+    rows: Sequence[Row], patterns: Sequence[str], name: str = "methods"
 ) -> list[Method]:
     """Return the methods that patterns mean, in their order; all without patterns.
 
@@ -34,18 +34,18 @@ def chosen_methods(
         row.method: (name_of(row.method), _SCHEME.sub("", name_of(row.method)), row.feature_map)
         for row in rows
     }
-    return _meant(names, patterns, option)
+    return _meant(names, patterns, name)
 
 
 def chosen_datasets(
-    rows: Sequence[Row], patterns: Sequence[str], option: str = "--datasets"
+    rows: Sequence[Row], patterns: Sequence[str], name: str = "datasets"
 ) -> list[str]:
     """Return the datasets that patterns mean, in their order; all without patterns."""
     names = {row.dataset: (row.dataset,) for row in rows}
-    return _meant(names, patterns, option)
+    return _meant(names, patterns, name)
 
 
-def _meant(names: Mapping[T, tuple[str, ...]], patterns: Sequence[str], option: str) -> list[T]:
+def _meant(names: Mapping[T, tuple[str, ...]], patterns: Sequence[str], name: str) -> list[T]:
     """Return the keys one of whose names fits a pattern."""
     found: dict[T, None] = {} if patterns else dict.fromkeys(names)
     for pattern in patterns:
@@ -57,7 +57,8 @@ def _meant(names: Mapping[T, tuple[str, ...]], patterns: Sequence[str], option: 
         if not meant:
             known = dict.fromkeys(each for written in names.values() for each in written)
             raise SuiteError(
-                f"{option}: {pattern!r} is not among the results{did_you_mean(pattern, known)}\n"
+                f"{option(name)}: {pattern!r} is not among the results"
+                f"{did_you_mean(pattern, known)}\n"
                 f"there are: {', '.join(dict.fromkeys(written[0] for written in names.values()))}"
             )
         found |= dict.fromkeys(meant)
@@ -87,8 +88,8 @@ def turned(table: Table) -> Table:
     """
     if not table.is_grid or table.by:
         raise SuiteError(
-            f"--transpose: the table {table.name!r} has columns of several kinds; the tables "
-            "that can be turned are main, plain, ranks, and grids of features"
+            f"{option('transpose')}: the table {table.name!r} has columns of several kinds; the "
+            "tables that can be turned are main, plain, ranks, and grids of features"
         )
     first, *methods = table.visible
     if not methods:

@@ -13,7 +13,7 @@ from typing import Any
 
 from kbench.errors import SuiteError
 from kbench.machine import cluster_id, machine_id
-from kbench.messages import counted, listed, similar
+from kbench.messages import counted, listed, option, similar
 from kbench.planning.lines import experiment_of
 from kbench.planning.planner import Planner
 from kbench.planning.plans import Plans
@@ -163,7 +163,8 @@ def current(stored: StoredResults, notice: Callable[[str], None]) -> StoredResul
     if not counts:
         return stored
     why = "; ".join(f"{reason}: {counted(n, 'cell')}" for reason, n in counts.most_common(5))
-    advice = f"`kbench suite {stored.name}` computes them again, and --outdated shows them"
+    shows = option("outdated", True)
+    advice = f"`kbench suite {stored.name}` computes them again, and {shows} shows them"
     rows = [row for row in stored.rows if not row.outdated]
     if not rows:
         raise SuiteError(f"all results of {stored.name!r} are out of date ({why}); {advice}")

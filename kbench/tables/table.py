@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kbench.errors import DatasetError, DatasetParameterError
-from kbench.messages import listed, printable
+from kbench.messages import listed, option, printable
 from kbench.records import Dataset
 from kbench.tables.limits import GrowingArray, max_bytes
 from kbench.tables.target_columns import Target, target_of, weights_of
@@ -144,15 +143,14 @@ def to_dataset(
         notes = "".join(table.columns[j].note for j in features if names[j] in texts[:1])
         raise DatasetError(
             f"{what}: text cannot be a feature: {listed(texts)}{notes}. Leave these columns out "
-            f"with ignore = {texts[:3]!r} (on the command line: {ignoring(texts[:3])})."
+            f"with {option('ignore', texts[:3])}."
         )
     if dates := [names[j] for j in features if table.columns[j].kind == "date"]:
         specs = [f"{name}=ISO8601" for name in dates]
-        options = " ".join(f"--date {shlex.quote(spec)}" for spec in specs[:3])
         raise DatasetError(
             f"{what}: dates cannot be features as they are: {listed(dates)}. Read them as days "
-            f"since 1970 with date = {specs[:3]!r} (on the command line: {options}), or leave "
-            f"them out with ignore = {dates[:3]!r} ({ignoring(dates[:3])})."
+            f"since 1970 with {option('date', specs[:3])}, or leave them out with "
+            f"{option('ignore', dates[:3])}."
         )
     if not features:
         raise DatasetError(f"{what}: there is no column beside the target")
@@ -345,7 +343,7 @@ def _check_size(n_bytes: int, what: str, n: int, width: int, table: Table) -> No
         raise DatasetError(
             f"{what}: {n:,} rows with {width:,} columns{whose} need {n_bytes / 2**20:,.0f} MB, "
             f"more than the {max_bytes() / 2**20:,.0f} MB allowed. Leave columns out with "
-            "ignore = [...] (on the command line: --ignore COLUMN), or raise KBENCH_MAX_DATASET_MB."
+            f"{option('ignore', ['COLUMN'])}, or raise KBENCH_MAX_DATASET_MB."
         )
 
 
@@ -355,8 +353,3 @@ def no_column(name: str, names: Sequence[str]) -> str:
     close = difflib.get_close_matches(str(name).casefold(), by_case, n=1)
     hint = f"; did you mean {by_case[close[0]]!r}?" if close else "."
     return f"there is no column {name!r}{hint} Columns: {listed(names)}."
-
-
-def ignoring(names: Sequence[str]) -> str:
-    """Return the options of the command line that leave columns out."""
-    return " ".join(f"--ignore {shlex.quote(name)}" for name in names)

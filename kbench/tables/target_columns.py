@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbench.errors import DatasetError, DatasetParameterError
-from kbench.messages import counted
+from kbench.messages import counted, option
 from kbench.parameters import check_choice
 from kbench.records import TASK_TYPES, TaskType
 from kbench.tables.texts import is_number
@@ -23,7 +23,7 @@ MAX_NUMERIC_LABELS = 100
 MANY_CLASSES = 50
 """Classes beyond which most of them must have several rows."""
 
-_REGRESSION = 'task = "regression" (on the command line: --task regression)'
+_REGRESSION = option("task", "regression")
 
 
 @dataclass(frozen=True)

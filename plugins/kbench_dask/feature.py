@@ -17,9 +17,11 @@ def kbench_engine(options: Options) -> EngineOffer | None:
     if not address:
         return None
     from kbench.features import EngineOffer, SuiteError, cluster_id
+    from kbench.messages import option
 
     if options.exclusive:
-        raise SuiteError("--timing exclusive is for this machine; leave out --scheduler")
+        exclusive, scheduler = option("timing", "exclusive"), option("scheduler")
+        raise SuiteError(f"{exclusive} is for this machine; leave out {scheduler}")
 
     def connect(run):  # type: ignore[no-untyped-def]
         from kbench_dask.dispatch import DaskEngine

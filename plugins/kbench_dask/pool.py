@@ -21,6 +21,7 @@ from typing import Any
 
 from kbench.errors import ClusterError
 from kbench.features import Host, Manifest, Terms
+from kbench.messages import option
 from kbench_dask import worker as dask_worker
 from kbench_dask.worker import manifest_of
 
@@ -276,7 +277,8 @@ def _connect(address: str) -> Any:
         from distributed.comm import connect
     except ImportError:
         raise ClusterError(
-            "--scheduler needs Dask: pip install 'kbench-core[dask]', here and on the workers"
+            f"{option('scheduler')} needs Dask: pip install 'kbench-core[dask]', here and on "
+            "the workers"
         ) from None
 
     # kbench reports a lost connection in one line

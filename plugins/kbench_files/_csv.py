@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbench import DatasetError
-from kbench.messages import counted, listed
+from kbench.messages import counted, listed, option
 from kbench.tables.table import repeated
 from kbench.tables.table_rows import Opened, Scan
 from kbench.tables.texts import MISSING, is_number
@@ -431,8 +431,7 @@ def _other_delimiter(line: str, delimiter: str) -> str | None:
 
 
 def _saying(delimiter: str) -> str:
-    written = "$'\\t'" if delimiter == "\t" else f"'{delimiter}'"
-    return f"Say delimiter = {delimiter!r} (on the command line: --delimiter {written})"
+    return f"Say {option('delimiter', delimiter)}"
 
 
 def _first_text(file: Path) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbench import DatasetError
-from kbench.messages import counted
+from kbench.messages import counted, option
 from kbench.tables.texts import BLANKS, MISSING, as_plain, preamble, signed
 from kbench_files._reading import bounded
 
@@ -161,7 +161,8 @@ def _encoding(raw: bytes, what: str) -> tuple[str, list[str]]:
             return name, []
     if b"\0" in raw:
         wide = raw[1::2].count(0) > len(raw) / 4 or raw[::2].count(0) > len(raw) / 4
-        hint = "; if it is UTF-16 without a byte order mark, say --encoding utf-16-le" * wide
+        said = option("encoding", "utf-16-le")
+        hint = f"; if it is UTF-16 without a byte order mark, say {said}" * wide
         raise DatasetError(f"{what}: it is not a text file (byte {raw.index(0) + 1} is NUL){hint}")
     lines = raw.split(b"\n")
     wide_line = bad_line = 0
@@ -185,11 +186,12 @@ def _encoding(raw: bytes, what: str) -> tuple[str, list[str]]:
     if wide_line:
         raise DatasetError(
             f"{what}: it has two encodings: line {wide_line:,} is UTF-8, line {bad_line:,} is "
-            f"not. Convert one part, or say --encoding {name}, which reads all of it as that"
+            f"not. Convert one part, or say {option('encoding', name)}, which reads all of it "
+            "as that"
         )
     doubt = (
-        f"line {bad_line:,} is not UTF-8, so the file is read as {name}; --encoding names another "
-        "one"
+        f"line {bad_line:,} is not UTF-8, so the file is read as {name}; "
+        f"{option('encoding')} names another one"
     )
     return name, [doubt]
 
@@ -208,7 +210,8 @@ def not_encoded(error: UnicodeDecodeError, what: str) -> str:
     byte = error.object[error.start]
     return (
         f"{what}: it is not {error.encoding.upper()} text (byte 0x{byte:02x}). Say its encoding, "
-        "such as --encoding cp1252, or convert it: `iconv -f cp1252 -t utf-8 OLD > NEW`"
+        f"such as {option('encoding', 'cp1252')}, or convert it: `iconv -f cp1252 -t utf-8 "
+        "OLD > NEW`"
     )
 
 
@@ -240,7 +243,7 @@ def _delimiter(text: str) -> tuple[str, list[str]]:
         return sign, []
     doubt = (
         f"{_NAMES[sign]} or {_NAMES[rivals[0]]} may stand between values; {_NAMES[sign]} gives "
-        "more columns and was chosen, --delimiter names the other one"
+        f"more columns and was chosen, {option('delimiter')} names the other one"
     )
     return sign, [doubt]
 
@@ -303,9 +306,9 @@ def _doubt(chosen: Dialect, other: Dialect, columns: Sequence[set[str]]) -> str:
         return ""
 
     def options(dialect: Dialect) -> str:
-        return f"--decimal {dialect.decimal}" + (
-            f" --thousands {dialect.thousands!r}" if dialect.thousands else ""
-        )
+        decimal, thousands = dialect.decimal, dialect.thousands
+        more = f" {option('thousands', thousands)}" if thousands else ""
+        return f"{option('decimal', decimal)}{more}"
 
     return (
         f"{example!r} is read as {_value(example, chosen):g}; {options(other)} reads it as "

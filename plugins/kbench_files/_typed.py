@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from kbench import DatasetError, DatasetParameterError
-from kbench.messages import did_you_mean, listed
+from kbench.messages import did_you_mean, listed, option
 from kbench.tables.arff import is_sparse_arff, read_arff
 from kbench.tables.limits import check_values
-from kbench.tables.table import Column, Table, ignoring, repeated
+from kbench.tables.table import Column, Table, repeated
 from kbench.tables.table_rows import FrameRows, Opened, Scan
 from kbench_files._csv import UNNAMED, refuse_unnamed
 from kbench_files._encoding import block_rows
@@ -94,8 +94,7 @@ class ParquetRows:
         if nested:
             raise DatasetError(
                 f"{self.what}: lists and records are neither features nor targets: "
-                f"{listed(nested)}. Leave these columns out with ignore = {nested[:3]!r} (on the "
-                f"command line: {ignoring(nested[:3])})."
+                f"{listed(nested)}. Leave these columns out with {option('ignore', nested[:3])}."
             )
         n_rows, n = sum(self._n_rows), len(scans)
         numeric = self.numeric()
@@ -270,7 +269,8 @@ def excel_rows(
     frame, sheets = _read(path, sheet)
     what = existing(path)[1]
     if not sheet and len(sheets) > 1:
-        what = f"{what}, sheet {sheets[0]!r} (--sheet reads another one: {listed(sheets[1:])})"
+        another = f"{option('sheet')} reads another one: {listed(sheets[1:])}"
+        what = f"{what}, sheet {sheets[0]!r} ({another})"
     read = list(frame.columns)
     refuse_unnamed(["" if UNNAMED.match(name) else name for name in read], read, what, ignore)
     rows = FrameRows(frame, what)

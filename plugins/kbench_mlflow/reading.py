@@ -23,7 +23,7 @@ from kbench.features import (
     machine_id,
     runnable,
 )
-from kbench.messages import listed, similar
+from kbench.messages import listed, option, similar
 from kbench.records import ACCURACY, Measure
 from kbench.records.canonical import Json, JsonObject
 from kbench_mlflow.known_stores import stored_suites
@@ -59,7 +59,7 @@ def stored_results(query: Query) -> StoredResults:
         if wanted not in owners:
             wanted = runs[-1].machine
         if len(owners) > 1 or wanted not in (query.machine, machine_id()):
-            query.notice(f"runs of machine {wanted}; --machine all shows all")
+            query.notice(f"runs of machine {wanted}; {option('machine', 'all')} shows all")
         runs = [run for run in runs if run.machine == wanted]
     return StoredResults(
         by_dataset([of_run(run) for run in runs]),

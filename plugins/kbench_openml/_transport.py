@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING
 
 from kbench import DatasetError
 from kbench.errors import SourceUnreachable
-from kbench.messages import printable
+from kbench.messages import option, printable
 from kbench.tables.limits import max_bytes
 
 DEFAULT = "https://www.openml.org/api/v1/xml"
@@ -188,7 +188,7 @@ def not_cached(what: str) -> SourceUnreachable:
     """Return the error for data that only a server has, where none may be asked."""
     return SourceUnreachable(
         f"{what}: it is not in the cache, and no server may be asked "
-        "(--offline, KBENCH_OFFLINE, or none answered). Run again with a network."
+        f"({option('offline', True)}, KBENCH_OFFLINE, or none answered). Run again with a network."
     )
 
 

@@ -310,7 +310,7 @@ def _content(
         stored.budget,
         order=kept if methods else (),
         digits=digits,
-        focus=chosen_methods(rows, focus, "--focus") if focus else own_methods(rows, registry),
+        focus=chosen_methods(rows, focus, "focus") if focus else own_methods(rows, registry),
         links=stored.links,
         others=[
             each

@@ -173,7 +173,7 @@ def verify(
         raise SuiteError(f"--nonce must be 1 to 64 hexadecimal digits, got {nonce!r}")
     limits = Limits()
     if time_limit is not None:
-        check_limit(time_limit, "--time-limit")
+        check_limit(time_limit, "time_limit")
         limits = Limits(time_s=time_limit)
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"

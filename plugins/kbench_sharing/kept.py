@@ -45,7 +45,7 @@ from kbench.features import (
     without_times,
     write_file,
 )
-from kbench.messages import counted, listed, masked, printable
+from kbench.messages import counted, listed, masked, option, printable
 from kbench.records import (
     Cell,
     DatasetFacts,
@@ -301,7 +301,9 @@ def named(names: Sequence[str] | None, fresh: bool = False) -> list[Bundle]:
     bundle.
     """
     if names and fresh:
-        raise SuiteError("--fresh computes everything again; leave out --reuse")
+        raise SuiteError(
+            f"{option('fresh', True)} computes everything again; leave out {option('reuse')}"
+        )
     return [find(name) for name in names or ()]
 
 

@@ -33,6 +33,7 @@ from kbench.features import (
     with_expanded,
     with_measure,
 )
+from kbench.messages import option
 from kbench.records import DatasetFacts, Ref, Result, Suite
 from kbench.records.canonical import Json, JsonObject, digest, to_json, with_label
 from kbench_sharing import container, form
@@ -203,7 +204,8 @@ def _portable(ref: Ref, data: Path | None) -> Ref:
         if not Path(name).is_relative_to(folder):
             raise BundleError(
                 f"the dataset {ref.label!r} is a file outside of {folder}, and a bundle holds no "
-                "paths: name it in the suite relative to a folder, and the folder with --data"
+                "paths: name it in the suite relative to a folder, and the folder with "
+                f"{option('data')}"
             )
         params[key] = Path(name).relative_to(folder).as_posix()
     label = ref.label

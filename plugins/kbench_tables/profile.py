@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.messages import counted, printable
+from kbench.messages import counted, option, printable
 from kbench.tables.table import TEXT_ABOVE
 from kbench.tables.texts import (
     ISO,
@@ -270,7 +270,7 @@ def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: A
         elif name == asked.group:
             fate = Fate(name, "groups", LEFT_OUT, 0, "no split has rows of one on both sides")
         elif name in asked.ignore:
-            fate = Fate(name, "not read", LEFT_OUT, 0, "--ignore")
+            fate = Fate(name, "not read", LEFT_OUT, 0, option("ignore"))
         else:
             fate = _fate(profiles[name], asked)
         decided = _with(decided, fate, profiles.get(name), asked)
@@ -355,9 +355,9 @@ def _of_numbers(profile: ColumnProfile, is_kept: bool) -> Fate:
         return Fate(name, "an identifier", LEFT_OUT, 0, note)
     note = ""
     if profile.is_whole and 19_000_101 <= profile.low <= profile.high <= 21_001_231:
-        note = f"are these dates? --date '{name}=%Y%m%d'"
+        note = f"are these dates? {option('date', f'{name}=%Y%m%d')}"
     elif _is_id(name) and profile.is_whole:
-        note = f"are these categories? --nominal {name}"
+        note = f"are these categories? {option('nominal', name)}"
     return (
         Fate(name, "numbers", "number", 1, note)
         if not profile.n_missing
@@ -396,7 +396,7 @@ def _of_dates(profile: ColumnProfile, asked: Asked) -> Fate:
         note = f"written as {column.format}"
         others = [each for each in profile.formats or () if not _same(each, column.format)]
         if others:
-            note += f"; {others[0]} fits too: --date '{profile.name}={others[0]}'"
+            note += f"; {others[0]} fits too: {option('date', f'{profile.name}={others[0]}')}"
     if profile.n_missing:
         encoded, n = f"{encoded}, and whether it is missing", n + 1
     return Fate(profile.name, "dates", encoded, n, note)
@@ -432,13 +432,14 @@ def _not_dates(profile: ColumnProfile, form: str, what: str) -> str:
 
 def _conflict(profile: ColumnProfile, kind: str, odd: str, asked: Asked) -> str:
     name, odd = profile.name, printable(odd, SHOWN)
-    remedy = f"--ignore {name!r} (left out) or --nominal {name!r} (categories)."
+    left_out, categories = option("ignore", name), option("nominal", name)
+    remedy = f"{left_out} (left out) or {categories} (categories)."
     row = re.search(r"before row ([\d,]*\d)", profile.note)
     where = f"row {row[1]} has" if row else "it also has"
     if is_number(odd.replace(",", ".")):
         where = f"{where} another decimal mark,"
     elif "missing" in asked.taken:
-        remedy = f"--missing {odd!r} (a missing value), {remedy}"
+        remedy = f"{option('missing', odd)} (a missing value), {remedy}"
     return (
         f"{asked.what}: column {name!r} holds {kind}, but {where} {odd!r}. Mend the file, or say "
         f"{remedy}"
@@ -446,7 +447,7 @@ def _conflict(profile: ColumnProfile, kind: str, odd: str, asked: Asked) -> str:
 
 
 def _keeping(name: str) -> str:
-    return f"--keep {name!r} keeps it" if " " in name else f"--keep {name} keeps it"
+    return f"{option('keep', name)} keeps it"
 
 
 def repeats(profile: ColumnProfile) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kbench.errors import StoreError
+from kbench.messages import option
 from kbench_mlflow.tracking.address import engine_uri, sqlite_path, sqlite_uri
 
 LOCK_S = 5.0
@@ -41,7 +42,8 @@ def prepare(path: Path) -> None:
     if not is_text(path):
         raise StoreError(
             f"the MLflow store {sqlite_uri(path)} is in a folder whose name is not UTF-8, where "
-            "MLflow cannot keep files: rename the folder, or choose another store (--store)"
+            f"MLflow cannot keep files: rename the folder, or choose another store "
+            f"({option('store')})"
         )
     if not path.exists() or not path.stat().st_size:
         create(path)

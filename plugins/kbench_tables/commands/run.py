@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +20,7 @@ from kbench.features import (
     TaskOption,
     completion,
     echo,
+    with_flags,
 )
 from kbench.features import given as given_options
 from kbench.messages import counted
@@ -105,12 +106,12 @@ def run(
     from kbench_tables.recommend.measure import comparison
 
     if time_limit is not None:
-        check_limit(time_limit, "--time-limit")
+        check_limit(time_limit, "time_limit")
     if output is not None and not output.absolute().parent.is_dir():
         raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
     registry = load_registry()
     own = {"target": target, "task": task, **own}
-    data = prepared(file, registry, **own)
+    data = _with_flags(prepared(file, registry, **own))
     by = comparison(measure, proba, data.facts, registry)
     rounds = rounds_of(data, by, registry, feature_map or (), learner or (), time_limit)
     _show_columns(data, as_json)
@@ -124,11 +125,14 @@ def run(
         as_json=as_json,
         quiet=quiet,
         explains=explain,
+        words=with_flags,
     )
     report, rows, advice = found.report, found.rows, found.advice
     given = {**own, "measure": measure}
     export = _export(file, given, found, proba) if advice else ""
     lead = lead_of(found, data, by, time_limit, export)
+    sentences, facts = (tuple(map(with_flags, texts)) for texts in (lead.sentences, lead.facts))
+    lead = replace(lead, sentences=sentences, facts=facts)
     if as_json:
         _print_json(report, rows, found, export, data)
     else:
@@ -141,6 +145,15 @@ def run(
         raise typer.Exit(130)
     failed = any(row.status not in ("ok", "skipped") for row in rows)
     raise typer.Exit(1 if failed or advice is None else 0)
+
+
+def _with_flags(data: OwnData) -> OwnData:
+    """Return the data with notes that name options of the command."""
+    looked = data.look
+    if looked is not None:
+        fates = tuple(replace(fate, note=with_flags(fate.note)) for fate in looked.fates)
+        looked = replace(looked, fates=fates, doubts=tuple(map(with_flags, looked.doubts)))
+    return replace(data, look=looked, target=with_flags(data.target))
 
 
 def _show_columns(data: OwnData, as_json: bool) -> None:
@@ -197,7 +210,7 @@ def _print_json(
         measure=report.suite.compared.name,
         classes=dict(zip(data.facts.target_names, data.facts.class_counts, strict=False)),
         recommended=advice and {name: advice.chosen.value(name) for name in NAMES},
-        sentences=list(advice.sentences) if advice else [],
+        sentences=list(map(with_flags, advice.sentences)) if advice else [],
         export=export,
         importances={each.column: each.mean for each in explanation.importances}
         if explanation

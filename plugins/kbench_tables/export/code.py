@@ -16,6 +16,7 @@ from pathlib import Path
 
 from kbench.errors import ExportError
 from kbench.features import content_of, source_of
+from kbench.messages import option
 from kbench_tables.export.closure import Import, imports_of, reached
 from kbench_tables.export.objects import BASE
 
@@ -107,7 +108,8 @@ def code_of(modules: Iterable[str], packages: Iterable[str]) -> Code:
         if path.suffix != ".py":
             raise ExportError(
                 f"{name} is compiled ({path.name}): a folder cannot carry it to another machine; "
-                "--format joblib saves a model for an environment with the same packages"
+                f"{option('format', 'joblib')} saves a model for an environment with the same "
+                "packages"
             )
         module = _Module(name, path.name == "__init__.py", content_of(path))
         files[_path(name, module.is_package)] = module.rewritten(tops)

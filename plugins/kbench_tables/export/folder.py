@@ -36,6 +36,7 @@ from kbench.features import (
     recall,
     state_folder,
 )
+from kbench.messages import option
 from kbench.parameters import check_choice
 from kbench.records import Cell, Dataset, Measure, TaskType
 from kbench_tables.export.card import card
@@ -65,14 +66,14 @@ _MEASURED = ("n_splits_done", "fit_time_s", "predict_time_s")
 
 def check_format(form: str) -> None:
     """Refuse a format whose package is not installed, before anything is fitted."""
-    check_choice(form, "--format", FORMATS, error=ExportError)
+    check_choice(form, option("format"), FORMATS, error=ExportError)
     if form == "skops":
         try:
             import skops.io  # noqa: F401
         except ModuleNotFoundError as error:
             raise ExportError(
-                f"--format skops needs the package 'skops'{how_to_get('skops')}; "
-                "--format joblib needs nothing"
+                f"{option('format', 'skops')} needs the package 'skops'{how_to_get('skops')}; "
+                f"{option('format', 'joblib')} needs nothing"
             ) from error
 
 
@@ -195,7 +196,7 @@ def _dump(pipeline: Any, file: Path, form: str) -> list[str]:
         first = str(error).strip().splitlines()
         raise ExportError(
             f"skops cannot save this model: {first[0] if first else type(error).__name__}; "
-            "--format joblib can"
+            f"{option('format', 'joblib')} can"
         ) from error
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from kbench.errors import ExportError
 from kbench.features import Imputer, how_to_get
+from kbench.messages import option
 from kbench_tables.export.fit import Fitted
 from kbench_tables.export.model import Facts
 
@@ -34,7 +35,8 @@ def check_onnx() -> None:
         try:
             __import__(name)
         except ImportError as error:
-            raise ExportError(f"--onnx needs the package {name!r}{how_to_get(name)}") from error
+            said = f"{option('onnx', True)} needs the package {name!r}{how_to_get(name)}"
+            raise ExportError(said) from error
 
 
 def write_onnx(path: Path, fitted: Fitted) -> Facts:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import ExportError
+from kbench.messages import option
 from kbench_tables.export.model import ARRAYS, OBJECTS, Model
 
 _PACKAGE = re.compile(r"kbench_model_[0-9a-f]{12}")
@@ -48,8 +49,8 @@ def opened(folder: Path, checksum: str | None = None) -> Model:
         listed = {str(name): str(digest) for name, digest in files.items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ExportError(
-            f"{listing} does not list the files of a model; `kbench export` without --format "
-            "writes a folder that does"
+            f"{listing} does not list the files of a model; `kbench export` writes "
+            "a folder that does"
         ) from None
     if not isinstance(package, str) or not _PACKAGE.fullmatch(package):
         raise ExportError(f"{listing}: {package!r} is not the name of a model's package")
@@ -227,7 +228,7 @@ def try_out(
     if "error" in said:
         raise ExportError(
             f"the model cannot be used with {', '.join(requirements)} alone: {said['error']}; "
-            "--format joblib saves it for an environment with the same packages"
+            f"{option('format', 'joblib')} saves it for an environment with the same packages"
         )
     with np.load(answers, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}, said["latency"]

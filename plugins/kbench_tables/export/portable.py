@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import ExportError
+from kbench.messages import option
 from kbench.records import Cell
 from kbench_tables.export import objects
 from kbench_tables.export.code import OWN, Code, code_of, expression_of_licence, is_own, licences_of
@@ -97,7 +98,8 @@ def write_package(
         written, arrays = objects.dump(parts, own)
     except objects.NotPlainError as error:
         raise ExportError(
-            f"this model cannot be written without pickle: {error}; --format joblib can"
+            f"this model cannot be written without pickle: {error}; "
+            f"{option('format', 'joblib')} can"
         ) from error
     code = code_of(names, owners)
     facts["needed"] = list(code.needed)

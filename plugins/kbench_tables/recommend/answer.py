@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from kbench.features import Block, Lead, Registry, ReportData, Row, machine_facts, page
-from kbench.messages import counted, listed, number, printable
+from kbench.messages import counted, listed, number, option, printable
 from kbench.records import Measure
 from kbench_tables.profile import Fate
 from kbench_tables.recommend.data import OwnData
@@ -132,7 +132,7 @@ def _sentences(found: OwnRun, time_limit: float | None) -> tuple[str, ...]:
     return (
         *sentences,
         f"The time limit of {time_limit:g} s ended before {before}: give a larger one, say "
-        f"--time-limit {max(60, math.ceil(4 * time_limit))}; finished results are kept.",
+        f"{option('time_limit', max(60, math.ceil(4 * time_limit)))}; finished results are kept.",
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.features import DataCache, Registry, find, opened, parameters_of
+from kbench.messages import option
 from kbench.parameters import check_choice, is_pattern, named_files
 from kbench.records import (
     TASK_TYPES,
@@ -112,7 +112,7 @@ def source_of(
         none.
     """
     if task is not None:
-        check_choice(task, "--task", TASK_TYPES, error=DatasetError)
+        check_choice(task, option("task"), TASK_TYPES, error=DatasetError)
     file, ending, source = source_for(path, registry)
     # absolute: the journal and the data cache are there whatever the folder
     params: dict[str, Any] = {"path": str(file.absolute()), **source.endings[ending]}
@@ -126,17 +126,19 @@ def source_of(
     for name, value in reading.items():
         options[name] = value if isinstance(value, str) or not value else tuple(value)
     if options.get("group_by") and options.get("order_by"):
-        raise DatasetError("give one of --group and --order-by, not both")
+        raise DatasetError(f"give one of {option('group')} and {option('order_by')}, not both")
     taken = parameters_of(source.load)
     for name, value in options.items():
         if value is not None and taken is not None and name not in taken:
-            flag = FLAGS.get(name, name)
-            raise DatasetError(f"file {path!r}: --{flag} has no meaning for {source.name} files")
+            said = option("group" if name == "group_by" else name)
+            raise DatasetError(f"file {path!r}: {said} has no meaning for {source.name} files")
         if value is not None:
             params[name] = value
     needed = taken["target"] if taken and "target" in taken else None
     if target is None and needed is not None and needed.is_required:
-        raise DatasetError(f"file {path!r}: --target is missing: name the column to predict")
+        raise DatasetError(
+            f"file {path!r}: {option('target')} is missing: name the column to predict"
+        )
     named = file.parent if is_pattern(file.name) else file
     return Ref(source.name, params, label=named.name.partition(".")[0] or named.name)
 
@@ -156,7 +158,7 @@ def prepared(
     ref = source_of(path, **options, registry=registry)
     source = registry.get("dataset", ref.name)
     if keep and source.rows is None and source.table is None:
-        raise DatasetError(f"file {path!r}: --keep has no meaning for {ref.name} files")
+        raise DatasetError(f"file {path!r}: {option('keep')} has no meaning for {ref.name} files")
     # a look at the columns, and then the loading, each read the file
     with unchanged(named_files(Path(path).expanduser()), f"file {path!r}"):
         return _looked_at(ref, path, registry, keep or ())
@@ -182,7 +184,9 @@ def _looked_at(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) -> 
         return OwnData(ref, looked, facts, choice.sentence)
     data = _chosen_after_loading(ref, what, asked, registry)
     if keep and data.facts.sparse:
-        raise DatasetError(f"{what}: --keep has no meaning for sparse rows: nothing is left out")
+        raise DatasetError(
+            f"{what}: {option('keep')} has no meaning for sparse rows: nothing is left out"
+        )
     return data
 
 
@@ -347,13 +351,12 @@ def leaks(facts: DatasetFacts, columns: Sequence[str]) -> list[str]:
         return []
     names = list(named)
     shown = ", ".join(map(repr, names[:3])) + f" and {len(names) - 3:,} more" * (len(names) > 3)
-    options = " ".join(f"--ignore {quote(name)}" for name in names[:3])
     column, tells, it, leaves = "column", "tells", "it is", "leaves it"
     if len(names) > 1:
         column, tells, it, leaves = "columns", "tell", "they are", "leave them"
     return [
         f"{column} {shown} {tells} the target of every row: where {it} not known before the "
-        f"target is, {options} {leaves} out"
+        f"target is, {option('ignore', names[:3])} {leaves} out"
     ]
 
 

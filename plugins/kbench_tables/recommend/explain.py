@@ -36,6 +36,7 @@ from kbench.features import (
 )
 from kbench.features import FitMethod as Method
 from kbench.features import split_scores as scores
+from kbench.messages import option
 from kbench.records import Dataset, Inputs, Measure
 from kbench.tables.texts import DateColumn
 from kbench_tables.recommend.explanation import Explanation, Importance
@@ -130,7 +131,7 @@ def explain(
     assert facts is not None
     dataset = DataCache().load_for(facts)
     if hasattr(dataset.X, "indptr"):
-        return "--explain: importances of sparse data are not computed"
+        return f"{option('explain')}: importances of sparse data are not computed"
     method = Method(
         **map_side(cell.feature_map, registry),
         **learner_side(cell.learner, registry, dataset.task),
@@ -139,7 +140,7 @@ def explain(
     seed = derive_seed(cell.protocol.seed, dataset.checksum, index)
     candidate = _chosen(planned, method, seed)
     if candidate is None:
-        return "--explain: the parameters that the search chose are not known"
+        return f"{option('explain')}: the parameters that the search chose are not known"
     assignment = assign(dataset, cell.protocol, index, np.arange(len(dataset.y)))
     groups = _groups(dataset, cell.dataset.params.get("date", ()))
     rng = np.random.default_rng(seed)
@@ -153,13 +154,13 @@ def explain(
         fit_s = _times(planned)[0] * effort.n_train / len(assignment.visible.train)
         if fit_s > left:
             return (
-                f"--explain: fitting the method on {effort.n_train:,} rows should take "
+                f"{option('explain')}: fitting the method on {effort.n_train:,} rows should take "
                 f"{duration(fit_s)}, and {duration(left)} are left for it: give a larger "
-                "--time-limit"
+                f"{option('time_limit')}"
             )
         return (
-            f"--explain: {len(groups) + 1:,} predictions of each test row take too long for the "
-            f"{duration(left)} that are left for it: give a larger --time-limit"
+            f"{option('explain')}: {len(groups) + 1:,} predictions of each test row take too long "
+            f"for the {duration(left)} that are left for it: give a larger {option('time_limit')}"
         )
     shown = _some(assignment, effort, rng)
     data, given = parts(Inputs.of(dataset), shown.visible, cell.protocol)

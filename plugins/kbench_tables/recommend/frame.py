@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import html
-import re
 import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,39 +36,6 @@ if TYPE_CHECKING:
     import pandas
 
     from kbench.features import Row
-
-
-_ARGUMENTS = (
-    *("target", "task", "measure", "proba", "feature-map", "learner", "time-limit", "explain"),
-    *("ignore", "nominal", "keep", "date", "group", "order-by", "jobs", "store", "fresh"),
-    *("delimiter", "decimal", "thousands", "encoding", "missing", "sheet"),
-)
-_VERBS = ("names", "is", "has", "are", "and", "or", "for", "sets", "to", "adds", "which")
-_OPTION = re.compile(
-    rf"--({'|'.join(_ARGUMENTS)})(?![\w-])"
-    rf"(?: (?!(?:{'|'.join(_VERBS)})\b)(\$?'[^']*'|\"[^\"]*\"|[^\s;,:()\"']+))?"
-)
-
-
-def in_python(text: str) -> str:
-    """Return a message about options of the command line with the arguments of `kbench.run`.
-
-    >>> in_python("--order-by when tests on the last rows; --encoding names another one")
-    "order_by='when' tests on the last rows; encoding names another one"
-    >>> in_python("give a larger one, say --time-limit 120, or --date 'c=%d.%m.%Y'")
-    "give a larger one, say time_limit=120, or date='c=%d.%m.%Y'"
-    """
-    return _OPTION.sub(_argument, text)
-
-
-def _argument(found: re.Match[str]) -> str:
-    name, value = found[1].replace("-", "_"), found[2]
-    if value is None:
-        return name
-    if value.startswith("$'"):  # an escape of the shell
-        value = value[1:]
-    quoted = value if value[0] in "'\"" or value.isdecimal() else repr(value)
-    return f"{name}={quoted}"
 
 
 Names = str | Sequence[str] | None
@@ -318,9 +283,8 @@ def run(
     try:
         if folder is not None:
             notices = written(data, Path(path))
-        own = _in_python(prepared(path, registry, target=target, **options))
+        own = prepared(path, registry, target=target, **options)
         by = comparison(measure, proba, own.facts, registry)
-        by = replace(by, sentence=in_python(by.sentence))
         methods = (_names(feature_map), _names(learner))
         found = compare(
             own,
@@ -335,29 +299,16 @@ def run(
     except BaseException as error:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, KbenchError):
-            message = in_python(str(error))
-            if folder is not None:
-                message = message.replace(f"file {path!r}", "data")
-            raise type(error)(message) from None
+            if isinstance(error, KbenchError):
+                raise type(error)(str(error).replace(f"file {path!r}", "data")) from None
         raise
     if found.report.interrupted:
         raise KeyboardInterrupt("finished results are kept; the next call goes on")
     lead = lead_of(found, own, by, time_limit)
-    lead = replace(lead, sentences=tuple(map(in_python, lead.sentences)))
     done = Run(found, own, by, lead, notices)
     if folder is not None:  # the table is needed for an export
         weakref.finalize(done, shutil.rmtree, folder, ignore_errors=True)
     return done
-
-
-def _in_python(own: OwnData) -> OwnData:
-    """Return the data with notices that name arguments of `run`."""
-    looked = own.look
-    if looked is not None:
-        fates = tuple(replace(fate, note=in_python(fate.note)) for fate in looked.fates)
-        looked = replace(looked, fates=fates, doubts=tuple(map(in_python, looked.doubts)))
-    return replace(own, look=looked, target=in_python(own.target))
 
 
 def _names(given: Names) -> list[str]:

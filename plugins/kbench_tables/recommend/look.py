@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from kbench.errors import DatasetError
 from kbench.features import Reference, Registry, parameters_of, resolve
+from kbench.messages import option
 from kbench.parameters import named_files
 from kbench.records import Make, Ref
 from kbench.records.canonical import from_json, to_json
@@ -158,10 +158,10 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
     check_columns(list(rows.names), what, target, ignore, None)
     dates = [DateColumn.parsed(spec, what) for spec in ref.params.get("date", ())]
     given = {date.name: date for date in dates}
-    for option, names in (("nominal", ref.params.get("nominal", ())), ("keep", asked["keep"])):
+    for key, names in (("nominal", ref.params.get("nominal", ())), ("keep", asked["keep"])):
         for name in names:
             if name not in rows.names:
-                raise DatasetError(f"{what}, --{option}: {no_column(name, rows.names)}")
+                raise DatasetError(f"{what}, {option(key)}: {no_column(name, rows.names)}")
     decimal = str({**ref.params, **table.params}.get("decimal", "."))
     profiles = {
         name: ColumnProfile(name, given.get(name), decimal=decimal)
@@ -249,13 +249,13 @@ def _leaks(
     if dates:
         doubts.append(
             f"column {dates[0]!r} has dates: random splits test on rows that are older than "
-            f"training rows, which may look better than the future; --order-by {quote(dates[0])} "
-            "tests on the last rows"
+            f"training rows, which may look better than the future; "
+            f"{option('order_by', dates[0])} tests on the last rows"
         )
     if ids:
         doubts.append(
             f"values of {ids[0]!r} repeat: random splits have rows of one on both sides, which "
-            f"may look better than new ones; --group {quote(ids[0])} keeps them together"
+            f"may look better than new ones; {option('group', ids[0])} keeps them together"
         )
     return doubts
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from kbench.errors import SuiteError
 from kbench.features import MEASURES, NEVER_RANKED, SEARCHED, Registry
-from kbench.messages import counted, did_you_mean
+from kbench.messages import counted, did_you_mean, option
 from kbench.records import DatasetFacts, Measure, Protocol
 
 RARE = 0.4
@@ -52,8 +52,8 @@ def comparison(
     """
     if with_probabilities and facts.task == "regression":
         raise SuiteError(
-            "--proba is for classes; numbers have prediction intervals, by bayesian-linear or "
-            "another learner with a predictive distribution"
+            f"{option('proba')} is for classes; numbers have prediction intervals, by "
+            "bayesian-linear or another learner with a predictive distribution"
         )
     if name is not None:
         measure = _named(name, facts, registry)
@@ -68,8 +68,9 @@ def comparison(
         with_probabilities,
         f"the rarest class, {facts.target_names[rare]!r}, has {share:.2g} % of the rows, below "
         f"{RARE}/{facts.n_classes} = {bound:.3g} %: methods are compared by balanced accuracy, "
-        "the mean of the shares of each class that are found, with ROC AUC beside it (--measure "
-        "accuracy compares accuracies, which always naming the commonest class makes high)",
+        "the mean of the shares of each class that are found, with ROC AUC beside it "
+        f"({option('measure', 'accuracy')} compares accuracies, which always naming the commonest "
+        "class makes high)",
     )
 
 
@@ -104,15 +105,15 @@ def _named(name: str, facts: DatasetFacts, registry: Registry) -> Measure:
         if known[each].task in (None, facts.task)
     ]
     if name in NEVER_RANKED:
-        raise SuiteError(f"--measure: {NEVER_RANKED[name]}")
+        raise SuiteError(f"{option('measure')}: {NEVER_RANKED[name]}")
     if name in fitting:
         return known[name]
     if name in known:
         raise SuiteError(
-            f"--measure {name} is not for {facts.task}; there are {', '.join(fitting)}"
+            f"{option('measure', name)} is not for {facts.task}; there are {', '.join(fitting)}"
         )
     hint = did_you_mean(name, fitting) or f"; there are {', '.join(fitting)}"
-    raise SuiteError(f"--measure: no measure is called {name!r}{hint}")
+    raise SuiteError(f"{option('measure')}: no measure is called {name!r}{hint}")
 
 
 def _needs_one_score_per_class(measure: Measure, facts: DatasetFacts) -> bool:

@@ -24,7 +24,7 @@ from kbench.features import (
     on_dataset,
     p_value,
 )
-from kbench.messages import counted, number
+from kbench.messages import counted, number, option
 from kbench.records import ACCURACY, Measure, TaskType
 from kbench_tables.time_budget.ladders import standard_error
 
@@ -394,7 +394,8 @@ class _Comparison:
             return [
                 f"{text}, which is not told apart from it: its labels hardly name the rare class. "
                 f"But it ranks the rows better, with roc auc {ranking.value(chosen):.3f}: choose a "
-                "threshold of its scores or probabilities; --measure roc_auc compares by ranks."
+                f"threshold of its scores or probabilities; {option('measure', BESIDE)} compares "
+                "by ranks."
             ]
         if test is not None and test.p is None:
             return [f"{text} ({NO_TEST})."]

@@ -15,6 +15,7 @@ from kbench.features import (
     find,
     parameter_problems,
 )
+from kbench.messages import option
 from kbench.records import Block, Cell, DatasetFacts, Protocol, Ref, Suite
 from kbench_tables.recommend.data import FIRST_ROUNDS, named_suite, sized_methods
 from kbench_tables.recommend.measure import Comparison
@@ -46,9 +47,8 @@ def parsed(texts: Iterable[str]) -> dict[str, object]:
         name, is_given, value = text.partition("=")
         side, _, parameter = name.partition(".")
         if not (is_given and parameter and side in SIDES):
-            raise SuiteError(
-                f"--set must be {' or '.join(f'{each}.NAME=VALUE' for each in SIDES)}, got {text!r}"
-            )
+            allowed = " or ".join(f"{each}.NAME=VALUE" for each in SIDES)
+            raise SuiteError(f"{option('set')} must be {allowed}, got {text!r}")
         found[name] = _value(value)
     return found
 
@@ -66,7 +66,7 @@ def with_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry)
         }
         blocks.append(replace(block, **lists))
         for side, key in SIDES.items() if settings else ():
-            placed = [(f"--set {side}", ref) for ref in lists[key]]
+            placed = [(f"{option('set')} {side}", ref) for ref in lists[key]]
             kind = LISTS[key]
             if problems := parameter_problems(placed, kind, registry):
                 raise SuiteError(*problems)
@@ -174,7 +174,7 @@ def rounds_for(
     DatasetError
         There are too few rows.
     """
-    check_limit(total_s, "--time-limit")
+    check_limit(total_s, "time_limit")
     by = by or Comparison()
     sized, methods = sized_methods(ref, known, registry, feature_maps, learners)
     splits = _splits(methods[0].protocol, known.n_samples)

@@ -152,10 +152,11 @@ def compare(
     as_json: bool = False,
     quiet: bool = False,
     explains: bool = False,
+    words: Callable[[str], str] = str,
 ) -> OwnRun:
     """Compare methods on a user's own file, and recommend one.
 
-    The time limit begins at `started`, or now.
+    The time limit begins at `started`, or now. `words` writes the options that a notice names.
     """
     started = started or Start.now()
     options = options or Options(jobs=None)
@@ -179,6 +180,7 @@ def compare(
         as_json=as_json,
         quiet=quiet,
         further_notices=data.doubts,
+        words=words,
     )
     rows = _rows(report, data.ref.label)
     refs = {planned.cell.learner.label: planned.cell.learner for planned in report.cells}

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.messages import counted, printable
+from kbench.messages import counted, option, printable
 from kbench.records import TaskType
 from kbench.tables.target_columns import MANY_CLASSES, MAX_NUMERIC_LABELS
 
@@ -25,6 +25,8 @@ _DRESS = re.compile(
     r"[\s,'\u2019%$\u20ac\u00a3\u00a5\u20b9]|^[A-Z]{3}(?=[\s\d])|(?<=[\s\d])[A-Z]{3}$"
 )
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{4}")
+
+_CLASSES = option("task", "classification")
 
 Kind = Literal["numbers", "truth values", "dates", "texts"]
 
@@ -218,7 +220,9 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
         if asked == "regression":
             _refuse_missing(column, name, what)
         how = "numbers" if asked == "regression" else "classes"
-        sentence = f"target {name!r} has {_different(column)}, taken as {how} (--task {asked})"
+        sentence = (
+            f"target {name!r} has {_different(column)}, taken as {how} ({option('task', asked)})"
+        )
         return Choice(asked, sentence)
     if column.kind != "numbers":
         sentence = f"target {name!r} has {_different(column)}: classification"
@@ -229,7 +233,7 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
         return Choice(
             "classification",
             f"target {name!r} has {counted(column.n_different, 'different whole number')}, taken "
-            "as classes (--task regression takes them as numbers)",
+            f"as classes ({option('task', 'regression')} takes them as numbers)",
         )
     why = ""
     if few:
@@ -237,7 +241,7 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
         if column.fraction is not None:
             why = f", of which {column.fraction:g} is not whole"
     _refuse_missing(column, name, what)
-    hint = " (--task classification takes them as classes)" if column.may_be_classes else ""
+    hint = f" ({_CLASSES} takes them as classes)" if column.may_be_classes else ""
     what_it_is = f"is numeric, with {counted(column.n_different, 'different value')}{why}"
     return Choice("regression", f"target {name!r} {what_it_is}: regression{hint}")
 
@@ -269,7 +273,7 @@ def _refuse(column: TargetColumn, name: str, what: str, asked: TaskType | None) 
     if column.n_odd and asked != "classification":
         remedy = "Write plain numbers, such as 1234.5, and remove rows without one"
         if asked is None and column.may_be_classes:
-            remedy += f"; --task classification takes the {column.n_different:,} texts as classes"
+            remedy += f"; {_CLASSES} takes the {column.n_different:,} texts as classes"
         raise DatasetError(
             f"{target} holds numbers, but {counted(column.n_odd, 'row')} "
             f"{'has' if column.n_odd == 1 else 'have'} another text, the first is row "
@@ -278,14 +282,14 @@ def _refuse(column: TargetColumn, name: str, what: str, asked: TaskType | None) 
     if column.kind == "dates" and asked != "classification":
         remedy = "Write them as numbers, such as days since the first one"
         if column.may_be_classes:
-            remedy += f"; --task classification takes the {column.n_different:,} dates as classes"
+            remedy += f"; {_CLASSES} takes the {column.n_different:,} dates as classes"
         raise DatasetError(f"{target} holds dates. {remedy}.")
     if column.kind == "truth values" and asked == "regression":
         raise DatasetError(f"{target} holds truth values. Write them as 0 and 1.")
     if column.is_row_number and asked is None and column.n_different > MOST_CLASSES:
         raise DatasetError(
             f"{target} numbers the rows: it has each of {column.n_different:,} consecutive whole "
-            "numbers once. Name another target, or pass --task regression."
+            f"numbers once. Name another target, or pass {option('task', 'regression')}."
         )
 
 

@@ -120,7 +120,7 @@ def test_sparse_rows_have_no_fates_and_refuse_what_needs_them(registry):
     for option in ("nominal", "date"):
         with pytest.raises(DatasetError, match=f"{option} has no meaning for sparse rows"):
             prepared("sparse.arff", registry, target="y", **{option: ["a=ISO8601"]})
-    with pytest.raises(DatasetError, match="--keep has no meaning for sparse rows"):
+    with pytest.raises(DatasetError, match="`keep` has no meaning for sparse rows"):
         prepared("sparse.arff", registry, target="y", keep=["a"])
 
 

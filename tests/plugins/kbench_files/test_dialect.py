@@ -169,18 +169,23 @@ def test_packed_files_are_guessed_too(tmp_path):
 @pytest.mark.parametrize(
     ("sep", "values", "first", "doubt"),
     [
-        (",", quoted(f"{i % 9 + 1},{100 + i}" for i in range(N)), 1100, "--decimal , reads it as"),
+        (
+            ",",
+            quoted(f"{i % 9 + 1},{100 + i}" for i in range(N)),
+            1100,
+            "`decimal=','` reads it as",
+        ),
         (
             ";",
             [f"{i % 9 + 1},{100 + i}" for i in range(N)],
             1.1,
-            "--thousands ',' reads it as 1100",
+            "`thousands=','` reads it as 1100",
         ),
         (
             ";",
             [f"{i % 9 + 1}.{100 + i}" for i in range(N)],
             1.1,
-            "--thousands '.' reads it as 1100",
+            "`thousands='.'` reads it as 1100",
         ),
     ],
 )
@@ -206,7 +211,7 @@ def test_what_is_given_is_not_guessed(read):
 
 REFUSED = {
     "NUL bytes": (text(PLAIN).replace("no", "n\0o", 1), {}, "it is not a text file (byte"),
-    "UTF-16 without a mark": (text(PLAIN).encode("utf-16-le"), {}, "--encoding utf-16-le"),
+    "UTF-16 without a mark": (text(PLAIN).encode("utf-16-le"), {}, "`encoding='utf-16-le'`"),
     "two encodings": (
         text(PLAIN, ["é", "b"] * 30).encode() + "1.0,é\n".encode("latin-1"),
         {},
@@ -236,7 +241,7 @@ def test_what_cannot_be_read_is_refused_with_one_message(read, what):
 def test_bytes_of_another_encoding_far_down_are_one_message(read, monkeypatch):
     monkeypatch.setattr("kbench_files._dialect.SAMPLE", 100)
     found = read(text(PLAIN, [*LABELS[:-1], "é"]), "latin-1")
-    with pytest.raises(DatasetError, match=r"not UTF-8 text.*--encoding cp1252"):
+    with pytest.raises(DatasetError, match=r"not UTF-8 text.*`encoding='cp1252'`"):
         load_csv("mine.csv", "y", **found.params)
 
 

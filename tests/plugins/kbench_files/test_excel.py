@@ -52,7 +52,7 @@ def test_what_cannot_be_read_is_one_message(table, tmp_path):
     table.to_excel("index.xlsx")
     with pytest.raises(DatasetError, match="column 1 has no name"):
         excel_rows("index.xlsx")
-    message = r"sheet 'first' \(--sheet reads another one: 'other'\): there is no column 'z'"
+    message = r"sheet 'first' \(`sheet` reads another one: 'other'\): there is no column 'z'"
     with pytest.raises(DatasetError, match=message):
         load_excel("mine.xlsx", "z")
     assert excel_rows("mine.xlsx").sentence == "the sheet 'first'"

@@ -39,7 +39,7 @@ def test_gp_uci_without_its_folder_says_where_the_data_are(registry, tmp_path, m
         chosen_suite("gp-uci", registry)
     message = str(error.value)
     assert f"looked for {tmp_path / 'servo' / 'data.csv.gz'} and others" in message
-    assert "--data FOLDER" in message
+    assert "their folder with `data='FOLDER'`" in message
     assert "https://github.com/treforevans/uci_datasets" in message
 
 

@@ -271,7 +271,7 @@ def test_what_is_not_there_is_named(registry, options, words):
 
 
 def test_a_time_limit_is_positive(registry):
-    with pytest.raises(SuiteError, match="--time-limit must be a finite number > 0"):
+    with pytest.raises(SuiteError, match="`time_limit` must be a finite number > 0"):
         rounds_for(FILE, known(), registry, total_s=0)
 
 
@@ -295,17 +295,17 @@ def test_the_name_tells_the_kind(registry, tmp_path, name, source, params):
 def test_svmlight_has_no_target(registry, tmp_path):
     (tmp_path / "a.libsvm").write_text("1 1:2\n")
     assert source_of(str(tmp_path / "a.libsvm"), registry=registry).name == "svmlight"
-    with pytest.raises(DatasetError, match="--target has no meaning"):
+    with pytest.raises(DatasetError, match="`target` has no meaning"):
         source_of(str(tmp_path / "a.libsvm"), "y", registry=registry)
 
 
 @pytest.mark.parametrize(
     ("name", "option", "words"),
     [
-        ("a.parquet", {"delimiter": ";"}, "--delimiter has no meaning for parquet files"),
-        ("a.arff", {"sheet": "c"}, "--sheet has no meaning for arff files"),
-        ("a.libsvm", {"ignore": ["c"]}, "--ignore has no meaning for svmlight files"),
-        ("a.arff", {"target": None}, "--target is missing: name the column to predict"),
+        ("a.parquet", {"delimiter": ";"}, "`delimiter` has no meaning for parquet files"),
+        ("a.arff", {"sheet": "c"}, "`sheet` has no meaning for arff files"),
+        ("a.libsvm", {"ignore": ["c"]}, "`ignore` has no meaning for svmlight files"),
+        ("a.arff", {"target": None}, "`target` is missing: name the column to predict"),
         (
             "a.ods",
             {},
@@ -427,14 +427,14 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
     found = look(ref, registry)
     assert (found.n_rows, found.n_unlabelled, found.n_columns) == (90, 30, 2)
     assert found.notices() == [
-        "left out: 'date', text: 90 different values in 90 rows; --keep date keeps it"
+        "left out: 'date', text: 90 different values in 90 rows; `keep='date'` keeps it"
     ]
     kept = fetched(with_look(ref, found), registry)
     assert (kept.n_samples, kept.n_features) == (60, 3)
     # what is named is kept, and the source agrees on what is text
     named = source_of("mine.csv", "y", nominal=["date"], registry=registry)
     assert "date" not in with_look(named, look(named, registry)).params.get("ignore", ())
-    with pytest.raises(DatasetError, match="--ignore date"):
+    with pytest.raises(DatasetError, match=r"`ignore=\['date'\]`"):
         fetched(ref, registry)
     with pytest.raises(DatasetError, match="did you mean 'y'"):
         look(source_of("mine.csv", "yy", registry=registry), registry)
@@ -488,10 +488,10 @@ def test_all_formats_have_the_same_rule(counts, registry, ending, asked):
     assert data.facts.task == (asked or "regression")
     assert data.ref.params["task"] == data.facts.task
     if asked is None:
-        assert "one of them in fewer than 5 rows: regression (--task class" in data.target
+        assert "one of them in fewer than 5 rows: regression (`task='class" in data.target
         assert data.facts.target_mean == pytest.approx(counts.mean())
     else:
-        assert f"(--task {asked})" in data.target
+        assert f"(`task={asked!r}`)" in data.target
 
 
 def test_labels_of_other_formats_stay_classes(tmp_path, monkeypatch, registry):
@@ -500,7 +500,7 @@ def test_labels_of_other_formats_stay_classes(tmp_path, monkeypatch, registry):
     data = prepared("a.svm", registry)
     assert data.facts.task == "classification"
     assert data.target == (
-        "target 'label' has 2 different whole numbers, taken as classes (--task regression takes "
+        "target 'label' has 2 different whole numbers, taken as classes (`task='regression'` takes "
         "them as numbers)"
     )
 

@@ -152,7 +152,7 @@ def test_one_permutation_of_each_column_names_the_columns_that_matter(of_columns
 def test_predictions_that_would_take_too_long_are_not_made(of_columns):
     found = of_columns(measured(3200, 0.0, 90_000.0, n_test=10), 3.0)
     assert "take too long" in found
-    assert "give a larger --time-limit" in found
+    assert "give a larger `time_limit`" in found
 
 
 def test_half_of_the_time_is_for_the_work_whatever_reading_takes(of_columns, monkeypatch):

@@ -146,6 +146,15 @@ def test_other_data_is_refused_with_one_message(data, message):
         kbench.run(data, "churn", **METHODS)
 
 
+def test_a_refusal_names_arguments():
+    frame = pandas.DataFrame({"x": [*map(str, range(40)), "unknown"], "y": ["a", "b"] * 20 + ["a"]})
+    with pytest.raises(DatasetError, match=r"`ignore='x'` \(left out\)") as refused:
+        kbench.run(frame, "y", progress=False)
+    assert "--" not in str(refused.value)
+    with pytest.raises(DatasetError, match="give one of `group` and `order_by`"):
+        kbench.run(frame, "y", group="x", order_by="y", progress=False)
+
+
 def test_the_target_and_the_name_are_checked():
     with pytest.raises(KbenchError, match="target is missing"):
         kbench.run(table(), **METHODS)

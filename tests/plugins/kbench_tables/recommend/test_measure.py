@@ -36,7 +36,7 @@ def facts(*counts, task="classification"):
 def test_a_rare_class_changes_the_default(registry, counts, expected):
     found = comparison(None, False, facts(*counts), registry)
     assert (found.measure and found.measure.name) == expected
-    assert ("--measure accuracy" in found.sentence) == (expected is not None)
+    assert ("`measure='accuracy'`" in found.sentence) == (expected is not None)
 
 
 def test_the_text_says_why(registry):
@@ -69,7 +69,7 @@ def test_the_search_uses_the_measure_where_all_learners_have_it(
 def test_probabilities_are_calibrated_where_they_are_asked_for(registry):
     found = comparison(None, True, facts(50, 50), registry)
     assert found.protocol(Protocol(), 2).calibration == "sigmoid"
-    with pytest.raises(SuiteError, match="--proba is for classes"):
+    with pytest.raises(SuiteError, match="`proba` is for classes"):
         comparison(None, True, facts(task="regression"), registry)
 
 
@@ -77,8 +77,12 @@ def test_probabilities_are_calibrated_where_they_are_asked_for(registry):
     ("name", "task", "words"),
     [
         ("acuracy", "classification", "no measure is called 'acuracy'; did you mean 'accuracy'"),
-        ("rmse", "classification", "--measure rmse is not for classification; there are accuracy"),
-        ("accuracy", "regression", "--measure accuracy is not for regression; there are "),
+        (
+            "rmse",
+            "classification",
+            "`measure='rmse'` is not for classification; there are accuracy",
+        ),
+        ("accuracy", "regression", "`measure='accuracy'` is not for regression; there are "),
         ("ece_15_equal_mass", "classification", "never for ranking"),
     ],
 )

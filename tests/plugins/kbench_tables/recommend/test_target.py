@@ -25,9 +25,9 @@ WHOLE = [number for number in range(20) for _ in range(5)]
         ([1.0, 2.0, 3.0] * 5, "classification", "has 3 different whole numbers, taken as"),
         # two numbers are classes, however rare one of them is
         ([0] * 99 + [1], "classification", "has 2 different whole numbers, taken as classes"),
-        ([*WHOLE, *[20] * 5], "regression", "with 21 different values: regression (--task class"),
-        (WHOLE[:-1], "regression", "one of them in fewer than 5 rows: regression (--task class"),
-        ([0, 1, 2] * 50 + [0.5], "regression", "of which 0.5 is not whole: regression (--task"),
+        ([*WHOLE, *[20] * 5], "regression", "with 21 different values: regression (`task='class"),
+        (WHOLE[:-1], "regression", "one of them in fewer than 5 rows: regression (`task='class"),
+        ([0, 1, 2] * 50 + [0.5], "regression", "of which 0.5 is not whole: regression (`task"),
         (np.arange(0, 100, 0.5), "regression", "is numeric, with 200 different values: regression"),
         # texts that are numbers are numbers, as in parquet files
         (["1.5", "2.5", "7"] * 9, "regression", "with 3 different values, of which 1.5"),
@@ -43,14 +43,14 @@ def test_the_values_of_the_target_decide(values, task, words):
 @pytest.mark.parametrize("asked", ["classification", "regression"])
 def test_the_user_decides_otherwise(asked):
     assert chosen(WHOLE, asked).task == asked
-    assert chosen(WHOLE, asked).sentence.endswith(f"(--task {asked})")
+    assert chosen(WHOLE, asked).sentence.endswith(f"(`task={asked!r}`)")
 
 
 def test_an_option_that_would_be_refused_is_not_offered():
-    assert "--task" not in chosen(np.arange(0, 60, 0.5)).sentence
+    assert "`task" not in chosen(np.arange(0, 60, 0.5)).sentence
     # more different values than half of the rows, and more than 50
-    assert "--task" not in chosen(np.arange(0, 30, 0.5)).sentence
-    assert "--task" in chosen(np.arange(0, 25, 0.5)).sentence
+    assert "`task" not in chosen(np.arange(0, 30, 0.5)).sentence
+    assert "`task" in chosen(np.arange(0, 25, 0.5)).sentence
 
 
 MONEY = [f"${value:,.2f}" for value in np.linspace(900, 1100, 45)]
@@ -70,7 +70,7 @@ MONEY = [f"${value:,.2f}" for value in np.linspace(900, 1100, 45)]
             "2 rows have another text, the first is row 31: 'unknown'",
         ),
         (pandas.date_range("2020-01-01", periods=9), None, "holds dates. Write them as numbers"),
-        (["2020-01-01", "2020-02-01"] * 9, None, "--task classification takes the 2 dates as"),
+        (["2020-01-01", "2020-02-01"] * 9, None, "`task='classification'` takes the 2 dates as"),
         (["1.2.2020", "3.2.2020"], "regression", "holds dates"),
         ([True, False], "regression", "holds truth values. Write them as 0 and 1."),
         ([3.7] * 9, None, "has the same value in all rows; a constant cannot be learned"),
