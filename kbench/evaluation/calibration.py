@@ -15,13 +15,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 
 from kbench.evaluation.block_fits import BlockFits
 from kbench.evaluation.embedding import Embedding, Fitting
 from kbench.evaluation.lazy_rows import Matrix
-from kbench.evaluation.outputs import FittedLearner, Predictions, checked_decision
+from kbench.evaluation.outputs import DecisionValues, FittedLearner, Predictions, checked_decision
 from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
 from kbench.evaluation.search._folds import (
     Embedded,
@@ -149,22 +148,9 @@ def _fitted(values: np.ndarray, fitting: Fitting) -> CalibratedClassifierCV:
     rows = np.arange(len(data.y))
     # an ensemble of one: the values are out of fold already
     model = CalibratedClassifierCV(
-        _DecisionValues(), method=fitting.protocol.calibration, cv=[(rows, rows)], ensemble=True
+        DecisionValues(), method=fitting.protocol.calibration, cv=[(rows, rows)], ensemble=True
     )
     return model.fit(values, data.y, sample_weight=data.weight)
-
-
-class _DecisionValues(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose inputs are the decision values of another one."""
-
-    def fit(
-        self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None
-    ) -> _DecisionValues:
-        self.classes_ = np.unique(y)
-        return self
-
-    def decision_function(self, X: np.ndarray) -> np.ndarray:
-        return X[:, 0] if len(self.classes_) == 2 else X
 
 
 def _problem(decision: np.ndarray, n_classes: int) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from kbench.errors import DatasetError
 from kbench.evaluation.lazy_rows import Matrix, Rows, is_sparse, whole
@@ -157,8 +158,8 @@ class Imputer:
         return np.hstack([imputed, is_missing[:, self._indicated].astype(X.dtype)])
 
 
-class Preprocessing:
-    """The steps before a map, in order: categories, missing values, scaling.
+class Preprocessing(BaseEstimator):  # type: ignore[misc]
+    """The steps before a map, in order: a step of an exported pipeline too.
 
     `step` is the protocol's. "minmax" maps the training range to [0, 1] and clips test values
     to it; sparse input is scaled without shifting, by the largest absolute value ("minmax") or
@@ -167,7 +168,7 @@ class Preprocessing:
 
     def __init__(
         self,
-        step: str,
+        step: str = "minmax",
         requires: str | None = None,
         kinds: Sequence[str] = (),
         missing: str = "error",

@@ -174,45 +174,33 @@ class _Module:
     def rewritten(self, tops: Collection[str]) -> bytes:
         """Return the source with relative imports of the modules in `tops`."""
         lines = self.source.decode("utf-8").splitlines(keepends=True)
-        depth = self.name.count(".") + (1 if self.is_package else 0) + 1
-        dots = "." * depth
+        level = self.name.count(".") + (1 if self.is_package else 0) + 1
         for node, _ in self._statements:  # the last one first, so that places stay right
-            if isinstance(node, ast.ImportFrom):
-                if node.level or str(node.module).partition(".")[0] not in tops:
-                    continue
-                line = lines[node.lineno - 1].encode()
-                old, start = f"from {node.module}".encode(), node.col_offset
-                if not line[start:].startswith(old):
-                    raise ExportError(
-                        f"{self.name}, line {node.lineno}: cannot rewrite this import"
-                    )
-                new = line[:start] + f"from {dots}{node.module}".encode() + line[start + len(old) :]
-                lines[node.lineno - 1] = new.decode()
-            elif any(alias.name.partition(".")[0] in tops for alias in node.names):
-                self._rewrite_import(lines, node, dots, tops)
+            first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+            if written := "; ".join(map(ast.unparse, _relative(node, level, tops))):
+                before = lines[first].encode()[: node.col_offset]
+                after = lines[last].encode()[node.end_col_offset :]
+                lines[first : last + 1] = [(before + written.encode() + after).decode()]
         return "".join(lines).encode()
 
-    def _rewrite_import(
-        self, lines: list[str], node: ast.Import, dots: str, tops: Collection[str]
-    ) -> None:
-        """Replace ``import a.b as c`` by imports of the same names, from this package."""
-        if node.end_lineno != node.lineno:
-            raise ExportError(f"{self.name}, line {node.lineno}: cannot rewrite this import")
-        written = []
-        for alias in node.names:
-            parent, _, last = alias.name.rpartition(".")
-            if alias.name.partition(".")[0] not in tops:
-                written.append(
-                    f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
-                )
-            elif alias.asname or not parent:
-                written.append(f"from {dots}{parent} import {last} as {alias.asname or last}")
-            else:
-                top = alias.name.partition(".")[0]
-                written += [f"from {dots} import {top}", f"from {dots}{parent} import {last} as _"]
-        line = lines[node.lineno - 1].encode()
-        new = line[: node.col_offset] + "; ".join(written).encode() + line[node.end_col_offset :]
-        lines[node.lineno - 1] = new.decode()
+
+def _relative(node: Import, level: int, tops: Collection[str]) -> Iterator[Import]:
+    """Yield the statements that import from this package what one imports from `tops`."""
+    if isinstance(node, ast.ImportFrom):
+        if not node.level and str(node.module).partition(".")[0] in tops:
+            yield ast.ImportFrom(node.module, node.names, level)
+        return
+    own = [alias.name.partition(".")[0] in tops for alias in node.names]
+    for alias, is_own_ in zip(node.names, own, strict=True):
+        parent, _, last = alias.name.rpartition(".")
+        if not is_own_:
+            if any(own):
+                yield ast.Import([alias])
+        elif alias.asname or not parent:
+            yield ast.ImportFrom(parent or None, [ast.alias(last, alias.asname)], level)
+        else:
+            yield ast.ImportFrom(None, [ast.alias(alias.name.partition(".")[0])], level)
+            yield ast.ImportFrom(parent, [ast.alias(last, "_")], level)
 
 
 def _distributions(tops: Collection[str]) -> set[str]:

@@ -77,7 +77,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     from sklearn.pipeline import Pipeline
     from threadpoolctl import threadpool_limits
 
-    from kbench_tables.export.pipeline import NamedClasses, Preprocessor, ScaledTarget
+    from kbench_tables.export.pipeline import NamedClasses, ScaledTarget
 
     if dataset.pairwise:
         raise DatasetError(
@@ -134,9 +134,6 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
-        prepared = Preprocessor(best.preprocess, map_.requires, kinds, missing, task)
-        # as its own `fit_transform` would do, but with the steps that are fitted already
-        prepared.preprocessing_ = fitted.embedding.steps
         unfitted = learner.build(best.learner, derive_seed(seed, "learner"))
         last: Any
         found = None
@@ -153,7 +150,8 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
                 last.calibration_ = calibration(
                     held_out(predict, data.y, task, seed, folds), data.y
                 )
-    steps = [("prepare", prepared), ("feature_map", fitted.embedding.map_), ("learner", last)]
+    embedding = fitted.embedding
+    steps = [("prepare", embedding.steps), ("feature_map", embedding.map_), ("learner", last)]
     if encoder is not None:
         steps.insert(0, ("encode", encoder))
     table = X if encoder is None else decoded(X, encoder)

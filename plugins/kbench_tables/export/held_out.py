@@ -18,7 +18,6 @@ import numpy as np
 from kbench.features import derive_seed, strata, stratified_folds
 from kbench.records import Split, TaskType
 from kbench_tables.export.intervals import Intervals, level_of
-from kbench_tables.export.pipeline import DecisionValues
 
 N_FOLDS = 5
 
@@ -98,6 +97,8 @@ def calibration(parts: list[Part], y: np.ndarray) -> Any:
     """
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.frozen import FrozenEstimator
+
+    from kbench.evaluation.outputs import DecisionValues
 
     blocks = [part.values.reshape(len(part.rows), -1) for part in parts]
     if len({block.shape[1] for block in blocks}) > 1:  # a class with one row

@@ -56,7 +56,7 @@ def write_onnx(path: Path, fitted: Fitted) -> Facts:
     if hasattr(fitted.dataset.X, "indptr"):
         raise ExportError(f"{WHICH}; this data is sparse")
     graph = _Graph(fitted.dataset.X.shape[1])
-    value = graph.preprocessed("X", steps["prepare"].preprocessing_)
+    value = graph.preprocessed("X", steps["prepare"])
     value = graph.mapped(value, steps["feature_map"])
     outputs = graph.predicted(value, steps["learner"])
     X = np.asarray(fitted.dataset.X, dtype=np.float64)

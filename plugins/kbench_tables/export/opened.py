@@ -62,9 +62,7 @@ def opened(folder: Path, checksum: str | None = None) -> Model:
     sys.meta_path[:] = [f for f in sys.meta_path if getattr(f, "package", None) != package]
     sys.meta_path.insert(0, _Finder(package, code))
     try:
-        # folders of earlier versions have the module where kbench had it then
-        place = "kbench_tables" if "kbench_tables/export/model.py" in code else "kbench"
-        module = importlib.import_module(f"{package}.{place}.export.model")
+        module = importlib.import_module(f"{package}.kbench_tables.export.model")
         model: Model = module.load_files({name: code[name] for name in (OBJECTS, ARRAYS)}, package)
     except (ValueError, RuntimeError, ImportError, KeyError, AttributeError, TypeError) as error:
         raise ExportError(f"{folder} cannot be loaded: {error}") from error

@@ -6,65 +6,14 @@ exported model, with all that it imports: numpy, scipy and scikit-learn are all 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
 from kbench.evaluation.outputs import has_distribution
-from kbench.evaluation.preprocessing import Preprocessing
 from kbench.evaluation.targets import Scale
-from kbench.records import TaskType
-
-
-class Preprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The protocol's preprocessing: missing values and scaling.
-
-    Parameters
-    ----------
-    step : {"minmax", "standard", "unit_ball", "none"}
-        The protocol's step.
-    requires : {None, "nonnegative", "unit_ball"}
-        What the feature map needs.
-    kinds : sequence of {"numeric", "nominal", "category"}, optional
-        Kind of each column. A column of categories is encoded by the targets.
-    missing : {"error", "drop_rows", "impute", "indicate"}
-        The protocol's treatment of missing values.
-    task : {"classification", "regression"}
-        Task of the targets.
-    """
-
-    def __init__(
-        self,
-        step: str = "minmax",
-        requires: str | None = None,
-        kinds: Sequence[str] = (),
-        missing: str = "error",
-        task: TaskType = "classification",
-    ) -> None:
-        self.step = step
-        self.requires = requires
-        self.kinds = kinds
-        self.missing = missing
-        self.task = task
-
-    def fit(self, X: Any, y: Any = None) -> Preprocessor:
-        """Learn ranges, medians and means of the targets."""
-        self.fit_transform(X, y)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
-        """Learn from training rows and return them, encoded without their own targets."""
-        self.preprocessing_ = Preprocessing(
-            self.step, self.requires, self.kinds, self.missing, self.task
-        )
-        return self.preprocessing_.fit_transform(X, y)
-
-    def transform(self, X: Any) -> Any:
-        """Return the inputs of the feature map."""
-        return self.preprocessing_.transform(X)
 
 
 def _learner_has(name: str) -> Any:
@@ -125,31 +74,6 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the learner's scores."""
         return np.asarray(self.estimator_.decision_function(X))
-
-
-class DecisionValues(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose inputs are the decision values of another one.
-
-    >>> DecisionValues().fit([[-1.0], [2.0]], [0, 1]).decision_function(np.array([[0.5]]))
-    array([0.5])
-    """
-
-    def fit(self, X: Any, y: Any) -> DecisionValues:
-        """Learn the classes."""
-        self.classes_ = np.unique(y)
-        return self
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the inputs: one column for two classes, else one for each class."""
-        values: np.ndarray = X[:, 0] if len(self.classes_) == 2 else X
-        return values
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the classes with the largest values."""
-        values = self.decision_function(X)
-        places = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        chosen: np.ndarray = self.classes_[places]
-        return chosen
 
 
 class ScaledTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]

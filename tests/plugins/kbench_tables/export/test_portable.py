@@ -118,28 +118,6 @@ print(json.dumps(answers))
 """
 
 
-def test_a_folder_of_an_earlier_version_is_opened(place, classes):
-    folder = shutil.copytree(place / "classes", place / "earlier")
-    listing = json.loads((folder / "model.json").read_text())
-    for name in list(listing["files"]):
-        path = folder / name
-        if "kbench_tables" in name:  # its module was kbench.export.model
-            path = folder / name.replace("/kbench_tables/", "/kbench/")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.exists():
-                (folder / name).rename(path)
-            (folder / name).unlink(missing_ok=True)
-            del listing["files"][name]
-        if path.suffix in (".py", ".json"):
-            path.write_text(path.read_text().replace("kbench_tables", "kbench"))
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        listing["files"][path.relative_to(folder).as_posix()] = digest
-    (folder / "model.json").write_text(json.dumps(listing))
-    assert not list(folder.rglob("kbench_tables/*.py"))
-    rows = [{"street": "S3", "joined": "03.04.2021", "wage": "1000,5", "plan": "A"}]
-    assert opened(folder).predict(rows).tolist() == opened(place / "classes").predict(rows).tolist()
-
-
 @pytest.mark.slow
 def test_two_models_live_side_by_side_without_kbench(place, classes, numbers):
     fitted, facts = classes
@@ -383,9 +361,7 @@ def f():
 import json; from ...kbench import kernels as kk
 from ... import other_maps; from ...other_maps import parts as _
 from ...kbench import hookimpl
-from ...other_maps.parts import (
-    One,
-)
+from ...other_maps.parts import One
 from . import near
 def f():
     from ...kbench.parameters import check_choice
