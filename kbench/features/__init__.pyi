@@ -177,7 +177,7 @@ from kbench.report.charts import (
     tick,
 )
 from kbench.report.charts import WIDTH as CHART_WIDTH
-from kbench.report.content import ALPHA, ROPE, Entry, ReportData, machine_facts, name_of
+from kbench.report.content import ALPHA, NO_FAILURE, ROPE, ReportData, machine_facts, name_of
 from kbench.report.pages import (
     Block,
     Chart,
@@ -233,6 +233,7 @@ from kbench.report.text import (
 from kbench.report.text import Line as TableLine
 from kbench.results import sources, stats
 from kbench.results.budgets import Budget, geometric_mean
+from kbench.results.budgets import budgets as budgets_of
 from kbench.results.focus import against
 from kbench.results.imported import (
     HERE,
@@ -248,6 +249,7 @@ from kbench.results.imported import (
 from kbench.results.leaderboard import compared_rows, leaderboard, shared_splits, split_values
 from kbench.results.rows import (
     LABELS,
+    NOT_MEASURED,
     PLAIN,
     TEXTS,
     TIMES,
@@ -260,8 +262,10 @@ from kbench.results.rows import (
     newest,
     rounded,
     task_of,
+    unequal_splits,
 )
 from kbench.results.rows import is_share as is_share_measure
+from kbench.results.search_curves import CURVE
 from kbench.results.sources import by_split, of_cell_in_full, of_cell_with_splits
 from kbench.results.stats import (
     EQUAL,
@@ -300,6 +304,7 @@ __all__ = [
     "COMPUTE",
     "COMPUTED",
     "CORE_COMMANDS",
+    "CURVE",
     "DEADLINE_S",
     "DISABLED",
     "EQUAL",
@@ -316,6 +321,8 @@ __all__ = [
     "MEASURES",
     "MOST_LINES",
     "NEVER_RANKED",
+    "NOT_MEASURED",
+    "NO_FAILURE",
     "NO_TEST",
     "OF_ANY_SIZE",
     "OTHERS",
@@ -358,7 +365,6 @@ __all__ = [
     "Delivered",
     "Engine",
     "EngineOffer",
-    "Entry",
     "Feature",
     "FeatureError",
     "FeatureMaps",
@@ -467,6 +473,7 @@ __all__ = [
     "beside_own",
     "best_marks",
     "blob_of_seed",
+    "budgets_of",
     "build",
     "by_dataset",
     "by_split",
@@ -650,6 +657,7 @@ __all__ = [
     "text",
     "tick",
     "turned",
+    "unequal_splits",
     "unit_of",
     "unpacked",
     "value_writer",

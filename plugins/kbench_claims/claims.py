@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kbench.features import (
+    ALPHA,
     Array,
     Method,
     ReportData,
@@ -294,7 +295,7 @@ _kept: WeakKeyDictionary[ReportData, Claims] = WeakKeyDictionary()
 def claims_of(data: ReportData) -> Claims:
     """Return the claims about the methods of a report; they are computed once."""
     if data not in _kept:
-        _kept[data] = Claims(data.rows, data.scores, data.standings, data.alpha)
+        _kept[data] = Claims(data.rows, data.scores, data.standings, ALPHA)
     return _kept[data]
 
 

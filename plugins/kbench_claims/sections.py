@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from kbench.features import (
+    ALPHA,
     MOST_LINES,
     Chart,
     Folded,
@@ -53,7 +54,7 @@ def _variance(data: ReportData) -> Section:
     if splits.rows:
         text = (
             "The best two methods of each dataset without baselines, and on how many splits their "
-            f"difference would be significant (corrected resampled t-test, level {data.alpha}). "
+            f"difference would be significant (corrected resampled t-test, level {ALPHA}). "
             "Its standard error is sd √(1/n + n_{test}/n_{train}), which has a limit: where the "
             "difference is smaller, no number of splits reaches it."
         )

@@ -32,6 +32,7 @@ from kbench.features import (
     heading,
     is_share_measure,
     logarithmic,
+    name_of,
     number,
     of_measure,
     pareto_front,
@@ -40,7 +41,7 @@ from kbench.features import (
     width_of,
 )
 from kbench.records import Measure
-from kbench_reporting.sentences import places
+from kbench_reporting.findings import growth, places
 from kbench_reporting.tables import methods, sizes
 
 Box = tuple[float, float, float, float]
@@ -111,12 +112,12 @@ def of_costs(content: ReportData) -> Iterator[Chart]:
 
 def of_growth(content: ReportData) -> Iterator[Chart]:
     """Draw the fit time against the number of training rows, where sizes vary."""
-    growth = content.growth()
-    if growth:
+    found = growth(content)
+    if found:
         looks = Looks(content.rows)
         drawn = [
-            Line(line.name, line.points, line.place, colour=looks[line.method].colour)
-            for line in growth[:MOST_LINES]
+            Line(name_of(line.method), line.points, line.place, colour=looks[line.method].colour)
+            for line in found[:MOST_LINES]
         ]
         label, title = "training rows", "Fit time against training rows"
         picture = draw_lines(drawn, label, "fit time", number, duration)

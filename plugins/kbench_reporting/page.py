@@ -27,7 +27,6 @@ from kbench.features import (
     OTHERS,
     ROPE,
     Chart,
-    Entry,
     Lead,
     Looks,
     Method,
@@ -53,10 +52,11 @@ from kbench.features import (
     sections_of,
     shown,
     smallest_p,
+    stats,
 )
 from kbench.messages import counted, printable, printable_json, printable_lines
 from kbench.records import ACCURACY
-from kbench_reporting import charts, diagram, pictures, sentences, tables
+from kbench_reporting import charts, diagram, findings, pictures, tables
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -120,6 +120,11 @@ def page(
         "looks": Looks(content.rows),
         "sample": lambda shape: Markup(charts.sample(shape)),
         "leaderboard_sentences": leaderboard_sentences(content.leaderboard),
+        "unmeasured": stats.unmeasured(content.rows, content.measure),
+        "run": findings.what_was_run(content.rows),
+        "doubts": findings.doubts(content.rows),
+        "matrix": findings.entries(content),
+        "shortened": tables.is_shortened(content),
         "in_focus": [numbers[method] for method in content.focus if method in numbers],
         "tables": {name: getattr(tables, name)(content) for name in _SHOWN},
         "columns": names,
@@ -138,7 +143,9 @@ def page(
         "js": Markup(_scripts(folder / "page")),
         "data": Markup(_script_json(splits_by_cell(content))),
         "curves": Markup(_script_json(curves)) if curves["methods"] else "",
-        "budget_sentences": sentences.budget_sentences(content.budgets(), content.budget),
+        "budget_sentences": findings.budget_sentences(
+            findings.ordered_budgets(content), content.budget
+        ),
         "diagram": "",
         "figures": [
             _embedded(figure, content)
@@ -146,15 +153,17 @@ def page(
         ],
     }
     if content.standings:
-        values["stable"] = sentences.is_stable(content)
-        values["stability"] = sentences.stability_sentences(content)
+        means = [standing.mean for standing in content.standings]
+        values["best_mean"] = max(means, key=content.measure.gain)
+        values["stable"] = findings.is_stable(content)
+        values["stability"] = findings.stability_sentences(content)
         values["fronts"] = [
-            sentences.front_sentence(content, content.certainty.front(cost.attribute), cost.title)
+            findings.front_sentence(content, content.certainty.front(cost.attribute), cost.title)
             for cost in charts.drawn_costs(content)
         ]
         methods = [standing.name for standing in content.standings]
         ranks = [standing.rank for standing in content.standings]
-        values["diagram"] = Markup(diagram.draw(methods, ranks, content.cliques()))
+        values["diagram"] = Markup(diagram.draw(methods, ranks, findings.cliques(content)))
         values["of_costs"] = [_shown(chart) for chart in charts.of_costs(content)]
         values["of_growth"] = [_shown(chart) for chart in charts.of_growth(content)]
     values["sections"] = [
@@ -173,12 +182,12 @@ def _shown(chart: Chart) -> dict[str, object]:
     return {"title": chart.title, "table": chart.table, **pictures}
 
 
-def _digits_of(content: ReportData, entries: Sequence[Entry]) -> Written:
+def _digits_of(content: ReportData, entries: Sequence[findings.Entry]) -> Written:
     """Return the function that writes the values of a dataset, with the digits that count."""
     rows = [entry.row for entry in entries if entry.row is not None]
     digits = content.digits
     if digits is None:
-        digits = sentences.decimals_for(rows, content.measure)
+        digits = findings.decimals_for(rows, content.measure)
     name = content.measure.name
     return partial(shown, name) if digits is None else partial(decimals, digits=digits)
 

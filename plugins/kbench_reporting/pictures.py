@@ -19,6 +19,7 @@ from kbench.features import (
     Status,
     duration,
     is_share_measure,
+    name_of,
     number,
     of_measure,
     pareto_front,
@@ -29,9 +30,9 @@ from kbench.features import (
 )
 from kbench.messages import did_you_mean
 from kbench.records import Make
-from kbench_reporting import diagram
+from kbench_reporting import diagram, findings
 from kbench_reporting.charts import COSTS, Cost, error_axis, upper_part
-from kbench_reporting.sentences import is_stable, places
+from kbench_reporting.findings import is_stable, places
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -160,7 +161,7 @@ def _ranks(content: ReportData) -> Figure:
     standings = content.standings
     names = [standing.name for standing in standings]
     ranks = [standing.rank for standing in standings]
-    plan = diagram.layout(names, ranks, content.cliques())
+    plan = diagram.layout(names, ranks, findings.cliques(content))
     figure = _figure(plan.width / 90, plan.height / 90)
     axes = figure.subplots()
     axes.set(xlim=(0, plan.width), ylim=(plan.height, 0))
@@ -251,7 +252,7 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
 
 def _growth(content: ReportData) -> Figure:
     """Draw fit times against the number of training rows."""
-    growth = content.growth()[:MOST_LINES]
+    growth = findings.growth(content)[:MOST_LINES]
     if not growth:
         raise SuiteError(
             "nothing to draw: the datasets that all methods finished have fewer than three "
@@ -261,7 +262,7 @@ def _growth(content: ReportData) -> Figure:
     axes = figure.subplots()
     axes.set(xscale="log", yscale="log", xlabel="training rows", ylabel="fit time")
     for line in growth:
-        name = f"{_in_legend(line.place, line.name)} (n to the {line.exponent:.2f})"
+        name = f"{_in_legend(line.place, name_of(line.method))} (n to the {line.exponent:.2f})"
         axes.plot(*zip(*line.points, strict=True), "o-", ms=3, lw=1, label=name)
     axes.yaxis.set_major_formatter(lambda value, place: duration(value))
     axes.yaxis.set_minor_formatter(lambda value, place: "")

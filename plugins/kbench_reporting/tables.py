@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from kbench.features import (
+    ALPHA,
+    CURVE,
     LABELS,
+    NO_FAILURE,
+    NOT_MEASURED,
+    PLAIN,
+    ROPE,
     Budget,
     Column,
     Place,
@@ -28,14 +37,28 @@ from kbench.features import (
     number,
     others_table,
     p_value,
+    share,
     shown,
     signed,
+    stats,
     value_writer,
     why_not,
 )
 from kbench.features import ranks as rank_within
 from kbench.records import Measure
-from kbench_reporting.sentences import STANDING_COLUMNS, of_standings
+from kbench_reporting.findings import (
+    columns_of_standings,
+    entries,
+    growth,
+    not_converged,
+    ordered_budgets,
+    partial_rows,
+    places,
+)
+from kbench_reporting.findings import sizes as sizes_of
+
+MAX_PAIRS = 300
+"""Most pairs that are all listed; of more, only those with the best method."""
 
 _LABELS = (
     Column("dataset"),
@@ -60,8 +83,9 @@ def main(content: ReportData) -> Table:
 
 def plain(content: ReportData) -> Table:
     """Return the plain measure of the task in the same form, beside another that is compared."""
-    measure = content.plain
-    if measure is None:
+    measure = PLAIN[content.task]
+    has_it = any(row.value(measure.name) is not None for row in content.rows)
+    if measure == content.measure or not has_it:
         return Table(
             "plain", "The plain measure of the task", [Column("dataset")], [], is_grid=True
         )
@@ -77,9 +101,9 @@ def _against_methods(table: str, content: ReportData, measure: Measure) -> Table
         made.append(Column(name, "", written, True, sd=f"{name} (sd)"))
         made.append(Column(f"{name} (sd)", "", written, True))
     rows, marks, notes = [], {}, {}
-    for i, (dataset, entries) in enumerate(content.table()):
+    for i, (dataset, cells_of) in enumerate(entries(content)):
         values: dict[str, object] = {"dataset": dataset}
-        for method, entry in zip(content.methods, entries, strict=True):
+        for method, entry in zip(content.methods, cells_of, strict=True):
             name, row = names[method], entry.row
             values[name] = row.value(measure.name) if row else None
             values[f"{name} (sd)"] = row.value(measure.sd) if row else None
@@ -102,32 +126,33 @@ def _against_methods(table: str, content: ReportData, measure: Measure) -> Table
 
 def methods(content: ReportData) -> Table:
     """Return the methods in the order of their mean ranks."""
-    measure, counted = content.measure, len(content.scores.groups)
-    written = value_writer(measure, content.digits)
+    board = leaderboard_table(content.leaderboard, digits=content.digits)
+    of_board = {column.name: replace(column, wide=False) for column in board.columns}
+    counted, stability = len(content.scores.groups), content.certainty.stability
     made = [
-        Column("place", "no.", numeric=True),
-        *_LABELS[1:],
-        Column("rank", "mean rank", _two_digits, True),
-        Column("mean", f"mean {measure.words}", written, True),
-        Column("low", "95 % from", written, True),
-        Column("high", "to", written, True),
+        *(of_board[name] for name in ("place", *LABELS[1:], "rank", "mean", "low", "high")),
         Column("wins", "first or tied", lambda value: f"{value} of {counted}", True),
-        *STANDING_COLUMNS,
-        Column("fit_time_s", "fit time", duration, True, unit=duration_unit),
-        Column("predict_row_s", "to predict a row", duration, True, unit=duration_unit),
-        Column("n_components", "components", number, True, wide=True),
+        replace(of_board["places"], wide=True),
+        *(of_board[name] for name in ("place_low", "place_high")),
+        Column("p_first", "first in", share, True, wide=True),
+        of_board["front"],
+        Column("p_front", "P(front)", share, True, wide=True),
+        Column("dominated_by", data_only=True),
+        *(of_board[name] for name in ("fit_time_s", "predict_row_s")),
+        replace(of_board["n_components"], wide=True),
     ]
     rows: list[dict[str, object]] = []
     notes = {}
-    for i, (standing, more) in enumerate(
-        zip(content.standings, of_standings(content), strict=True)
-    ):
-        values = {name: _known(value) for name, value in vars(standing).items()}
-        rows.append(values | dict(zip(LABELS[1:], standing.method, strict=True)) | more)
-        if more["dominated_by"]:
-            notes[i, "front"] = f"by {more['dominated_by']}"
+    ranked = zip(places(content, "fit_time_s"), columns_of_standings(content), strict=True)
+    # the methods of the standings come first
+    for i, ((place, column), line) in enumerate(zip(ranked, board.rows, strict=False)):
+        by = None if place.by is None else name_of(content.scores.methods[place.by])
+        first = None if stability is None else stability.first[column]
+        rows.append({**line, "p_first": first, "p_front": place.probability, "dominated_by": by})
+        if by:
+            notes[i, "front"] = f"by {by}"
     # the fastest method is often trivial, so that times have no mark
-    marks = best_marks(rows, measure)
+    marks = best_marks(rows, content.measure)
     return Table("methods", "Methods over all datasets", made, rows, marks, notes)
 
 
@@ -174,8 +199,16 @@ def ranks(content: ReportData) -> Table:
     return Table("ranks", "Rank of each method on each dataset", made, rows, marks, is_grid=True)
 
 
+def is_shortened(content: ReportData) -> bool:
+    """Whether there are so many pairs that only those with the best method are listed."""
+    return math.comb(len(content.standings), 2) > MAX_PAIRS
+
+
 def pairs(content: ReportData) -> Table:
-    """Return the methods two by two, with tests over datasets."""
+    """Return the methods two by two in the order of their mean ranks, with tests over datasets.
+
+    A missing cell counts in the tests against the method that is better by them.
+    """
     written = _differences(content.measure, content.digits)
     made = [
         Column("first"),
@@ -191,15 +224,35 @@ def pairs(content: ReportData) -> Table:
         Column("p_holm", "p (Holm)", p_value, True),
         *(Column(name, "", _two_digits, True) for name in ("better", "same", "worse")),
     ]
-    rows, marks = [], {}
-    for i, pair in enumerate(content.pairs() if content.standings else ()):
-        names = {"first": name_of(pair.first), "second": name_of(pair.second)}
-        counts = {"won": pair.wins, "tied": pair.ties, "lost": pair.losses}
-        pair_values = {name: _known(value) for name, value in vars(pair).items()}
-        rows.append(pair_values | names | counts | {"p_holm": pair.adjusted} | vars(pair.posterior))
-        if pair.adjusted <= content.alpha:
-            marks[i, "p_holm"] = "best"
-    return Table("pairs", "Methods two by two over datasets", made, rows, marks)
+    names = [column.name for column in made]
+    title, scores = "Methods two by two over datasets", content.scores
+    index = columns_of_standings(content)
+    if not index:
+        return Table("pairs", title, made, [])
+    counted = stats.wins_ties_losses(scores.gains)
+    rows: list[dict[str, object]] = []
+    marks: dict[Place, str] = {}
+    for i, j in itertools.combinations(index, 2):
+        if is_shortened(content) and i != index[0]:
+            break
+        d = scores.values[:, i] - scores.values[:, j]
+        gained = scores.tried_gains[:, i] - scores.tried_gains[:, j]
+        test, ahead = stats.signed_rank(gained), np.sign(np.nansum(gained))
+        gained[np.isnan(gained)] = -ahead * np.inf if ahead else 0.0
+        ends = (float(d.mean()), *stats.mean_interval(d), *stats.median_interval(d))
+        adjusted = float(content.adjusted[i, j])
+        posterior = stats.bayesian_signed_rank(gained, ROPE, n_samples=10_000)
+        values = (
+            *(name_of(scores.methods[k]) for k in (i, j)),
+            *map(_known, ends),
+            *map(int, counted[i, j]),
+            *(_known(test.p), adjusted),
+            *(posterior.better, posterior.same, posterior.worse),
+        )
+        if adjusted <= ALPHA:
+            marks[len(rows), "p_holm"] = "best"
+        rows.append(dict(zip(names, values, strict=True)))
+    return Table("pairs", title, made, rows, marks)
 
 
 def failures(content: ReportData) -> Table:
@@ -213,7 +266,9 @@ def failures(content: ReportData) -> Table:
         Column("error", "all of it", wide=True),
     ]
     rows = []
-    for row in content.failures():
+    for row in content.rows:
+        if row.status in NO_FAILURE:
+            continue
         lines = [line for line in row.error.strip().splitlines() if line.strip()]
         values = {column.name: row.value(column.name) for column in made}
         rows.append(values | {"why": lines[-1].strip() if lines else "", "error": row.error})
@@ -225,7 +280,8 @@ def skipped(content: ReportData) -> Table:
     made = [*_LABELS, Column("status"), Column("why")]
     rows = [
         {column.name: row.value(column.name) for column in made} | {"why": _why(row)}
-        for row in content.skipped()
+        for row in content.rows
+        if row.status in NOT_MEASURED
     ]
     return Table("skipped", "Skipped cells", made, rows)
 
@@ -237,17 +293,21 @@ def _why(row: Row) -> str:
 def unavailable(content: ReportData) -> Table:
     """Return the datasets without data, and why."""
     made = [Column("dataset"), Column("cells", numeric=True), Column("why")]
+    reasons: dict[str, list[str]] = {}
+    for row in content.rows:
+        if row.status == "unavailable":
+            reasons.setdefault(row.dataset, []).append(row.error)
     rows = [
-        {"dataset": name, "cells": count, "why": why}
-        for name, (count, why) in content.unavailable().items()
+        {"dataset": name, "cells": len(errors), "why": errors[0]}
+        for name, errors in reasons.items()
     ]
     return Table("unavailable", "Unavailable data", made, rows)
 
 
 def doubts(content: ReportData) -> Table:
     """Return the reasons why numbers are less certain: one line per cell and reason."""
-    reasons: list[tuple[Row, str]] = [(row, few_splits(row)) for row in content.partial()]
-    reasons += [(row, "a fit did not converge") for row in content.not_converged()]
+    reasons = [(row, few_splits(row)) for row in partial_rows(content.rows)]
+    reasons += [(row, "a fit did not converge") for row in not_converged(content.rows)]
     for row in content.rows:
         if row.at_edge:
             reasons.append((row, f"chosen at the edge of its grid: {row.at_edge}"))
@@ -267,20 +327,31 @@ def sizes(content: ReportData) -> Table:
         Column("exponent", "time grows as n to the", _two_digits, True),
         Column("r2", "R²", _two_digits, True),
         Column("datasets", "", numeric=True),
-        *(Column(f"n={n}", f"n = {number(n)}", duration, True) for n in content.sizes()),
+        *(Column(f"n={n}", f"n = {number(n)}", duration, True) for n in sizes_of(content)),
     ]
     rows = []
-    for growth in content.growth():
+    for each in growth(content):
         values: dict[str, object] = dict.fromkeys(column.name for column in made)
-        values |= vars(growth) | dict(zip(LABELS[1:], growth.method, strict=True))
-        values["datasets"] = growth.n_datasets
-        rows.append(values | {f"n={n:.0f}": seconds for n, seconds in growth.points})
+        values |= vars(each) | dict(zip(LABELS[1:], each.method, strict=True))
+        values["datasets"] = each.n_datasets
+        rows.append(values | {f"n={n:.0f}": seconds for n, seconds in each.points})
     return Table("sizes", "Fit time by number of training rows", made, rows)
 
 
 def search(content: ReportData) -> Table:
     """Return what the searches saw: their measure by the values of each parameter."""
-    rows = content.searched()
+    rows: list[dict[str, object]] = [
+        {
+            **dict(zip(LABELS, row.labels, strict=True)),
+            "parameter": parameter,
+            "measure": measure.name,
+            **dict(zip(CURVE, point, strict=True)),
+        }
+        for row in content.rows
+        if (measure := row.searched) is not None
+        for parameter, points in row.search.items()
+        for point in points
+    ]
     names = {str(row["measure"]) for row in rows}
     name = names.pop() if len(names) == 1 else ""
     four = partial(shown, name)
@@ -300,7 +371,7 @@ def search(content: ReportData) -> Table:
 
 def budgets(content: ReportData) -> Table:
     """Return the budget of each method: candidates, CPU time, and what the search gained."""
-    found, measure = content.budgets(), content.measure
+    found, measure = ordered_budgets(content), content.measure
     written = value_writer(measure)
     made = [
         Column("family", "", lambda family: family or "its own"),

@@ -111,7 +111,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         **learner_side(cell.learner, registry, task),
         **search_side(protocol.search_measure, registry, len(dataset.target_names)),
     )
-    map_, learner = method.feature_map, method.learner
+    learner = method.learner
     seed = derive_seed(protocol.seed, dataset.checksum, "export")
     fitting = Fitting(method, data, protocol, seed)
 

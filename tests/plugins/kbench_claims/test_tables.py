@@ -9,7 +9,7 @@ from kbench.report.content import ReportData
 from kbench.report.tables import table_named
 from kbench_claims import tables as claims
 from kbench_claims.claims import claims_of, mean_curve
-from kbench_reporting import sentences
+from kbench_reporting import findings
 from kbench_reporting.page import page
 from tests.support.report_rows import changed, content, grid, regression_row, row, searched
 
@@ -100,7 +100,7 @@ def said(rows, **more):
 
 def test_one_dataset_is_judged_by_its_splits():
     made = said([each for each in clear(1, 10) if each.feature_map != "twin"])
-    assert sentences.stability_sentences(made) == [
+    assert findings.stability_sentences(made) == [
         "One dataset says nothing of how the order would be on others."
     ]
     words = " ".join(claims.variance_sentences(made))
@@ -173,11 +173,11 @@ def test_variances_that_cannot_be_estimated_say_why(rows, words):
 def test_equal_scores_everywhere_decide_nothing():
     rows = [row(d, m, accuracies=[0.5] * 4) for d in ("x", "y", "z") for m in "abc"]
     made = said(rows)
-    assert {place.status for place in sentences.places(made, "fit_time_s")} == {"undecided"}
+    assert {place.status for place in findings.places(made, "fit_time_s")} == {"undecided"}
     assert all(
         each.reason.startswith("all differences are equal") for each in claims_of(made).contests
     )
-    assert not sentences.is_stable(made)
+    assert not findings.is_stable(made)
 
 
 def test_units_of_targets_are_not_averaged():

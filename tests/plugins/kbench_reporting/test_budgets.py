@@ -6,8 +6,8 @@ from kbench.registry.registry import Registry
 from kbench.report import write
 from kbench.results.budgets import Budget
 from kbench_reporting import tables
+from kbench_reporting.findings import budget_sentences, seconds_by_family, unequal
 from kbench_reporting.page import page
-from kbench_reporting.sentences import budget_sentences, seconds_by_family, unequal
 from tests.support.report_rows import NASTY, changed, content, row
 
 

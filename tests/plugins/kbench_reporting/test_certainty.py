@@ -14,7 +14,7 @@ from kbench.report import write
 from kbench.report.content import ReportData
 from kbench.report.tables import table_named
 from kbench.results import stats
-from kbench_reporting import pictures, sentences
+from kbench_reporting import findings, pictures
 from kbench_reporting.page import page
 from tests.support.report_rows import changed, content, grid, row
 
@@ -76,7 +76,7 @@ def test_a_first_place_among_equals_is_not_stable():
         words = pictures.picture("ranks", made, Registry(), "svg").decode()
         assert words.count("The first place is not certain.") == n
     assert "is not stable" not in page(sure, Registry())
-    assert sentences.stability_sentences(sure) == [
+    assert findings.stability_sentences(sure) == [
         "good + ridge is significantly better than every other method.",
         "good + ridge is first in > 99 % of the draws of the mean ranks.",
         "It stays first whichever dataset is left out.",
@@ -90,12 +90,12 @@ def test_a_dataset_without_which_another_is_first_is_named():
         rows += [row(dataset, "a", accuracies=[a, a - 0.01]), row(dataset, "b", accuracies=[b, b])]
     rows += [row("w", "a", accuracies=[0.5, 0.5]), row("w", "b", accuracies=[0.5, 0.5])]
     (sentence,) = (
-        each for each in sentences.stability_sentences(content(rows)) if "left out" in each
+        each for each in findings.stability_sentences(content(rows)) if "left out" in each
     )
     assert sentence == "It stays first whichever dataset is left out."
     rows = [each for each in rows if each.dataset != "y"]
     (sentence,) = (
-        each for each in sentences.stability_sentences(content(rows)) if "left out" in each
+        each for each in findings.stability_sentences(content(rows)) if "left out" in each
     )
     assert sentence == "Another method is first if one is left out: without x b + ridge."
 
@@ -118,7 +118,7 @@ def test_the_splits_of_one_dataset_have_their_own_times():
             row("iris", name, accuracies=values, values_by_split=by_split, fit_time_s=seconds)
         )
     made = said(rows)
-    assert [place.status for place in sentences.places(made, "fit_time_s")] == [
+    assert [place.status for place in findings.places(made, "fit_time_s")] == [
         "frontier",
         "dominated",
     ]
@@ -144,7 +144,7 @@ def test_a_front_without_statuses_says_why(rows, words):
     made = said(rows)
     front = made.certainty.front("fit_time_s")
     assert front.reason == words
-    assert sentences.front_sentence(made, front, "fit time") == (
+    assert findings.front_sentence(made, front, "fit time") == (
         f"The front against fit time has no statuses: {words}."
     )
     assert all(each["front"] is None for each in table_named("methods", made).rows)

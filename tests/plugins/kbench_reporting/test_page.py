@@ -25,8 +25,8 @@ from kbench.results.stats import corrected_t, on_dataset
 from kbench_mlflow.reading import of_run
 from kbench_reporting import diagram, pictures
 from kbench_reporting.charts import scatter
+from kbench_reporting.findings import decimals_for, entries, growth
 from kbench_reporting.page import page, splits_by_cell
-from kbench_reporting.sentences import decimals_for
 from tests.support.report_rows import (
     NASTY,
     changed,
@@ -94,23 +94,23 @@ def test_the_best_of_a_dataset_is_marked_and_what_no_test_tells_from_it():
         row("iris", "c", accuracies=(0.50, 0.515, 0.52)),
         row("iris", "d", accuracies=(0.99, 0.99, 0.99), n_splits=4),
     ]
-    ((dataset, entries),) = content(rows).table()
+    ((dataset, line),) = entries(content(rows))
     assert dataset == "iris"
-    marks = {entry.row.feature_map: entry.mark for entry in entries}
+    marks = {entry.row.feature_map: entry.mark for entry in line}
     assert marks == {"a": "best", "b": "tie", "c": "", "d": ""}
 
 
 def test_equal_accuracies_are_both_best():
-    ((_, entries),) = content([row("iris", "a"), row("iris", "b")]).table()
-    assert [entry.mark for entry in entries] == ["best", "best"]
+    ((_, line),) = entries(content([row("iris", "a"), row("iris", "b")]))
+    assert [entry.mark for entry in line] == ["best", "best"]
 
 
 @pytest.mark.parametrize("splits", [(0.9,), (0.9, 0.8), (0.9, 0.8, 0.7)])
 def test_equal_differences_and_one_split_are_no_test(splits):
     lower = [value - 1 / 30 for value in splits]
     rows = [row("iris", "a", accuracies=splits), row("iris", "b", accuracies=lower)]
-    ((_, entries),) = content(rows).table()
-    assert [entry.mark for entry in entries] == ["best", "untested"]
+    ((_, line),) = entries(content(rows))
+    assert [entry.mark for entry in line] == ["best", "untested"]
     text = page(content(rows), Registry())
     assert 'class="untested"' in text
     assert "one common split, or all differences are equal: no test" in told(text)
@@ -379,8 +379,8 @@ def test_a_page_of_400_cells_is_small():
 
 def test_many_methods_are_compared_with_the_best_only():
     made = content(grid(3, 30))
-    assert made.shortened
-    assert len(made.pairs()) == 29
+    assert "Only pairs with the best method are listed" in page(made, Registry())
+    assert len(table_named("pairs", made).rows) == 29
 
 
 # -- from MLflow's runs
@@ -482,12 +482,12 @@ def test_growth_is_fitted_where_sizes_vary_only():
         for n in (100, 1000, 10_000)
         for name, factor, power in (("a", 1e-5, 1.0), ("b", 1e-9, 2.0))
     ]
-    found = {each.method[0]: each for each in content(rows).growth()}
+    found = {each.method[0]: each for each in growth(content(rows))}
     assert found["a"].exponent == pytest.approx(1.0)
     assert found["b"].exponent == pytest.approx(2.0)
     assert found["b"].r2 == pytest.approx(1.0)
-    assert content(rows[:4]).growth() == []
-    assert content([changed(each, n_train=100.0) for each in rows]).growth() == []
+    assert growth(content(rows[:4])) == []
+    assert growth(content([changed(each, n_train=100.0) for each in rows])) == []
 
 
 def test_an_error_is_better_where_it_is_lower():
@@ -504,14 +504,14 @@ def test_an_error_is_better_where_it_is_lower():
     ]
     made = content(rows, measure=MEASURES["expected_error"])
     assert [each.method[0] for each in made.standings] == ["b", "a"]
-    assert made.best_mean == pytest.approx(0.1)
-    ((_, entries), *_) = made.table()
-    assert [entry.mark for entry in entries] == ["best", "untested"]
-    (pair,) = made.pairs()
-    assert (pair.first[0], pair.wins) == ("b", 3)
-    assert pair.difference == pytest.approx(-0.1)
-    assert pair.posterior.better > 0.9
+    ((_, line), *_) = entries(made)
+    assert [entry.mark for entry in line] == ["best", "untested"]
+    (pair,) = table_named("pairs", made).rows
+    assert (pair["first"], pair["won"]) == ("b + ridge", 3)
+    assert pair["difference"] == pytest.approx(-0.1)
+    assert pair["better"] > 0.9
     text = told(page(made, Registry()))
+    assert "best mean expected error 0.1000" in text
     assert "lower is better" in text
     assert "Expected error" in text
 
@@ -530,7 +530,7 @@ def test_a_row_without_a_time_is_in_no_growth():
     rows = grid(4, 2)
     measures = {name: each for name, each in rows[0].measures.items() if name != "fit_time_s"}
     rows[0] = dataclasses.replace(rows[0], measures=measures)
-    assert content(rows).growth()
+    assert growth(content(rows))
     page(content(rows), Registry())
 
 

@@ -19,6 +19,7 @@ from kbench.report.tables import cells
 from kbench.report.text import shown as written
 from kbench.results.rows import Row, columns, ranks
 from kbench_reporting import charts, pictures, tables
+from kbench_reporting.findings import entries
 from kbench_reporting.page import curves_of, page, splits_by_cell
 from tests.support.report_rows import changed, content, regression_row
 
@@ -96,8 +97,8 @@ def test_small_units_hide_no_difference():
         regression_row("tiny", name, errors, 1e-12)
         for name, errors in (("good", (0.2, 0.21, 0.22)), ("bad", (0.50, 0.56, 0.58)))
     ]
-    (_, entries), *_ = report(rows, MEASURES["rmse"]).table()
-    assert [entry.mark for entry in entries] == ["best", ""]
+    (_, line), *_ = entries(report(rows, MEASURES["rmse"]))
+    assert [entry.mark for entry in line] == ["best", ""]
 
 
 def test_better_values_stand_higher():
@@ -146,7 +147,6 @@ def test_a_method_without_a_predictive_distribution_is_shown_without_a_rank(rows
     shown = report(rows, NLPD)
     assert [each.method[0] for each in shown.standings] == ["good", "bad"]
     assert len(shown.scores.datasets) == 3
-    assert shown.unmeasured() == [("plain", "ridge")]
     table = tables.main(shown)
     assert table.notes[0, "plain + ridge"] == "no predictive distribution"
     html = page(shown, Registry())
@@ -175,7 +175,7 @@ def test_search_curves_are_those_of_the_measure_that_was_searched(rows):
     assert by_loss.searched == MEASURES["nlpd"]
     assert Row("iris", "rff", "ridge", "ok", 1, 1).searched.name == "accuracy"
     shown = report([by_default, by_loss])
-    assert [row["measure"] for row in shown.searched()] == ["rmse", "nlpd"]
+    assert [row["measure"] for row in tables.search(shown).rows] == ["rmse", "nlpd"]
     (_, curves), *_ = curves_of(shown)["methods"]
     assert curves["learner.alpha"][0][2:] == ["rmse", "lower", True]
     table = tables.search(dataclasses.replace(shown, rows=[by_default]))

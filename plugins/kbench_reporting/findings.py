@@ -1,31 +1,234 @@
-"""How certain fronts, places and means are, and at what budgets methods were compared."""
+"""What the rows of a suite show, in numbers and in sentences.
+
+Marks of the main table, cliques, growth of fit times, how certain fronts, places and means are,
+budgets, and doubts.
+"""
 
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 
+import numpy as np
+
 from kbench.features import (
+    ALPHA,
     Budget,
-    Column,
     Front,
     FrontPlace,
     Method,
     ReportData,
     Row,
+    budgets_of,
     duration,
     geometric_mean,
     holdout_ratio,
     name_of,
     named,
     number,
+    on_dataset,
+    rounded,
     share,
     smallest_p,
+    stats,
+    unequal_splits,
 )
 from kbench.messages import counted
 from kbench.records import Measure
+
+# -- the main table
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell of the main table; its row is None where the cell was not planned.
+
+    `mark` is "best" for the best of its dataset, "tie" for a method that the
+    corrected resampled t-test does not tell apart from it, "untested" where
+    there is no test (one common split, or all differences are equal), or empty.
+    """
+
+    row: Row | None
+    mark: str = ""
+
+
+def entries(content: ReportData) -> list[tuple[str, list[Entry]]]:
+    """Return for each dataset an entry per method, in the order of `content.methods`."""
+    by_labels = {row.labels: row for row in content.rows}
+    measure, found = content.measure, []
+    for dataset in content.datasets:
+        rows = [by_labels.get((dataset, *method)) for method in content.methods]
+        gains = {
+            row.method: measure.gain(rounded(row.value(measure.name)))
+            for row in rows
+            if row is not None and row.is_complete and row.value(measure.name) is not None
+        }
+        best = max(gains, key=lambda method: gains[method], default=None)
+        best_row = None if best is None else by_labels[dataset, *best]
+        found.append((dataset, [Entry(row, _mark(row, best_row, gains, content)) for row in rows]))
+    return found
+
+
+def _mark(
+    row: Row | None, best: Row | None, gains: Mapping[Method, float], content: ReportData
+) -> str:
+    """Mark a row beside the first of the best ones of its dataset; a single one has no mark."""
+    if row is None or best is None or row.method not in gains or len(gains) < 2:
+        return ""
+    if gains[row.method] == gains[best.method]:
+        return "best"
+    test = on_dataset(best, row, content.measure, ALPHA)
+    if test is None or test.p is None:
+        return "untested"
+    return "tie" if test.p > ALPHA else ""
+
+
+# -- over datasets
+
+
+def columns_of_standings(content: ReportData) -> list[int]:
+    """Return the place in `content.scores.methods` of each standing."""
+    return [content.scores.methods.index(standing.method) for standing in content.standings]
+
+
+def cliques(content: ReportData) -> list[list[int]]:
+    """Return the places (from 0) in `content.standings` that no test tells apart."""
+    index = columns_of_standings(content)
+    p = content.adjusted[np.ix_(index, index)]
+    return stats.cliques([standing.rank for standing in content.standings], p, ALPHA)
+
+
+# -- growth of fit times
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Growth of a method's fit time with the number of training rows.
+
+    `points` are training rows and seconds, the geometric mean over the
+    datasets of that size. By least squares through the logarithms of both, time
+    grows as rows to the `exponent`, with the coefficient of determination `r2`.
+    """
+
+    place: int
+    method: Method
+    points: list[tuple[int, float]]
+    exponent: float
+    r2: float
+    n_datasets: int
+
+
+def sizes(content: ReportData) -> list[int]:
+    """Return the numbers of training rows of what is compared, where they vary.
+
+    Empty where there are fewer than three, or the largest is not four
+    times the smallest: no growth can be fitted then.
+    """
+    found = sorted({round(row.measures["n_train"]) for row in _sized(content)})
+    return found if len(found) > 2 and found[-1] >= 4 * found[0] else []
+
+
+def _sized(content: ReportData) -> list[Row]:
+    """Return the complete rows of the compared datasets whose training rows are known."""
+    compared = set(content.scores.datasets)
+    return [
+        row
+        for row in content.rows
+        if row.dataset in compared and row.is_complete and row.measures.get("n_train")
+    ]
+
+
+def growth(content: ReportData) -> list[Growth]:
+    """Return the growth of fit times with the number of training rows, where sizes vary."""
+    if not sizes(content):
+        return []
+    seconds: dict[Method, dict[int, list[float]]] = {}
+    for row in _sized(content):
+        if fit_time_s := row.measures.get("fit_time_s"):
+            by_size = seconds.setdefault(row.method, {})
+            by_size.setdefault(round(row.measures["n_train"]), []).append(fit_time_s)
+    found = []
+    for standing in content.standings:
+        by_size = seconds.get(standing.method, {})
+        if len(by_size) < 3:
+            continue
+        points = [(n, math.exp(np.mean(np.log(by_size[n])))) for n in sorted(by_size)]
+        exponent, r2 = _power(points)
+        count = sum(map(len, by_size.values()))
+        found.append(Growth(standing.place, standing.method, points, exponent, r2, count))
+    return found
+
+
+def _power(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
+    """Fit log y = a + b log x by least squares; return b and R squared."""
+    x, y = np.log(np.array(points, dtype=float)).T
+    slope, intercept = np.polyfit(x, y, 1)
+    residual = float(np.sum((y - intercept - slope * x) ** 2))
+    total = float(np.sum((y - y.mean()) ** 2))
+    return float(slope), 1 - residual / total if total > 0 else 1.0
+
+
+# -- what was run, and what makes numbers less certain
+
+
+def what_was_run(rows: Sequence[Row]) -> dict[str, object]:
+    """Return when the first task began and the last ended, protocols, and versions of kbench."""
+    begun = min((row.start_ms for row in rows if row.start_ms), default=0)
+    ended = max((row.end_ms for row in rows if row.end_ms), default=0)
+    protocols = {tuple(sorted(row.protocol.items())): row.protocol for row in rows}
+    return {
+        "begun": _moment(begun),
+        "ended": _moment(ended),
+        "protocols": [dict(protocol) for protocol in protocols.values() if protocol],
+        "versions": sorted({row.version for row in rows if row.version}),
+    }
+
+
+def _moment(ms: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(ms / 1000)) if ms else "not known"
+
+
+def partial_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that are ok on fewer splits than planned."""
+    return [row for row in rows if row.status == "ok" and row.n_splits_done < row.n_splits]
+
+
+def not_converged(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows in which a fit did not converge."""
+    return [row for row in rows if row.converged is False]
+
+
+def doubts(rows: Sequence[Row]) -> dict[str, object]:
+    """Return what makes numbers less certain, by kind; each is empty or 0 as a rule.
+
+    Beside rows of some kinds: datasets whose rows have different splits, the number of rows
+    during which the machine had other work, and notes with the cells that have them.
+    """
+    noted: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.notes:
+            noted.setdefault(row.notes, []).append(row)
+        if row.at_edge:
+            text = f"chosen at the edge of its grid: {row.at_edge}"
+            noted.setdefault(text, []).append(row)
+    return {
+        "partial": partial_rows(rows),
+        "unequal": unequal_splits(rows),
+        "not_converged": not_converged(rows),
+        "busy": sum(bool(row.contention) for row in rows),
+        "notes": [(text, _some_cells(cells)) for text, cells in noted.items()],
+    }
+
+
+def _some_cells(rows: Sequence[Row]) -> str:
+    names = [f"{name_of(row.method)} on {row.dataset}" for row in rows]
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return ", ".join(names[:4]) + more
+
 
 # -- fronts and places
 
@@ -53,39 +256,6 @@ def front_sentence(content: ReportData, front: Front, title: str) -> str:
     return text
 
 
-def of_standings(content: ReportData) -> list[dict[str, object]]:
-    """Return for each standing its status on the front, its places, and its first places."""
-    found, stability = places(content, "fit_time_s"), content.certainty.stability
-    rows: list[dict[str, object]] = []
-    for standing, place in zip(content.standings, found, strict=True):
-        row: dict[str, object] = {"front": place.status, "p_front": place.probability}
-        row["dominated_by"] = (
-            None if place.by is None else name_of(content.scores.methods[place.by])
-        )
-        if content.certainty.front("fit_time_s").reason:
-            row["front"] = None
-        low = high = first = None
-        if stability is not None:
-            i = content.scores.methods.index(standing.method)
-            (low, high), first = stability.places[i], stability.first[i]
-        places_text = None if low is None else f"{low}" if low == high else f"{low} to {high}"
-        row |= {"places": places_text, "place_low": low, "place_high": high, "p_first": first}
-        rows.append(row)
-    return rows
-
-
-STANDING_COLUMNS = (
-    Column("places", "places", numeric=True, wide=True),
-    Column("place_low", numeric=True, data_only=True),
-    Column("place_high", numeric=True, data_only=True),
-    Column("p_first", "first in", share, True, wide=True),
-    Column("front", "front"),
-    Column("p_front", "P(front)", share, True, wide=True),
-    Column("dominated_by", data_only=True),
-)
-"""Columns of `of_standings`."""
-
-
 def stability_sentences(content: ReportData) -> list[str]:
     """Say how certain the order of the methods is."""
     stability = content.certainty.stability
@@ -100,7 +270,7 @@ def stability_sentences(content: ReportData) -> list[str]:
         n = len(content.scores.tried)
         sentences.append(
             f"{counted(n, 'group')} of datasets cannot show which of {k} methods is first: the "
-            f"smallest p of the test, {smallest_p(n):.2g}, is above {content.alpha}/{k - 1}."
+            f"smallest p of the test, {smallest_p(n):.2g}, is above {ALPHA}/{k - 1}."
         )
     elif stability.contenders == [stability.leader]:
         sentences.append(f"{leader} is significantly better than every other method.")
@@ -140,6 +310,21 @@ def is_stable(content: ReportData) -> bool:
 
 
 # -- budgets
+
+
+def ordered_budgets(content: ReportData) -> list[Budget]:
+    """Return the budgets of the methods, those of a family together.
+
+    They are over the datasets that all methods finished, else over all.
+    """
+    datasets = content.scores.datasets or content.datasets
+    found = budgets_of(content.rows, datasets, content.measure)
+    place = {method: i for i, method in enumerate(content.methods)}
+    found.sort(key=lambda budget: place[budget.method])
+    first: dict[str | Method, int] = {}
+    for i, budget in enumerate(found):
+        first.setdefault(budget.group, i)
+    return sorted(found, key=lambda budget: first[budget.group])
 
 
 def span(least: float, most: float) -> str:
