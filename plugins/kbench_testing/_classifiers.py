@@ -6,7 +6,7 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.features import checked_labels, predictions_of
-from kbench_testing._subject import Subject, blobs, most_classes, named_error, tags_of
+from kbench_testing._subject import Subject, blobs, is_poor, most_classes, named_error
 
 
 def check_labels(subject: Subject) -> None:
@@ -15,23 +15,18 @@ def check_labels(subject: Subject) -> None:
     for names in (np.array([3, 7, 11]), np.array(["ash", "beech", "oak"])):
         given = names[y]
         predicted = subject.output(subject.fitted(X, given), X)
-        try:
+        advice = "{error}; return self.classes_[...] instead of positions or signs"
+        with subject.failing(advice, PluginError):
             checked_labels(predicted, np.unique(given), len(y), "it")
-        except PluginError as error:
-            raise subject.fail(
-                f"{error}; return self.classes_[...] instead of positions or signs"
-            ) from None
 
 
 def check_probabilities(subject: Subject) -> None:
     """Probabilities sum to 1 in each row; decision values are finite."""
     X, y = blobs(most_classes(subject))
     fitted = subject.fitted(X, y)
-    try:
+    with subject.failing(kind=PluginError):
         given = predictions_of(fitted, X, y, "classification")
         given.checked("classification", np.unique(y), len(y), "it")
-    except PluginError as error:
-        raise subject.fail(str(error)) from None
 
 
 def check_classes(subject: Subject) -> None:
@@ -59,7 +54,7 @@ def check_scheme(subject: Subject) -> None:
 
 def check_better_than_majority(subject: Subject) -> None:
     """Accuracy on two and three separable classes is better than that of the largest class."""
-    if _is_poor(subject):
+    if is_poor(subject):
         raise subject.skip("tagged poor_score")
     for n_classes in range(2, most_classes(subject) + 1):
         X, y = blobs(n_classes)
@@ -98,8 +93,3 @@ def check_one_class(subject: Subject) -> None:
             "was fitted on a single class and predicts another; raise a ValueError in fit"
         )
     subject.warn("accepts a single class, where a ValueError would show the mistake")
-
-
-def _is_poor(subject: Subject) -> bool:
-    tags = tags_of(subject.build()).classifier_tags
-    return bool(tags is not None and tags.poor_score)

@@ -198,12 +198,8 @@ def check_measures(subject: Subject) -> None:
             raise subject.fail(
                 f"measures returns the name {name!r}; use letters, digits and _ only"
             )
-        try:
+        with subject.failing(f"measures returns {value!r} for {name!r}; it must be one number"):
             float(value)
-        except (TypeError, ValueError) as error:
-            raise subject.fail(
-                f"measures returns {value!r} for {name!r}; it must be one number"
-            ) from error
 
 
 def check_sklearn(subject: Subject) -> None:
@@ -219,16 +215,12 @@ def check_sklearn(subject: Subject) -> None:
     if subject.kind == "feature map":
         # missing is a warning, which check_unfitted gives
         expected["check_estimators_unfitted"] = "see check_unfitted"
-    try:
-        with quiet():
-            outcomes = check_estimator(
-                estimator, on_fail=None, on_skip=None, expected_failed_checks=expected
-            )
-    except TypeError as error:
-        # an object without tags or parameters cannot be checked at all
-        raise subject.fail(
-            f"is not a scikit-learn estimator: {named_error(error)}; derive it from BaseEstimator"
-        ) from error
+    # an object without tags or parameters cannot be checked at all
+    advice = "is not a scikit-learn estimator: {error}; derive it from BaseEstimator"
+    with subject.failing(advice, TypeError), quiet():
+        outcomes = check_estimator(
+            estimator, on_fail=None, on_skip=None, expected_failed_checks=expected
+        )
     failed = [outcome for outcome in outcomes if outcome["status"] == "failed"]
     if failed:
         lines = [

@@ -50,10 +50,8 @@ def check_metadata(subject: Subject) -> None:
 
 def check_hooks(subject: Subject) -> None:
     """The feature implements the hooks that its metadata name, and no others."""
-    try:
+    with subject.failing(kind=KbenchError):
         implemented(subject.record)
-    except KbenchError as error:
-        raise subject.fail(str(error)) from error
 
 
 def check_targets(subject: Subject) -> None:

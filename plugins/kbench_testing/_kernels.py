@@ -199,7 +199,5 @@ def check_inputs_untouched(subject: Subject) -> None:
     if not np.array_equal(given, X):
         raise subject.fail("changes its inputs in place; work on a copy")
     given.flags.writeable = False
-    try:
+    with subject.failing("refuses read-only inputs: {error}", ValueError):
         copy.deepcopy(kernel)(given, given)
-    except ValueError as error:
-        raise subject.fail(f"refuses read-only inputs: {named_error(error)}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from kbench_testing._subject import Subject, blobs, linear, most_classes, noise,
 
 MOST_PASSES = 1000
 """Passes over a small set after which a fit should be done."""
+
+LEAST_AGREEMENT = 0.95
+"""Share of the rows on which two fits must agree."""
 
 _OF_PASSES = ("add", "step", "is_done", "nbytes", "estimators")
 
@@ -27,9 +31,7 @@ def check_kernelized(subject: Subject) -> None:
 
 def check_path(subject: Subject) -> None:
     """`fit_path` gives the estimators that separate fits give, in order."""
-    name = subject.record.path
-    values = list(subject.record.grid.get(name, ()))
-    allowed = subject.parameters()
+    name, allowed = subject.record.path, subject.parameters()
     if allowed is not None and name not in allowed:
         raise subject.fail(
             f"has the path {name!r}, which is not a parameter{did_you_mean(name, allowed)}"
@@ -39,27 +41,11 @@ def check_path(subject: Subject) -> None:
         raise subject.fail(
             f"has the path {name!r} and no method fit_path(X, y, values); write it, or drop path"
         )
-    if len(values) < 2:
-        values = [getattr(estimator, name), 2 * getattr(estimator, name)]
-    values = [values[-1], values[0]]
-    is_regression = subject.task == "regression"
-    X, y = linear() if is_regression else blobs(most_classes(subject))
-    along = list(subject.build().fit_path(X.copy(), y.copy(), values))
-    if len(along) != len(values):
-        raise subject.fail(f"fit_path gives {len(along)} estimators for {len(values)} values")
+    values, (X, y) = _path_values(subject), _data(subject)
+    along = _in_order(subject, "fit_path", estimator.fit_path(X.copy(), y.copy(), values), values)
     for value, fitted in zip(values, along, strict=True):
-        if fitted.get_params()[name] != value:
-            raise subject.fail(
-                f"fit_path gives an estimator with {name}={fitted.get_params()[name]!r} where "
-                f"{value!r} was asked for; keep the order of the values"
-            )
-        alone = subject.fitted(X, y, **{name: value})
-        separate, together = subject.output(alone, X), subject.output(fitted, X)
-        close = (
-            np.abs(separate - together) <= 1e-3 * y.std() if is_regression else separate == together
-        )
-        agreeing = np.mean(close)
-        if agreeing < 0.95:
+        agreeing = _agreement(subject, subject.fitted(X, y, **{name: value}), fitted, X, y)
+        if agreeing < LEAST_AGREEMENT:
             raise subject.fail(
                 f"fit_path and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}"
             )
@@ -70,41 +56,18 @@ def check_sums(subject: Subject) -> None:
     estimator = subject.build()
     if not callable(getattr(estimator, "fit_sums", None)):
         return
-    name = subject.record.path
-    values = sorted(subject.record.grid.get(name, ())) or [getattr(estimator, name)]
-    values = [values[-1], values[0]]
-    is_regression = subject.task == "regression"
-    X, y = linear() if is_regression else blobs(most_classes(subject))
+    name, values, (X, y) = subject.record.path, _path_values(subject), _data(subject)
     X += np.arange(X.shape[1])  # the intercept matters
-    y = standardised(y) if is_regression else 2 * y + 3
-    along = list(subject.build().fit_sums(_sums_of(X, y, subject), values))
-    given = [fitted.get_params()[name] for fitted in along]
-    if given != values:
-        raise subject.fail(f"fit_sums gives estimators with {name}={given} for the values {values}")
-    for value, fitted in zip(values, along, strict=True):
-        alone = subject.fitted(X, y, **{name: value})
-        separate, together = subject.output(alone, X), subject.output(fitted, X)
-        linear_values = X @ np.atleast_2d(fitted.coef_).T + fitted.intercept_
-        if is_regression:
-            expected = linear_values[:, 0]
-            agreeing = np.mean(np.abs(separate - together) <= 1e-3)
-            is_linear = np.allclose(expected, together, rtol=1e-6, atol=1e-6)
-        else:
-            best = linear_values.argmax(axis=1)
-            if linear_values.shape[1] == 1:
-                best = np.asarray(linear_values[:, 0] >= 0, dtype=np.intp)
-            agreeing = np.mean(separate == together)
-            is_linear = np.array_equal(fitted.classes_[best], together)
-        if agreeing < 0.95:
+    y = standardised(y) if subject.task == "regression" else 2 * y + 3
+    fits = estimator.fit_sums(_sums_of(X, y, subject), values)
+    for value, fitted in zip(values, _in_order(subject, "fit_sums", fits, values), strict=True):
+        agreeing = _agreement(subject, subject.fitted(X, y, **{name: value}), fitted, X, y)
+        if agreeing < LEAST_AGREEMENT:
             raise subject.fail(
                 f"fit_sums and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}; "
                 "centre by sums.mean and sums.target_mean, and weigh the penalty as fit does"
             )
-        if not is_linear:
-            raise subject.fail(
-                "predicts something else than X @ coef_.T + intercept_ after fit_sums; kbench "
-                "predicts blocks of rows with these"
-            )
+        _check_linear(subject, "fit_sums", fitted, X)
 
 
 def _sums_of(X: np.ndarray, y: np.ndarray, subject: Subject) -> Sums:
@@ -123,10 +86,7 @@ def check_passes(subject: Subject) -> None:
     estimator = subject.build()
     if not callable(getattr(estimator, "begin_fit", None)) or subject.task == "regression":
         return
-    name = subject.record.path
-    values = sorted(subject.record.grid.get(name, ())) or [getattr(estimator, name)]
-    values = [values[-1], values[0]]
-    X, codes = blobs(most_classes(subject))
+    name, values, (X, codes) = subject.record.path, _path_values(subject), _data(subject)
     X += 0.1 * np.random.default_rng(1).standard_normal(X.shape)  # a fit on a sample differs
     y = 2 * codes + 3
     in_order = np.array_split(np.arange(len(y)), 3)
@@ -134,27 +94,22 @@ def check_passes(subject: Subject) -> None:
     found = _in_passes(subject, X, y, values, in_order)
     for blocks, dtype in ((backwards, "float64"), (in_order, "float32")):
         other = _in_passes(subject, X, y, values, blocks, dtype)
-        if not _is_close(_linear(found, X), _linear(other, X)):
+        if not _is_close(found, other, X):
             raise subject.fail(
                 f"begin_fit gives something else from {len(blocks)} blocks in {dtype} than from "
                 "3 in float64; a step must come after a whole pass, of sums over its blocks"
             )
     for value, fitted in zip(values, found, strict=True):
         alone = subject.fitted(X, y, **{name: value})
-        both = [_linear([each], X) for each in (alone, fitted) if hasattr(each, "coef_")]
-        agreeing = np.mean(subject.output(alone, X) == subject.output(fitted, X))
-        if agreeing < 0.95 or (len(both) == 2 and not _is_close(*both)):
+        agreeing = _agreement(subject, alone, fitted, X, y)
+        is_close = not hasattr(alone, "coef_") or _is_close([alone], [fitted], X)
+        if agreeing < LEAST_AGREEMENT or not is_close:
             raise subject.fail(
                 f"begin_fit and fit disagree at {name}={value!r}, on {1 - agreeing:.0%} of the "
                 "rows in the class; give labels as sample.classes has them, take as many passes "
                 "as are needed, and sum the loss over all rows"
             )
-        predicted = labels(LinearModels([fitted]).values(X)[0], fitted.classes_)
-        if not np.array_equal(predicted, subject.output(fitted, X)):
-            raise subject.fail(
-                "predicts something else than X @ coef_.T + intercept_ after begin_fit; kbench "
-                "predicts blocks of rows with these"
-            )
+        _check_linear(subject, "begin_fit", fitted, X)
 
 
 def _in_passes(
@@ -196,23 +151,62 @@ def _in_passes(
         )
     if not 0 <= fit.nbytes < np.inf:
         raise subject.fail(f"nbytes must be a number of bytes, got {fit.nbytes!r}")
-    found = list(fit.estimators())
-    given_values = [each.get_params()[subject.record.path] for each in found]
-    if given_values != values:
+    return _in_order(subject, "begin_fit", fit.estimators(), values)
+
+
+def _data(subject: Subject) -> tuple[np.ndarray, np.ndarray]:
+    return linear() if subject.task == "regression" else blobs(most_classes(subject))
+
+
+def _path_values(subject: Subject) -> list[float]:
+    """Return the last and the first value of the grid, or two that surround the default."""
+    values = list(subject.record.grid.get(subject.record.path, ()))
+    if len(values) < 2:
+        default = getattr(subject.build(), subject.record.path)
+        values = [default, 2 * default]
+    return [values[-1], values[0]]
+
+
+def _in_order(subject: Subject, how: str, fits: Iterable[Any], values: list[float]) -> list[Any]:
+    """Return the estimators of a path, which have its values in order."""
+    name, found = subject.record.path, list(fits)
+    given = [fitted.get_params()[name] for fitted in found]
+    if given != values:
         raise subject.fail(
-            f"begin_fit gives estimators with {subject.record.path}={given_values} for the values "
-            f"{values}"
+            f"{how} gives estimators with {name}={given} for the values {values}; keep the order "
+            "of the values"
         )
     return found
 
 
-def _linear(fitted: list[Any], X: np.ndarray) -> np.ndarray:
-    """Return the values of the linear functions of estimators."""
-    return np.hstack([X @ np.atleast_2d(e.coef_).T + e.intercept_ for e in fitted])
+def _agreement(subject: Subject, one: Any, other: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the share of the rows for which two estimators predict the same."""
+    first, second = subject.output(one, X), subject.output(other, X)
+    if subject.task == "regression":
+        return float(np.mean(np.abs(first - second) <= 1e-3 * y.std()))
+    return float(np.mean(first == second))
 
 
-def _is_close(first: np.ndarray, second: np.ndarray) -> bool:
-    """Whether values are equal up to what the stopping rules of two fits allow."""
+def _check_linear(subject: Subject, how: str, fitted: Any, X: np.ndarray) -> None:
+    """Refuse predictions that are not those of the linear functions."""
+    values, predicted = LinearModels([fitted]).values(X)[0], subject.output(fitted, X)
+    if subject.task == "regression":
+        is_linear = np.allclose(values[:, 0], predicted, rtol=1e-6, atol=1e-6)
+    else:
+        is_linear = np.array_equal(labels(values, fitted.classes_), predicted)
+    if not is_linear:
+        raise subject.fail(
+            f"predicts something else than X @ coef_.T + intercept_ after {how}; kbench predicts "
+            "blocks of rows with these"
+        )
+
+
+def _is_close(some: list[Any], others: list[Any], X: np.ndarray) -> bool:
+    """Whether linear functions are equal up to what the stopping rules of two fits allow."""
+    first, second = (
+        np.hstack([X @ np.atleast_2d(e.coef_).T + e.intercept_ for e in fits])
+        for fits in (some, others)
+    )
     size = np.abs(first).max(initial=0.0)
     return first.shape == second.shape and bool(np.abs(first - second).max() <= 0.02 * size)
 

@@ -73,12 +73,10 @@ def has_weights(measure: object) -> bool:
 def _value(subject: Subject, what: str, truth: Truth, predictions: Predictions) -> float:
     n_classes = len(truth.classes)
     measure = subject.record
-    try:
+    with subject.failing(f"fails for {what}: {{error}}", PluginError):
         criterion = Criterion.of_plugin(measure, resolve(measure.function), n_classes)
         with quiet(), np.errstate(all="ignore"):
             value = criterion.compute(truth, predictions)
-    except PluginError as error:
-        raise subject.fail(f"fails for {what}: {error}") from error
     if value is None:
         raise subject.fail(f"is not defined for {what}")
     return value

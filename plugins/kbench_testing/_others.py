@@ -18,10 +18,8 @@ def check_loads(subject: Subject) -> None:
 
 def check_suite(subject: Subject) -> None:
     """The suite file has no mistake and plans at least one cell."""
-    try:
+    with subject.failing(kind=SuiteError):
         planned = _planned(subject)
-    except SuiteError as error:
-        raise subject.fail(str(error)) from error
     if not planned:
         raise subject.fail("plans no cell; give it datasets, feature_maps and learners")
 
@@ -42,7 +40,5 @@ def _planned(subject: Subject) -> Sequence[Cell]:
 
 def check_draw(subject: Subject) -> None:
     """The function that draws the figure exists."""
-    try:
+    with subject.failing("cannot be drawn: {error}", PluginError):
         resolve(subject.record.draw)
-    except PluginError as error:
-        raise subject.fail(f"cannot be drawn: {error}") from error

@@ -6,7 +6,7 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.features import checked_numbers, predictions_of
-from kbench_testing._subject import Subject, linear, quiet, standardised, tags_of
+from kbench_testing._subject import Subject, is_poor, linear, quiet, standardised
 
 _NORMAL_90 = 1.645
 _LEAST_EXPLAINED = 0.4
@@ -22,15 +22,13 @@ def check_numbers(subject: Subject) -> None:
     """Predictions are finite numbers, one per row, and not a column."""
     X, y = _data(0)
     predicted = subject.output(subject.fitted(X, y), X)
-    try:
+    with subject.failing("{error}; return a one-dimensional array of floats", PluginError):
         checked_numbers(predicted, len(y), "predict")
-    except PluginError as error:
-        raise subject.fail(f"{error}; return a one-dimensional array of floats") from None
 
 
 def check_better_than_mean(subject: Subject) -> None:
     """Errors on a linear problem are smaller than those of the mean."""
-    if _is_poor(subject):
+    if is_poor(subject):
         raise subject.skip("tagged poor_score")
     (X, y), (X_new, y_new) = _data(0), _data(1)
     explained = _explained(subject, subject.output(subject.fitted(X, y), X_new), y_new)
@@ -49,19 +47,16 @@ def check_distribution(subject: Subject) -> None:
     fitted = subject.fitted(X, y)
     alone = subject.output(fitted, X_new)
     explained = _explained(subject, alone, y_new)
-    try:
-        with quiet():
-            made = predictions_of(fitted, X_new.copy(), alone, "regression")
+    with subject.failing(kind=PluginError), quiet():
+        made = predictions_of(fitted, X_new.copy(), alone, "regression")
         given = made.checked("regression", np.empty(0), len(y_new), "it")
-    except PluginError as error:
-        raise subject.fail(str(error)) from None
     if given.sd is None:  # there is no predictive distribution
         return
     with quiet():
         mean, _ = fitted.predict(X_new.copy(), return_std=True)
     if not np.allclose(mean, alone, rtol=1e-6, atol=1e-8):
         raise subject.fail("predict gives other means with return_std=True than without")
-    if explained <= _LEAST_EXPLAINED and not _is_poor(subject):
+    if explained <= _LEAST_EXPLAINED and not is_poor(subject):
         raise subject.skip("not calibrated on what it cannot predict: see check_better_than_mean")
     covered = float(np.mean(np.abs(y_new - given.predicted) <= _NORMAL_90 * given.sd))
     if not 0.75 <= covered <= 0.985:
@@ -77,8 +72,3 @@ def _explained(subject: Subject, predicted: np.ndarray, y: np.ndarray) -> float:
     if not (are_numbers and np.isfinite(predicted).all()):
         raise subject.skip("does not predict one finite number per row: see check_numbers")
     return 1.0 - float(np.mean((predicted - y) ** 2) / y.var())
-
-
-def _is_poor(subject: Subject) -> bool:
-    tags = tags_of(subject.build()).regressor_tags
-    return bool(tags is not None and tags.poor_score)

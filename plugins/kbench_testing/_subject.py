@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kbench.errors import DatasetError, FeatureError, PluginError
+from kbench.errors import DatasetError, FeatureError, KbenchError, PluginError
 from kbench.features import (
     FEATURE_FILE,
     Feature,
@@ -164,12 +164,15 @@ class Subject:
         warnings.warn(f"{self}: {message}", ConformanceWarning, stacklevel=3)
 
     @contextmanager
-    def failing(self, message: str) -> Iterator[None]:
+    def failing(
+        self, message: str = "{error}", kind: type[Exception] = Exception
+    ) -> Iterator[None]:
         """Turn an exception into a failure; ``{error}`` in the message stands for it."""
         try:
             yield
-        except Exception as error:
-            raise self.fail(message.replace("{error}", named_error(error))) from error
+        except kind as error:
+            text = str(error) if isinstance(error, KbenchError) else named_error(error)
+            raise self.fail(message.replace("{error}", text)) from error
 
     def skip(self, message: str) -> unittest.SkipTest:
         """Return the error that makes pytest skip a check."""
@@ -316,6 +319,13 @@ def most_classes(subject: Subject) -> int:
     return 3 if tags is None or tags.multi_class else 2
 
 
+def is_poor(subject: Subject) -> bool:
+    """Whether a learner has scikit-learn's tag that it is meant to be poor."""
+    tags = tags_of(subject.build())
+    of_task = tags.regressor_tags if subject.task == "regression" else tags.classifier_tags
+    return bool(of_task is not None and of_task.poor_score)
+
+
 def named_error(error: BaseException) -> str:
     """Return an exception as one line."""
     return f"{type(error).__name__}: {error}".splitlines()[0]
@@ -370,7 +380,7 @@ def find(plugin: Named, installed: Sequence[Plugin], optional: bool = False) -> 
         return matches
     if isinstance(plugin, ModuleType):
         return [Plugin(name, NOT_INSTALLED, "", lambda: plugin, module=name)]
-    if _is_module(name):
+    if is_module(name):
         load = partial(importlib.import_module, name)
         return [Plugin(name, NOT_INSTALLED, "", load, module=name)]
     both: list[Plugin | Feature] = [*installed, *features()]
@@ -394,7 +404,8 @@ def _normalized(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
-def _is_module(name: str) -> bool:
+def is_module(name: str) -> bool:
+    """Whether there is a module of that name, which may be one that cannot be imported."""
     try:
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):

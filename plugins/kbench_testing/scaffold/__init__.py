@@ -8,7 +8,6 @@ import shutil
 import sys
 import tempfile
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from typing import NamedTuple
 from kbench._version import __version__
 from kbench.errors import KbenchError, PluginError
 from kbench.features import Registry, features
+from kbench_testing._subject import is_module
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -62,29 +62,11 @@ _FEATURE = {
 
 
 def new(name: str, kind: str, registry: Registry, folder: Path) -> Path:
-    """Write a package for a plugin.
+    """Write a package that brings one of the `KINDS` into a folder; return the package's own.
 
-    Parameters
-    ----------
-    name : str
-        Name of the distribution, the folder, the entry point and the component:
-        lower case letters, digits and single hyphens.
-    kind : {"feature-map", "learner", "regressor", "kernel", "dataset", "suite", "feature"}
-        What it brings.
-    registry : Registry
-        What is installed, whose names are taken.
-    folder : Path
-        Where the package's folder is made.
-
-    Returns
-    -------
-    Path
-        The package's folder.
-
-    Raises
-    ------
-    PluginError
-        The name is wrong or taken; nothing was written.
+    Its name, in lower case letters, digits and single hyphens, is that of the distribution, the
+    folder, the entry point and the component. PluginError is raised where it is wrong, or taken
+    by what the registry has; then nothing is written.
     """
     _refuse_bad_name(name, registry)
     target = folder / name
@@ -112,24 +94,17 @@ def _refuse_bad_name(name: str, registry: Registry) -> None:
             f"the name {name!r} is not allowed: names are lower case letters, digits and single "
             f"hyphens, and begin with a letter{hint}"
         )
-    if any(feature.name == name for feature in features()):
-        raise PluginError(f"there is a feature called {name!r} already; choose another name")
-    kinds = registry.kinds_of(name)
-    if kinds:
-        raise PluginError(f"there is a {kinds[0]} called {name!r} already; choose another name")
-    if any(plugin.name == name for plugin in registry.plugins):
-        raise PluginError(f"there is a plugin called {name!r} already; choose another name")
-    if keyword.iskeyword(package) or package in sys.stdlib_module_names or _is_package(package):
+    taken = [
+        *("feature" for feature in features() if feature.name == name),
+        *registry.kinds_of(name),
+        *("plugin" for plugin in registry.plugins if plugin.name == name),
+    ]
+    if taken:
+        raise PluginError(f"there is a {taken[0]} called {name!r} already; choose another name")
+    if keyword.iskeyword(package) or package in sys.stdlib_module_names or is_module(package):
         raise PluginError(
             f"the name {name!r} is not allowed: its module {package!r} would hide another one"
         )
-
-
-def _is_package(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except (ImportError, ValueError):
-        return True
 
 
 def _contents(name: str, kind: str) -> dict[str, str]:
