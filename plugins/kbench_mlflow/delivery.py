@@ -21,12 +21,9 @@ from kbench.features import (
     Registry,
     ReportData,
     checksums,
-    cluster_id,
     known_measure,
     line_key,
     lock_name,
-    machine_id,
-    state_folder,
     still_working,
     tables_of,
     write,
@@ -34,6 +31,7 @@ from kbench.features import (
 from kbench.messages import counted, did_you_mean
 from kbench.records import ACCURACY, Delivered
 from kbench.records.canonical import Json
+from kbench_mlflow.known_stores import journals
 from kbench_mlflow.reading import of_run, uri_of
 from kbench_mlflow.runs import as_run, method_runs
 from kbench_mlflow.tracking.database import delivered_without_mlflow
@@ -296,11 +294,8 @@ def sync(
     known. SuiteError is raised where no such suite was ever run here, or none for this store.
     """
     name = Store(store).name
-    journals = {
-        place: Journal(state_folder(place) / "journal.jsonl")
-        for place in (machine_id(), cluster_id())
-    }
-    known = {place: Plans(journal).suites() for place, journal in journals.items()}
+    by_place = journals()
+    known = {place: Plans(journal).suites() for place, journal in by_place.items()}
     ever = {suite for stores_of in known.values() for suite in stores_of}
     here = {
         suite for stores_of in known.values() for suite, names in stores_of.items() if name in names
@@ -315,7 +310,7 @@ def sync(
         shown = ", ".join(sorted(ever))
         hint = f"; name the suites to deliver there, or --all of them: {shown}" if ever else ""
         raise SuiteError(f"no suite was ever run for the store {name}{hint}")
-    for place, journal in journals.items():
+    for place, journal in by_place.items():
         chosen = [suite for suite in known[place] if suite in wanted]
         for synced in _deliver(place, journal, chosen, store, waiting, views):
             yield synced

@@ -19,10 +19,13 @@ def stored_suites(store: str | None = None) -> list[str]:
         return names
     try:
         name = Address.parse(uri).name
-        journals = [
-            Journal(state_folder(place) / "journal.jsonl") for place in (machine_id(), cluster_id())
-        ]
-        known = [Plans(journal).suites() for journal in journals]
+        known = [Plans(journal).suites() for journal in journals().values()]
     except (KbenchError, OSError):
         return []
     return sorted({suite for of in known for suite, stores in of.items() if name in stores})
+
+
+def journals() -> dict[str, Journal]:
+    """Return the journals of this machine and of its clusters, by their owners."""
+    places = machine_id(), cluster_id()
+    return {place: Journal(state_folder(place) / "journal.jsonl") for place in places}

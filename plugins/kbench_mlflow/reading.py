@@ -131,20 +131,12 @@ def of_run(run: StoredRun) -> Row:
             for name, value in run.params.items()
             if name.startswith("protocol.")
         },
-        values_by_split={
-            name.removesuffix("_by_split"): _parsed_object(value)
-            for name, value in tags.items()
-            if name.endswith("_by_split")
-        },
-        values_by_seed={
-            name.removesuffix("_by_seed"): _parsed(value, _numbers, {})
-            for name, value in tags.items()
-            if name.endswith("_by_seed")
-        },
-        split_hash=_parsed_object(tags.get("split_hash", "")),
-        search=_parsed_object(tags.get("search_curves", "")),
+        values_by_split=_by(tags, "_by_split", _object),
+        values_by_seed=_by(tags, "_by_seed", _numbers),
+        split_hash=_parsed(tags.get("split_hash", ""), _object, {}),
+        search=_parsed(tags.get("search_curves", ""), _object, {}),
         budget_curve=_parsed(tags.get("budget_curve", ""), _points, []),
-        map_details=_parsed_object(tags.get("map_details", "")),
+        map_details=_parsed(tags.get("map_details", ""), _object, {}),
         **{name: tags.get(name, "") for name in TEXTS},
         search_space=tuple(name for name in tags.get("search_space", "").split(", ") if name),
         start_ms=run.start_ms,
@@ -179,11 +171,22 @@ def _parsed(text: str, read: Callable[[Json], Value], default: Value) -> Value:
         return default
 
 
-def _parsed_object(text: str) -> JsonObject:
-    return _parsed(text, lambda value: {**value}, {})
+def _by(
+    tags: Mapping[str, str], suffix: str, read: Callable[[Json], dict[str, Value]]
+) -> dict[str, dict[str, Value]]:
+    """Parse the tags that end so, by the beginnings of their names."""
+    return {
+        name.removesuffix(suffix): _parsed(text, read, {})
+        for name, text in tags.items()
+        if name.endswith(suffix)
+    }
 
 
-def _numbers(value: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+def _object(value: JsonObject) -> JsonObject:
+    return {**value}
+
+
+def _numbers(value: Mapping[str, Sequence[float]]) -> dict[str, Sequence[float]]:
     return {name: [float(each) for each in values] for name, values in value.items()}
 
 

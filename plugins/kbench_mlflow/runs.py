@@ -45,7 +45,7 @@ def as_run(
 
     `measure` and `budget` are those of the suite.
     """
-    row = of_cell_in_full(planned, machine, measure)
+    row, facts = of_cell_in_full(planned, machine, measure), planned.dataset
     # a cluster's machines; a run of this machine needs its id only
     remote = [result for result in planned.in_order if result.machine not in ("", machine)]
     tags = {
@@ -53,22 +53,26 @@ def as_run(
         "n_splits": str(row.n_splits),
         "task": row.task,
         # tests over datasets need these beside the means, without a request per run
-        "group": planned.dataset.group if planned.dataset else "",
+        "group": facts.group if facts else "",
         "checksum": row.checksum,
         "search_space": ", ".join(row.search_space),
         "search_curves": _curves(row),
         "budget_curve": dumps(row.budget_curve) if row.budget_curve else "",
-        "map_details": _map_details(row),
+        "map_details": _fitting(dumps(row.map_details)) if row.map_details else "",
         "measure": measure.name,
         "better": measure.better,
         "budget": budget,
         **{f"{name}_by_split": _numbered(values) for name, values in row.values_by_split.items()},
-        **{f"{name}_by_seed": _of_seeds(values) for name, values in row.values_by_seed.items()},
+        **{f"{name}_by_seed": _fitting(_numbered(v)) for name, v in row.values_by_seed.items()},
         "split_hash": _numbered(row.split_hash),
         **{name: getattr(row, name) for name in TEXTS},
         "hosts": ", ".join(sorted({f"{result.host} ({result.cpu})" for result in remote})),
         "error": row.error[-ERROR_TAIL:],
     }
+    data = None
+    if facts is not None:
+        label, size = planned.cell.dataset.label, (facts.n_samples, facts.n_features)
+        data = DatasetInput(label, facts.checksum, facts.source, *size)
     return CellRun(
         key=planned.version,
         machine=machine,
@@ -81,7 +85,7 @@ def as_run(
         metrics={**row.measures, **_chosen(planned)},
         n_splits_done=row.n_splits_done,
         by_split=_by_split(planned, row, measure),
-        dataset=_dataset_input(planned),
+        dataset=data,
         artifacts=_artifacts(planned, row),
     )
 
@@ -91,9 +95,8 @@ def _numbered(values: Mapping[str, object]) -> str:
     return dumps({int(index): value for index, value in values.items()})
 
 
-def _of_seeds(values: Mapping[str, object]) -> str:
-    """Return a measure by split and seed, if it fits into a tag; the artifact has it."""
-    text = _numbered(values)
+def _fitting(text: str) -> str:
+    """Return what fits into a tag; else it is in an artifact only."""
     return text if len(text) <= TAG_CHARS else ""
 
 
@@ -124,12 +127,6 @@ def _curves(row: Row) -> str:
         # the longest curve is dropped; the artifact has it
         curves.pop(max(curves, key=lambda name: len(curves[name])))
     return text if curves else ""
-
-
-def _map_details(row: Row) -> str:
-    """Return what a map reports of itself, if it fits into a tag; the artifact has it."""
-    text = dumps(row.map_details) if row.map_details else ""
-    return text if len(text) <= TAG_CHARS else ""
 
 
 def _by_split(planned: PlannedCell, row: Row, measure: Measure) -> dict[str, dict[int, float]]:
@@ -173,29 +170,12 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _dataset_input(planned: PlannedCell) -> DatasetInput | None:
-    facts = planned.dataset
-    if facts is None:
-        return None
-    return DatasetInput(
-        name=planned.cell.dataset.label,
-        digest=facts.checksum,
-        source=facts.source,
-        n_rows=facts.n_samples,
-        n_features=facts.n_features,
-    )
-
-
 def _artifacts(planned: PlannedCell, row: Row) -> dict[str, str]:
     artifacts = {}
-    if done := planned.done:
-        artifacts["search.json"] = dumps({result.split: result.details.search for result in done})
-        of_map = {result.split: result.details.map_details for result in done}
-        if any(of_map.values()):
-            artifacts["map.json"] = dumps(of_map)
-        by_seed = {result.split: result.details.by_seed for result in done}
-        if any(by_seed.values()):
-            artifacts["seeds.json"] = dumps(by_seed)
+    for name, field in (("search", "search"), ("map", "map_details"), ("seeds", "by_seed")):
+        of_split = {result.split: getattr(result.details, field) for result in planned.done}
+        if any(of_split.values()) or (of_split and name == "search"):
+            artifacts[f"{name}.json"] = dumps(of_split)
     failed = next((result for result in planned.in_order if not result.is_ok), None)
     if failed:
         printed = f"\n\nPrinted last:\n{failed.printed}" if failed.printed else ""

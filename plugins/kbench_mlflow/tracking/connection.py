@@ -85,18 +85,11 @@ def note_retry_after() -> None:
     class Noting(plain):  # type: ignore[misc]
         notes_retry_after = True
 
-        def increment(
-            self,
-            method: object = None,
-            url: object = None,
-            response: object = None,
-            *args: object,
-            **named: object,
-        ) -> object:
-            if response is not None:
+        def increment(self, *args: object, **named: object) -> object:
+            if (response := named.get("response")) is not None:
                 with contextlib.suppress(Exception):  # a header that no RFC knows
                     _asked.wait_s = float(self.get_retry_after(response) or 0.0)
-            return super().increment(method, url, response, *args, **named)
+            return super().increment(*args, **named)
 
     vars(request_utils)["Retry"] = Noting
 
