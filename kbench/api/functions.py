@@ -87,8 +87,8 @@ def run_suite(
     suite : str
         Name of an installed suite, or path of a suite file.
     dataset, feature_map, learner : str or sequence of str, optional
-        Only these lines (label, name or glob); an installed name that the
-        suite does not have is added.
+        Only those whose label or name matches this pattern; an installed name that
+        the suite does not have is added.
     splits : int, optional
         Number of splits, instead of the suite's.
     jobs : int, optional
@@ -107,7 +107,8 @@ def run_suite(
     memory_limit : float, optional
         Memory limit of one task, in megabytes (2**20 bytes).
     timing : {"shared", "exclusive"}, default "shared"
-        With "exclusive", no other kbench run computes on the machine meanwhile.
+        With "exclusive", one task at a time, and no other kbench run computes on the
+        machine meanwhile.
     progress : bool, default True
         Show progress: a live table in a terminal or a notebook, lines elsewhere.
     **features
@@ -179,7 +180,7 @@ def load_results(
     suite : str
         Its name, or the path of its file, or the name of its experiment.
     machine : str, optional
-        Id of the machine that made the runs, or "all". By default this machine,
+        Machine that made the runs: its id, or "all". By default this machine,
         else the machine that wrote last.
     outdated : bool, default False
         Also results that are out of date, because what they were made from has changed; the

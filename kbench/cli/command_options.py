@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from enum import StrEnum
-from typing import Annotated, Any
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 import typer
 
 from kbench.cli import completion
 from kbench.cli.echo import echo
+from kbench.registry.dependencies import content_of, source_of
 from kbench.registry.features import Option, working
+
+if TYPE_CHECKING:
+    from docstring_parser import DocstringParam
 
 
 class Form(StrEnum):
@@ -33,103 +39,121 @@ Store = Annotated[
         help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
     ),
 ]
-Outdated = Annotated[
-    bool,
-    typer.Option(
-        "--outdated",
-        help="Also results that are out of date, because what they were made from has changed; "
-        "their notes say so.",
-    ),
-]
 Open = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
 
-# -- for commands that compute
-
-Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again.")]
-Offline = Annotated[
-    bool, typer.Option("--offline", help="Do not fetch data from servers; use the cache.")
-]
 JsonEvents = Annotated[
     bool, typer.Option("--json", help="Print one JSON line per event, and nothing else.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress, only the results.")]
 
-Datasets = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--dataset",
-        metavar="PATTERN",
-        autocompletion=completion.datasets,
-        help="Only the datasets whose label or name matches this pattern; repeatable. "
-        "An installed dataset that the suite does not have is added.",
-    ),
-]
-FeatureMaps = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--feature-map",
-        metavar="PATTERN",
-        autocompletion=completion.components("feature map"),
-        help="Only these feature maps, chosen as by --dataset.",
-    ),
-]
-Learners = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--learner",
-        metavar="PATTERN",
-        autocompletion=completion.components("learner"),
-        help="Only these learners, chosen as by --dataset.",
-    ),
-]
+# -- options that functions of Python have too: their help is what the docstring says
 
-Data = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Folder of the data files that the suite names by relative paths; this folder by "
-        "default.",
-    ),
-]
 
-# -- for a table of the user's
+_METAVARS = {
+    **dict.fromkeys(("target", "ignore", "nominal", "keep", "group", "order_by"), "COLUMN"),
+    **dict.fromkeys(("dataset", "feature_map", "learner", "measure", "sheet"), "NAME"),
+    "data": "FOLDER",
+    "date": "COLUMN=FORMAT",
+    "memory_limit": "MB",
+    "missing": "TEXT",
+    "task": "TASK",
+    "time_limit": "SECONDS",
+}
+_COMPLETIONS: Mapping[str, Callable[..., list[str]]] = {
+    "dataset": completion.datasets,
+    "feature_map": completion.components("feature map"),
+    "learner": completion.components("learner"),
+    "measure": completion.measures,
+}
+_SHORT = {"jobs": "-j"}
 
-Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column to predict.")]
-Task = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TASK",
-        help="classification or regression; by default the values of the target decide.",
-    ),
-]
-Ignore = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out; repeatable.")
-]
-Nominal = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN", help="The numbers of this column stand for categories; repeatable."
-    ),
-]
-Delimiter = Annotated[
-    str | None, typer.Option(help="Separator of values in a CSV file; by default it is guessed.")
-]
-Group = Annotated[
-    str | None,
-    typer.Option(
-        "--group",
-        metavar="COLUMN",
-        help="Column of groups, such as persons: no split has rows of one on both sides.",
-    ),
-]
-OrderBy = Annotated[
-    str | None,
-    typer.Option(
-        "--order-by",
-        metavar="COLUMN",
-        help="Column of times, as dates or numbers: the last rows are those to test on.",
-    ),
-]
+
+def options_of(function: str, own: Sequence[str] = ()) -> Callable[[Callable[..., None]], Any]:
+    """Return a decorator of commands, whose options are parameters of ``kbench.FUNCTION``.
+
+    An option without a `typer.Option` has the help that the docstring of the function has. The
+    parameter `own` of the command becomes an option for each name in `own`, and has their values.
+    """
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        known = _documented(function)
+        parameters: list[inspect.Parameter] = []
+        for each in inspect.signature(command, eval_str=True).parameters.values():
+            each = each.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            if each.name == "own":
+                parameters += [
+                    each.replace(name=name, default=None, annotation=_annotated(name, None, known))
+                    for name in own
+                ]
+            elif each.name in known and get_origin(each.annotation) is not Annotated:
+                annotation = _annotated(each.name, each.annotation, known)
+                parameters.append(each.replace(annotation=annotation))
+            else:
+                parameters.append(each)
+
+        def call(**values: Any) -> None:
+            given = {"own": {name: values.pop(name) for name in own}} if own else {}
+            command(**values, **given)
+
+        return _with_parameters(call, command, parameters)
+
+    return decorated
+
+
+@cache
+def _documented(function: str) -> dict[str, DocstringParam]:
+    """Return what a docstring says of parameters, read without importing the function."""
+    from docstring_parser import parse
+
+    targets = {name: at for each in working() for name, at in each.metadata.functions.items()}
+    module, _, name = targets.get(function, f"kbench.api.functions:{function}").partition(":")
+    path = source_of(module, {})
+    body = ast.parse(content_of(path)).body if path else []
+    found = (each for each in body if isinstance(each, ast.FunctionDef) and each.name == name)
+    doc = next(map(ast.get_docstring, found), None) or ""
+    return {each: param for param in parse(doc).params for each in param.arg_name.split(", ")}
+
+
+def _annotated(name: str, type_: Any, known: Mapping[str, DocstringParam]) -> Any:
+    """Return the annotation of an option; its type is in the docstring if it is None."""
+    about = known.get(name)
+    text = " ".join(((about and about.description) or "").split()).replace("``", "")
+    is_list = "list" in str(type_) or "sequence" in str(about and about.type_name)
+    made = typer.Option(
+        f"--{name.replace('_', '-')}",
+        *filter(None, [_SHORT.get(name)]),
+        metavar=_METAVARS.get(name),
+        autocompletion=_COMPLETIONS.get(name),
+        help=f"{text.removesuffix('.')}; repeatable." if is_list else text,
+    )
+    return Annotated[type_ or (list[str] if is_list else str) | None, made]
+
+
+def _with_parameters(
+    call: Callable[..., Any], function: Callable[..., Any], parameters: list[inspect.Parameter]
+) -> Callable[..., Any]:
+    """Return a function that typer takes for another one with these parameters."""
+    call.__name__, call.__doc__ = function.__name__, function.__doc__
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {each.name: each.annotation for each in parameters}
+    return call
+
+
+def as_words(given: Mapping[str, object]) -> list[str]:
+    """Return options that are given as words of a command that repeats them.
+
+    >>> as_words({"jobs": 2, "keep": ["a", "b"], "fresh": True, "views": False, "data": None})
+    ['--jobs', '2', '--keep', 'a', '--keep', 'b', '--fresh', '--no-views']
+    """
+    words = []
+    for name, value in given.items():
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            words.append(flag if value else f"--no-{flag[2:]}")
+        elif value is not None:
+            values = value if isinstance(value, list | tuple) else [value]
+            words += [word for each in values for word in (flag, str(each))]
+    return words
 
 
 # -- options that features add: parsed by the core, used by the feature
@@ -141,19 +165,6 @@ _given: ContextVar[Mapping[str, Any] | None] = ContextVar("given", default=None)
 def given() -> dict[str, Any]:
     """Return the options of features that the user has given to this command, by name."""
     return dict(_given.get() or {})
-
-
-def as_words() -> list[str]:
-    """Return them as words of a command that repeats them."""
-    words = []
-    for name, value in given().items():
-        flag = f"--{name.replace('_', '-')}"
-        if isinstance(value, bool):
-            words.append(flag if value else f"--no-{flag[2:]}")
-            continue
-        for each in [value] if isinstance(value, str) else list(value):
-            words += [flag, each]
-    return words
 
 
 def with_options(function: Callable[..., Any], options: Mapping[str, Option]) -> Callable[..., Any]:
@@ -184,10 +195,7 @@ def with_options(function: Callable[..., Any], options: Mapping[str, Option]) ->
         _given.set({n: v for n, v in found.items() if v not in (None, []) and v != defaults[n]})
         return function(**values)
 
-    call.__name__, call.__doc__ = function.__name__, function.__doc__
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {each.name: each.annotation for each in parameters}
-    return call
+    return _with_parameters(call, function, parameters)
 
 
 def _flags(parameter: inspect.Parameter) -> list[str]:

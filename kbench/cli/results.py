@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.cli import completion
-from kbench.cli.command_options import Form, Format, Outdated, given
+from kbench.cli.command_options import Form, Format, given, options_of
 from kbench.cli.echo import echo
 from kbench.errors import StoreError, SuiteError
 from kbench.messages import counted, printable_json
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kbench.results.rows import Method, Row
 
 
+@options_of("load_results")
 def results(
     suite: Annotated[
         str,
@@ -32,11 +33,8 @@ def results(
         ),
     ],
     form: Format = Form.table,
-    machine: Annotated[
-        str | None,
-        typer.Option(help="Machine that made the runs: an id, or `all`; this machine by default."),
-    ] = None,
-    outdated: Outdated = False,
+    machine: str | None = None,
+    outdated: bool = False,
     focus: Annotated[
         list[str] | None,
         typer.Option(

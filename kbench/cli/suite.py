@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from kbench.cli import completion
-from kbench.cli.command_options import (
-    Data,
-    Datasets,
-    FeatureMaps,
-    Fresh,
-    JsonEvents,
-    Learners,
-    Offline,
-    Quiet,
-    as_words,
-    given,
-)
+from kbench.cli.command_options import JsonEvents, Quiet, as_words, given, options_of
 from kbench.cli.echo import echo, with_flags
 from kbench.errors import SuiteError
 
@@ -29,13 +17,7 @@ if TYPE_CHECKING:
     from kbench.runner import Report
 
 
-class Timing(StrEnum):
-    """Whether other kbench runs may compute on this machine meanwhile."""
-
-    shared = "shared"
-    exclusive = "exclusive"
-
-
+@options_of("run_suite")
 def suite(
     name: Annotated[
         str | None,
@@ -45,40 +27,18 @@ def suite(
         ),
     ] = None,
     list_suites: Annotated[bool, typer.Option("--list", help="List the installed suites.")] = False,
-    dataset: Datasets = None,
-    feature_map: FeatureMaps = None,
-    learner: Learners = None,
-    splits: Annotated[
-        int | None, typer.Option(min=1, help="Number of splits, instead of the suite's.")
-    ] = None,
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Wall-clock limit of one task.")
-    ] = None,
-    memory_limit: Annotated[
-        float | None, typer.Option(metavar="MB", help="Memory limit of one task.")
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            "-j",
-            min=1,
-            help="Tasks at a time; default: physical cores, or the threads of a cluster.",
-        ),
-    ] = None,
-    data: Data = None,
-    fresh: Fresh = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Compute failed tasks again.")
-    ] = False,
-    offline: Offline = False,
-    timing: Annotated[
-        Timing,
-        typer.Option(
-            help="exclusive: one task at a time, and none of your other kbench processes computes "
-            "on this machine."
-        ),
-    ] = Timing.shared,
+    dataset: list[str] | None = None,
+    feature_map: list[str] | None = None,
+    learner: list[str] | None = None,
+    splits: int | None = None,
+    time_limit: float | None = None,
+    memory_limit: float | None = None,
+    jobs: int | None = None,
+    data: str | None = None,
+    fresh: bool = False,
+    retry_failed: bool = False,
+    offline: bool = False,
+    timing: Literal["shared", "exclusive"] = "shared",
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -126,7 +86,7 @@ def suite(
         memory_mb=memory_limit,
         data=data,
     )
-    options = Options(jobs, fresh, retry_failed, offline, timing.value, given=given())
+    options = Options(jobs, fresh, retry_failed, offline, timing, given=given())
     report = run_shown(
         chosen,
         registry,
@@ -139,18 +99,11 @@ def suite(
     if dry_run:
         print_plan(report, as_json=as_json, every=every)
         return
-    filters = {"--dataset": dataset, "--feature-map": feature_map, "--learner": learner}
-    others = {
-        "--splits": splits,
-        "--time-limit": time_limit,
-        "--memory-limit": memory_limit,
-        "--data": data,
-    }
-    named = [(option, value) for option, values in filters.items() for value in values or ()]
-    limits = [f"{word}" for pair in others.items() if pair[1] is not None for word in pair]
-    limits += as_words()
-    again = [name, *(word for pair in named for word in pair), *limits]
-    whole_again = [name, *(w for value in dataset or () for w in ("--dataset", value)), *limits]
+    limits = {"splits": splits, "time_limit": time_limit, "memory_limit": memory_limit}
+    others = {**limits, "data": data, **given()}
+    filters = {"dataset": dataset, "feature_map": feature_map, "learner": learner}
+    again = [name, *as_words({**filters, **others})]
+    whole_again = ["kbench", "suite", name, *as_words({"dataset": dataset, **others})]
     of_methods = bool(feature_map or learner)
 
     def beside() -> None:
@@ -158,14 +111,14 @@ def suite(
             show.print_origins(report)
         if of_methods and not report.interrupted:
             whole = chosen_suite(name, registry, dataset or [], data=data)
-            print_beside(report, whole, registry, options, ["kbench", "suite", *whole_again])
+            print_beside(report, whole, registry, options, whole_again)
 
     show.print_report(
         report,
         again,
         beside,
         as_json=as_json,
-        filtered=bool(named),
+        filtered=any(filters.values()),
         ranked=not of_methods,
         every=every,
     )

@@ -10,20 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import DatasetError
-from kbench.features import (
-    DataOption,
-    Datasets,
-    Delimiter,
-    Group,
-    Ignore,
-    Nominal,
-    Offline,
-    OrderBy,
-    Target,
-    TaskOption,
-    completion,
-    echo,
-)
+from kbench.features import completion, echo, options_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +22,8 @@ if TYPE_CHECKING:
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 
+@options_of("run")
+@options_of("run_suite")
 def leakage(
     what: Annotated[
         str,
@@ -44,16 +33,16 @@ def leakage(
             autocompletion=completion.suites,
         ),
     ],
-    target: Target = None,
-    task: TaskOption = None,
-    ignore: Ignore = None,
-    nominal: Nominal = None,
-    delimiter: Delimiter = None,
-    group: Group = None,
-    order_by: OrderBy = None,
-    dataset: Datasets = None,
-    data: DataOption = None,
-    offline: Offline = False,
+    target: str | None = None,
+    task: str | None = None,
+    ignore: list[str] | None = None,
+    nominal: list[str] | None = None,
+    delimiter: str | None = None,
+    group: str | None = None,
+    order_by: str | None = None,
+    dataset: list[str] | None = None,
+    data: str | None = None,
+    offline: bool = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON line per dataset, and nothing else.")
     ] = False,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbench.features import DataOption, Offline, completion, echo
+from kbench.features import completion, echo, options_of
 from kbench.messages import counted
 
 if TYPE_CHECKING:
@@ -65,21 +65,15 @@ def _target(facts: DatasetFacts) -> str:
 
 
 @app.command()
+@options_of("run_suite")
 def fetch(
     suite: Annotated[
         str,
         typer.Argument(help="Name of a suite, or a suite file.", autocompletion=completion.suites),
     ],
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            autocompletion=completion.components("dataset"),
-            help="Only the datasets whose label or name matches this pattern; repeatable.",
-        ),
-    ] = None,
-    data: DataOption = None,
-    offline: Offline = False,
+    dataset: list[str] | None = None,
+    data: str | None = None,
+    offline: bool = False,
 ) -> None:
     """Fetch the datasets of a suite that are not in the cache.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import Open, Outdated, completion, echo, given
+from kbench.features import Open, completion, echo, given, options_of
 from kbench.parameters import check_integer
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class Form(StrEnum):
     json = "json"
 
 
+@options_of("load_results")
 def report(
     suite: _Suite,
     output: Annotated[
@@ -115,7 +116,7 @@ def report(
     ] = None,
     show: Open = False,
     machine: _Machine = None,
-    outdated: Outdated = False,
+    outdated: bool = False,
     without: _Without = None,
     focus: _Focus = None,
     methods: _Methods = "",
@@ -222,6 +223,7 @@ def _print_table(
     echo(f"{output}: {table.title}, {len(table.rows)} rows")
 
 
+@options_of("load_results")
 def plot(
     kind: Annotated[
         str,
@@ -236,7 +238,7 @@ def plot(
         Path, typer.Option("--output", "-o", metavar="FILE", help="A .pdf, .png or .svg file.")
     ],
     machine: _Machine = None,
-    outdated: Outdated = False,
+    outdated: bool = False,
     without: _Without = None,
     focus: _Focus = None,
     methods: _Methods = "",

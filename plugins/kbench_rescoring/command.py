@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbench.features import Offline, completion, echo, given
+from kbench.features import completion, echo, given, options_of
 
 if TYPE_CHECKING:
     from kbench.features import Report, Watcher
 
 
+@options_of("run_suite")
 def rescore(
     suite: Annotated[
         str,
@@ -30,7 +31,7 @@ def rescore(
             autocompletion=completion.measures,
         ),
     ],
-    offline: Offline = False,
+    offline: bool = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON line per measure, and nothing else.")
     ] = False,

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import DataOption as Data
-from kbench.features import Datasets, FeatureMaps, Learners, Offline, completion, echo
+from kbench.features import completion, echo, options_of
 from kbench.messages import counted, masked
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from kbench_sharing.verifying import Finding, Unit, Verifying
 
 
+@options_of("run_suite")
 def bundle(
     suite: Annotated[
         str,
@@ -47,14 +47,14 @@ def bundle(
     author: Annotated[
         str, typer.Option(metavar="NAME", help="Your name, shown beside the results.")
     ] = "",
-    dataset: Datasets = None,
-    feature_map: FeatureMaps = None,
-    learner: Learners = None,
+    dataset: list[str] | None = None,
+    feature_map: list[str] | None = None,
+    learner: list[str] | None = None,
     splits: Annotated[
         int | None,
         typer.Option(min=1, help="Number of splits, if `kbench suite` had it."),
     ] = None,
-    data: Data = None,
+    data: str | None = None,
     predictions: Annotated[
         bool,
         typer.Option(
@@ -126,6 +126,7 @@ def bundle(
 _SHARES = (0.01, 0.1, 0.5)
 
 
+@options_of("run_suite")
 def verify(
     file: Annotated[
         str,
@@ -151,8 +152,8 @@ def verify(
             metavar="DIR", help="Also write what was recomputed into this results repository."
         ),
     ] = None,
-    data: Data = None,
-    offline: Offline = False,
+    data: str | None = None,
+    offline: bool = False,
 ) -> None:
     """Check a bundle, and recompute some of its results here.
 

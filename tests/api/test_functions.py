@@ -64,9 +64,9 @@ def test_a_suite_from_python_and_from_the_command_line_are_one(suite, capfd):
     ("options", "words"),
     [
         ({"dataset": "irs"}, "did you mean 'iris'"),
-        ({"time_limit": 0}, "--time-limit must be a finite number > 0, or inf, got 0"),
-        ({"splits": 0}, "--splits must be an integer >= 1, got 0"),
-        ({"jobs": 0}, "jobs must be an integer >= 1, or None, got 0"),
+        ({"time_limit": 0}, "`time_limit` must be a finite number > 0, or inf, got 0"),
+        ({"splits": 0}, "`splits` must be an integer >= 1, got 0"),
+        ({"jobs": 0}, "`jobs` must be an integer >= 1, or None, got 0"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_runs(suite, options, words):

@@ -92,7 +92,7 @@ def test_help_shows_every_word_of_its_texts(monkeypatch):
             ["suite", "uci", "--time-limit", "-1"],
             "must be a finite number > 0, or inf, got -1.0",
         ),
-        (["suite", "uci", "--splits", "0"], "Invalid value for '--splits'"),
+        (["suite", "uci", "--splits", "0"], "--splits must be an integer >= 1, got 0"),
         (["results", "uci"], "there are no runs here"),
         (["results", "uci", "--format", "xml"], "'xml' is not one of"),
         (["lst"], "No such command 'lst'"),

@@ -11,17 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import DataOption as Data
-from kbench.features import Target, TaskOption, completion, echo
+from kbench.features import completion, echo, options_of
 from kbench.messages import did_you_mean
-from kbench_tables.commands.options import (
-    COLUMNS,
-    Given,
-    MeasureName,
-    Proba,
-    Settings,
-    with_options,
-)
+from kbench_tables.commands.run import COLUMNS, Given
 
 if TYPE_CHECKING:
     from kbench.features import PlannedCell, Registry
@@ -31,7 +23,8 @@ _MOST = 10
 """Cells that a message names."""
 
 
-@with_options(COLUMNS)
+@options_of("run_suite")
+@options_of("run", COLUMNS)
 def export(
     suite: Annotated[
         str,
@@ -88,14 +81,21 @@ def export(
         bool, typer.Option("--onnx", help="Also write an ONNX model: linear and Fourier methods.")
     ] = False,
     mlflow: Annotated[bool, typer.Option("--mlflow", help="Also save an MLflow model.")] = False,
-    data: Data = None,
-    target: Target = None,
-    task: TaskOption = None,
-    measure: MeasureName = None,
-    proba: Proba = False,
+    data: str | None = None,
+    target: str | None = None,
+    task: str | None = None,
+    measure: str | None = None,
+    proba: bool = False,
     *,
     own: Given,
-    settings: Settings = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="SIDE.NAME=VALUE",
+            help="Give a parameter instead of searching for it, such as learner.C=8; repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Fit one method on all rows, with its parameter search, and save it with a card.
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import ExportError, KbenchError
-from kbench.features import echo
+from kbench.features import echo, options_of
 from kbench.messages import counted
-from kbench_tables.commands.options import READING, Given, with_options
+from kbench_tables.commands.run import READING, Given
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kbench_tables.export.model import Model
 
 
-@with_options(READING)
+@options_of("run", READING)
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder that `kbench export` has written.")],
     file: Annotated[

@@ -12,19 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import (
-    Fresh,
-    JsonEvents,
-    Quiet,
-    Target,
-    TaskOption,
-    completion,
-    echo,
-    with_flags,
-)
+from kbench.features import JsonEvents, Quiet, as_words, echo, options_of, with_flags
 from kbench.features import given as given_options
 from kbench.messages import counted
-from kbench_tables.commands.options import COLUMNS, Given, MeasureName, Proba, with_options
 
 if TYPE_CHECKING:
     from kbench.features import Lead, Report, Row
@@ -37,56 +27,37 @@ LABELS = ("feature_map", "learner", "status")
 COSTS = ("fit_time_s", "predict_time_s", "n_components")
 
 
-@with_options(COLUMNS)
+READING = ("delimiter", "decimal", "thousands", "encoding", "missing", "sheet")
+"""Options that say how a file is written."""
+
+COLUMNS = ("ignore", "nominal", "keep", "date", *READING, "group", "order_by")
+"""Options that say what the columns of a table are, and how its file is written."""
+
+Given = Mapping[str, Any]
+"""Values of these options, None where one is not given."""
+
+
+@options_of("run", COLUMNS)
 def run(
     file: Annotated[
         str, typer.Argument(help="A .csv, .tsv, .parquet, .arff, .svmlight or .libsvm file.")
     ],
-    target: Target = None,
-    task: TaskOption = None,
-    measure: MeasureName = None,
-    proba: Proba = False,
-    feature_map: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Try this feature map; repeatable.",
-            autocompletion=completion.components("feature map"),
-        ),
-    ] = None,
-    learner: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Try this learner; repeatable.",
-            autocompletion=completion.components("learner"),
-        ),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            help="Limit of the whole comparison; methods that do not fit into it are reported "
-            "as skipped.",
-        ),
-    ] = None,
+    target: str | None = None,
+    task: str | None = None,
+    measure: str | None = None,
+    proba: bool = False,
+    feature_map: list[str] | None = None,
+    learner: list[str] | None = None,
+    time_limit: float | None = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write a report as HTML too."),
     ] = None,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain", help="Say which columns the recommended method uses, and where it errs."
-        ),
-    ] = False,
+    explain: bool = False,
     *,
     own: Given,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, help="Tasks at a time; default: physical cores."),
-    ] = None,
-    fresh: Fresh = False,
+    jobs: int | None = None,
+    fresh: bool = False,
     as_json: JsonEvents = False,
     quiet: Quiet = False,
 ) -> None:
@@ -179,19 +150,15 @@ def _show_columns(data: OwnData, as_json: bool) -> None:
 
 def _export(file: str, given: Mapping[str, Any], found: OwnRun, proba: bool) -> str:
     """Return the command that exports the recommended method."""
-    from kbench_tables.recommend.data import FLAGS
-
     assert found.chosen is not None
     cell = found.chosen.cell
-    words = ["kbench", "export", file]
-    for name, value in given.items():
-        for item in [value] if isinstance(value, str) else value or ():
-            words += [f"--{FLAGS.get(name, name)}", item]
-    words += ["--proba"] if proba else []
-    words += ["--feature-map", cell.feature_map.name, "--learner", cell.learner.name]
-    for name, value in found.settings.items():
-        words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
-    return shlex.join([*words, "-o", "model"])
+    method = {"feature_map": cell.feature_map.name, "learner": cell.learner.name}
+    settings = [
+        f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+        for name, value in found.settings.items()
+    ]
+    options = {**given, "proba": proba or None, **method, "set": settings}
+    return shlex.join(["kbench", "export", file, *as_words(options), "-o", "model"])
 
 
 def _print_json(

@@ -41,9 +41,6 @@ FIRST_ROUNDS: Mapping[TaskType, str] = {task: f"{name}-first" for task, name in 
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
-FLAGS = {"group_by": "group", "order_by": "order-by"}
-"""Options of the command line that have other names than the parameters of a source."""
-
 MIN_ROWS = 20
 """With fewer rows, a split has fewer than four rows to score on."""
 
@@ -95,6 +92,7 @@ def source_of(
     nominal: Sequence[str] | None = None,
     delimiter: str | None = None,
     task: str | None = None,
+    group: str | None = None,
     *,
     registry: Registry,
     **reading: str | Sequence[str] | None,
@@ -122,6 +120,7 @@ def source_of(
         "delimiter": delimiter or None,
         "task": task,
         "target": target,
+        "group_by": group,
     }
     for name, value in reading.items():
         options[name] = value if isinstance(value, str) or not value else tuple(value)

@@ -17,9 +17,9 @@ from kbench.features import (
     Options,
     Planner,
     check_limit,
+    checked_options,
     columns,
     load_registry,
-    option_names,
     shown,
     state_folder,
     write_file,
@@ -199,7 +199,13 @@ def run(
     fresh: bool = False,
     name: str = "data",
     progress: bool = True,
-    **reading: str | Sequence[str],
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    missing: Names = None,
+    sheet: str | None = None,
+    **features: str,
 ) -> Run:
     """Compare methods on your own data and recommend one, as ``kbench run`` does.
 
@@ -214,22 +220,30 @@ def run(
     target : str
         The column to predict.
     task : {"classification", "regression"}, optional
-        By default the values of the target decide.
+        classification or regression; by default the values of the target decide.
     measure : str, optional
-        What methods are compared by.
+        Compare methods by this measure, such as roc_auc or mae; `kbench list measures` shows all.
     proba : bool, default False
         Also measure probabilities, calibrated where a learner has none.
     feature_map, learner : str or sequence of str, optional
-        Methods to try instead of the usual ones.
+        Try this one instead of the usual ones.
     time_limit : float, optional
-        Limit of the whole comparison, in seconds.
+        Limit of the whole comparison, in seconds; methods that do not fit into it are reported
+        as skipped.
     explain : bool, default False
         Say which columns the recommended method uses, and where it errs.
-    ignore, nominal, keep, date : str or sequence of str, optional
-        Columns to leave out, to take for categories, to keep whatever they hold, and to read
-        as dates (``"COLUMN=FORMAT"``).
-    group, order_by : str, optional
-        Columns that splits keep together, or split by time.
+    ignore : str or sequence of str, optional
+        Leave this column out.
+    nominal : str or sequence of str, optional
+        The numbers of this column stand for categories.
+    keep : str or sequence of str, optional
+        Keep this column, even if it holds row numbers, identifiers, text or one value.
+    date : str or sequence of str, optional
+        Dates of this column are written so, such as ``joined=%d.%m.%Y``.
+    group : str, optional
+        Column of groups, such as persons: no split has rows of one on both sides.
+    order_by : str, optional
+        Column of times, as dates or numbers: the last rows are those to test on.
     jobs : int, optional
         Tasks at a time; physical cores by default.
     fresh : bool, default False
@@ -238,9 +252,20 @@ def run(
         Name of a data frame, for the report and the store.
     progress : bool, default True
         Show progress: a live table in a terminal or a notebook, lines elsewhere.
-    **reading
-        How a file is written: ``delimiter``, ``decimal``, ``thousands``, ``encoding``,
-        ``missing``, ``sheet``. Options of features too: ``store``, the MLflow store.
+    delimiter : str, optional
+        Separator of values in a CSV file; by default it is guessed.
+    decimal : str, optional
+        Decimal mark of a CSV file; by default it is guessed.
+    thousands : str, optional
+        Sign between groups of three digits in a CSV file; by default it is guessed.
+    encoding : str, optional
+        Encoding of a CSV file, such as cp1252; by default it is guessed.
+    missing : str or sequence of str, optional
+        This text of a CSV file stands for a missing value.
+    sheet : str, optional
+        Sheet of an Excel file; the first by default.
+    **features
+        Options of features: ``store``, the MLflow store.
 
     Returns
     -------
@@ -274,11 +299,11 @@ def run(
     else:
         folder = Path(tempfile.mkdtemp(prefix="kbench-frame-"))
         path = str(folder / f"{name}.parquet")
-    given = {name: reading.pop(name) for name in option_names("run") & reading.keys()}
-    given = {name: value for name, value in given.items() if value}
-    options: dict[str, Any] = {"task": task, "group_by": group, "order_by": order_by, **reading}
-    listed = {"ignore": ignore, "nominal": nominal, "keep": keep, "date": date}
-    options |= {option: _names(given) or None for option, given in listed.items()}
+    given = checked_options("run", features)
+    texts = {"task": task, "group": group, "order_by": order_by, "delimiter": delimiter}
+    texts |= {"decimal": decimal, "thousands": thousands, "encoding": encoding, "sheet": sheet}
+    lists = {"ignore": ignore, "nominal": nominal, "keep": keep, "date": date, "missing": missing}
+    options = {**texts, **{option: _names(given) or None for option, given in lists.items()}}
     registry = load_registry()
     try:
         if folder is not None:
