@@ -10,16 +10,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from kbench.errors import SuiteError
+from kbench.errors import DatasetError, SuiteError
 from kbench.execution.plugins import load_registry
 from kbench.messages import did_you_mean, option
-from kbench.parameters import check_integer, check_number
+from kbench.parameters import check_choice, check_integer, check_number, is_pattern, named_files
 from kbench.planning.cells import select
 from kbench.planning.planner import Planner
 from kbench.planning.published import with_published
 from kbench.planning.suite_file import find, in_folder, read
-from kbench.records import Measure, Suite
+from kbench.records import TASK_TYPES, DatasetSource, Measure, Ref, Suite
+from kbench.registry.callables import parameters_of
 from kbench.registry.collecting import Kind
 from kbench.registry.features import features, working
 from kbench.registry.installed import HOST
@@ -76,6 +78,78 @@ def check_limit(value: float, name: str) -> None:
     """Refuse a limit of time or memory that is not positive; infinity means no limit."""
     if value != math.inf:
         check_number(value, option(name), above=0, otherwise="inf", error=SuiteError)
+
+
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+
+
+def is_data_file(name: str, registry: Registry) -> bool:
+    """Tell whether a name is that of a file of data, not of a suite."""
+    return _ending(Path(name)) in _file_sources(registry)
+
+
+def source_of_file(path: str, registry: Registry) -> DatasetSource:
+    """Return the source that reads a file; DatasetError where there is no such file or source."""
+    file, sources = Path(path).expanduser(), _file_sources(registry)
+    if (ending := _ending(file)) not in sources:
+        raise DatasetError(
+            f"file {path!r}: its name must end in one of {', '.join(sources)}, got {ending!r}"
+        )
+    files = named_files(file)
+    if not (files and files[0].exists()):
+        raise DatasetError(f"file {path!r}: there is no such file (looked for {file.absolute()})")
+    return sources[ending]
+
+
+def dataset_of_file(
+    path: str,
+    target: str | None = None,
+    *,
+    registry: Registry,
+    **options: str | Sequence[str] | None,
+) -> Ref:
+    """Return the dataset line of a suite file that reads a user's file.
+
+    The file's name ends as an installed source says, perhaps with an ending of compression. The
+    options are those of `kbench.run` which are parameters of the source.
+
+    DatasetError is raised where there is no such file, its kind is not known or takes no such
+    option, or the task is none.
+    """
+    if options.get("task"):
+        check_choice(options["task"], option("task"), TASK_TYPES, error=DatasetError)
+    source, file = source_of_file(path, registry), Path(path).expanduser()
+    if options.get("group") and options.get("order_by"):
+        raise DatasetError(f"give one of {option('group')} and {option('order_by')}, not both")
+    taken = parameters_of(source.load)
+    # absolute: the journal and the data cache are there whatever the folder
+    params: dict[str, Any] = {"path": str(file.absolute()), **source.endings[_ending(file)]}
+    for name, value in {**options, "target": target}.items():
+        parameter = "group_by" if name == "group" else name
+        if value and taken is not None and parameter not in taken:
+            raise DatasetError(
+                f"file {path!r}: {option(name)} has no meaning for {source.name} files"
+            )
+        if value:
+            params[parameter] = value if isinstance(value, str) else tuple(value)
+    needed = taken.get("target") if taken else None
+    if not target and needed is not None and needed.is_required:
+        raise DatasetError(
+            f"file {path!r}: {option('target')} is missing: name the column to predict"
+        )
+    named = file.parent if is_pattern(file.name) else file
+    return Ref(source.name, params, label=named.name.partition(".")[0] or named.name)
+
+
+def _file_sources(registry: Registry) -> dict[str, DatasetSource]:
+    """Return the sources of datasets by the endings of the file names that they read."""
+    sources = registry.all("dataset").values()
+    return {ending: source for source in sources for ending in source.endings}
+
+
+def _ending(file: Path) -> str:
+    endings = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in PACKED]
+    return endings[-1] if endings else ""
 
 
 def known_suite(name: str, registry: Registry) -> Suite:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kbench.errors import DatasetError
 from kbench.features import completion, echo, options_of
+from kbench.messages import option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from kbench.records import Problem, Protocol, Ref
     from kbench_leakage.findings import Leakage
 
-PACKED = (".gz", ".bz2", ".xz", ".zst")
+
+OWN = ("target", "task", "ignore", "nominal", "delimiter", "group", "order_by")
+"""Options for a file of the user's own."""
 
 
-@options_of("run")
 @options_of("run_suite")
+@options_of("run", OWN)
 def leakage(
     what: Annotated[
         str,
@@ -33,13 +36,8 @@ def leakage(
             autocompletion=completion.suites,
         ),
     ],
-    target: str | None = None,
-    task: str | None = None,
-    ignore: list[str] | None = None,
-    nominal: list[str] | None = None,
-    delimiter: str | None = None,
-    group: str | None = None,
-    order_by: str | None = None,
+    *,
+    own: Mapping[str, Any],
     dataset: list[str] | None = None,
     data: str | None = None,
     offline: bool = False,
@@ -61,15 +59,6 @@ def leakage(
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     registry = load_registry()
-    own = {
-        "target": target,
-        "task": task,
-        "ignore": tuple(ignore or ()),
-        "nominal": tuple(nominal or ()),
-        "delimiter": delimiter,
-        "group_by": group,
-        "order_by": order_by,
-    }
     chosen = _chosen(what, own, dataset or [], data, registry)
     lost = 0
     with opened(registry, many=True) as fetching:
@@ -80,61 +69,28 @@ def leakage(
 
 
 def _chosen(
-    what: str, own: dict[str, Any], patterns: list[str], data: str | None, registry: Registry
+    what: str, own: Mapping[str, Any], patterns: list[str], data: str | None, registry: Registry
 ) -> list[tuple[Ref, Protocol]]:
     """Return the datasets to check, with the protocols that split them."""
-    from kbench.features import chosen_suite
+    from kbench.features import chosen_suite, dataset_of_file, is_data_file
     from kbench.records import Protocol
 
     given = {name: value for name, value in own.items() if value}
-    ending = _ending(Path(what))
-    sources = {end: source for source in registry.all("dataset").values() for end in source.endings}
-    if ending not in sources:
+    if not is_data_file(what, registry):
         if given:
-            raise DatasetError(
-                f"--{_flag(next(iter(given)))} is for a file of your own, not a suite"
-            )
+            first = option(next(iter(given)))
+            raise DatasetError(f"{first} is for a file of your own, not a suite")
         suite = chosen_suite(what, registry, patterns, data=data)
         protocols = {
             ref.label: block.protocol for block in reversed(suite.blocks) for ref in block.datasets
         }
         return [(ref, protocols[ref.label]) for ref in suite.datasets]
     if patterns or data:
-        raise DatasetError(f"{what}: --dataset and --data are for suites, not for a file")
-    ref = _of_file(Path(what).expanduser(), given, sources[ending], ending)
-    is_official = "group_by" in given or "order_by" in given
+        named = f"{option('dataset')} and {option('data')}"
+        raise DatasetError(f"{what}: {named} are for suites, not for a file")
+    ref = dataset_of_file(what, registry=registry, **given)
+    is_official = "group" in given or "order_by" in given
     return [(ref, Protocol(splits="official" if is_official else "stratified"))]
-
-
-def _of_file(file: Path, given: dict[str, Any], source: Any, ending: str) -> Ref:
-    """Return the dataset line of a file."""
-    from kbench.features import parameters_of
-    from kbench.records import Ref
-
-    if not file.is_file():
-        raise DatasetError(f"{str(file)!r}: there is no such file")
-    taken = parameters_of(source.load)
-    if taken is not None:
-        for name in given:
-            if name not in taken:
-                raise DatasetError(
-                    f"{file}: --{_flag(name)} has no meaning for {source.name} files"
-                )
-        if "target" in taken and taken["target"].is_required and "target" not in given:
-            raise DatasetError(f"{file}: --target is missing: name the column to predict")
-    label = file.name.partition(".")[0] or file.name
-    return Ref(
-        source.name, {"path": str(file.absolute()), **source.endings[ending], **given}, label
-    )
-
-
-def _ending(file: Path) -> str:
-    endings = [each.lower() for each in file.suffixes if each.lower() not in PACKED]
-    return endings[-1] if endings else ""
-
-
-def _flag(name: str) -> str:
-    return {"group_by": "group", "order_by": "order-by"}.get(name, name)
 
 
 def _each(

@@ -82,12 +82,10 @@ def export(
     ] = False,
     mlflow: Annotated[bool, typer.Option("--mlflow", help="Also save an MLflow model.")] = False,
     data: str | None = None,
-    target: str | None = None,
-    task: str | None = None,
-    measure: str | None = None,
-    proba: bool = False,
     *,
     own: Given,
+    measure: str | None = None,
+    proba: bool = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -110,8 +108,7 @@ def export(
         raise SuiteError("-o FOLDER is missing: the folder to make")
     check_export(output, form, onnx)
     registry = load_registry()
-    said = {"target": target, "task": task, **own}
-    options = {**said, "measure": measure, "proba": proba, "set": settings}
+    options = {**own, "measure": measure, "proba": proba, "set": settings}
     chosen = _suite(suite, registry, dataset, feature_map, learner, data, options)
     cache = DataCache()
     planner = Planner(registry, cache)
@@ -174,8 +171,8 @@ def _suite(
     options: Mapping[str, Any],
 ) -> Suite:
     """Return the suite of a name, or that of a file of data, with the filters applied."""
-    from kbench.features import chosen_suite
-    from kbench_tables.recommend.data import is_data_file, prepared, suite_for
+    from kbench.features import chosen_suite, is_data_file
+    from kbench_tables.recommend.data import prepared, suite_for
     from kbench_tables.recommend.measure import comparison
     from kbench_tables.recommend.rounds import parsed, with_settings
 

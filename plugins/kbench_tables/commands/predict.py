@@ -91,19 +91,24 @@ def _opened(
     file: str, given: Mapping[str, Any], model: Model
 ) -> tuple[Iterator[Mapping[str, Any]], dict[str, Any] | None]:
     """Return the rows of a file in blocks, and how their texts are read; None as in training."""
-    from kbench.features import import_registry, parameters_of, resolve
+    from kbench.features import (
+        dataset_of_file,
+        import_registry,
+        parameters_of,
+        resolve,
+        source_of_file,
+    )
     from kbench_tables.export.portable import DIALECT
     from kbench_tables.export.predicting import csv_blocks
-    from kbench_tables.recommend.data import source_for, source_of
 
     registry = import_registry()
     target = model.facts.get("target_column") or "target"
-    source = source_for(file, registry)[2]
+    source = source_of_file(file, registry)
     if source.rows is None:
         raise ExportError(
             f"file {file!r}: rows of {source.name} files cannot be predicted; write them as CSV"
         )
-    ref = source_of(file, target, registry=registry, **given)
+    ref = dataset_of_file(file, target, registry=registry, **given)
     trained = {**model.facts["dialect"]}
     params = dict(ref.params)
     taken = parameters_of(source.load)

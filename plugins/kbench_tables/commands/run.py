@@ -30,7 +30,10 @@ COSTS = ("fit_time_s", "predict_time_s", "n_components")
 READING = ("delimiter", "decimal", "thousands", "encoding", "missing", "sheet")
 """Options that say how a file is written."""
 
-COLUMNS = ("ignore", "nominal", "keep", "date", *READING, "group", "order_by")
+COLUMNS = (
+    *("target", "task", "ignore", "nominal", "keep", "date"),
+    *(*READING, "group", "order_by"),
+)
 """Options that say what the columns of a table are, and how its file is written."""
 
 Given = Mapping[str, Any]
@@ -42,8 +45,8 @@ def run(
     file: Annotated[
         str, typer.Argument(help="A .csv, .tsv, .parquet, .arff, .svmlight or .libsvm file.")
     ],
-    target: str | None = None,
-    task: str | None = None,
+    *,
+    own: Given,
     measure: str | None = None,
     proba: bool = False,
     feature_map: list[str] | None = None,
@@ -54,8 +57,6 @@ def run(
         typer.Option("--output", "-o", metavar="FILE", help="Write a report as HTML too."),
     ] = None,
     explain: bool = False,
-    *,
-    own: Given,
     jobs: int | None = None,
     fresh: bool = False,
     as_json: JsonEvents = False,
@@ -81,7 +82,6 @@ def run(
     if output is not None and not output.absolute().parent.is_dir():
         raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
     registry = load_registry()
-    own = {"target": target, "task": task, **own}
     data = _with_flags(prepared(file, registry, **own))
     by = comparison(measure, proba, data.facts, registry)
     rounds = rounds_of(data, by, registry, feature_map or (), learner or (), time_limit)

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.features import DataCache, Registry, find, opened, parameters_of
+from kbench.features import DataCache, Registry, dataset_of_file, find, opened, parameters_of
 from kbench.messages import option
-from kbench.parameters import check_choice, is_pattern, named_files
+from kbench.parameters import is_pattern, named_files
 from kbench.records import (
-    TASK_TYPES,
     Block,
     Cell,
     DatasetFacts,
-    DatasetSource,
     Problem,
     Ref,
     Suite,
@@ -38,8 +36,6 @@ OWN_TABLES: Mapping[TaskType, str] = {
 
 FIRST_ROUNDS: Mapping[TaskType, str] = {task: f"{name}-first" for task, name in OWN_TABLES.items()}
 """Suites whose methods it measures first in a limited time."""
-
-PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 MIN_ROWS = 20
 """With fewer rows, a split has fewer than four rows to score on."""
@@ -68,93 +64,19 @@ class OwnData:
         return self.look.doubts if self.look else ()
 
 
-def source_for(path: str, registry: Registry) -> tuple[Path, str, DatasetSource]:
-    """Return a file, the ending of its name, and the installed source that reads it.
-
-    DatasetError is raised where there is no such file or source.
-    """
-    file = Path(path).expanduser()
-    ending, sources = _ending(file), _sources(registry)
-    if ending not in sources:
-        raise DatasetError(
-            f"file {path!r}: its name must end in one of {', '.join(sources)}, got {ending!r}"
-        )
-    files = named_files(file)
-    if not (files and files[0].exists()):
-        raise DatasetError(f"file {path!r}: there is no such file (looked for {file.absolute()})")
-    return file, ending, sources[ending]
-
-
-def source_of(
-    path: str,
-    target: str | None = None,
-    ignore: Sequence[str] | None = None,
-    nominal: Sequence[str] | None = None,
-    delimiter: str | None = None,
-    task: str | None = None,
-    group: str | None = None,
-    *,
-    registry: Registry,
-    **reading: str | Sequence[str] | None,
-) -> Ref:
-    """Return the dataset line of a suite file that reads a file.
-
-    The file's name ends as an installed source says, perhaps with an ending of
-    compression. The other parameters are those of the source; `reading` has those of the
-    `DatasetSource.endings` beside these.
-
-    Raises
-    ------
-    DatasetError
-        There is no such file, its kind is not known or takes no such option; the task is
-        none.
-    """
-    if task is not None:
-        check_choice(task, option("task"), TASK_TYPES, error=DatasetError)
-    file, ending, source = source_for(path, registry)
-    # absolute: the journal and the data cache are there whatever the folder
-    params: dict[str, Any] = {"path": str(file.absolute()), **source.endings[ending]}
-    options: dict[str, Any] = {
-        "ignore": tuple(ignore or ()) or None,
-        "nominal": tuple(nominal or ()) or None,
-        "delimiter": delimiter or None,
-        "task": task,
-        "target": target,
-        "group_by": group,
-    }
-    for name, value in reading.items():
-        options[name] = value if isinstance(value, str) or not value else tuple(value)
-    if options.get("group_by") and options.get("order_by"):
-        raise DatasetError(f"give one of {option('group')} and {option('order_by')}, not both")
-    taken = parameters_of(source.load)
-    for name, value in options.items():
-        if value is not None and taken is not None and name not in taken:
-            said = option("group" if name == "group_by" else name)
-            raise DatasetError(f"file {path!r}: {said} has no meaning for {source.name} files")
-        if value is not None:
-            params[name] = value
-    needed = taken["target"] if taken and "target" in taken else None
-    if target is None and needed is not None and needed.is_required:
-        raise DatasetError(
-            f"file {path!r}: {option('target')} is missing: name the column to predict"
-        )
-    named = file.parent if is_pattern(file.name) else file
-    return Ref(source.name, params, label=named.name.partition(".")[0] or named.name)
-
-
 def prepared(
     path: str, registry: Registry, keep: Sequence[str] | None = None, **options: Any
 ) -> OwnData:
     """Load a user's file as a look at it decides, and choose the task of its target.
 
-    The options are those of `source_of`; `keep` has columns that are not left out.
+    The options are those of `dataset_of_file`; `keep` has columns that are not left out.
 
     Raises
     ------
     DatasetError
         The file cannot be read, or its target is none; see `choose`.
     """
-    ref = source_of(path, **options, registry=registry)
+    ref = dataset_of_file(path, registry=registry, **options)
     source = registry.get("dataset", ref.name)
     if keep and source.rows is None and source.table is None:
         raise DatasetError(f"file {path!r}: {option('keep')} has no meaning for {ref.name} files")
@@ -223,22 +145,6 @@ def _name(ref: Ref) -> str:
 
 def _with_task(ref: Ref, task: TaskType) -> Ref:
     return Ref(ref.name, {**ref.params, "task": task}, ref.label)
-
-
-def is_data_file(name: str, registry: Registry) -> bool:
-    """Tell whether a name is that of a file of data, not of a suite."""
-    return _ending(Path(name)) in _sources(registry)
-
-
-def _sources(registry: Registry) -> dict[str, DatasetSource]:
-    """Return the sources of datasets by the endings of the file names that they read."""
-    sources = registry.all("dataset").values()
-    return {ending: source for source in sources for ending in source.endings}
-
-
-def _ending(file: Path) -> str:
-    endings = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in PACKED]
-    return endings[-1] if endings else ""
 
 
 def fetched(ref: Ref, registry: Registry) -> DatasetFacts:

@@ -5,6 +5,7 @@ import pytest
 
 import kbench_files
 from kbench import Cell, DatasetError, Protocol, Ref
+from kbench.api.inputs import dataset_of_file
 from kbench.registry.callables import resolve
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
@@ -12,7 +13,6 @@ from kbench_files import load_table
 from kbench_files._files import form_of
 from kbench_tables.export.fit import refit
 from kbench_tables.export.predicting import csv_blocks
-from kbench_tables.recommend.data import source_of
 from kbench_tables.recommend.look import look, with_look
 from tests.support.table_files import digest_of, write_all
 
@@ -88,7 +88,7 @@ def files(tmp_path_factory):
 def loaded(path, params, registry):
     """Look at a file and load it, as `kbench run` does."""
     target = None if path.suffix == ".svmlight" else "y"
-    ref = source_of(str(path), target, registry=registry)
+    ref = dataset_of_file(str(path), target, registry=registry)
     ref = Ref(ref.name, {**ref.params, **params}, ref.label)
     source = registry.get("dataset", ref.name)
     ref = with_look(ref, look(ref, registry))

@@ -12,11 +12,12 @@ import pytest
 import kbench
 import kbench_tables
 from kbench import Block, DatasetError, Learner, Limits, Protocol, Ref, Search, Suite, SuiteError
+from kbench.api.inputs import dataset_of_file
 from kbench.planning.cells import cells
 from kbench.records import TASK_TYPES, DatasetFacts
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
-from kbench_tables.recommend.data import fetched, prepared, source_of, suite_for
+from kbench_tables.recommend.data import fetched, prepared, suite_for
 from kbench_tables.recommend.look import look, with_look
 from kbench_tables.recommend.rounds import rounds_for
 from tests.support.command_here import command
@@ -55,13 +56,16 @@ def test_several_parquet_files_are_named_by_their_folder(registry, tmp_path):
     folder = tmp_path / "flights"
     folder.mkdir()
     (folder / "1.parquet").write_text("")
-    ref = source_of(str(folder / "*.parquet"), "y", registry=registry)
+    ref = dataset_of_file(str(folder / "*.parquet"), "y", registry=registry)
     assert (ref.name, ref.label) == ("parquet", "flights")
     assert ref.params["path"] == str(folder / "*.parquet")
     folder.rename(tmp_path / "flights.parquet")
-    assert source_of(str(tmp_path / "flights.parquet"), "y", registry=registry).label == "flights"
+    assert (
+        dataset_of_file(str(tmp_path / "flights.parquet"), "y", registry=registry).label
+        == "flights"
+    )
     with pytest.raises(DatasetError, match="there is no such file"):
-        source_of(str(tmp_path / "none-*.parquet"), "y", registry=registry)
+        dataset_of_file(str(tmp_path / "none-*.parquet"), "y", registry=registry)
 
 
 def methods(suite, registry):
@@ -287,16 +291,16 @@ def test_a_time_limit_is_positive(registry):
 )
 def test_the_name_tells_the_kind(registry, tmp_path, name, source, params):
     (tmp_path / name).write_text("")
-    ref = source_of(str(tmp_path / name), "y", registry=registry)
+    ref = dataset_of_file(str(tmp_path / name), "y", registry=registry)
     assert (ref.name, ref.label) == (source, "a")
     assert {k: v for k, v in ref.params.items() if k != "path"} == params
 
 
 def test_svmlight_has_no_target(registry, tmp_path):
     (tmp_path / "a.libsvm").write_text("1 1:2\n")
-    assert source_of(str(tmp_path / "a.libsvm"), registry=registry).name == "svmlight"
+    assert dataset_of_file(str(tmp_path / "a.libsvm"), registry=registry).name == "svmlight"
     with pytest.raises(DatasetError, match="`target` has no meaning"):
-        source_of(str(tmp_path / "a.libsvm"), "y", registry=registry)
+        dataset_of_file(str(tmp_path / "a.libsvm"), "y", registry=registry)
 
 
 @pytest.mark.parametrize(
@@ -317,7 +321,7 @@ def test_svmlight_has_no_target(registry, tmp_path):
 def test_options_follow_from_what_a_source_takes(registry, tmp_path, name, option, words):
     (tmp_path / name).write_text("")
     with pytest.raises(DatasetError, match=re.escape(words) + "$"):
-        source_of(str(tmp_path / name), **{"target": "y", **option}, registry=registry)
+        dataset_of_file(str(tmp_path / name), **{"target": "y", **option}, registry=registry)
 
 
 PIPED = """
@@ -356,7 +360,7 @@ def test_a_plugin_adds_a_kind_of_file(customers, store_uri, install_plugin, capf
 
 
 def test_a_file_is_fetched_once(customers, registry):
-    ref = source_of(str(customers), "churn", registry=registry)
+    ref = dataset_of_file(str(customers), "churn", registry=registry)
     first = fetched(ref, registry)
     assert (first.n_samples, first.n_features, first.n_missing > 0) == (60, 3, True)
     assert fetched(ref, registry).checksum == first.checksum
@@ -423,7 +427,7 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     lines = [f"day {i},{i % 7},{'ab'[i % 2]},{['', 'no', 'yes'][i % 3]}" for i in range(90)]
     (tmp_path / "mine.csv").write_text("\n".join(["date,x,c,y", *lines]) + "\n")
-    ref = source_of("mine.csv", "y", registry=registry)
+    ref = dataset_of_file("mine.csv", "y", registry=registry)
     found = look(ref, registry)
     assert (found.n_rows, found.n_unlabelled, found.n_columns) == (90, 30, 2)
     assert found.notices() == [
@@ -432,12 +436,12 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
     kept = fetched(with_look(ref, found), registry)
     assert (kept.n_samples, kept.n_features) == (60, 3)
     # what is named is kept, and the source agrees on what is text
-    named = source_of("mine.csv", "y", nominal=["date"], registry=registry)
+    named = dataset_of_file("mine.csv", "y", nominal=["date"], registry=registry)
     assert "date" not in with_look(named, look(named, registry)).params.get("ignore", ())
     with pytest.raises(DatasetError, match=r"`ignore=\['date'\]`"):
         fetched(ref, registry)
     with pytest.raises(DatasetError, match="did you mean 'y'"):
-        look(source_of("mine.csv", "yy", registry=registry), registry)
+        look(dataset_of_file("mine.csv", "yy", registry=registry), registry)
 
 
 @pytest.mark.parametrize(
