@@ -15,7 +15,7 @@ import typer
 from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.registry.dependencies import content_of, source_of
-from kbench.registry.features import Option, working
+from kbench.registry.features import Option, found_without, working
 
 if TYPE_CHECKING:
     from docstring_parser import DocstringParam
@@ -68,7 +68,7 @@ _COMPLETIONS: Mapping[str, Callable[..., list[str]]] = {
 _SHORT = {"jobs": "-j"}
 
 
-def options_of(function: str, own: Sequence[str] = ()) -> Callable[[Callable[..., None]], Any]:
+def options_from(function: str, own: Sequence[str] = ()) -> Callable[[Callable[..., None]], Any]:
     """Return a decorator of commands, whose options are parameters of ``kbench.FUNCTION``.
 
     An option without a `typer.Option` has the help that the docstring of the function has. The
@@ -105,7 +105,9 @@ def _documented(function: str) -> dict[str, DocstringParam]:
     """Return what a docstring says of parameters, read without importing the function."""
     from docstring_parser import parse
 
-    targets = {name: at for each in working() for name, at in each.metadata.functions.items()}
+    targets = {
+        name: at for each in found_without(()) for name, at in each.metadata.functions.items()
+    }
     module, _, name = targets.get(function, f"kbench.api.functions:{function}").partition(":")
     path = source_of(module, {})
     body = ast.parse(content_of(path)).body if path else []

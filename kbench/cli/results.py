@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.cli import completion
-from kbench.cli.command_options import Form, Format, given, options_of
+from kbench.cli.command_options import Form, Format, given, options_from
 from kbench.cli.echo import echo
 from kbench.errors import StoreError, SuiteError
 from kbench.messages import counted, printable_json
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kbench.results.rows import Method, Row
 
 
-@options_of("load_results")
+@options_from("load_results")
 def results(
     suite: Annotated[
         str,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from kbench.cli import completion
-from kbench.cli.command_options import JsonEvents, Quiet, as_words, given, options_of
+from kbench.cli.command_options import JsonEvents, Quiet, as_words, given, options_from
 from kbench.cli.echo import echo, with_flags
 from kbench.errors import SuiteError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kbench.runner import Report
 
 
-@options_of("run_suite")
+@options_from("run_suite")
 def suite(
     name: Annotated[
         str | None,

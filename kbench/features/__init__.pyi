@@ -24,7 +24,7 @@ from kbench.cli.command_options import (
     Store,
     as_words,
     given,
-    options_of,
+    options_from,
 )
 from kbench.cli.echo import echo, with_flags
 from kbench.cli.printing import write_file as write_output
@@ -571,7 +571,7 @@ __all__ = [
     "of_width",
     "on_dataset",
     "opened",
-    "options_of",
+    "options_from",
     "others_table",
     "outline",
     "over_slots",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import DatasetError
-from kbench.features import completion, echo, options_of
+from kbench.features import completion, echo, options_from
 from kbench.messages import option
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ OWN = ("target", "task", "ignore", "nominal", "delimiter", "group", "order_by")
 """Options for a file of the user's own."""
 
 
-@options_of("run_suite")
-@options_of("run", OWN)
+@options_from("run_suite")
+@options_from("run", OWN)
 def leakage(
     what: Annotated[
         str,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbench.features import completion, echo, options_of
+from kbench.features import completion, echo, options_from
 from kbench.messages import counted
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _target(facts: DatasetFacts) -> str:
 
 
 @app.command()
-@options_of("run_suite")
+@options_from("run_suite")
 def fetch(
     suite: Annotated[
         str,

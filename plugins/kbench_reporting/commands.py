@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import Open, completion, echo, given, options_of
+from kbench.features import Open, completion, echo, given, options_from
 from kbench.parameters import check_integer
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Form(StrEnum):
     json = "json"
 
 
-@options_of("load_results")
+@options_from("load_results")
 def report(
     suite: _Suite,
     output: Annotated[
@@ -223,7 +223,7 @@ def _print_table(
     echo(f"{output}: {table.title}, {len(table.rows)} rows")
 
 
-@options_of("load_results")
+@options_from("load_results")
 def plot(
     kind: Annotated[
         str,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbench.features import completion, echo, given, options_of
+from kbench.features import completion, echo, given, options_from
 
 if TYPE_CHECKING:
     from kbench.features import Report, Watcher
 
 
-@options_of("run_suite")
+@options_from("run_suite")
 def rescore(
     suite: Annotated[
         str,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import completion, echo, options_of
+from kbench.features import completion, echo, options_from
 from kbench.messages import counted, masked
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kbench_sharing.verifying import Finding, Unit, Verifying
 
 
-@options_of("run_suite")
+@options_from("run_suite")
 def bundle(
     suite: Annotated[
         str,
@@ -126,7 +126,7 @@ def bundle(
 _SHARES = (0.01, 0.1, 0.5)
 
 
-@options_of("run_suite")
+@options_from("run_suite")
 def verify(
     file: Annotated[
         str,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import completion, echo, options_of
+from kbench.features import completion, echo, options_from
 from kbench.messages import did_you_mean
 from kbench_tables.commands.run import COLUMNS, Given
 
@@ -23,8 +23,8 @@ _MOST = 10
 """Cells that a message names."""
 
 
-@options_of("run_suite")
-@options_of("run", COLUMNS)
+@options_from("run_suite")
+@options_from("run", COLUMNS)
 def export(
     suite: Annotated[
         str,

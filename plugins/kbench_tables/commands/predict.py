@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import ExportError, KbenchError
-from kbench.features import echo, options_of
+from kbench.features import echo, options_from
 from kbench.messages import counted
 from kbench_tables.commands.run import READING, Given
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kbench_tables.export.model import Model
 
 
-@options_of("run", READING)
+@options_from("run", READING)
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder that `kbench export` has written.")],
     file: Annotated[

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import JsonEvents, Quiet, as_words, echo, options_of, with_flags
+from kbench.features import JsonEvents, Quiet, as_words, echo, options_from, with_flags
 from kbench.features import given as given_options
 from kbench.messages import counted
 
@@ -40,7 +40,7 @@ Given = Mapping[str, Any]
 """Values of these options, None where one is not given."""
 
 
-@options_of("run", COLUMNS)
+@options_from("run", COLUMNS)
 def run(
     file: Annotated[
         str, typer.Argument(help="A .csv, .tsv, .parquet, .arff, .svmlight or .libsvm file.")
