@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 from operator import itemgetter
 
@@ -12,7 +14,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench.parameters import check_choice, check_integer, check_number
+from kbench.estimators import InputGradient
+from kbench.parameters import check_choice, check_parameters, choice, integer, number
 from kbench_learned._metric import Form, Trajectory, choose, fits, learn, one_hot_groups
 from kbench_learned._ridge import folds_of, of_labels, of_numbers
 
@@ -63,13 +66,191 @@ def needs_seed(base: BaseEstimator) -> bool:
     return base.get_params(deep=False).get("random_state", 0) is None
 
 
-METRICS = ("auto", "full", "diagonal", "low_rank")
-
 # A column whose standard deviation is this small beside its largest value is constant.
 _CONSTANT = 1e-12
 
 
-class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class _LearnedMap(InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Fit and features of a map in a learned metric."""
+
+    base_map: object
+    _: KW_ONLY
+    metric: str = choice("auto", ("auto", "full", "diagonal", "low_rank"))
+    rank: int = integer(10, least=1)
+    rounds: int = integer(10, least=0)
+    patience: int = integer(2, least=1)
+    regularization: float = number(1e-4, least=0)
+    groups: object = "one-hot"
+    random_state: int | np.random.RandomState | None = None
+
+    def fit(self, X, y):
+        """Learn the metric, and fit the map in it.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Training inputs, best standardised.
+        y : array-like, shape (n_samples,)
+            Targets if they are floating-point numbers, else labels.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        if issparse(X):
+            raise ValueError(
+                f"X is sparse, and a learned map takes dense inputs: a metric of {X.shape[1]:,} "
+                "columns is a dense matrix. Take base_map without learning, or make X an array "
+                "if it has few columns"
+            )
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        y = np.asarray(y)
+        targets = of_numbers(y) if y.dtype.kind == "f" else of_labels(y)
+        rng = check_random_state(self.random_state)
+        base = self._base(rng)
+        self.mean_ = X.mean(axis=0)
+        varies = X.std(axis=0) > _CONSTANT * np.abs(X).max(axis=0)
+        if not varies.any():
+            raise ValueError(
+                "X has no column that varies, so that no metric can be learned from it"
+            )
+        groups = self._column_groups(X)
+        names = ("full", "diagonal") if self.metric == "auto" else (self.metric,)
+        forms = [Form(name, self.regularization, self.rank, varies, groups) for name in names]
+        options = [(form, factor) for factor in self._factors() for form in forms]
+        X = X - self.mean_
+        folds = folds_of(targets.strata, rng) if self.rounds else []
+        tried = self._tried(base, X, targets.columns, folds, options)
+        chosen, self.round_ = choose(tried, len(folds[0].fit) if folds else 0)
+        form, self.factor_ = options[chosen]
+        self._keep(form, tried[chosen])
+        self.base_map_ = with_parameters(base, bandwidth_factor=self.factor_)
+        self.base_map_.fit(X @ self.transform_)
+        self._n_features_out = self.base_map_.transform(X[:1] @ self.transform_).shape[1]
+        self.details_ = self._described()
+        return self
+
+    def _tried(self, base, X, targets, folds, options):
+        """Return what the rounds learned with each option, a form and a bandwidth factor."""
+        identity = np.eye(X.shape[1])
+        if not folds:
+            return [Trajectory(matrices=[identity]) for _ in options]
+        tried = []
+        for factor, several in groupby(options, key=itemgetter(1)):
+            scaled = with_parameters(base, bandwidth_factor=factor)
+            # round 0 of all forms is the same
+            first = fits(scaled, X, targets, folds, [identity] * len(folds))
+            given = scaled, X, targets, folds, self.rounds, self.patience
+            tried += [learn(*given, form, first) for form, _ in several]
+        return tried
+
+    def _keep(self, form, found):
+        self.form_ = form.name
+        self.errors_ = np.asarray(found.errors)
+        self.n_rounds_ = max(0, len(self.errors_) - 1)
+        if found.lost_rank:
+            warnings.warn(
+                f"all gradients are 0 after round {self.n_rounds_}, so that no further metric was "
+                "learned",
+                UserWarning,
+                stacklevel=3,
+            )
+        matrix = found.matrices[self.round_]
+        self.metric_ = matrix / matrix.max()
+        self.transform_ = form.final(matrix) if self.round_ else matrix
+
+    def transform(self, X):
+        """Map `X` to features.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        {ndarray, CSR matrix}, shape (n_samples, n_features_out)
+            As `base_map` returns them: of maps that keep float32, float32 for float32 inputs.
+            All is computed in float64: a metric that is long in few directions would lose digits.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        inputs = (X.astype(np.float64, copy=False) - self.mean_) @ self.transform_
+        features = self.base_map_.transform(inputs)
+        keeps = X.dtype.name in self.__sklearn_tags__().transformer_tags.preserves_dtype
+        return features.astype(X.dtype, copy=False) if keeps else features
+
+    def _gradient(self, X, coef):
+        inner = self.base_map_.input_gradient((X - self.mean_) @ self.transform_, coef)
+        return inner @ self.transform_.T
+
+    def _check_parameters(self):
+        check_parameters(self)
+        if self.groups is None or isinstance(self.groups, str):
+            otherwise = "None or lists of column numbers"
+            check_choice(self.groups or "one-hot", "groups", ("one-hot",), otherwise=otherwise)
+        refuse_without_gradient(self.base_map)
+
+    def _base(self, rng):
+        """Return an unfitted `base_map` with the parameters that were passed by name."""
+        # factors are set one by one
+        with_parameters(self.base_map, bandwidth_factor=self._factors()[0])
+        # a map of cells has neither this nor a bandwidth (`LearnedPartitionMap`)
+        base = with_parameters(self.base_map, n_components=getattr(self, "n_components", None))
+        if needs_seed(base):
+            # the same in all rounds, so that their errors differ by the metric only
+            seed = self.random_state
+            is_seed = isinstance(seed, int | np.integer)
+            base.set_params(random_state=seed if is_seed else rng.randint(2**31 - 1))
+        return base
+
+    def _factors(self):
+        given = getattr(self, "bandwidth_factor", None)
+        factors = list(given) if isinstance(given, list | tuple | np.ndarray) else [given]
+        if not factors:
+            raise ValueError("bandwidth_factor must have at least one value, got none")
+        return factors
+
+    def _column_groups(self, X):
+        if self.groups == "one-hot":
+            return one_hot_groups(X)
+        groups = [np.asarray(group) for group in self.groups or ()]
+        for group in groups:
+            if group.dtype.kind not in "iu" or not np.isin(group, np.arange(X.shape[1])).all():
+                raise ValueError(
+                    f"groups must have column numbers from 0 to {X.shape[1] - 1}, got "
+                    f"{group.tolist()}"
+                )
+        return groups
+
+    def _described(self):
+        diagonal = np.diag(self.metric_)
+        columns = np.sort(np.argsort(-diagonal, kind="stable")[:30])
+        return {
+            "metric": self.form_,
+            "bandwidth_factor": self.factor_,
+            "round": self.round_,
+            "errors": [float(f"{error:.4g}") for error in self.errors_],
+            "columns": columns.tolist(),
+            "matrix": [
+                [float(f"{value:.2g}") for value in row]
+                for row in self.metric_[np.ix_(columns, columns)]
+            ],
+        }
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        base = self.base_map
+        inner = get_tags(base).transformer_tags if hasattr(base, "__sklearn_tags__") else None
+        tags.transformer_tags.preserves_dtype = inner.preserves_dtype if inner else []
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class LearnedMetricMap(_LearnedMap):
     r"""An explicit feature map in a metric that is learned from the gradients of a first fit.
 
     The map :math:`\varphi` of `base_map` gives a predictor :math:`f(x) = w \cdot \varphi(x)` by
@@ -210,217 +391,12 @@ class LearnedMetricMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     True
     """
 
-    # fields of a dataclass would be attributes of the subclass without these parameters, too
-    def __init__(
-        self,
-        base_map,
-        *,
-        n_components=None,
-        bandwidth_factor=None,
-        metric="auto",
-        rank=10,
-        rounds=10,
-        patience=2,
-        regularization=1e-4,
-        groups="one-hot",
-        random_state=None,
-    ):
-        self.base_map = base_map
-        self.n_components = n_components
-        self.bandwidth_factor = bandwidth_factor
-        self.metric = metric
-        self.rank = rank
-        self.rounds = rounds
-        self.patience = patience
-        self.regularization = regularization
-        self.groups = groups
-        self.random_state = random_state
-
-    def fit(self, X, y):
-        """Learn the metric, and fit the map in it.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Training inputs, best standardised.
-        y : array-like, shape (n_samples,)
-            Targets if they are floating-point numbers, else labels.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        if issparse(X):
-            raise ValueError(
-                f"X is sparse, and a learned map takes dense inputs: a metric of {X.shape[1]:,} "
-                "columns is a dense matrix. Take base_map without learning, or make X an array "
-                "if it has few columns"
-            )
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        y = np.asarray(y)
-        targets = of_numbers(y) if y.dtype.kind == "f" else of_labels(y)
-        rng = check_random_state(self.random_state)
-        base = self._base(rng)
-        self.mean_ = X.mean(axis=0)
-        varies = X.std(axis=0) > _CONSTANT * np.abs(X).max(axis=0)
-        if not varies.any():
-            raise ValueError(
-                "X has no column that varies, so that no metric can be learned from it"
-            )
-        groups = self._column_groups(X)
-        names = ("full", "diagonal") if self.metric == "auto" else (self.metric,)
-        forms = [Form(name, self.regularization, self.rank, varies, groups) for name in names]
-        options = [(form, factor) for factor in self._factors() for form in forms]
-        X = X - self.mean_
-        folds = folds_of(targets.strata, rng) if self.rounds else []
-        tried = self._tried(base, X, targets.columns, folds, options)
-        chosen, self.round_ = choose(tried, len(folds[0].fit) if folds else 0)
-        form, self.factor_ = options[chosen]
-        self._keep(form, tried[chosen])
-        self.base_map_ = with_parameters(base, bandwidth_factor=self.factor_)
-        self.base_map_.fit(X @ self.transform_)
-        self._n_features_out = self.base_map_.transform(X[:1] @ self.transform_).shape[1]
-        self.details_ = self._described()
-        return self
-
-    def _tried(self, base, X, targets, folds, options):
-        """Return what the rounds learned with each option, a form and a bandwidth factor."""
-        identity = np.eye(X.shape[1])
-        if not folds:
-            return [Trajectory(matrices=[identity]) for _ in options]
-        tried = []
-        for factor, several in groupby(options, key=itemgetter(1)):
-            scaled = with_parameters(base, bandwidth_factor=factor)
-            # round 0 of all forms is the same
-            first = fits(scaled, X, targets, folds, [identity] * len(folds))
-            given = scaled, X, targets, folds, self.rounds, self.patience
-            tried += [learn(*given, form, first) for form, _ in several]
-        return tried
-
-    def _keep(self, form, found):
-        self.form_ = form.name
-        self.errors_ = np.asarray(found.errors)
-        self.n_rounds_ = max(0, len(self.errors_) - 1)
-        if found.lost_rank:
-            warnings.warn(
-                f"all gradients are 0 after round {self.n_rounds_}, so that no further metric was "
-                "learned",
-                UserWarning,
-                stacklevel=3,
-            )
-        matrix = found.matrices[self.round_]
-        self.metric_ = matrix / matrix.max()
-        self.transform_ = form.final(matrix) if self.round_ else matrix
-
-    def transform(self, X):
-        """Map `X` to features.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        {ndarray, CSR matrix}, shape (n_samples, n_features_out)
-            As `base_map` returns them: of maps that keep float32, float32 for float32 inputs.
-            All is computed in float64: a metric that is long in few directions would lose digits.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        inputs = (X.astype(np.float64, copy=False) - self.mean_) @ self.transform_
-        features = self.base_map_.transform(inputs)
-        keeps = X.dtype.name in self.__sklearn_tags__().transformer_tags.preserves_dtype
-        return features.astype(X.dtype, copy=False) if keeps else features
-
-    def input_gradient(self, X, coef):
-        """Compute gradients of ``f(x) = coef . phi(x)`` in x.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Where.
-        coef : array-like, shape (n_features_out,) or (n_outputs, n_features_out)
-            Coefficients of one function of the features, or of several.
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_features) or (n_outputs, n_samples, n_features)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        inner = self.base_map_.input_gradient((X - self.mean_) @ self.transform_, coef)
-        return inner @ self.transform_.T
-
-    def _check_parameters(self):
-        check_choice(self.metric, "metric", METRICS)
-        check_integer(self.rank, "rank", least=1)
-        check_integer(self.rounds, "rounds", least=0)
-        check_integer(self.patience, "patience", least=1)
-        check_number(self.regularization, "regularization", least=0)
-        if self.groups is None or isinstance(self.groups, str):
-            otherwise = "None or lists of column numbers"
-            check_choice(self.groups or "one-hot", "groups", ("one-hot",), otherwise=otherwise)
-        refuse_without_gradient(self.base_map)
-
-    def _base(self, rng):
-        """Return an unfitted `base_map` with the parameters that were passed by name."""
-        # factors are set one by one
-        with_parameters(self.base_map, bandwidth_factor=self._factors()[0])
-        # a map of cells has neither this nor a bandwidth (`LearnedPartitionMap`)
-        base = with_parameters(self.base_map, n_components=getattr(self, "n_components", None))
-        if needs_seed(base):
-            # the same in all rounds, so that their errors differ by the metric only
-            seed = self.random_state
-            is_seed = isinstance(seed, int | np.integer)
-            base.set_params(random_state=seed if is_seed else rng.randint(2**31 - 1))
-        return base
-
-    def _factors(self):
-        given = getattr(self, "bandwidth_factor", None)
-        factors = list(given) if isinstance(given, list | tuple | np.ndarray) else [given]
-        if not factors:
-            raise ValueError("bandwidth_factor must have at least one value, got none")
-        return factors
-
-    def _column_groups(self, X):
-        if self.groups == "one-hot":
-            return one_hot_groups(X)
-        groups = [np.asarray(group) for group in self.groups or ()]
-        for group in groups:
-            if group.dtype.kind not in "iu" or not np.isin(group, np.arange(X.shape[1])).all():
-                raise ValueError(
-                    f"groups must have column numbers from 0 to {X.shape[1] - 1}, got "
-                    f"{group.tolist()}"
-                )
-        return groups
-
-    def _described(self):
-        diagonal = np.diag(self.metric_)
-        columns = np.sort(np.argsort(-diagonal, kind="stable")[:30])
-        return {
-            "metric": self.form_,
-            "bandwidth_factor": self.factor_,
-            "round": self.round_,
-            "errors": [float(f"{error:.4g}") for error in self.errors_],
-            "columns": columns.tolist(),
-            "matrix": [
-                [float(f"{value:.2g}") for value in row]
-                for row in self.metric_[np.ix_(columns, columns)]
-            ],
-        }
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        base = self.base_map
-        inner = get_tags(base).transformer_tags if hasattr(base, "__sklearn_tags__") else None
-        tags.transformer_tags.preserves_dtype = inner.preserves_dtype if inner else []
-        return tags
+    _: KW_ONLY
+    n_components: int | None = None
+    bandwidth_factor: float | Sequence[float] | None = None
 
 
-class LearnedPartitionMap(LearnedMetricMap):
+class LearnedPartitionMap(_LearnedMap):
     """`LearnedMetricMap` around a map that has neither `n_components` nor a bandwidth.
 
     Use it where the base map decides its number of features by itself, as nested barycentric
@@ -441,24 +417,3 @@ class LearnedPartitionMap(LearnedMetricMap):
     >>> learned.fit(X, X[:, 0] ** 2).form_
     'full'
     """
-
-    def __init__(
-        self,
-        base_map,
-        *,
-        metric="auto",
-        rank=10,
-        rounds=10,
-        patience=2,
-        regularization=1e-4,
-        groups="one-hot",
-        random_state=None,
-    ):
-        self.base_map = base_map
-        self.metric = metric
-        self.rank = rank
-        self.rounds = rounds
-        self.patience = patience
-        self.regularization = regularization
-        self.groups = groups
-        self.random_state = random_state
