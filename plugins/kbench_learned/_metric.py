@@ -13,27 +13,16 @@ from kbench_learned._ridge import Fold, Path, blocks, ridge_path
 
 @dataclass(frozen=True)
 class Form:
-    """What a learned matrix may be.
+    """What a learned matrix may be: "full", "diagonal" or "low_rank".
 
-    Parameters
-    ----------
-    name : {"full", "diagonal", "low_rank"}
-        "low_rank" is "full" while it is learned: a direction without weight could not come back.
-    regularization : float
-        This multiple of the mean of the diagonal is added to the diagonal where it is positive.
-    rank : int
-        Directions that are left of a "low_rank" matrix after learning.
-    varies : ndarray of bool, shape (n_features,)
-        Columns that are not constant; others have no weight.
-    groups : list of ndarray
-        Columns that share a weight in a "diagonal" matrix.
+    The last is "full" while it is learned: a direction without weight could not come back.
     """
 
     name: str
-    regularization: float
-    rank: int
-    varies: np.ndarray
-    groups: list[np.ndarray]
+    regularization: float  # this multiple of its mean is added to a positive diagonal
+    rank: int  # directions that are left of a "low_rank" matrix after learning
+    varies: np.ndarray  # columns that are not constant; others have no weight
+    groups: list[np.ndarray]  # columns that share a weight in a "diagonal" matrix
 
     @property
     def truncates(self) -> bool:
@@ -152,14 +141,9 @@ _PROGRESS = 0.005
 class Trajectory:
     """What the rounds learned.
 
-    Parameters
-    ----------
-    losses : list of ndarray
-        Squared errors of the held-out rows after 0, 1, ... rounds, means over the outputs.
-    matrices : list of ndarray
-        The matrix of each round, the first being the identity.
-    lost_rank : bool
-        Whether it ended because all gradients were 0.
+    `losses` are squared errors of the held-out rows after 0, 1, ... rounds, means over the
+    outputs, and `matrices` those of each round, the first being the identity. Learning ended
+    because all gradients were 0 where it `lost_rank`.
     """
 
     losses: list[np.ndarray] = field(default_factory=list)

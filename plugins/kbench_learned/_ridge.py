@@ -14,14 +14,8 @@ from scipy.linalg import eigh
 class Targets:
     """What is fitted: targets, or labels as -1 and 1, in units of their deviations.
 
-    Parameters
-    ----------
-    columns : ndarray, shape (n_rows, n_outputs)
-        Standardised columns.
-    strata : ndarray of int, shape (n_rows,)
-        Numbers of the classes; 0 in regression.
-    location, scale : ndarray, shape (n_outputs,)
-        The columns are ``columns * scale + location`` in their own units.
+    `columns` are standardised, one for each output; they are ``columns * scale + location`` in
+    their own units. `strata` are the numbers of the classes, 0 in regression.
     """
 
     columns: np.ndarray

@@ -89,21 +89,8 @@ class Design:
 
     `X` is a float64 array or CSR matrix, shape (n_samples, n_features), `bias` the value of
     the constant column (0 for none), and `index` the rows of `X` that belong to the problem,
-    by default all.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Rows, and columns with the constant one.
-    entries : int
-        Stored entries of the rows.
-    direct : bool
-        Whether the Gram matrix of the columns is small enough to be factorised.
-    gram_cost : float
-        Multiplications, in those of arrays, that a row of the Gram matrix of the
-        columns costs.
-    gram_ : ndarray or None
-        ``X' X``, once it has been computed.
+    by default all. `shape` counts the constant column; the Gram matrix of the columns is small
+    enough to be factorised where it is `direct`, and a row of it costs `gram_cost` multiplications.
     """
 
     def __init__(self, X, bias: float = 0.0, index: np.ndarray | None = None) -> None:

@@ -24,17 +24,9 @@ def perceptron_epochs(X, signs: np.ndarray, kernel, n_epochs: int, order_of):
     never formed: a block against the mistakes so far, and a block with itself.
 
     `signs` are 1.0 or -1.0; a margin of 0 predicts 1. ``order_of(epoch)`` is the order of
-    the rows in a pass.
-
-    Returns
-    -------
-    mistakes : ndarray of int, shape (n_mistakes,)
-        Row of each mistake, in order; a row can be there more than once.
-    survived : ndarray of int, shape (n_mistakes + 1,)
-        Predictions made before the first mistake, between two, and after the
-        last; the prediction that is a mistake counts for the one before.
-    n_epochs : int
-        Passes that were run.
+    the rows in a pass. Returns the row of each mistake, in order; the predictions before the
+    first mistake, between two, and after the last, of which the one that is a mistake counts for
+    the hypothesis before; and the number of passes.
     """
     coefficients = np.zeros(X.shape[0])
     mistakes: list[int] = []

@@ -99,12 +99,7 @@ def alignment_weights(grams, targets, method: str) -> np.ndarray:
     `grams` are Gram matrices of similar scale, `targets` is that of the labels. "alignf"
     is the combination with the largest alignment, from a nonnegative quadratic programme
     (Cortes, Mohri and Rostamizadeh 2012, Proposition 9); "align" are weights proportional
-    to the alignment of each kernel; "uniform" are equal ones.
-
-    Returns
-    -------
-    ndarray, shape (n_kernels,)
-        Nonnegative, with sum 1.
+    to the alignment of each kernel; "uniform" are equal ones. They are nonnegative, with sum 1.
     """
     m = len(grams)
     if method == "uniform":

@@ -19,26 +19,10 @@ _WORTH_COMPILING = 5_000_000  # entries seen in all passes; loading numba takes 
 def winnow_pass(X, signs, order, learning_rate, largest_exponent, a, w, total, survived):
     """Run Balanced Winnow once over the rows, those between two mistakes together.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n_samples, n_features)
-        Rows.
-    signs : ndarray, shape (n_samples,)
-        1.0 or -1.0. A margin of 0 predicts 1.
-    order : ndarray of int, shape (n_rows,)
-        Order of the rows.
-    learning_rate, largest_exponent : float
-        The weights are ``sinh(learning_rate a)``, with bounded exponents.
-    a, w, total : ndarray, shape (n_features,)
-        Signed sum of the mistakes, weights, and weights summed over the
-        predictions before the last mistake; all are updated.
-    survived : int
-        Predictions since the last mistake.
-
-    Returns
-    -------
-    n_mistakes, survived : int
-        Mistakes of this pass, and predictions since the last.
+    The weights `w` are ``sinh(learning_rate a)`` with bounded exponents, `a` is the signed sum of
+    the mistakes, and `total` the sum of the weights over the predictions before the last mistake;
+    all three are updated. A margin of 0 predicts 1. Returns the mistakes of this pass, and the
+    predictions since the last one, of which `survived` came before the pass.
     """
     # a margin below this is a mistake: one of 0 only where the sign is negative
     thresholds = np.where(signs > 0, 0.0, np.nextafter(0.0, 1.0))
@@ -90,14 +74,8 @@ def winnow_epochs(X, signs, learning_rate: float, n_epochs: int, order_of):
     The weights are ``u = exp(learning_rate a)`` and
     ``v = exp(-learning_rate a)``, where `a` is the sum of ``signs[i] X[i]``
     over the mistakes, so that ``u - v = 2 sinh(learning_rate a)``: only `a`
-    is kept. ``order_of(epoch)`` is the order of the rows in a pass.
-
-    Returns
-    -------
-    last, average : ndarray, shape (n_features,)
-        ``(u - v) / 2`` in the end, and averaged over all predictions.
-    mistakes : list of int
-        Mistakes of each pass that was run.
+    is kept. ``order_of(epoch)`` is the order of the rows in a pass. Returns ``(u - v) / 2`` in
+    the end, and averaged over all predictions, and the mistakes of each pass that was run.
     """
     X = np.ascontiguousarray(X)
     one_pass = _pass_for(X.size * n_epochs)

@@ -44,11 +44,8 @@ def n_monomials(n_features: int, degree: int) -> int:
 class MonomialTable:
     """All monomials up to a degree, each as a product of a shorter one and a feature.
 
-    Attributes
-    ----------
-    steps : list of (parent, feature, weight)
-        For each degree from 1: column of the shorter monomial in the previous degree,
-        the feature to multiply with, and the square root of the number of orders.
+    `steps` has for each degree from 1 the columns of the shorter monomials in the previous
+    degree, the features to multiply with, and the square roots of the numbers of orders.
     """
 
     def __init__(self, n_features, degree):
@@ -87,25 +84,9 @@ def sketch_blocks(X, nu, degrees, indices, signs, width):
     count sketches of its factors, a product after the Fourier transform. All degrees
     share the factors, so degree j costs one more of them.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n_samples, n_features)
-        Inputs in the unit ball.
-    nu : float
-        In (0, 1).
-    degrees : sequence of int
-        Increasing.
-    indices : ndarray of int, shape (largest degree, n_features)
-        Hash of each feature, in 0..width-1, for each factor.
-    signs : ndarray of {-1, 1}, shape (largest degree, n_features)
-        Signs of each feature, for each factor.
-    width : int
-        Length of a sketch.
-
-    Yields
-    ------
-    ndarray, shape (n_samples, width)
-        Inner products within block j have expectation nu^j <x, z>^j.
+    `degrees` are increasing. For each factor, `indices` has the hash of each feature, below
+    `width`, and `signs` its sign. Inner products within block j have expectation
+    ``nu^j <x, z>^j``.
     """
     spectrum = None
     wanted = set(degrees)

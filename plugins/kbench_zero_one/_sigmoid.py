@@ -36,16 +36,8 @@ def minimise_risk(X, signs, L, starts, tol=1e-6, max_iter=500):
 
     Steps of Barzilai and Borwein, halved until the risk falls as Armijo's rule requires.
     `starts` are directions in the unit ball, shape (n_starts, n_features). A start is done
-    when a unit step, projected, moves by less than `tol`.
-
-    Returns
-    -------
-    W : ndarray, shape (n_starts, n_features)
-        Last directions.
-    risks, residual : ndarray, shape (n_starts,)
-        Their risks, and the lengths of projected unit steps from them.
-    n_iter : int
-        Steps made.
+    when a unit step, projected, moves by less than `tol`. Returns the last directions, their
+    risks, the lengths of projected unit steps from them, and the number of steps.
     """
     W = project(np.asarray(starts, dtype=float))
     value, gradient = risk(W, X, signs, L)
