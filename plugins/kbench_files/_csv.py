@@ -98,6 +98,7 @@ class CsvRows:
         self.files = [file]
         self._dialect = dialect.checked(self.what)
         self.names = self._header(ignore)
+        self._options = {**_options(self._dialect), "names": self.names, "header": 0}
         self._types: dict[str, object] = {}
         self._whole: dict[str, pandas.Series] = {}
         self._as_text: set[str] = set()  # numbers that pandas does not parse as they are
@@ -181,12 +182,7 @@ class CsvRows:
             reading = {"usecols": list(names), "dtype": {**types, **dict.fromkeys(converted, str)}}
         with self._explained(), self._open() as text:
             rows = block_rows(len(self.names))
-            with pandas.read_csv(
-                text,
-                **{**_options(self._dialect), "names": self.names, "header": 0},
-                chunksize=rows,
-                **reading,
-            ) as blocks:
+            with pandas.read_csv(text, **self._options, chunksize=rows, **reading) as blocks:
                 while True:
                     with warnings.catch_warnings():
                         warnings.simplefilter("error", pandas.errors.ParserWarning)
@@ -214,11 +210,7 @@ class CsvRows:
         import pandas
 
         with self._explained(), self._open() as text:
-            frame = pandas.read_csv(
-                text,
-                **{**_options(self._dialect), "names": self.names, "header": 0},
-                usecols=[name],
-            )
+            frame = pandas.read_csv(text, **self._options, usecols=[name])
         return _cleaned(frame, self._dialect)[0][name]
 
     def _header(self, ignore: Sequence[str]) -> list[str]:
@@ -270,7 +262,7 @@ class CsvRows:
         except Exception as error:  # pandas' errors have no common base
             if isinstance(error, pandas.errors.ParserError | pandas.errors.ParserWarning):
                 delimiter = self._dialect.delimiter
-                other = _other_delimiter(_first_text(self.files[0]), delimiter)
+                other = _other_delimiter(self._first_line(), delimiter)
                 if other:
                     raise DatasetError(
                         f"{self.what}: its rows do not have equally many values; is the delimiter "
@@ -279,6 +271,12 @@ class CsvRows:
                 self._refuse_ragged()
             why = f"it cannot be read as CSV: {first_line(error)}"
             raise DatasetError(f"{self.what}: {why}") from None
+
+    def _first_line(self) -> str:
+        """Return the line of column names, which may not be parsed."""
+        with contextlib.suppress(OSError, ValueError, EOFError, DatasetError), self._open() as text:
+            return text.readline(1 << 16).decode(self._dialect.encoding, "replace")
+        return ""
 
     def _refuse_ragged(self) -> None:
         """Refuse rows with more or fewer values than there are names."""
@@ -432,16 +430,3 @@ def _other_delimiter(line: str, delimiter: str) -> str | None:
 
 def _saying(delimiter: str) -> str:
     return f"Say {option('delimiter', delimiter)}"
-
-
-def _first_text(file: Path) -> str:
-    """Return the first line of a file that pandas opens, without parsing it."""
-    import pandas
-
-    try:
-        with pandas.io.common.get_handle(
-            file.absolute(), "r", compression="infer", errors="replace"
-        ) as text:
-            return str(text.handle.readline(1 << 16))
-    except (OSError, ValueError, EOFError):
-        return ""

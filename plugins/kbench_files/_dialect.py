@@ -167,15 +167,13 @@ def _encoding(raw: bytes, what: str) -> tuple[str, list[str]]:
     lines = raw.split(b"\n")
     wide_line = bad_line = 0
     for number, line in enumerate(lines, 1):
-        if line.isascii():
-            continue
         try:
-            line.decode("utf-8")
-            wide_line = wide_line or number
-        except UnicodeDecodeError as error:
-            is_cut = number == len(lines) and error.end == len(line)
-            if not is_cut:
-                bad_line = bad_line or number
+            # the last line may be cut within a character
+            codecs.getincrementaldecoder("utf-8")().decode(line, final=number < len(lines))
+        except UnicodeDecodeError:
+            bad_line = bad_line or number
+        else:
+            wide_line = wide_line or (0 if line.isascii() else number)
     if not bad_line:
         return "utf-8", []
     name = "cp1252"
@@ -272,21 +270,18 @@ def _marks(
     best = [tried for n, tried in found if n == most]
     if not best:
         return dialect, []
-    plain = [tried for tried in best if not tried.thousands]
-    marks = {tried.decimal for tried in plain}
-    chosen = plain[0] if plain else best[0]
-    if "." not in marks and len({tried.decimal for tried in best}) == 2:
+    chosen = next((tried for tried in best if not tried.thousands), best[0])
+    other = None
+    readings = {tried.decimal: tried for tried in reversed(best)}  # the first of each mark
+    if len(readings) == 2 and (chosen.thousands or chosen.decimal != "."):
         # 1,234 is 1.234 or 1234: where values are divided by `;`, a comma is a decimal mark
-        by_comma = next(tried for tried in best if tried.decimal == ",")
-        by_dot = next(tried for tried in best if tried.decimal == ".")
-        chosen, other = (by_comma, by_dot) if dialect.delimiter == ";" else (by_dot, by_comma)
-        doubt = _doubt(chosen, other, columns)
-        return chosen, [doubt] if doubt else []
-    grouped = [tried for tried in best if tried.thousands == chosen.decimal]
-    if dialect.delimiter == ";" and chosen.decimal == "." and grouped:
-        doubt = _doubt(chosen, grouped[0], columns)
-        return chosen, [doubt] if doubt else []
-    return chosen, []
+        chosen, other = readings["."], readings[","]
+        if dialect.delimiter == ";":
+            chosen, other = other, chosen
+    elif dialect.delimiter == ";" and chosen.decimal == ".":
+        other = next((tried for tried in best if tried.thousands == "."), None)
+    doubt = _doubt(chosen, other, columns) if other else ""
+    return chosen, [doubt] if doubt else []
 
 
 def _doubt(chosen: Dialect, other: Dialect, columns: Sequence[set[str]]) -> str:

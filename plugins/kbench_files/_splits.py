@@ -68,27 +68,23 @@ def _read(path: str, n_rows: int, what: str) -> tuple[np.ndarray, list[str]]:
             f"have {n_rows:,}"
         )
     names = [str(name) for name in frame.columns]
-    columns = [
-        _column(frame.iloc[:, place].to_numpy(), name, what) for place, name in enumerate(names)
-    ]
+    columns = [_column(frame.iloc[:, place], name, what) for place, name in enumerate(names)]
     return np.column_stack(columns), names
 
 
-def _column(values: np.ndarray, name: str, what: str) -> np.ndarray:
+def _column(values: pandas.Series, name: str, what: str) -> np.ndarray:
     """Return whether rows are tested, from the 0 and 1 of a column."""
-    is_number = values.dtype.kind in "iuf"
-    is_test = values == 1 if is_number else np.zeros(len(values), dtype=bool)
-    wrong = np.flatnonzero(~(is_test | (values == 0))) if is_number else _not_flags(values)
+    import pandas
+
+    # as text, or truth values would be numbers
+    flags = pandas.to_numeric(values.astype(str), errors="coerce")
+    wrong = np.flatnonzero(~flags.isin([0, 1]))
     if len(wrong):
         raise DatasetError(
             f"{what}: column {name!r} must be 0 or 1 (a row to test), got "
-            f"{_written(values[wrong[0]])} in row {wrong[0] + 1}"
+            f"{_written(values.iloc[wrong[0]])} in row {wrong[0] + 1}"
         )
-    return is_test
-
-
-def _not_flags(values: np.ndarray) -> np.ndarray:
-    return np.array([row for row, value in enumerate(values) if str(value) not in ("0", "1")])
+    return (flags == 1).to_numpy()
 
 
 def _written(value: object) -> str:
