@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from kbench.tables.texts import MISSING, DateColumn, UnitColumn, as_plain, days_of, signed
+from kbench.tables.texts import MISSING, DateColumn, UnitColumn, as_plain, days_of, of_cells, signed
 
 Convert: TypeAlias = Callable[..., np.ndarray]
 """``convert(values, first_row=1)`` returns the numbers of a column, or of its categories."""
@@ -98,21 +98,10 @@ def numbers(values: Any, name: str, texts: Texts, first_row: int = 1) -> np.ndar
     """
     found = _plain_numbers(values, texts)
     if found is None:
-        known: dict[object, float] = {}
-        found = np.empty(len(values))
-        for row, value in enumerate(values):
-            number = known.get(value) if isinstance(value, str) else None
-            if number is None:
-                try:
-                    number = _number(value, texts)
-                except (ValueError, OverflowError):
-                    raise ValueError(
-                        f"column {name!r} must be numbers{texts}, got {value!r} in row "
-                        f"{first_row + row:,}"
-                    ) from None
-                if isinstance(value, str):
-                    known[value] = number
-            found[row] = number
+        found = of_cells(values, partial(_number, texts=texts))
+        _refuse_others(
+            values, found, texts, f"column {name!r} must be numbers{texts}, got", first_row
+        )
     if np.isinf(found).any():
         row = int(np.isinf(found).argmax())
         raise ValueError(
@@ -152,17 +141,19 @@ def dates(values: Any, column: DateColumn, texts: Texts, first_row: int = 1) -> 
     A `ValueError` names the first row with something else.
     """
     days = days_of(values, column.format)
-    absent = np.flatnonzero(np.isnan(days))
+    what = f"column {column.name!r} must be dates written as {column.format}:"
+    _refuse_others(values, days, texts, what, first_row)
+    return column.of_days(days)
+
+
+def _refuse_others(values: Any, found: np.ndarray, texts: Texts, what: str, first_row: int) -> None:
+    """Raise a `ValueError` for the first cell that has become NaN and is not a missing value."""
+    absent = np.flatnonzero(np.isnan(found))
     cells = list(values) if len(absent) else []
     for row in absent:
-        value = cells[row]
-        text = value.strip() in texts.marks if isinstance(value, str) else is_missing(value)
-        if not text:
-            raise ValueError(
-                f"column {column.name!r} must be dates written as {column.format}: {value!r} "
-                f"in row {first_row + row:,}"
-            )
-    return column.of_days(days)
+        cell = cells[row]
+        if not (cell.strip() in texts.marks if isinstance(cell, str) else is_missing(cell)):
+            raise ValueError(f"{what} {cell!r} in row {first_row + row:,}")
 
 
 class Categories:

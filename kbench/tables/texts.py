@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -269,19 +269,24 @@ def days_of(values: Any, format_: str = ISO) -> np.ndarray:
     if str(getattr(values, "dtype", "")).startswith("datetime64"):
         stamps = np.asarray(values, dtype="datetime64[us]")
         return np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64) / (_SECONDS_A_DAY * 1e6))
-    known: dict[object, float] = {}
-    days = np.empty(len(values))
-    for row, value in enumerate(values):
-        day = known.get(value) if isinstance(value, str) else None
-        if day is None:
+    return of_cells(values, lambda value: (_moment(value, format_) - _EPOCH) / _DAY)
+
+
+def of_cells(values: Iterable[Any], convert: Callable[[Any], float]) -> np.ndarray:
+    """Convert cells, equal texts once; NaN stands for what raises a `ValueError`."""
+    known: dict[str, float] = {}
+    found = []
+    for value in values:
+        number = known.get(value) if isinstance(value, str) else None
+        if number is None:
             try:
-                day = (_moment(value, format_) - _EPOCH) / _DAY
+                number = convert(value)
             except (ValueError, OverflowError):
-                day = np.nan
+                number = np.nan
             if isinstance(value, str):
-                known[value] = day
-        days[row] = day
-    return days
+                known[value] = number
+        found.append(number)
+    return np.array(found, dtype=np.float64)
 
 
 def _moment(value: Any, format_: str) -> datetime:

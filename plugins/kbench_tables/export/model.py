@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from kbench.messages import counted
 from kbench.tables.encoder import columns_of
 from kbench_tables.export.objects import load
 
@@ -66,15 +67,6 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
             other.n_rows += each.n_rows
             other.examples = list(dict.fromkeys([*other.examples, *each.examples]))[:EXAMPLES]
     return list(known.values())
-
-
-def counted(n: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "row"), counted(2000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def refuse_missing(encoded: np.ndarray, places: Mapping[str, slice], first_row: int) -> None:

@@ -18,14 +18,16 @@ import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kbench.errors import KbenchError
+from kbench.messages import counted, listed
 from kbench.tables.texts import PREAMBLE, preamble
-from kbench_tables.export.model import Finding, Model, counted, merged
+from kbench_tables.export.model import Finding, Model, merged
 
 BLOCK = 20_000
 """Rows of a block."""
@@ -90,30 +92,30 @@ def _blocks(
     if len(set(names)) < len(names):
         twice = min(name for name in set(names) if names.count(name) > 1)
         raise ValueError(f"{what}: several columns are named {twice!r}")
-    rows: list[list[str]] = []
-    is_first = True
+    rows = _rows(reader, len(names), what, n_before)
+    block = list(islice(rows, n_rows))
+    while True:
+        columns = map(list, zip(*block, strict=True)) if block else ([] for _ in names)
+        yield dict(zip(names, columns, strict=True))
+        block = list(islice(rows, n_rows))
+        if not block:
+            return
+
+
+def _rows(reader: Any, n_names: int, what: str, n_before: int) -> Iterator[list[str]]:
+    """Yield rows that are not empty; `ValueError` where one has too many values or too few."""
     for row in reader:
-        if not row:
-            continue
-        if len(row) != len(names):
+        if row and len(row) != n_names:
             raise ValueError(
                 f"{what}: line {reader.line_num + n_before:,} has {len(row):,} values, and the "
-                f"first line has {len(names):,} names"
+                f"first line has {n_names:,} names"
             )
-        rows.append(row)
-        if len(rows) == n_rows:
-            yield dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-            rows, is_first = [], False
-    if rows or is_first:
-        columns = map(list, zip(*rows, strict=True)) if rows else ([] for _ in names)
-        yield dict(zip(names, columns, strict=True))
+        if row:
+            yield row
 
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First signs of cells that spreadsheet programs take for formulas, unless they are numbers."""
-
-NAMES = 8
-"""Columns that a sentence names."""
 
 
 @dataclass
@@ -224,13 +226,7 @@ def _about_columns(model: Model, block: Mapping[str, Any], ids: Sequence[str]) -
     names = [str(name).strip() for name in block]
     missing = [name for name in model.columns if name not in names]
     if missing:
-        shown = ", ".join(map(repr, missing[:NAMES]))
-        more = f" and {len(missing) - NAMES} more" if len(missing) > NAMES else ""
-        has = ", ".join(map(repr, names[:NAMES]))
-        raise ValueError(
-            f"the table has no column {shown}{more}; it has {has}"
-            f"{f' and {len(names) - NAMES} more' if len(names) > NAMES else ''}"
-        )
+        raise ValueError(f"the table has no column {listed(missing)}; it has {listed(names)}")
     for name in ids:
         if name not in names:
             raise ValueError(f"--id {name}: the table has no such column")
@@ -243,11 +239,7 @@ def _about_columns(model: Model, block: Mapping[str, Any], ids: Sequence[str]) -
         sentences.append(f"column {target!r} is the target: it is not used")
     known = {*model.columns, *model.facts.get("left_out", ()), target, *ids}
     if others := [name for name in names if name not in known]:
-        more = f" and {len(others) - NAMES} more" if len(others) > NAMES else ""
-        sentences.append(
-            f"columns that training did not have are not used: "
-            f"{', '.join(map(repr, others[:NAMES]))}{more}"
-        )
+        sentences.append(f"columns that training did not have are not used: {listed(others)}")
     return sentences
 
 
