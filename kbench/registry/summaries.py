@@ -1,8 +1,7 @@
 """Summaries of components: first sentences of docstrings, read without importing.
 
 Listing everything must not import everything, scikit-learn to begin with, so the
-sentence is looked up in the source, by `ast`. Of most files only the part from a
-class or function to the end of its docstring is parsed.
+sentence is looked up in the source, by `ast`.
 """
 
 from __future__ import annotations
@@ -21,9 +20,6 @@ from kbench.registry.dependencies import source_of
 _END = re.compile(r"(?<=[^\s.][^\s.][.!?])\s+(?=[A-Z])")
 """Between two sentences; no sentence begins after an initial or an "e.g."."""
 
-_QUOTED = re.compile(rb"(\"\"\"|''').*?\1", re.DOTALL)
-"""A string in triple quotes."""
-
 
 class Summaries:
     """Makes summaries of components, and reads each file once.
@@ -36,7 +32,6 @@ class Summaries:
 
     def __init__(self) -> None:
         self._files: dict[str, Path | None] = {}
-        self._source = functools.cache(self._read)
         self._tree = functools.cache(self._parse)
 
     def of(self, make: object) -> str:
@@ -62,17 +57,13 @@ class Summaries:
 
     def of_module(self, module: str) -> str:
         """Return the first sentence on a module; empty where there is none."""
-        tree = _beginning(self._source(module)) or self._tree(module)
-        return first_sentence(ast.get_docstring(tree) or "")
+        return first_sentence(ast.get_docstring(self._tree(module)) or "")
 
     def _summary(self, module: str, name: str, seen: set[tuple[str, str]]) -> str:
         if (module, name) in seen:
             return ""
         seen.add((module, name))
-        head = re.compile(rf"^(?:class|def) {re.escape(name)}\b".encode(), re.MULTILINE)
-        start = head.search(self._source(module))
-        begun = _beginning(self._source(module), start.start()) if start else None
-        for node in (begun or self._tree(module)).body:
+        for node in self._tree(module).body:
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
                 return first_sentence(ast.get_docstring(node) or "")
             if isinstance(node, ast.ImportFrom):
@@ -84,17 +75,13 @@ class Summaries:
                 return _with_preset(self._summary(module, target, seen), preset) if target else ""
         return ""
 
-    def _read(self, module: str) -> bytes:
-        """Return the source of a module; empty where it cannot be read."""
-        path = source_of(module, self._files)
-        if path is not None and path.suffix == ".py":
-            with contextlib.suppress(OSError):
-                return path.read_bytes()
-        return b""
-
     def _parse(self, module: str) -> ast.Module:
         """Parse a module; empty if that fails: importing it reports the error."""
-        return _parsed(self._source(module)) or ast.Module([], [])
+        path = source_of(module, self._files)
+        with contextlib.suppress(OSError, SyntaxError, ValueError):
+            if path is not None and path.suffix == ".py":
+                return ast.parse(path.read_bytes())
+        return ast.Module([], [])
 
     def _imported(self, module: str, node: ast.ImportFrom) -> str:
         if not node.level:
@@ -105,22 +92,6 @@ class Summaries:
         with contextlib.suppress(ImportError):  # beyond the top of its package
             return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
         return ""
-
-
-def _beginning(source: bytes, start: int = 0) -> ast.Module | None:
-    """Parse a source from `start` to the end of the next string in triple quotes.
-
-    None where that is not valid Python. Where it is, the docstring of the class or
-    function at `start` is in it, if there is one.
-    """
-    quoted = _QUOTED.search(source, start)
-    return _parsed(source[start : quoted.end()]) if quoted else None
-
-
-def _parsed(source: bytes) -> ast.Module | None:
-    with contextlib.suppress(SyntaxError, ValueError):
-        return ast.parse(source)
-    return None
 
 
 def _is_named(node: ast.Assign, name: str) -> bool:
