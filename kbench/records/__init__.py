@@ -6,10 +6,13 @@ that a plugin's ``__init__`` costs nothing; heavy objects are named as
 """
 
 from kbench.records._components import (
+    ACCURACY,
     BANDWIDTH_FACTORS,
     BASELINE,
+    DEFAULT,
     INPUTS,
     KERNEL,
+    RESERVED,
     TASK_TYPES,
     DatasetSource,
     FeatureMap,
@@ -17,6 +20,8 @@ from kbench.records._components import (
     KernelSpec,
     Learner,
     Make,
+    Measure,
+    Needs,
     TaskType,
     family_of,
 )
@@ -29,7 +34,6 @@ from kbench.records._data import (
     content_checksum,
 )
 from kbench.records._manifest import INSTALLED, NAMESPACE, Manifest
-from kbench.records._measures import ACCURACY, DEFAULT, RESERVED, Measure, Needs
 from kbench.records._results import (
     STOPPING,
     WORST_FIRST,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from kbench.records._measures import ACCURACY, Measure
+from kbench.records._components import ACCURACY, Measure
 
 Step = Literal["minmax", "standard", "unit_ball", "none"]
 """Steps of preprocessing."""

@@ -6,7 +6,6 @@ Suite, Options ──▶ Run ──▶ execute or preview ──▶ Report
 
 from kbench.planning.suite_plan import Options
 from kbench.runner.loop import execute, preview
-from kbench.runner.report import Report, Watcher
-from kbench.runner.run import Run
+from kbench.runner.run import Report, Run, Watcher
 
 __all__ = ["Options", "Report", "Run", "Watcher", "execute", "preview"]

@@ -20,8 +20,7 @@ from kbench.planning.planned import (
     notices_of_reuse,
 )
 from kbench.records import Added, Delivered, Problem, Status
-from kbench.runner.report import Report
-from kbench.runner.run import Run
+from kbench.runner.run import Report, Run
 
 
 def preview(run: Run) -> Report:

@@ -13,31 +13,28 @@ plotting libraries along; they are checked against those packages.
 
     compared   what may be compared: datasets that all methods finished; their standings
     ranking    ranks, Friedman's test, cliques; sets of ranks, and the order without a dataset
-    pairs      signed ranks, Holm's correction, wins; the Bayesian signed-rank test
-    on_splits  two methods on one dataset
+    pairs      two methods: on one dataset; signed ranks, Holm's correction, wins, Bayes
     resampling intervals of means, draws of them, and how much too good the best inner score is
     fronts     which methods are on the front of gain against cost
 """
 
 from kbench.results.stats.compared import Scores, Standing, scores, standings, unmeasured
 from kbench.results.stats.fronts import Front, FrontPlace, Status, front, hypervolume, pareto_front
-from kbench.results.stats.on_splits import (
+from kbench.results.stats.pairs import (
     EQUAL,
     NO_TEST,
+    Array,
     CorrectedT,
+    Posterior,
+    bayesian_signed_rank,
     common_splits,
     corrected_t,
     holdout_ratio,
-    on_dataset,
-    unit_of,
-)
-from kbench.results.stats.pairs import (
-    Array,
-    Posterior,
-    bayesian_signed_rank,
     holm,
+    on_dataset,
     signed_rank,
     smallest_p,
+    unit_of,
     wilcoxon_holm,
     wins_ties_losses,
 )

@@ -9,8 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from kbench.results.stats.on_splits import EQUAL
-from kbench.results.stats.pairs import Array, signed_rank
+from kbench.results.stats.pairs import EQUAL, Array, signed_rank
 from kbench.results.stats.resampling import mean_draws
 
 Status = Literal["frontier", "dominated", "undecided"]
