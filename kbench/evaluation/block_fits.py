@@ -14,6 +14,7 @@ from kbench.evaluation.lazy_rows import Matrix, is_sparse
 from kbench.evaluation.passes import path_value
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.splits import derive_seed
+from kbench.evaluation.sums import Targets
 from kbench.evaluation.timing import Stopwatch
 
 SAMPLE_BYTES = 2**28
@@ -60,10 +61,7 @@ class BlockFits:
     notes: list[str] = field(default_factory=list)
 
     def of(
-        self,
-        fitting: Fitting,
-        candidates: Sequence[Candidate],
-        parts: Sequence[np.ndarray],
+        self, fitting: Fitting, candidates: Sequence[Candidate], parts: Sequence[np.ndarray]
     ) -> list[list[Fit]]:
         """Fit the learners of one path on each training set; return whether they converged.
 
@@ -71,25 +69,21 @@ class BlockFits:
         part is one itself. Fits that do not converge in float32 are made again in float64.
         """
         self.shared.check_rows(fitting.data.X)
-        given = fitting, candidates, parts
-        found = self._fitted(*given)
+        found = self._fitted(fitting, candidates, parts)
         converged = all(flag for fitted in found for _, flag in fitted)
         if not converged and self.shared.dtype == np.float32:
             self.notes.append(
                 "float64 instead of float32: a fit over blocks in float32 did not converge"
             )
             self.shared = Embedding.shared(fitting, candidates[0])
-            found = self._fitted(*given)
+            found = self._fitted(fitting, candidates, parts)
         return found
 
     def _fitted(
-        self,
-        fitting: Fitting,
-        candidates: Sequence[Candidate],
-        parts: Sequence[np.ndarray],
+        self, fitting: Fitting, candidates: Sequence[Candidate], parts: Sequence[np.ndarray]
     ) -> list[list[Fit]]:
         data = fitting.data
-        labels = _Labels(data.y)
+        labels = Targets(data.y, data.task)
         every = range(len(parts))
         training = [[k for k in every if k != part] for part in every] if len(parts) > 1 else [[0]]
         found: list[list[Fit]] = []
@@ -109,7 +103,7 @@ class BlockFits:
         candidates: Sequence[Candidate],
         rows: np.ndarray,
         numbers: Sequence[int],
-        labels: _Labels,
+        labels: Targets,
     ) -> _BlockFit:
         """Begin the fit on some rows, from a sample of them."""
         learner, data = fitting.learner, fitting.data
@@ -118,8 +112,9 @@ class BlockFits:
         estimator = learner.build(others, fitting.learner_seed)
         if data.weight is not None:
             learner.require_weights(estimator.fit)
-        counts = np.bincount(labels.codes[rows], minlength=len(labels.classes))
+        counts = np.bincount(labels.codes[rows], minlength=labels.n_columns)
         present = np.flatnonzero(counts)
+        assert labels.classes is not None  # learners of labels only are fitted so
         table = np.cumsum(counts > 0) - 1
         with self.transform:
             drawn = self._drawn(data, rows, labels, derive_seed(fitting.seed, "sample"))
@@ -130,7 +125,7 @@ class BlockFits:
         with self.solving:
             return _BlockFit(estimator.begin_fit(sample, values), table, frozenset(numbers))
 
-    def _drawn(self, data: Data, rows: np.ndarray, labels: _Labels, seed: int) -> np.ndarray:
+    def _drawn(self, data: Data, rows: np.ndarray, labels: Targets, seed: int) -> np.ndarray:
         """Draw rows, some of each class among them."""
         Z = self.shared.embed(data.X[rows[:1]])
         row_bytes = 12 * Z.nnz if is_sparse(Z) else 8 * Z.shape[1]
@@ -141,7 +136,7 @@ class BlockFits:
         return np.unique(np.concatenate(drawn))
 
     def _ended(
-        self, fits: list[_BlockFit], data: Data, parts: Sequence[np.ndarray], labels: _Labels
+        self, fits: list[_BlockFit], data: Data, parts: Sequence[np.ndarray], labels: Targets
     ) -> list[list[Fit]]:
         """Make passes over the parts until all fits are done."""
         while running := [fit for fit in fits if not fit.inner.is_done]:
@@ -154,7 +149,7 @@ class BlockFits:
                     fit.inner.step()
         return [fit.learners() for fit in fits]
 
-    def _pass(self, taking: list[_BlockFit], data: Data, rows: np.ndarray, labels: _Labels) -> None:
+    def _pass(self, taking: list[_BlockFit], data: Data, rows: np.ndarray, labels: Targets) -> None:
         for numbers, Z in self.shared.embedded_blocks(data.X, rows, self.transform):
             with self.solving:
                 codes = labels.codes[numbers]
@@ -163,21 +158,9 @@ class BlockFits:
         self.n_embedded += len(rows)
 
 
-class _Labels:
-    """Labels of all rows, and their numbers."""
-
-    def __init__(self, y: np.ndarray) -> None:
-        self.classes, codes = np.unique(y, return_inverse=True)
-        self.codes = codes.reshape(-1)
-
-
 @dataclass(frozen=True)
 class _BlockFit:
-    """The fit on one training set.
-
-    `table` has the number among its classes of each class of all rows, and `parts` the
-    numbers of the parts that it is made of.
-    """
+    """The fit on one training set, made of `parts`; `table` has its number of each class."""
 
     inner: Any
     table: np.ndarray

@@ -50,12 +50,10 @@ class Calibration:
 def calibrate(fitting: Fitting, candidate: Candidate, predictions: Predictions) -> Calibration:
     """Calibrate the checked predictions of a fitted classifier for the test part.
 
-    Probabilities of the learner itself are kept. Without decision values, or where all
-    training rows of a class are in one inner fold, there are none, and a note says why.
-
-    The `candidate` was chosen by the search: preprocessing, map and learner are fitted on the
-    inner folds of the search.
-    ``calibration_time_s`` is the time of everything that is done here.
+    Probabilities of the learner itself are kept. Without decision values, or where all training
+    rows of a class are in one inner fold, there are none, and a note says why. The `candidate` is
+    fitted on the inner folds of the search. ``calibration_time_s`` is the time of all that is done
+    here.
     """
     if predictions.probabilities is not None:
         return Calibration(predictions.probabilities)

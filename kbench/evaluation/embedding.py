@@ -162,10 +162,9 @@ class Embedding:
 
     @classmethod
     def shared(cls, fitting: Fitting, candidate: Candidate, dtype: str = "float64") -> Embedding:
-        """Fit preprocessing and map of a candidate, without the targets.
+        """Fit preprocessing and map of a candidate, without the targets, on 256 MB of rows at most.
 
-        The scales are those of all rows. The map is fitted on rows of 256 MB at most,
-        which are drawn by seed. PluginError is raised for a map that uses the targets.
+        Scales are those of all rows. PluginError is raised for a map that uses the targets.
         """
         feature_map, data = fitting.feature_map, fitting.data
         if feature_map.supervised:

@@ -164,8 +164,7 @@ def fit(
 ) -> FittedMethod:
     """Fit a candidate on the training part, in the way that its protocol and its size ask for.
 
-    `passed` has the sums of its embedding, if the search took them. Otherwise they are
-    taken here, where the embedding is too large to hold. The learner of the `default`
+    `passed` has the sums of its embedding, if the search took them. The learner of the `default`
     candidate is fitted too, untimed, if it has the same preprocessing and map.
     """
     if default is not None and default.map_key != candidate.map_key:

@@ -59,12 +59,10 @@ CROSS_FOLDS = 5
 
 
 class CategoryMeans:
-    """Encode categories by means of the targets, with scikit-learn's `TargetEncoder`.
+    """Encode categories by smoothed means of the targets, with scikit-learn's `TargetEncoder`.
 
-    A column of numbers of categories becomes a column of smoothed means, for more than two
-    classes one for each class; missing values are a category too. These columns come after
-    all others. Training rows are encoded by cross-fitting, without their own targets: a
-    learner would trust the means of rare categories too much otherwise.
+    For more than two classes there is one column for each; they come after all others. Training
+    rows are encoded by cross-fitting: a learner would trust the means of rare categories too much.
     """
 
     def __init__(self, columns: Sequence[int], task: TaskType) -> None:
@@ -204,9 +202,8 @@ class Preprocessing(BaseEstimator):  # type: ignore[misc]
     ) -> Preprocessing:
         """Fit every step on training inputs in blocks of rows, which `blocks` yields.
 
-        Scales are those of all rows, imputed values those of `sample`, a matrix or `Rows`,
-        which are copied for that only. DatasetError is raised for columns of categories, which
-        need the targets.
+        Imputed values are those of `sample`. DatasetError is raised for columns of categories,
+        which need the targets.
         """
         if categories_of(self.kinds):
             raise DatasetError(SHARED_CATEGORIES)

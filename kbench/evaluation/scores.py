@@ -38,11 +38,10 @@ def scored(
     details: Details,
     what: str,
 ) -> Evaluation:
-    """Score predictions and add what the computation measured.
+    """Score predictions, which are checked again, and add what the computation measured.
 
-    The scores of the default candidate have the prefix ``default_``. Scores are means over the
-    seeds of the map; `Details.by_seed` has them by seed. Nothing here runs code of a plugin:
-    predictions are data, and are checked again. `what` is the name of the learner for messages.
+    Scores of the default candidate have the prefix ``default_``; all are means over the seeds of
+    the map. `what` is the name of the learner for messages.
     """
     truth = assignment.truth
 

@@ -86,10 +86,9 @@ class EstimatorSpec:
 
 @dataclass(frozen=True)
 class Nested:
-    """A component inside a parameter, built anew for every estimator.
+    """A component inside a parameter, built anew for every estimator, with the name of its record.
 
-    `name` is that of its record. The label is for people: it rounds numbers, so that two
-    components may share it. Candidates are compared by all fields.
+    Candidates are compared by all fields: the label rounds numbers.
     """
 
     make: Callable[..., Any]

@@ -148,25 +148,25 @@ class Sums:
 class Targets:
     """Targets of the training part in the columns that `Sums` have, for some of its rows.
 
-    Labels become indicators of classes. Numbers are standardised by `scale`, which is that
-    of all rows.
+    Labels become indicators of classes, whose numbers `codes` has. Numbers are standardised by
+    `scale`, which is that of all rows.
     """
 
     def __init__(self, y: np.ndarray, task: TaskType, weight: np.ndarray | None = None) -> None:
         self.n_rows = len(y)
         self.scale = Scale.of(y, task, weight)
         self.classes: np.ndarray | None = None
-        self._values: np.ndarray
+        self.codes: np.ndarray
         if task == "regression":
-            self._values = self.scale.standardise(y)
+            self.codes = self.scale.standardise(y)
             self.n_columns = 1
         else:
-            self.classes, self._values = np.unique(y, return_inverse=True)
+            self.classes, self.codes = np.unique(y, return_inverse=True)
             self.n_columns = len(self.classes)
 
     def block(self, rows: np.ndarray) -> np.ndarray:
         """Return the targets of some rows, shape (n, n_columns)."""
-        values: np.ndarray = self._values[rows]
+        values: np.ndarray = self.codes[rows]
         if self.classes is None:
             return values[:, None]
         indicators = np.zeros((len(rows), self.n_columns))
@@ -177,6 +177,6 @@ class Targets:
         """Return sums over `rows` with the columns of the classes that these rows have."""
         if self.classes is None:
             return sums
-        present = np.bincount(self._values[rows], minlength=self.n_columns) > 0
+        present = np.bincount(self.codes[rows], minlength=self.n_columns) > 0
         columns = np.flatnonzero(present)
         return sums.of_classes(self.classes[columns], columns)

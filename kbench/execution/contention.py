@@ -33,11 +33,9 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Contention:
-    """Contention between two snapshots.
+    """Shares of CPU time of other guests, and of time with a process that waited for a CPU.
 
-    `steal` is the share of CPU time that the host gave to other guests, `stalled` the
-    share of the time in which some process waited for a CPU. `reasons` to doubt times
-    taken meanwhile are empty if there are none.
+    `reasons` to doubt times taken meanwhile are empty if there are none.
     """
 
     steal: float

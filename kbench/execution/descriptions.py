@@ -185,9 +185,8 @@ _LEFT_OUT = frozenset({"kbench", "__main__"}) | sys.stdlib_module_names
 class ImportState:
     """Files that an import has loaded and read, with their states, and where it found modules.
 
-    `modules` has the file of each top-level module, which another could hide, and None
-    for modules that were not found, which could be installed. `variables` has digests of the
-    environment variables that it read.
+    `modules` has the file of each top-level module, None for one that was not found; `variables`
+    has digests of the environment variables that it read.
     """
 
     files: Mapping[str, State | None] = field(default_factory=dict)
@@ -225,11 +224,9 @@ class ImportState:
 
 
 def describe(payload: Mapping[str, str]) -> dict[str, object]:
-    """Describe the records of a plugin.
+    """Describe the records of the ``plugin`` of a ``distribution``, or say why there are none.
 
-    The payload has the names of its ``distribution`` and ``plugin``. The answer has
-    ``records``, or the ``reason`` why there are none. What is loaded and read is reported at
-    once: the import may end this process.
+    What is loaded and read is reported at once: the import may end this process.
     """
     plugin = _plugin(payload)
     # Python would take the bytecode of this second for that of an edit in the same second
@@ -243,11 +240,9 @@ def describe(payload: Mapping[str, str]) -> dict[str, object]:
 
 
 def call(payload: Mapping[str, Any]) -> dict[str, object]:
-    """Call a function of kbench with a callable of a plugin and an argument.
+    """Call a ``function`` of kbench with a callable of a plugin, and an ``argument``.
 
-    The payload has the names of the plugin, as for `describe`, ``kind``, ``name`` and
-    ``field`` of the callable, ``function`` (``"module:name"``) and ``argument``. The
-    answer has the ``value``, or an ``error`` in the plugin.
+    The callable is the ``field`` of the record ``name`` of a ``kind``.
     """
     registry = build([_plugin(payload)])
     (plugin,) = registry.plugins

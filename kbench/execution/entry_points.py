@@ -98,10 +98,9 @@ def warm() -> None:
 
 
 def rehearse() -> None:
-    """Measure one small method: first calls fill caches, in which each task would write anew.
+    """Measure one small method: a task would write the caches that first calls fill anew.
 
-    A task copies every page of memory that it writes to. Map and learner are those of
-    scikit-learn: this runs in the warm process, where nothing may hang.
+    Map and learner are those of scikit-learn: in the warm process nothing may hang.
     """
     from sklearn.linear_model import RidgeClassifier
     from sklearn.preprocessing import FunctionTransformer
@@ -118,9 +117,7 @@ def rehearse() -> None:
 def _hidden(name: str) -> Iterator[None]:
     """Let imports of a package that is not loaded fail in the block.
 
-    scikit-learn imports pandas wherever it is installed, but needs it for tables only,
-    and tasks compute with arrays. A warm process without it is smaller by a third, and
-    so is the time that each fork of it takes. A plugin may import it all the same.
+    scikit-learn imports pandas for tables only; a warm process without it is smaller by a third.
     """
     if name in sys.modules:
         yield
@@ -153,10 +150,8 @@ _thread_pools: tuple[int, ThreadpoolController] | None = None
 def load(payload: Mapping[str, Any]) -> dict[str, object]:
     """Load a dataset and store it in the data cache.
 
-    The payload has ``dataset`` (a ref as JSON), ``code`` (identity of its source),
-    ``cache`` (folder) and ``offline``. The answer is empty, or has the reason why the
-    dataset is ``unavailable``, and whether its server is ``unreachable`` or a parameter is
-    a ``mistake``.
+    The payload has the ``dataset`` (a ref), its ``code``, ``cache`` and ``offline``. The answer is
+    empty, or says why it is ``unavailable``, perhaps ``unreachable`` or by a ``mistake``.
     """
     cache = DataCache(Path(payload["cache"]))
     line = payload["dataset"]
@@ -258,9 +253,7 @@ def _components(payload: Mapping[str, Any]) -> list[tuple[Kind, list[tuple[str, 
 def _wrong_values(placed: Sequence[tuple[str, Ref]], kind: str, registry: Registry) -> list[str]:
     """Return the refusals of values whose type may be wrong, and of numbers that are not positive.
 
-    Most estimators check values in ``fit`` only, so that each value needs a fit on a
-    few rows. Larger numbers are not tried: whether they are too large depends on the
-    data.
+    Most estimators check values in ``fit`` only. Whether a number is too large depends on the data.
     """
     problems: dict[str, None] = {}  # alternatives may share a wrong value
     seen: dict[tuple[str, str, str], str] = {}
@@ -286,8 +279,7 @@ def _wrong_values(placed: Sequence[tuple[str, Ref]], kind: str, registry: Regist
 def _doubtful(place: str, name: str, value: object) -> Iterator[tuple[str, str, object]]:
     """Yield values that a parameter may not take, with their place and parameter.
 
-    These are texts, truth values, lists, numbers that are not positive, and components
-    whose parameter is not named after kernels.
+    Numbers that are positive, and components of parameters that are named after kernels, are not.
     """
     if isinstance(value, Ref):
         if not name.endswith(("kernel", "kernels")):
@@ -367,12 +359,9 @@ def _at_most(seconds: float) -> Iterator[None]:
 def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, object]:
     """Measure one split of one cell.
 
-    The payload has ``checksum``, ``kinds`` (of columns, where values are imputed) and
-    ``cache`` of the dataset, ``feature_map`` and ``learner`` (refs as JSON),
-    ``protocol``, ``split``. The rows of the split and the labels of its training
-    part come through the channel; the predictions are handed over there, and the labels
-    of the test part come back (see `kbench.execution.handover`). The answer has
-    ``measures`` and ``details``, and the digest of the ``records`` that it used.
+    The payload has ``checksum``, ``kinds`` (of columns) and ``cache`` of the dataset, and the
+    cell's ``feature_map``, ``learner``, ``protocol`` and ``split``. Rows, labels and predictions
+    cross the channel (see `kbench.execution.handover`); ``records`` of the answer is their digest.
     """
     protocol = protocol_of(payload["protocol"])
     sides = from_json(payload["feature_map"]), from_json(payload["learner"])
@@ -409,12 +398,10 @@ def _record(components: Components, task: TaskType | None = None, *modules: str)
 
 
 def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, object]:
-    """Measure a split on a sample of its rows, as `evaluate_task` does.
+    """Measure a split on a ``share`` of its rows, as `evaluate_task` does.
 
-    The payload has the ``share`` of the rows too. Sizes from which the evaluation goes on
-    in another way, such as block by block, are that share of theirs, so that the sample is
-    computed as all rows will be, and its arrays are mapped as theirs. No step is repeated
-    for a clock. All this is changed in this process only, which ends now.
+    Sizes from which the evaluation goes on in another way are that share of theirs, in this process
+    only, so that the sample is computed as all rows will be. No step is repeated for a clock.
     """
     for module, name in OF_ALL_ROWS:
         setattr(module, name, max(1, int(payload["share"] * getattr(module, name))))
@@ -424,11 +411,9 @@ def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[
 
 
 def measure_predictions(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, object]:
-    """Compute a plugin's measure of the predictions of one split.
+    """Compute a plugin's measure of the predictions of one split, which come through the channel.
 
-    The payload has the name of the ``measure``, the ``task``, ``n_classes`` and ``scale``
-    of the dataset; truth and predictions come through the channel. The answer has the
-    ``value``, None where it is not defined.
+    The payload has the ``measure``, and ``task``, ``n_classes`` and ``scale`` of the dataset.
     """
     truth, predictions = receive_scored(channel, payload["task"], Scale(*payload["scale"]))
     _record({("measure", payload["measure"])})

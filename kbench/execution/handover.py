@@ -176,10 +176,9 @@ def send(channel: socket.socket, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def receive(channel: socket.socket, most_bytes: int) -> dict[str, np.ndarray]:
-    """Wait for named arrays.
+    """Wait for named arrays, of `most_bytes` together.
 
-    BrokenHandoverError is raised where the other side has closed the channel, or sent anything
-    else than what `send` sends, or more than `most_bytes`.
+    BrokenHandoverError is raised where the channel is closed, or anything else was sent.
     """
     length = _LENGTH.unpack(_read(channel, _LENGTH.size))[0]
     if length > _MAX_HEADER:

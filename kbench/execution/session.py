@@ -11,6 +11,7 @@ from kbench.execution.engine import Terms, ThisMachine
 from kbench.execution.fetching import Fetching, is_offline
 from kbench.execution.sandbox import Sandbox
 from kbench.execution.warm_parents import WarmParents, preload_of
+from kbench.planning.lines import LISTS
 from kbench.planning.suite_plan import SuitePlan
 from kbench.records import DatasetFacts, Problem, Ref, Suite, TaskType
 from kbench.records.canonical import to_json
@@ -20,8 +21,7 @@ from kbench.storage.files import Holder, named_holder
 class Session:
     """Holds processes and the machine for a run of a plan.
 
-    If `offline`, no server is asked for data; if `exclusive`, no other kbench computes on this
-    machine meanwhile. `notice` is called with what the user has to wait for.
+    `notice` is called with what the user has to wait for.
     """
 
     def __init__(
@@ -50,9 +50,7 @@ class Session:
         return self._fetching.fetch(ref)
 
     def check_parameters(self) -> None:
-        """Check the parameters of all components, in a separate process.
-
-        Those of learners are checked for the task, and once more if it was not known before.
+        """Check the parameters of all components, in a separate process; once more for a new task.
 
         SuiteError is raised where a parameter does not exist, or has a value that is refused.
         """
@@ -101,15 +99,12 @@ Placed = Mapping[str, Sequence[Any]]
 
 def placed_components(suite: Suite) -> Placed:
     """Return every component of a suite with its place, by kind, as JSON."""
-    places: dict[str, list[Any]] = {"dataset": [], "feature map": [], "learner": []}
+    places: dict[str, list[Any]] = {kind: [] for kind in LISTS.values()}
     for number, block in enumerate(suite.blocks):
         at = f"block[{number}]." if len(suite.blocks) > 1 else ""
-        for kind, key, refs in (
-            ("dataset", "datasets", block.datasets),
-            ("feature map", "feature_maps", block.feature_maps),
-            ("learner", "learners", block.learners),
-        ):
-            places[kind] += [(f"{at}{key}[{i}]", to_json(ref)) for i, ref in enumerate(refs)]
+        for key, kind in LISTS.items():
+            refs = enumerate(getattr(block, key))
+            places[kind] += [(f"{at}{key}[{i}]", to_json(ref)) for i, ref in refs]
     return places
 
 

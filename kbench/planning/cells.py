@@ -37,8 +37,7 @@ def cells(suite: Suite, registry: Registry) -> list[Cell]:
 def cell_problems(suite: Suite, registry: Registry) -> list[str]:
     """Return the mistakes of cells as a whole.
 
-    Tables could not tell two cells, or two datasets, apart; or a map that uses the targets
-    would be fitted once for all inner folds.
+    Two could not be told apart, or a map that uses the targets would be fitted for all folds.
     """
     return [*_indistinct(suite, registry), *_supervised(suite, registry)]
 
@@ -88,13 +87,10 @@ def select(
     feature_maps: Sequence[str] = (),
     learners: Sequence[str] = (),
 ) -> Suite:
-    """Keep the lines that match; add installed components that no line has.
+    """Keep the lines that match labels, names or globs; no pattern keeps all lines.
 
-    Patterns are labels, names or globs; no pattern keeps all lines. An installed name
-    that no line has is added with its defaults: a dataset to every block, a map or
-    learner to the first.
-
-    SuiteError is raised where a pattern matches no line and nothing installed, or no cell is
+    An installed name that no line has is added with its defaults: a dataset to every block, a map
+    or learner to the first. SuiteError is raised where a pattern matches nothing, or no cell is
     left.
     """
     problems: list[str] = []

@@ -166,10 +166,9 @@ _LITERAL = (
 
 
 def _only_returns_records(function: ast.FunctionDef, makers: Collection[str]) -> bool:
-    """Tell whether a function is the implementation of a hook that returns literal records.
+    """Tell whether a function implements a hook that returns literal records; keys have them.
 
-    Their values are in the keys of cells. A name could stand for other code under the same
-    name, so that there is none but those of `makers`.
+    A name could stand for other code, so that there is none but those of `makers`.
     """
     nodes = [node for each in function.body for node in ast.walk(each)]
     return (

@@ -34,11 +34,10 @@ class _Each:
 
 
 class Lines:
-    """The lines of one list, as refs, with the mistakes found on the way.
+    """The lines of one list as refs, with the mistakes found on the way.
 
-    `place` is the path of the list in the file; `given` has the list's key, and its lines
-    as TOML gives them. `installed_only` leaves lines out whose component is not
-    installed; else they are mistakes.
+    `place` is the path of the list; `given` has its key, and its lines as TOML gives them. With
+    `installed_only`, lines are left out whose component is not installed.
     """
 
     def __init__(
@@ -263,8 +262,8 @@ def parameter_problems(
 def _allowed(record: object, task: TaskType | None = None) -> Mapping[str, Any] | None:
     """Return the parameters of a component by name; None where any are allowed.
 
-    A learner may have those of the estimators of all its tasks, unless one is given;
-    required are those that all of them require.
+    Of a learner without a task they are those of all its estimators, required where all require
+    them.
     """
     found = [parameters_of(make) for make in makers(record, task) or makers(record)]
     known = [parameters for parameters in found if parameters is not None]

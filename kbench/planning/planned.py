@@ -105,10 +105,9 @@ class PlannedCell:
 def set_aside(
     planned: Iterable[PlannedCell], foreign: Mapping[str, Mapping[int, Result]]
 ) -> tuple[list[PlannedCell], list[PlannedCell]]:
-    """Return the cells to compute here, and those of which others have all splits.
+    """Return the cells to compute here, and unfinished ones of which others have all splits.
 
-    `foreign` has results by key of the cell and number of the split. A cell that is
-    finished here is not replaced.
+    `foreign` has results by key of the cell and number of the split.
     """
     own: list[PlannedCell] = []
     known: list[PlannedCell] = []

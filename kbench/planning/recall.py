@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from kbench.planning.planned import PlannedCell, task_key
 from kbench.planning.present import Present
@@ -28,13 +29,12 @@ class Validity:
     also_outdated: bool = False
     """Take the newest result where none is valid, and say in its cell why it is out of date."""
 
-    def __post_init__(self) -> None:
-        self._manifests: dict[str, Manifest] | None = None
+    @cached_property
+    def _manifests(self) -> Mapping[str, Manifest]:
+        return self.journal.manifests()
 
     def why(self, digest: str) -> str:
         """Return what has changed since a manifest was recorded; empty if nothing has."""
-        if self._manifests is None:
-            self._manifests = self.journal.manifests()
         manifest = self._manifests.get(digest)
         if manifest is None:
             return UNKNOWN

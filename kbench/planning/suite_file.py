@@ -201,8 +201,7 @@ def _unused_keys(
 ) -> list[str]:
     """Return one message for each key that is given and has no effect on any block.
 
-    `shared` is the protocol at the top of the file, and `protocols` has that of each block
-    with all that it takes from there.
+    `protocols` has that of each block with all that it takes from `shared`.
     """
     problems = _unused("protocol", shared, blocks, protocols)
     for number, (block, protocol) in enumerate(zip(blocks, protocols, strict=True)):

@@ -37,8 +37,7 @@ from kbench.storage.journal import Journal, state_folder
 class SuitePlan:
     """Turns a suite into cells, step by step; nothing is fetched or computed.
 
-    The journal of a `place`, a machine or an engine's, has the results. None that is known is
-    used if `fresh`, and no failure if `retry_failed`.
+    The journal of a `place` has the results: none is used if `fresh`, no failure if `retry_failed`.
     """
 
     def __init__(

@@ -45,8 +45,7 @@ _HOOK_OF: Mapping[str, str] = {kind: hook for hook, (kind, _) in HOOKS.items()}
 def description_of(collected: Sequence[Record]) -> list[dict[str, Any]]:
     """Describe the records that a plugin gives, in the process that has imported it.
 
-    PluginError is raised where a record has a value that is not described by JSON values and
-    `Ref`.
+    PluginError is raised for a value that is not described by JSON values and `Ref`.
     """
     return [
         {"kind": kind}
@@ -62,13 +61,10 @@ def description_of(collected: Sequence[Record]) -> list[dict[str, Any]]:
 def records_of(
     description: Any, plugin: Plugin, ask: Callable[[Reference, str, Any], Any]
 ) -> list[Record]:
-    """Return the records of a plugin from their description, which is not trusted.
+    """Return the records of a plugin from their description; `ask` runs its callables.
 
-    `ask` runs the plugin's callables (see `Reference`).
-
-    PluginError is raised where a record breaks a rule of its hook. ValueError, TypeError,
-    KeyError, AttributeError or OSError is raised where this is not the description of a plugin
-    whose files are there.
+    PluginError is raised where a record breaks a rule of its hook; ValueError, TypeError, KeyError,
+    AttributeError or OSError where this is not the description of a plugin whose files are there.
     """
     collected: list[Record] = []
     for given in description:

@@ -105,10 +105,9 @@ class ImportedRow:
 class BesideOwn:
     """A row of others, and the own row that it may be compared with.
 
-    `value` and `here` are means of the measure: those of their row over all of its splits, and
-    of the own row over the `n_common` splits that both have, on which `difference` (theirs
-    minus own) is taken. `compared` says what the two have in common, or why they are not
-    compared.
+    `value` is the mean of the measure over all splits of the row; `here` that of the own row, and
+    `difference` theirs minus own, over the `n_common` splits that both have. `compared` says what
+    the two have in common, or why they are not compared.
     """
 
     other: ImportedRow

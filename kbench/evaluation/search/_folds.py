@@ -51,12 +51,11 @@ def inner_folds(fitting: Fitting) -> Folds:
 
 @dataclass
 class FoldScorer:
-    """Scores candidates on the same inner folds.
+    """Scores candidates on the same inner folds, in each of which each map is fitted once.
 
-    In each fold the preprocessing and each map are fitted once, on the fold's
-    training rows; learners with a path are fitted along it. `criterion` scores the
-    candidates. After `deadline`, a time of `time.monotonic`, no further fit begins once
-    there is a candidate to choose. `failures` collects what fits raised, in order.
+    Learners with a path are fitted along it. After `deadline`, a time of `time.monotonic`, no
+    further fit begins once there is a candidate to choose. `failures` has what fits raised, in
+    order.
     """
 
     fitting: Fitting
@@ -272,9 +271,8 @@ def score_of(
 ) -> float | None:
     """Return a measure of a fitted learner's predictions; None where it is not defined.
 
-    The accuracy of a rule that draws its labels is the expected one, which is exact.
-    `what` is its name for messages. PluginError is raised where it returns what cannot
-    be scored, or lacks what the measure needs.
+    The accuracy of a rule that draws its labels is the expected one. PluginError is raised where
+    `what` returns what cannot be scored, or lacks what the measure needs.
     """
     measure, n = criterion.measure, len(truth.y)
     draws = hasattr(learner, "label_probabilities")

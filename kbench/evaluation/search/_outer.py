@@ -37,10 +37,8 @@ FROM_SUMS = ("rmse", "rmse_standardised")
 class OuterScorer(FoldScorer):
     """Scores candidates on inner folds whose maps were fitted once, on all rows.
 
-    An embedding is computed once for all folds. If it is too large to hold, and the
-    learner is fitted from sums, these are taken in one pass over blocks for all folds; other
-    learners see the blocks in several passes. `passed` keeps the sums for the map of the
-    best candidate so far, and `n_embedded` counts the rows that were embedded in blocks.
+    If the embedding is too large to hold, learners are fitted from sums of one pass over its
+    blocks, or in several passes. `passed` keeps the sums for the map of the best candidate so far.
     """
 
     passed: Pass | None = None

@@ -65,14 +65,12 @@ class Score:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The chosen candidate of a search, and all scores.
+    """The chosen candidate of a search, and all scores, the default's first; none without a choice.
 
-    `scores` has all candidates in their order, the default first, and is empty where
-    there was nothing to choose. `ends` has the smallest and the largest value of the list of
-    each numeric parameter; a random search need not have drawn them. `complete` is False
-    where the search was stopped by its budget.
-    `passed` has the sums that the chosen candidate is fitted from, if the search took them;
-    their time is not in `seconds`. `n_embedded` counts the rows that were embedded in blocks.
+    `ends` has the smallest and the largest value of the list of each numeric parameter, and
+    `complete` is False where the budget ended the search. `passed` has the sums that the chosen
+    candidate is fitted from, if the search took them; their time is not in `seconds`. `n_embedded`
+    counts the rows that were embedded in blocks.
     """
 
     best: Candidate

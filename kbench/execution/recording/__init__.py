@@ -26,8 +26,7 @@ _recording: Recording | None = None
 def install(own: Iterable[str], hidden: Iterable[str] = ()) -> None:
     """Record from now on in this process and its forks.
 
-    `own` are the packages whose modules count one by one even where they are installed with a
-    version: kbench's and the plugins'. `hidden` are environment variables that a sandbox sets.
+    Modules of the packages in `own` count one by one; `hidden` variables are set by a sandbox.
     """
     global _recording
     if _recording is None:

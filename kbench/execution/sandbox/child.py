@@ -32,10 +32,8 @@ _NO_MEMORY = ("can't start new thread", "bad_alloc", "Cannot allocate memory")
 
 
 def run(
-    function: str,
+    terms: wire.Header,
     payload: bytes,
-    time_s: float | None,
-    memory_mb: float | None,
     supervisor: int,
     output: int,
     result: int,
@@ -43,18 +41,18 @@ def run(
 ) -> NoReturn:
     """Run a task in this process, just forked, and end it.
 
-    `output` and `result` are descriptors of pipes. Two messages go into
-    `result`: the memory at the start, and what the function did.
+    The `terms` are its function and its limits; `output` and `result` are descriptors of pipes.
+    Two messages go into `result`: the memory at the start, and what the function did.
     """
     try:
         task, pipe = os.getpid(), os.fstat(result)
         _isolate(supervisor, output)
         start = processes.memory(task)
-        _limit(start.size, time_s, memory_mb)
+        _limit(start.size, terms["time_s"], terms["memory_mb"])
         first = {"size": start.size, "resident": start.resident, "files": start.files}
         _write(result, wire.pack(first))
         recording.report_to(partial(_report, result))
-        header, body = _call(function, payload, channel)
+        header, body = _call(terms["function"], payload, channel)
         if os.getpid() != task:
             os._exit(0)  # a process that the function has forked returned from it
         end = processes.memory(task)
@@ -151,7 +149,7 @@ def _lower(which: int, soft: int, hard: int) -> None:
     resource.setrlimit(which, (min(soft, hard), hard))
 
 
-def _call(function: str, payload: bytes, channel: int | None) -> tuple[dict[str, Any], bytes]:
+def _call(function: str, payload: bytes, channel: int | None) -> tuple[wire.Header, bytes]:
     try:
         module, _, name = function.partition(":")
         called = attrgetter(name)(importlib.import_module(module))

@@ -269,7 +269,7 @@ def _ask(
     request: _Request,
     theirs: socket.socket | None,
     liveness: Liveness,
-) -> tuple[dict[str, Any], bytes] | None:
+) -> tuple[wire.Header, bytes] | None:
     """Send a request and wait for the reply; None if the other side is gone."""
     buffer = bytearray()
     rest, wanted = memoryview(request.message), request.wanted

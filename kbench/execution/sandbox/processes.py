@@ -58,8 +58,7 @@ def die_with_parent() -> None:
 def wake_with_parents_end() -> None:
     """Let the kernel continue this process, if it is stopped, when its parent ends.
 
-    "Parent" is the thread that started it, which may end long before its process: a
-    signal that kills would be wrong, and this one does nothing to a process that runs.
+    The parent is the thread that started it, which may end long before its process.
     """
     if LINUX:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)

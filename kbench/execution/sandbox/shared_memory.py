@@ -33,11 +33,9 @@ _NAMED_BY_PID = re.compile(r"(?:joblib_memmapping_folder_|sem\.loky-|torch_)(\d+
 class SharedMemory:
     """Files in memory that the processes of one task have written.
 
-    A file in the folder belongs to the task if its name did not exist when the task
-    started, and if a process of the task had it open or mapped for writing, or gave it
-    its process id as a name. A file that is opened and closed between two looks is
-    missed; no file of another program is taken for the task's. The kernel says which
-    process has made a segment.
+    A new file in the folder is the task's if a process of it had it open or mapped for writing, or
+    gave it its process id as a name; no file of another program is. The kernel says who has made a
+    segment.
     """
 
     def __init__(self) -> None:

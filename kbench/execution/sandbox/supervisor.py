@@ -240,10 +240,9 @@ class Supervisor:
         self._deliver()
 
     def _probe(self, name: str, probe_s: float) -> bool:
-        call = Call(None)
-        self._start(
-            call, "kbench.execution.sandbox.child:probe", json.dumps(name).encode(), probe_s, None
-        )
+        call, function = Call(None), "kbench.execution.sandbox.child:probe"
+        terms = {"function": function, "time_s": probe_s, "memory_mb": None}
+        self._start(call, terms, json.dumps(name).encode())
         while not call.reply:
             if not self._alive():
                 raise SystemExit
@@ -283,18 +282,11 @@ class Supervisor:
             return
         call.received += chunk
         if message := wire.unpack(call.received):
-            header, payload = message
-            self._start(call, header["function"], payload, header["time_s"], header["memory_mb"])
+            self._start(call, *message)
 
-    def _start(
-        self,
-        call: Call,
-        function: str,
-        payload: bytes,
-        time_s: float | None,
-        memory_mb: float | None,
-    ) -> None:
-        call.time_s, call.memory_mb = time_s, memory_mb
+    def _start(self, call: Call, terms: wire.Header, payload: bytes) -> None:
+        """Fork the task of a call; `terms` are its function and its limits."""
+        call.time_s, call.memory_mb = terms["time_s"], terms["memory_mb"]
         call.started = time.monotonic()
         try:
             output, output_end = os.pipe()
@@ -312,16 +304,7 @@ class Supervisor:
             return
         if call.pid == 0:
             self._close_inherited(output, result, *(self._channels - {call.channel}))
-            child.run(
-                function,
-                payload,
-                time_s,
-                memory_mb,
-                self._pid,
-                output_end,
-                result_end,
-                call.channel,
-            )
+            child.run(terms, payload, self._pid, output_end, result_end, call.channel)
         self._close_channel(call)
         for descriptor in (output_end, result_end):
             os.close(descriptor)

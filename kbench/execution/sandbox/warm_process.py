@@ -63,10 +63,10 @@ class HungError(Exception):
 
 
 class Liveness:
-    """Looks at the supervisor `pid` while a client waits for it.
+    """Looks at a supervisor while a client waits for it.
 
-    It is ready once it has imported everything, which may take `warm_up_s` seconds, and
-    should enforce the task's limit of `time_s`.
+    It may take `warm_up_s` seconds for its imports, and should enforce the task's limit of
+    `time_s`.
     """
 
     def __init__(

@@ -6,16 +6,18 @@ import json
 import struct
 from typing import Any
 
+Header = dict[str, Any]
+
 _LENGTHS = struct.Struct(">IQ")
 
 
-def pack(header: dict[str, Any], body: bytes = b"") -> bytes:
+def pack(header: Header, body: bytes = b"") -> bytes:
     """Frame one message."""
     head = json.dumps(header).encode("ascii")
     return _LENGTHS.pack(len(head), len(body)) + head + body
 
 
-def unpack(buffer: bytearray) -> tuple[dict[str, Any], bytes] | None:
+def unpack(buffer: bytearray) -> tuple[Header, bytes] | None:
     """Take the first complete message out of a buffer; None while there is none."""
     if len(buffer) < _LENGTHS.size:
         return None
