@@ -211,13 +211,14 @@ def verify(
     )
     verdicts: Counter[Finding] = Counter()
     records = []
-    for each in verifying.verify(chosen) if chosen else ():
-        verdict, detail = each.agreement.verdict, each.agreement.detail
-        verdicts[verdict] += 1
-        words = _said(verdict)
-        echo(f"  {words}: {each.name}, split {each.result.split}{detail and f': {detail}'}")
-        if verdict != "not recomputed":
-            records.append(recomputed.record_of(each.result, verdict, author, versions()))
+    names = {cell.key: cell.name for cell in bundle.cells}
+    for (key, split), found in verifying.verify(chosen) if chosen else ():
+        verdicts[found.verdict] += 1
+        detail = found.detail and f": {found.detail}"
+        echo(f"  {_said(found.verdict)}: {names[key]}, split {split}{detail}")
+        if found.verdict != "not recomputed":
+            result = bundle.results[key][split]
+            records.append(recomputed.record_of(result, found.verdict, author, versions()))
             recomputed.keep(records[-1])
     of_predictions = _of_predictions(verifying, bundle, units)
     if repository is not None:
@@ -232,11 +233,11 @@ def _of_predictions(verifying: Verifying, bundle: Bundle, units: Sequence[Unit])
     if not having:
         return False
     verdicts: Counter[Finding] = Counter()
-    for each in verifying.predictions(having):
-        verdict, detail = each.agreement.verdict, each.agreement.detail
-        verdicts[verdict] += 1
-        if verdict != "equal":
-            echo(f"  {_said(verdict)}: {each.name}, split {each.result.split}: {detail}")
+    names = {cell.key: cell.name for cell in bundle.cells}
+    for (key, split), found in verifying.predictions(having):
+        verdicts[found.verdict] += 1
+        if found.verdict != "equal":
+            echo(f"  {_said(found.verdict)}: {names[key]}, split {split}: {found.detail}")
     counts = ", ".join(f"{n} {_said(verdict)}" for verdict, n in verdicts.items())
     echo(f"measures from the predictions of {len(having)} splits: {counts}")
     return verdicts["different"] > 0

@@ -67,9 +67,6 @@ class Bounds:
 MOST_ZIPPED = 256 << 20
 """Bytes of the zip file."""
 
-MOST_HEAD = 8 << 20
-"""Bytes of the manifest that are read to see whose bundle it is."""
-
 ZIP = b"PK\x03\x04"
 """First bytes of a zip file with entries."""
 

@@ -88,9 +88,8 @@ def _check(manifest: Manifest) -> None:
         _check_name(name, "module", _MODULE)
         if value not in (None, INSTALLED, NAMESPACE):
             _check_hash(value, name)
-    for name, value in manifest.files.items():
-        if _OUTSIDE.fullmatch(name) and value == "":
-            continue
+    files = {n: v for n, v in manifest.files.items() if v != "" or not _OUTSIDE.fullmatch(n)}
+    for name, value in files.items():
         _check_name(name, "file", _FILE)
         relative = PurePosixPath(name.partition(":")[2])
         if relative.is_absolute() or ".." in relative.parts or "~" in name:
@@ -110,8 +109,7 @@ def _check(manifest: Manifest) -> None:
 
 
 def _check_name(name: str, what: str, form: re.Pattern[str]) -> None:
-    check_label(name, what)
-    if not form.fullmatch(name):
+    if not form.fullmatch(check_label(name, what)):
         raise BundleError(f"the {what} {_shown(name)} has a name that none can have")
 
 

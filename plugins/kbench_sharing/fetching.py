@@ -80,16 +80,7 @@ def _in_time(url: str, most: int) -> bytes:
 
 def _fetched(url: str, most: int) -> bytes:
     parts = _checked(url)
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        _Redirects(parts),
-    ):
-        opener.add_handler(handler)
+    opener = urllib.request.build_opener(_Redirects(parts))
     headers = {"User-Agent": f"kbench/{__version__}", "Accept-Encoding": "identity"}
     request = urllib.request.Request(url, headers=headers)
     until = time.monotonic() + MOST_S

@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -39,7 +38,6 @@ from kbench.features import (
     installed,
     machine,
     of_cell_with_splits,
-    read_file,
     state_folder,
     task_key,
     without_times,
@@ -61,9 +59,9 @@ from kbench_sharing import container, form
 from kbench_sharing.dependencies import not_reused, why_not_reused
 from kbench_sharing.fetching import is_url
 from kbench_sharing.form import Bundle, SharedCell, SharedResult
-from kbench_sharing.reading import MOST_ROWS, ROWS, read_bundle
+from kbench_sharing.reading import ROWS, read_bundle
 from kbench_sharing.recomputed import Records, checks_of, kept
-from kbench_sharing.texts import parsed
+from kbench_sharing.texts import slug
 
 SHORT = 12
 """Hexadecimal digits of an id that are shown."""
@@ -84,7 +82,8 @@ def keep(bundle: Bundle) -> tuple[Path, bool]:
     BundleError is raised where it cannot be written.
     """
     is_rows = form.ROWS_FILE in bundle.files
-    path = folder() / f"{bundle.id}{ROWS if is_rows else '.zip'}"
+    name = f"{bundle.id}{ROWS if is_rows else '.zip'}"
+    path = folder() / slug(bundle.manifest.suite) / name
     if path.exists():
         return path, False
     data = bundle.files[form.ROWS_FILE] if is_rows else container.zipped(bundle.files)
@@ -117,41 +116,30 @@ def find(name: str) -> Bundle:
 
 
 def of_suite(name: str, notice: Callable[[str], None]) -> Iterator[Bundle]:
-    """Yield the kept bundles of a suite; `notice` is told why one is left out.
-
-    Those of other suites are not read but for their heads.
-    """
-    for path in _files():
+    """Yield the kept bundles of a suite; `notice` is told why one is left out."""
+    for path in _files(slug(name)):
         try:
-            if _suite_of(path) == name:
-                yield _read(path)
+            bundle = _read(path)
+            if bundle.manifest.suite == name:
+                yield bundle
         except BundleError as error:
             notice(str(error))
 
 
-def _files() -> list[Path]:
-    return sorted(path for path in folder().glob("*") if path.suffix in _ENDS)
+def _files(suite: str = "*") -> list[Path]:
+    """Return the files of kept bundles, which lie in a folder for each suite, by id."""
+    found = (path for path in folder().glob(f"{suite}/*") if path.suffix in _ENDS)
+    return sorted(found, key=lambda path: path.name)
 
 
 def _read(path: Path) -> Bundle:
-    bundle = read_bundle(path)
+    try:
+        bundle = read_bundle(path)
+    except BundleError as error:
+        raise BundleError(f"{error}; remove it and add it again") from None
     if bundle.id != path.stem:
         raise BundleError(f"{path} was changed since it was added: remove it and add it again")
     return bundle
-
-
-def _suite_of(path: Path) -> object:
-    """Return the suite that the head of a kept bundle names."""
-    try:
-        if path.suffix == ROWS:
-            head = read_file(path, MOST_ROWS).partition(b"\n")[0]
-        else:
-            with zipfile.ZipFile(path) as archive, archive.open(form.MANIFEST) as file:
-                head = file.read(container.MOST_HEAD)
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile, NotImplementedError):
-        raise BundleError(f"{path} is damaged: remove it and add it again") from None
-    value = parsed(head, path.name)
-    return value.get("suite") if isinstance(value, dict) else None
 
 
 _VERSIONS = ("kbench-core", "python", "numpy", "scipy", "scikit-learn")

@@ -17,11 +17,11 @@ from pydantic import NonNegativeInt
 
 from kbench.errors import BundleError
 from kbench.features import HERE, Check, Journal, Verdict, machine, state_folder
-from kbench.messages import counted, printable
+from kbench.messages import counted
 from kbench.records.canonical import digest
 from kbench_sharing.checks import DAY_MS, now_ms
 from kbench_sharing.columns import line_of
-from kbench_sharing.container import names_below, read_named, sha256
+from kbench_sharing.container import read_named, sha256
 from kbench_sharing.form import (
     CPU,
     Author,
@@ -144,8 +144,6 @@ CHECKS = "checks"
 MOST_CHECKS = 8 << 20
 """Bytes of such a file."""
 
-_DEPTH = 3
-
 
 def file_of(rows_key: str, records: Iterable[Record]) -> tuple[str, bytes]:
     """Return name and content of the file of records of a rows file."""
@@ -154,56 +152,18 @@ def file_of(rows_key: str, records: Iterable[Record]) -> tuple[str, bytes]:
     return f"{CHECKS}/{rows_key}/{sha256(data)}{ROWS}", data
 
 
-class RecordFiles:
-    """All records of a repository: read and checked as far as they do not depend on its rows.
-
-    `problems` has a line for each file that is refused.
-    """
-
-    def __init__(self, repository: Path) -> None:
-        self.problems: list[str] = []
-        self._by_rows: dict[str, list[tuple[str, list[Record]]]] = {}
-        self._now_ms = now_ms()
-        for name in names_below(repository, CHECKS):
-            try:
-                records = _read(repository, name)
-            except BundleError as error:
-                self.problems.append(f"{printable(name, 300)}: {error}")
-                continue
-            self._by_rows.setdefault(PurePosixPath(name).parts[1], []).append((name, records))
-
-    def of_rows(self, rows_key: str, bundle: Bundle) -> Records:
-        """Return the records of a rows file that hold for its results; note those that do not."""
-        good: list[Record] = []
-        for name, records in self._by_rows.pop(rows_key, ()):
-            try:
-                for record in records:
-                    results = bundle.results.get(record.cell, {})
-                    check_record(record, results.get(record.split), bundle.author, self._now_ms)
-            except BundleError as error:
-                self.problems.append(f"{name}: {error}")
-                continue
-            good += records
-        return grouped(good)
-
-    def note_left(self) -> None:
-        """Note the files whose rows file was never asked for."""
-        for files in self._by_rows.values():
-            self.problems += [
-                f"{name}: the repository has no rows file of this name" for name, _ in files
-            ]
-
-
-def _read(repository: Path, name: str) -> list[Record]:
-    path = PurePosixPath(name)
-    if len(path.parts) != _DEPTH or path.suffix != ROWS:
+def read_records(repository: Path, name: str, bundle: Bundle) -> list[Record]:
+    """Read and check a file of records of the results of a rows file."""
+    if PurePosixPath(name).suffix != ROWS:
         raise BundleError(f"it has no place in {CHECKS}")
-    data = read_named(repository, name, MOST_CHECKS)
     records = []
-    for number, line in enumerate(data.splitlines(), 1):
+    for number, line in enumerate(read_named(repository, name, MOST_CHECKS).splitlines(), 1):
         place = f"line {number}"
         records.append(Record.read(parsed(line, place), place))
     splits = {(record.cell, record.split) for record in records}
     if len(splits) < len(records) or not records:
         raise BundleError(f"it has {counted(len(records), 'line')} of {len(splits)} splits")
+    for record in records:
+        result = bundle.results.get(record.cell, {}).get(record.split)
+        check_record(record, result, bundle.author, now_ms())
     return records

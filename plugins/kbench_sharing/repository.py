@@ -18,6 +18,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -31,18 +32,19 @@ from kbench_sharing.dependencies import lines_of
 from kbench_sharing.form import Bundle, Origin, SharedCell
 from kbench_sharing.reading import MOST_ROWS, ROWS, bundle_of_rows
 from kbench_sharing.recomputed import (
+    CHECKS,
     MOST_CHECKS,
     Record,
-    RecordFiles,
     Records,
     file_of,
+    grouped,
+    read_records,
 )
+from kbench_sharing.texts import slug
 
 RESULTS = "results"
 """Folder of the rows files in a repository."""
 
-_OTHER = re.compile(r"[^a-z0-9.]+")
-_MOST_SLUG = 60
 _DEPTH = 4
 
 
@@ -52,20 +54,6 @@ class Published:
 
     n_new: int
     n_kept: int
-
-
-def slug(text: str) -> str:
-    """Return a name of a file or folder for a text that others wrote.
-
-    Texts that are changed end with eight digits of their hash, so that two texts have two names.
-
-    >>> slug("uci-small")
-    'uci-small'
-    >>> slug("../../etc/passwd")
-    'etc-passwd-3754d6cb'
-    """
-    plain = _OTHER.sub("-", text.lower()).strip("-.")[:_MOST_SLUG].strip("-.")
-    return plain if plain and plain == text else f"{plain or 'x'}-{sha256(text.encode())[:8]}"
 
 
 def place(suite: str, cell: SharedCell, data: bytes) -> str:
@@ -184,19 +172,32 @@ class Checked:
         self._repository = repository
         self._alike = Alike()
         self._computed: dict[bytes, tuple[str, str]] = {}
-        self._records = RecordFiles(repository)
-        self.problems = self._records.problems
+        self.problems: list[str] = []
 
     def __iter__(self) -> Iterator[tuple[str, Bundle, Records]]:
+        checks: dict[str, list[str]] = {}
+        for name in names_below(self._repository, CHECKS):
+            checks.setdefault(PurePosixPath(name).parent.as_posix(), []).append(name)
         for name in names(self._repository):
-            try:
+            with self._noted(name):
                 bundle = read_rows(self._repository, name)
                 self._check_beside_others(name, bundle)
-            except BundleError as error:
-                self.problems.append(f"{printable(name, 300)}: {error}")
-                continue
-            yield name, bundle, self._records.of_rows(bundle.id, bundle)
-        self._records.note_left()
+                records: list[Record] = []
+                for each in checks.pop(f"{CHECKS}/{bundle.id}", ()):
+                    with self._noted(each):
+                        records += read_records(self._repository, each, bundle)
+                yield name, bundle, grouped(records)
+        left = sorted(name for names in checks.values() for name in names)
+        why = f"it has no place in {CHECKS}: the repository has no rows file of this name"
+        self.problems += [f"{printable(name, 300)}: {why}" for name in left]
+
+    @contextmanager
+    def _noted(self, name: str) -> Iterator[None]:
+        """Note why a file is refused."""
+        try:
+            yield
+        except BundleError as error:
+            self.problems.append(f"{printable(name, 300)}: {error}")
 
     def _check_beside_others(self, name: str, bundle: Bundle) -> None:
         """Refuse rows that another author has published, and other rows of the same split."""

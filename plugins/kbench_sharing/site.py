@@ -37,7 +37,8 @@ from kbench_sharing.container import whole_folder
 from kbench_sharing.form import Bundle
 from kbench_sharing.kept import measure_of, planned_splits, rows_of
 from kbench_sharing.recomputed import Records
-from kbench_sharing.repository import Checked, slug
+from kbench_sharing.repository import Checked
+from kbench_sharing.texts import slug
 
 if TYPE_CHECKING:
     from jinja2 import Template

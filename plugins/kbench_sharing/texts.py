@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import unicodedata
@@ -44,6 +45,25 @@ _AUTHOR = re.compile(r"[ -~À-ÏÑ-ÖØ-öø-İĴ-ķĹ-ľŁ-ňŊ-ž]*")
 """ASCII and accented Latin letters, without those that look like others: Ð, ı, ĳ, ĸ, ŀ, ŉ, ſ."""
 
 
+_OTHER = re.compile(r"[^a-z0-9.]+")
+_MOST_SLUG = 60
+
+
+def slug(text: str) -> str:
+    """Return a name of a file or folder for a text that others wrote.
+
+    Texts that are changed end with eight digits of their hash, so that two texts have two names.
+
+    >>> slug("uci-small")
+    'uci-small'
+    >>> slug("../../etc/passwd")
+    'etc-passwd-3754d6cb'
+    """
+    plain = _OTHER.sub("-", text.lower()).strip("-.")[:_MOST_SLUG].strip("-.")
+    ending = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return plain if plain and plain == text else f"{plain or 'x'}-{ending}"
+
+
 def _refuse(constant: str) -> NoReturn:
     raise BundleError(f"{constant}, which is not a number")
 
@@ -62,9 +82,8 @@ def parsed(line: bytes, place: str, most: int = MOST_LINE) -> Json:
     """Parse a JSON value; BundleError for NaN, a name given twice, and deep nesting."""
     if len(line) > most:
         raise BundleError(f"{place} has more than {most >> 20} MB")
-
     try:
-        value = _decoded(line.decode("utf-8"))
+        value = _DECODER.decode(line.decode("utf-8"))
     except BundleError as error:
         raise BundleError(f"{place} has {error}") from None
     except UnicodeDecodeError:
@@ -75,15 +94,6 @@ def parsed(line: bytes, place: str, most: int = MOST_LINE) -> Json:
     if line.count(b"[") + line.count(b"{") > _DEEPEST and _depth(value) > _DEEPEST:
         raise BundleError(f"{place} is nested more than {_DEEPEST} deep")
     return value
-
-
-def _decoded(text: str) -> Json:
-    """Decode a JSON value; one that no blanks surround needs no search for their ends."""
-    if text[:1] in ("{", "["):
-        value, end = _DECODER.raw_decode(text)
-        if end == len(text) or text[end:] == "\n":
-            return value
-    return _DECODER.decode(text)
 
 
 def _depth(value: Json) -> int:

@@ -34,6 +34,7 @@ from kbench.features import (
     WarmParents,
     check_components,
     context_of,
+    explained_mistakes,
     in_folder,
     machine,
     placed_components,
@@ -158,15 +159,6 @@ def _values(search: Json) -> Iterator[float]:
         yield from (float(v) for v in values if isinstance(v, int | float))
 
 
-@dataclass(frozen=True)
-class Verified:
-    """A result that was chosen, and how it agrees with what was computed here."""
-
-    name: str
-    result: SharedResult
-    agreement: Agreement
-
-
 class Verifying:
     """Recomputes results of a bundle here.
 
@@ -211,36 +203,23 @@ class Verifying:
                     units.append((key, split))
         return units, reasons
 
-    def verify(self, chosen: Sequence[Unit]) -> Iterator[Verified]:
+    def verify(self, chosen: Sequence[Unit]) -> Iterator[tuple[Unit, Agreement]]:
         """Recompute chosen results, and yield each with its agreement."""
         keys = dict.fromkeys(key for key, _ in chosen)
         suite = self._suite(keys)
-        parents = WarmParents(preload_of(suite, self._registry))
-        host = ThisMachine(False, self._notice)
-        engine = LocalEngine(
-            parents, self._cache.root, self._jobs, host, started=lambda task, slot: None
-        )
-        with closing(parents):
-            planned: dict[str, PlannedCell] = {}
-            failed: dict[str, str] = {}
-            for key, found in self._each_planned(suite, keys, parents):
-                if isinstance(found, str):
-                    failed[key] = found
+        with closing(WarmParents(preload_of(suite, self._registry))) as parents:
+            planned = dict(self._each_planned(suite, keys, parents))
+            tasks = []
+            for key, split in chosen:
+                cell = planned[key]
+                if isinstance(cell, str):
+                    yield (key, split), Agreement("not recomputed", cell)
                 else:
-                    planned[key] = found
-            yield from (
-                self._verified(unit, Agreement("not recomputed", failed[unit[0]]))
-                for unit in chosen
-                if unit[0] in failed
-            )
-            tasks = [self._planner.task(planned[key], i) for key, i in chosen if key in planned]
+                    tasks.append(self._planner.task(cell, split))
             if tasks:
-                try:
-                    yield from self._computed(engine, suite, tasks)
-                finally:
-                    host.release()
+                yield from self._computed(parents, suite, tasks)
 
-    def predictions(self, chosen: Iterable[Unit]) -> Iterator[Verified]:
+    def predictions(self, chosen: Iterable[Unit]) -> Iterator[tuple[Unit, Agreement]]:
         """Compute measures from the predictions of results whose data can be had here.
 
         Nothing is fitted. A result is yielded without a verdict where its data are others here.
@@ -251,8 +230,7 @@ class Verifying:
         with closing(WarmParents(preload_of(suite, self._registry))) as parents:
             for key, planned in self._each_planned(suite, keys, parents):
                 for unit in (unit for unit in self._bundle.predictions if unit[0] == key):
-                    found = self._of_predictions(unit, planned, assignments)
-                    yield self._verified(unit, found)
+                    yield unit, self._of_predictions(unit, planned, assignments)
 
     def _of_predictions(
         self, unit: Unit, planned: PlannedCell | str, assignments: Assignments
@@ -264,8 +242,7 @@ class Verifying:
             assignment = assignments.of(self._planner.task(planned, unit[1]))
             if assignment.digest != result.details.split_hash:
                 return Agreement("different", "the rows of the split are others")
-            seeds = self._bundle.predictions[unit]
-            found = differing(result, seeds, assignment.truth)
+            found = differing(result, self._bundle.predictions[unit], assignment.truth)
         except KbenchError as error:
             return Agreement("different", printable(str(error).splitlines()[0], 300))
         if found is None:
@@ -308,17 +285,11 @@ class Verifying:
             _check_protocol(cell.protocol, self._registry)
             code = self._planner.method_code(cell, task)
         except KbenchError as error:
-            missing = [
-                plugin
-                for plugin in self._bundle.plugins
-                if plugin.name not in {each.name for each in self._registry.plugins}
-            ]
-            if missing:
-                plugin = missing[0]
-                return (
-                    f"the plugin {plugin.name!r} of {plugin.distribution} {plugin.version} is not "
-                    "installed"
-                )
+            here = {each.name for each in self._registry.plugins}
+            for plugin in self._bundle.plugins:
+                if plugin.name not in here:
+                    version = f"{plugin.distribution} {plugin.version}"
+                    return f"the plugin {plugin.name!r} of {version} is not installed"
             return str(error).splitlines()[0]
         except RecursionError:
             return "its parameters are nested too deep"
@@ -351,18 +322,24 @@ class Verifying:
         return cell if cell.key == shared.key else "its key is another one here"
 
     def _computed(
-        self, engine: LocalEngine, suite: Suite, tasks: Sequence[Task]
-    ) -> Iterator[Verified]:
-        preload = preload_of(suite, self._registry)
-        engine.prepare(Terms(preload, placed_components(suite), self._limits, self._offline))
+        self, parents: WarmParents, suite: Suite, tasks: Sequence[Task]
+    ) -> Iterator[tuple[Unit, Agreement]]:
+        host = ThisMachine(False, self._notice)
+        engine = LocalEngine(
+            parents, self._cache.root, self._jobs, host, started=lambda task, slot: None
+        )
+        preload, placed = preload_of(suite, self._registry), placed_components(suite)
+        engine.prepare(Terms(preload, placed, self._limits, self._offline))
         waiting = {(task.cell_key, task.split_index) for task in tasks}
-        for task, answer in engine.run(tasks):
-            unit = (task.cell_key, task.split_index)
-            waiting.discard(unit)
-            yield self._verified(unit, self._compared(unit, answer))
+        try:
+            for task, answer in engine.run(tasks):
+                unit = (task.cell_key, task.split_index)
+                waiting.discard(unit)
+                yield unit, self._compared(unit, answer)
+        finally:
+            host.release()
         for unit in sorted(waiting):
-            why = "another split of its cell hit a limit"
-            yield self._verified(unit, Agreement("not recomputed", why))
+            yield unit, Agreement("not recomputed", "another split of its cell hit a limit")
 
     def _compared(self, unit: Unit, answer: Answer) -> Agreement:
         theirs = self._bundle.results[unit[0]][unit[1]]
@@ -380,10 +357,6 @@ class Verifying:
         value = outcome.value
         return agreement(theirs, value["measures"], to_json(value["details"]), other, added)
 
-    def _verified(self, unit: Unit, found: Agreement) -> Verified:
-        key, split = unit
-        return Verified(self._cell(self._cells[key]).name, self._bundle.results[key][split], found)
-
 
 def _check_protocol(protocol: Protocol, registry: Registry) -> None:
     """Raise a SuiteError if no suite file could have this protocol here."""
@@ -393,8 +366,7 @@ def _check_protocol(protocol: Protocol, registry: Registry) -> None:
     try:
         found = ProtocolTable.model_validate(table, context=context_of(registry)).record()
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(map(str, wrong["loc"][:2]))
-        raise SuiteError(f"protocol.{where}: {printable(wrong['msg'], 200)}") from None
+        mistake = next(explained_mistakes(error, table, ProtocolTable, "protocol"))
+        raise SuiteError(printable(mistake, 300)) from None
     if found != protocol:
         raise SuiteError("its protocol is none that a suite file can have here")

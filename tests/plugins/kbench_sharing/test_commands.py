@@ -175,7 +175,7 @@ HARMFUL = {
     ),
     "a protocol that no suite can have": (
         lambda cell, dataset: cell["protocol"].update(n_folds=1),
-        "protocol.n_folds: Input should be greater than or equal to 2",
+        "protocol.n_folds must be greater than or equal to 2, got 1",
     ),
     "a learner that is not installed": (
         lambda cell, dataset: cell["learner"].update(name="nosuch"),
@@ -268,7 +268,7 @@ def test_a_kept_bundle_is_found_by_its_id_and_never_changed(theirs):
     code, out, _ = theirs("add", "b.zip")
     assert code == 0
     (short,) = [line.split()[-1] for line in out.splitlines() if line.startswith("kept as ")]
-    (path,) = Path("state").glob("*/bundles/*.zip")
+    (path,) = Path("state").glob("*/bundles/ours/*.zip")
     assert path.stem.startswith(short)
     assert path.stat().st_mode & 0o222 == 0
     assert "it was kept before as" in theirs("add", "b.zip")[1]
