@@ -30,7 +30,7 @@ from kbench_files._encoding import Roles, encoded
 from kbench_files._reading import existing_files
 from kbench_files._splits import with_parts, with_splits
 from kbench_files._svmlight import SvmlightRows
-from kbench_files._typed import ENDINGS, ArffRows, ParquetRows, excel_rows, refuse_for_sparse
+from kbench_files._typed import ENDINGS, ParquetRows, arff_frame, excel_rows, refuse_for_sparse
 
 _OWN = {
     "csv": tuple(each.name for each in fields(Dialect)),
@@ -177,7 +177,7 @@ def load_table(
             elif form == "excel":
                 rows = excel_rows(path, sheet, ignore).rows
             else:
-                rows = (ParquetRows if form == "parquet" else ArffRows)(path)
+                rows = ParquetRows(path) if form == "parquet" else arff_frame(path)
             grouped = () if group_by is None else (group_by,)
             data, n_rows = encoded(rows, replace(roles, ignore=(*ignore, *grouped)), facts)
             data = with_parts(data, rows, group_by, order_by, date)

@@ -13,7 +13,7 @@ from kbench import DatasetError, DatasetParameterError
 from kbench.messages import did_you_mean, listed, option
 from kbench.tables.arff import is_sparse_arff, read_arff
 from kbench.tables.limits import check_values
-from kbench.tables.table import Column, Table, repeated
+from kbench.tables.table import repeated
 from kbench.tables.table_rows import FrameRows, Opened, Scan
 from kbench_files._csv import UNNAMED, refuse_unnamed
 from kbench_files._encoding import block_rows
@@ -288,7 +288,9 @@ def arff_rows(path: str | Path, **given: object) -> Opened | None:
     if is_sparse_arff(file, what):
         refuse_for_sparse(given, what)
         return None
-    return Opened(ArffRows(path), {}, "dense ARFF; the types of columns are those that it declares")
+    return Opened(
+        arff_frame(path), {}, "dense ARFF; the types of columns are those that it declares"
+    )
 
 
 def refuse_for_sparse(given: Mapping[str, object], what: str) -> None:
@@ -301,46 +303,20 @@ def refuse_for_sparse(given: Mapping[str, object], what: str) -> None:
         )
 
 
-class ArffRows:
-    """The rows of a dense ARFF file; see `kbench.tables.table_rows.TableRows`.
-
-    Declared categories keep their order. Columns of texts and dates are texts.
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        file, self.what = existing(path)
-        self.files: Sequence[Path] = [file]
-        self._table: Table = read_arff(file, self.what)
-        self.names: Sequence[str] = [column.name for column in self._table.columns]
-
-    def scan(self, scans: Mapping[str, Scan]) -> int:
-        """Show columns to their `Scan`, in one pass; return the number of rows."""
-        numeric = self.numeric()
-        needed = {n: s for n, s in scans.items() if n not in numeric or s.wants()}
-        for block in self.blocks(list(needed)) if needed else ():
-            for name, scan in needed.items():
-                scan.add(block[name])
-        return self._table.n_rows
-
-    def numeric(self) -> Mapping[str, np.dtype]:
-        """Return the types of columns of numbers."""
-        columns = self._table.columns
-        return {c.name: np.dtype(np.float64) for c in columns if c.kind == "numeric"}
-
-    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
-        """Yield series by the names of their columns."""
-        columns = {column.name: column for column in self._table.columns}
-        step = block_rows(len(names))
-        for start in range(0, self._table.n_rows, step):
-            yield {name: _series(columns[name], start, start + step) for name in names}
-
-
-def _series(column: Column, start: int, stop: int) -> pandas.Series:
+def arff_frame(path: str | Path) -> FrameRows:
+    """Return a dense ARFF file: declared categories keep their order, dates are texts."""
     import pandas
 
-    values = column.values[start:stop]
-    if column.kind == "nominal":
-        return pandas.Series(pandas.Categorical.from_codes(values, list(column.categories)))
-    if column.kind == "string":
-        return pandas.Series(values, dtype=object)
-    return pandas.Series(np.array(values))
+    file, what = existing(path)
+    columns = read_arff(file, what).columns
+    series = {
+        "nominal": lambda c: pandas.Series(
+            pandas.Categorical.from_codes(c.values, list(c.categories))
+        ),
+        "string": lambda c: pandas.Series(c.values, dtype=object),
+        "numeric": lambda c: pandas.Series(np.array(c.values)),
+    }
+    names = [column.name for column in columns]
+    rows = FrameRows(pandas.concat([series[c.kind](c) for c in columns], axis=1, keys=names), what)
+    rows.files = [file]
+    return rows
