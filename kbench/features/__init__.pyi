@@ -170,7 +170,6 @@ from kbench.report.charts import (
 from kbench.report.charts import WIDTH as CHART_WIDTH
 from kbench.report.content import ALPHA, NO_FAILURE, ROPE, ReportData, machine_facts, name_of
 from kbench.report.pages import (
-    Block,
     Chart,
     Folded,
     Heading,
@@ -334,7 +333,6 @@ __all__ = [
     "Assignment",
     "Assignments",
     "Axis",
-    "Block",
     "BlockTable",
     "Budget",
     "CallOutcome",

@@ -154,33 +154,17 @@ def sections_of(data: ReportData, verbs: Verbs) -> Iterator[tuple[Feature, Secti
 
 
 @dataclass(frozen=True)
-class Block:
-    """A part of the answer at the top of a page: a title with a note, a table and a picture.
-
-    `picture` is made by the drawing functions of `kbench.features`. If `folded`, the reader unfolds
-    the table.
-    """
-
-    title: str
-    note: str = ""
-    headings: Sequence[str] = ()
-    lines: Sequence[Sequence[str]] = ()
-    picture: str = ""
-    folded: bool = False
-
-
-@dataclass(frozen=True)
 class Lead:
     """Top of the page: the answer to a user's question.
 
     The recommendation with its reasons, on what it was measured, the command to type next, and
-    what stands behind the answer.
+    what stands behind the answer: parts as those of a section.
     """
 
     sentences: Sequence[str]
     facts: Sequence[str] = ()
     command: str = ""
-    blocks: Sequence[Block] = ()
+    parts: Sequence[Part] = ()
 
 
 def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> str:

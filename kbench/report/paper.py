@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean, option
 from kbench.report.content import name_of
-from kbench.report.text import Column, Table
+from kbench.report.text import Column, Table, distinct
 from kbench.results.rows import Method, Row
 
 T = TypeVar("T")
@@ -94,7 +94,7 @@ def turned(table: Table) -> Table:
     first, *methods = table.visible
     if not methods:
         return table
-    headings = _distinct(str(row[first.name]) for row in table.rows)
+    headings = distinct((str(row[first.name]) for row in table.rows), "method")
     written = methods[0].written
     columns = [Column("method")]
     for name in headings:
@@ -112,20 +112,6 @@ def turned(table: Table) -> Table:
                 notes[i, name] = note
         rows.append(row)
     return replace(table, columns=columns, rows=rows, marks=marks, notes=notes)
-
-
-def _distinct(names: Iterable[str]) -> list[str]:
-    """Return names as headings of columns; equal ones are numbered."""
-    found: list[str] = []
-    taken = {"method"}
-    for name in names:
-        heading, count = name, 1
-        while heading in taken:
-            count += 1
-            heading = f"{name} [{count}]"
-        taken |= {heading, f"{heading} (sd)"}
-        found.append(heading)
-    return found
 
 
 def as_float(tabular: str, caption: str, label: str) -> str:

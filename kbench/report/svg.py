@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
@@ -99,14 +100,7 @@ def wrapped(content: str, longest: int) -> list[str]:
     >>> wrapped("a fairly long name", 10)
     ['a fairly', 'long name']
     """
-    lines = [""]
-    for word in content.split(" "):
-        if lines[-1] and len(lines[-1]) + len(word) >= longest:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
-        while len(lines[-1]) > longest:
-            lines[-1:] = [lines[-1][:longest], lines[-1][longest:]]
-    return [line for line in lines if line] or [content]
+    return textwrap.wrap(content, longest, break_on_hyphens=False) or [content]
 
 
 def document(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,18 @@ from kbench.registry.verbs import Verbs
 from kbench.report.charts import duration, duration_unit, number
 from kbench.report.content import ReportData, name_of
 from kbench.report.pages import sections_of
-from kbench.report.text import Column, Line, Place, Table, Written, decimals, heading, shown, signed
+from kbench.report.text import (
+    Column,
+    Line,
+    Place,
+    Table,
+    Written,
+    decimals,
+    distinct,
+    heading,
+    shown,
+    signed,
+)
 from kbench.results.imported import BesideOwn
 from kbench.results.leaderboard import Leader, Leaderboard
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, task_of
@@ -89,13 +99,7 @@ def few_splits(row: Row) -> str:
 
 def headings_of(methods: Sequence[Method]) -> dict[Method, str]:
     """Return the heading of each method's column; equal names are numbered."""
-    headings: dict[Method, str] = {}
-    for method in methods:
-        name = name_of(method)
-        taken = {*headings.values(), *(f"{heading} (sd)" for heading in headings.values())}
-        tries = (name if i == 1 else f"{name} [{i}]" for i in itertools.count(1))
-        headings[method] = next(heading for heading in tries if heading not in taken)
-    return headings
+    return dict(zip(methods, distinct(map(name_of, methods)), strict=True))
 
 
 # -- the leaderboard

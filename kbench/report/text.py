@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -179,6 +180,21 @@ def joined(names: Sequence[str]) -> str:
     'a, b and c'
     """
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def distinct(names: Iterable[str], *taken: str) -> list[str]:
+    """Return names as headings of columns beside those taken; equal ones are numbered.
+
+    >>> distinct(["a", "b", "a", "a (sd)"])
+    ['a', 'b', 'a [2]', 'a (sd) [2]']
+    """
+    found: list[str] = []
+    used = set(taken)
+    for name in names:
+        tries = (name if i == 1 else f"{name} [{i}]" for i in itertools.count(1))
+        found.append(next(heading for heading in tries if heading not in used))
+        used |= {found[-1], f"{found[-1]} (sd)"}
+    return found
 
 
 @dataclass(frozen=True)

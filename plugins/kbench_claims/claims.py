@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from weakref import WeakKeyDictionary
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -15,8 +14,6 @@ from kbench.features import (
     Method,
     ReportData,
     Row,
-    Scores,
-    Standing,
     compared_rows,
     shared_splits,
     split_values,
@@ -109,29 +106,26 @@ class Warned:
 
 @dataclass(frozen=True)
 class Claims:
-    """Claims about the methods of a suite."""
+    """Claims about the methods of a report."""
 
-    rows: Sequence[Row]
-    scores: Scores
-    """What is compared over datasets."""
-    standings: Sequence[Standing]
-    """Its methods in the order of their mean ranks."""
-    alpha: float = 0.05
+    data: ReportData
 
     @property
     def n_map_seeds(self) -> int:
         """The largest number of seeds of the map over which the score of a split is a mean."""
-        return int(max((row.measures.get("n_map_seeds", 1.0) for row in self.rows), default=1.0))
+        return int(
+            max((row.measures.get("n_map_seeds", 1.0) for row in self.data.rows), default=1.0)
+        )
 
     @cached_property
     def components(self) -> Components | None:
         """Where the variance comes from, over the compared datasets with several splits."""
-        scores = self.scores
+        scores = self.data.scores
         if not scores.has_one_unit or len(scores.methods) < 2:
             return None
         tables = []
         for dataset in scores.datasets:
-            rows = compared_rows(scores, self.rows, dataset)
+            rows = compared_rows(scores, self.data.rows, dataset)
             splits = shared_splits(rows, scores.measure.name)
             if len(splits) > 1:
                 tables.append(_by_seed(rows, splits, scores.measure.name))
@@ -140,11 +134,11 @@ class Claims:
     @cached_property
     def contests(self) -> list[Contest]:
         """The two best methods of each dataset, and on how many splits they would differ."""
-        measure, found = self.scores.measure, []
-        for dataset in dict.fromkeys(row.dataset for row in self.rows):
+        measure, found = self.data.scores.measure, []
+        for dataset in dict.fromkeys(row.dataset for row in self.data.rows):
             rows = [
                 row
-                for row in self.rows
+                for row in self.data.rows
                 if row.dataset == dataset
                 and row.is_complete
                 and row.value(measure.name) is not None
@@ -157,7 +151,7 @@ class Claims:
 
     def contest(self, first: Row, second: Row) -> Contest:
         """Say on how many splits of a dataset two rows would differ significantly."""
-        measure = self.scores.measure
+        measure = self.data.scores.measure
         common = stats.common_splits(first, second, measure.name)
         a, b = first.by_split(measure.name), second.by_split(measure.name)
         d = np.array([a[i] - b[i] for i in common])
@@ -169,7 +163,7 @@ class Claims:
         mean, sd = float(d.mean()), float(d.std(ddof=1))
         if np.ptp(d) / unit < stats.EQUAL:
             return Contest(*place, mean, 0.0, len(d), None, stats.NO_TEST)
-        needed = splits_needed(mean, sd, stats.holdout_ratio(first), self.alpha)
+        needed = splits_needed(mean, sd, stats.holdout_ratio(first), ALPHA)
         return Contest(*place, mean, sd, len(d), needed, "" if needed else NOT_REACHED)
 
     @cached_property
@@ -177,7 +171,7 @@ class Claims:
         """What the searches of each method found, of those with several candidates."""
         names = ("search_inner", "search_inner_default", "search_optimism")
         by_method: dict[Method, list[Row]] = {}
-        for row in self.rows:
+        for row in self.data.rows:
             if row.is_complete and row.searched and all(name in row.measures for name in names):
                 by_method.setdefault(row.method, []).append(row)
         choices = []
@@ -197,9 +191,9 @@ class Claims:
         Of those that searched all of them, and whose searches kept their times.
         """
         found = []
-        by_labels = {row.labels: row for row in self.rows}
-        for method in self.scores.methods:
-            rows = [by_labels[dataset, *method] for dataset in self.scores.datasets]
+        by_labels = {row.labels: row for row in self.data.rows}
+        for method in self.data.scores.methods:
+            rows = [by_labels[dataset, *method] for dataset in self.data.scores.datasets]
             measure = rows[0].searched if rows else None
             if measure is None or not all(row.budget_curve for row in rows):
                 continue
@@ -218,7 +212,7 @@ class Claims:
     def warned(self) -> list[Warned]:
         """What a reader must know of single cells, by kind."""
         by_dataset: dict[str, list[Row]] = {}
-        for row in self.rows:
+        for row in self.data.rows:
             if row.is_complete:
                 by_dataset.setdefault(row.dataset, []).append(row)
         found = []
@@ -236,12 +230,12 @@ class Claims:
 
     def _beside_others(self, row: Row, rows: Sequence[Row]) -> list[Warned]:
         """Compare a row with the baselines, the inputs and the kernel machines of its dataset."""
-        if row.family in (BASELINE, KERNEL) or row.value(self.scores.measure.name) is None:
+        if row.family in (BASELINE, KERNEL) or row.value(self.data.scores.measure.name) is None:
             return []
         found = []
         is_map = row.family != INPUTS and row.feature_map not in _inputs(rows)
         for other in rows:
-            if other.value(self.scores.measure.name) is None:
+            if other.value(self.data.scores.measure.name) is None:
                 continue
             if other.family == BASELINE and self._is_worse(row, other):
                 found.append(Warned("baseline", row.method, row.dataset, other.method))
@@ -254,16 +248,16 @@ class Claims:
 
     def _is_worse(self, row: Row, other: Row) -> bool:
         """Whether a row is significantly worse, or worse where there is no test."""
-        measure = self.scores.measure
+        measure = self.data.scores.measure
         ours, theirs = row.measures[measure.name], other.measures[measure.name]
         if measure.gain(ours) >= measure.gain(theirs):
             return False
-        test = stats.on_dataset(row, other, measure, self.alpha)
-        return test is None or test.p is None or test.p <= self.alpha
+        test = stats.on_dataset(row, other, measure, ALPHA)
+        return test is None or test.p is None or test.p <= ALPHA
 
     def _is_pointless(self, row: Row, other: Row) -> bool:
         """Whether a row is slower than another and not better."""
-        measure = self.scores.measure
+        measure = self.data.scores.measure
         ours, theirs = row.measures.get("fit_time_s"), other.measures.get("fit_time_s")
         if ours is None or theirs is None or ours <= theirs:
             return False
@@ -289,14 +283,10 @@ def _by_seed(rows: Sequence[Row], splits: Sequence[str], name: str) -> Array:
     return np.array([[np.resize(v, n_seeds) for v in line] for line in found], dtype=float)
 
 
-_kept: WeakKeyDictionary[ReportData, Claims] = WeakKeyDictionary()
-
-
+@lru_cache(maxsize=2)
 def claims_of(data: ReportData) -> Claims:
     """Return the claims about the methods of a report; they are computed once."""
-    if data not in _kept:
-        _kept[data] = Claims(data.rows, data.scores, data.standings, ALPHA)
-    return _kept[data]
+    return Claims(data)
 
 
 def mean_curve(curves: Sequence[Sequence[Sequence[float]]]) -> list[tuple[float, float]]:

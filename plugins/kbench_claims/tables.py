@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from kbench.features import (
@@ -13,6 +13,7 @@ from kbench.features import (
     Method,
     ReportData,
     Table,
+    Written,
     duration,
     joined,
     name_of,
@@ -194,12 +195,17 @@ def optimism_sentences(content: ReportData) -> list[str]:
     ]
 
 
+def _common_measure(names: Iterable[str]) -> tuple[str, Written]:
+    """Return the name of the measure of all searches, empty if they differ, and its writer."""
+    every = set(names)
+    name = every.pop() if len(every) == 1 else ""
+    return name, partial(shown, name)
+
+
 def optimism(content: ReportData) -> Table:
     """Return what searches found on the inner folds, and how much too good it is."""
     choices = claims_of(content).choices
-    names = {choice.measure.name for choice in choices}
-    name = names.pop() if len(names) == 1 else ""
-    written = partial(shown, name)
+    name, written = _common_measure(choice.measure.name for choice in choices)
     made = [
         *_METHOD,
         Column("measure", wide=bool(name)),
@@ -223,9 +229,7 @@ def optimism(content: ReportData) -> Table:
 def seconds(content: ReportData) -> Table:
     """Return what each method reaches in seconds of search, and its score on the test parts."""
     spent = claims_of(content).spent
-    names = {each.measure.name for each in spent}
-    name = names.pop() if len(names) == 1 else ""
-    written = partial(shown, name)
+    name, written = _common_measure(each.measure.name for each in spent)
     made = [
         Column("place", "no.", numeric=True),
         *_METHOD,

@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -319,26 +319,21 @@ def _table(comparison: Comparison) -> Table:
     from kbench.features import TIMES, Column, Table, p_value, shown, signed
     from kbench_compare.changes import columns
 
-    measure = comparison.measure
-    made = []
-    for name in columns(measure):
-        about = next((field for field in (measure.name, *TIMES) if name.startswith(field)), "")
-        part = name.removeprefix(about).removeprefix("_") if about else ""
-
-        def written(value: Any, about: str = about, part: str = part) -> str:
-            if part == "p":
-                return p_value(value)
-            if part in ("change", "low", "high"):
-                if about in TIMES:
-                    return f"{value:.3g}"
-                return signed(value, written=partial(shown, about))
-            return shown(about, value)
-
-        wide = name in ("side", "status_a", "status_b", "doubts") or part in ("p", "a", "b")
-        made.append(
-            Column(name, written=written, numeric=bool(part) and part != "verdict", wide=wide)
-        )
-    return Table("compare", "Two sets of results", made, comparison.rows(), by="dataset")
+    made = {
+        name: Column(name, wide=name in ("side", "status_a", "status_b", "doubts"))
+        for name in columns(comparison.measure)
+    }
+    for about in (comparison.measure.name, *TIMES):
+        value = partial(shown, about)
+        ratio = "{:.3g}".format
+        change = ratio if about in TIMES else partial(signed, written=value)
+        for part in ("a", "b", "change", "low", "high", "p"):
+            name, is_change = f"{about}_{part}", part in ("change", "low", "high")
+            written = p_value if part == "p" else change if is_change else value
+            made[name] = Column(name, written=written, numeric=True, wide=not is_change)
+    return Table(
+        "compare", "Two sets of results", list(made.values()), comparison.rows(), by="dataset"
+    )
 
 
 def _print(

@@ -217,7 +217,7 @@ def scatter(
                 "g",
                 element("title", escape("; ".join(titles))),
                 outline(style.shape, a, b, half, _R),
-                *([left_half(style.shape, a, b, half, _R)] if status == "undecided" else []),
+                *([outline(style.shape, a, b, half, _R, True)] if status == "undecided" else []),
                 text(numbers, a, b + 4, text_anchor="middle"),
                 *([_arrow(a, frame.floor)] if clipped[group[0]] else []),
                 class_=f"point {status} c{style.colour}",
@@ -337,23 +337,13 @@ _CORNERS: Sequence[Sequence[tuple[float, float, float]]] = (
 )
 
 
-def outline(shape: int, x: float, y: float, half: float, radius: float) -> str:
-    """Draw a shape of a width and the height of two radii around a point."""
-    if shape == 0:
-        return element(
-            "rect",
-            x=x - half,
-            y=y - radius,
-            width=2 * half,
-            height=2 * radius,
-            rx=radius,
-            class_="shape",
-        )
-    return element("path", d=_path(_corners(shape, x, y, half, radius)), class_="shape")
-
-
-def left_half(shape: int, x: float, y: float, half: float, radius: float) -> str:
-    """Draw the left half of a shape."""
+def outline(
+    shape: int, x: float, y: float, half: float, radius: float, is_half: bool = False
+) -> str:
+    """Draw a shape of a width and the height of two radii around a point, or its left half."""
+    if shape == 0 and not is_half:
+        size = {"width": 2 * half, "height": 2 * radius, "rx": radius}
+        return element("rect", x=x - half, y=y - radius, **size, class_="shape")
     if shape == 0:
         left = x - half + radius
         d = (
@@ -361,29 +351,16 @@ def left_half(shape: int, x: float, y: float, half: float, radius: float) -> str
             f"A{radius} {radius} 0 0 0 {left:.1f} {y + radius:.1f}H{x:.1f}Z"
         )
         return element("path", d=d, class_="half")
-    corners = _corners(shape, x, y, half, radius)
-    kept: list[tuple[float, float]] = []
-    for (a, b), (c, d_) in zip(corners, [*corners[1:], corners[0]], strict=True):
-        if a <= x:
-            kept.append((a, b))
-        if (a <= x) != (c <= x):
-            kept.append((x, b + (d_ - b) * (x - a) / (c - a)))
-    return element("path", d=_path(kept), class_="half")
+    # edges across the middle are level, so that corners to the right of it can move there
+    furthest = x if is_half else math.inf
+    corners = (
+        f"{min(x + side * half + more * radius, furthest):.1f} {y + up * radius:.1f}"
+        for side, more, up in _CORNERS[shape - 1]
+    )
+    return element("path", d=f"M{'L'.join(corners)}Z", class_="half" if is_half else "shape")
 
 
 def sample(shape: int) -> str:
     """Draw a shape as a small picture for a legend."""
     drawn = outline(shape % SHAPES, 10, 6, 8, 5)
     return element("svg", drawn, width=20, height=12, class_="sample", aria_hidden="true")
-
-
-def _corners(
-    shape: int, x: float, y: float, half: float, radius: float
-) -> list[tuple[float, float]]:
-    return [
-        (x + side * half + more * radius, y + up * radius) for side, more, up in _CORNERS[shape - 1]
-    ]
-
-
-def _path(corners: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in corners) + "Z"

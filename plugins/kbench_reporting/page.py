@@ -9,7 +9,7 @@ import re
 import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -96,7 +96,13 @@ def page(
     from markupsafe import Markup
 
     environment = environment_of_pages(__package__)
-    environment.filters |= {"p": p_value, "quoted": shlex.quote}
+    environment.filters |= {
+        "p": p_value,
+        "quoted": shlex.quote,
+        "grouped": _grouped,
+        "picture": _picture,
+        "subscripts": _with_subscripts,
+    }
     environment.globals |= {
         "name_of": name_of,
         "shown": shown,
@@ -133,7 +139,6 @@ def page(
             _script_json([[row.value(name) for name in names] for row in content.rows])
         ),
         "most_lines": MOST_LINES,
-        "checked": lambda picture: Markup(checked_picture(picture)),
         "version": __version__,
         "alpha": ALPHA,
         "rope": ROPE,
@@ -164,8 +169,8 @@ def page(
         methods = [standing.name for standing in content.standings]
         ranks = [standing.rank for standing in content.standings]
         values["diagram"] = Markup(diagram.draw(methods, ranks, findings.cliques(content)))
-        values["of_costs"] = [_shown(chart) for chart in charts.of_costs(content)]
-        values["of_growth"] = [_shown(chart) for chart in charts.of_growth(content)]
+        values["of_costs"] = list(charts.of_costs(content))
+        values["of_growth"] = list(charts.of_growth(content))
     values["sections"] = [
         _section(name, section, environment, values)
         for name, section in sorted(registry.all("dashboard").items())
@@ -173,13 +178,6 @@ def page(
     ]
     values["added"] = added_sections(content, environment, verbs or Verbs(warnings.warn))
     return environment.get_template("page.html.j2").render(values)
-
-
-def _shown(chart: Chart) -> dict[str, object]:
-    from markupsafe import Markup
-
-    pictures = {"picture": Markup(chart.svg), "as_error": Markup(chart.as_error)}
-    return {"title": chart.title, "table": chart.table, **pictures}
 
 
 def _digits_of(content: ReportData, entries: Sequence[findings.Entry]) -> Written:
@@ -315,28 +313,11 @@ class Added:
     charts: Markup
 
 
-@dataclass(frozen=True)
-class AddedSections:
-    """What features add to a page, by its places."""
-
-    every: Sequence[Added] = field(default_factory=list)
-
-    def after(self, place: str) -> list[Added]:
-        """Return the sections that follow one of the core."""
-        own = (each for each in self.every if not each.section.within)
-        return [each for each in own if each.section.after == place]
-
-    def within(self, place: str) -> list[Added]:
-        """Return the parts of a section of the core."""
-        return [each for each in self.every if each.section.within == place]
-
-
-def added_sections(content: ReportData, environment: Environment, verbs: Verbs) -> AddedSections:
+def added_sections(content: ReportData, environment: Environment, verbs: Verbs) -> list[Added]:
     """Render the sections of features; one that cannot be rendered leaves its feature out.
 
     No section may have an address that the template of the page has.
     """
-    environment.filters |= {"subscripts": _with_subscripts, "picture": _picture}
     macros: Any = environment.get_template("section.html.j2").module
     source = (files(__package__) / "templates/page.html.j2").read_text(encoding="utf-8")
     taken = set(re.findall(r'\bid="([\w-]+)"', source))
@@ -353,7 +334,7 @@ def added_sections(content: ReportData, environment: Environment, verbs: Verbs) 
         except Exception as error:
             failed.add(feature.name)
             verbs.fail(feature.name, f"{section.title}: {type(error).__name__}: {error}")
-    return AddedSections([each for name, each in made if name not in failed])
+    return [each for name, each in made if name not in failed]
 
 
 def _rendered(section: Section, macros: Any) -> Added:
@@ -361,9 +342,8 @@ def _rendered(section: Section, macros: Any) -> Added:
     if section.within == "times":
         charts = [part for part in parts if isinstance(part, Chart)]
         parts = [part for part in parts if not isinstance(part, Chart)]
-    groups = list(_grouped(parts))
-    make = {"times": macros.rest, "doubts": macros.doubts, "run": macros.line}
-    markup = make.get(section.within, macros.section)(section, groups)
+    make = {"": macros.section, "doubts": macros.doubts, "run": macros.line}
+    markup = make.get(section.within, macros.rest)(section, parts)
     return Added(section, markup, macros.charts(charts))
 
 

@@ -6,7 +6,21 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
-from kbench.features import Block, Lead, Registry, ReportData, Row, machine_facts, page
+from kbench.features import (
+    Chart,
+    Column,
+    Folded,
+    Heading,
+    Lead,
+    Note,
+    Part,
+    Registry,
+    ReportData,
+    Row,
+    Table,
+    machine_facts,
+    page,
+)
 from kbench.messages import counted, listed, number, option, printable
 from kbench.records import Measure
 from kbench_tables.profile import Fate
@@ -63,13 +77,14 @@ def page_of(found: OwnRun, data: OwnData, lead: Lead, registry: Registry) -> str
     report, looked = found.report, data.look
     sentence = (looked.sentence,) if looked and looked.sentence else ()
     about = (*lead.facts, *sentence, *data.doubts)
-    blocks = []
+    parts: list[Part] = []
     if looked and (lines := fate_lines(looked.fates)):
         title = "What became of the columns of the file"
-        blocks.append(Block(title, headings=COLUMNS, lines=lines, folded=True))
+        table = Table.of("columns", list(map(Column, COLUMNS)), lines, title=title)
+        parts.append(Folded(title, table))
     if found.explanation:
-        blocks += explained(found.explanation, report.suite.compared)
-    top = Lead(lead.sentences, about, lead.command, blocks)
+        parts += explained(found.explanation, report.suite.compared)
+    top = Lead(lead.sentences, about, lead.command, parts)
     content = ReportData(
         report.suite.name,
         list(found.rows),
@@ -81,23 +96,30 @@ def page_of(found: OwnRun, data: OwnData, lead: Lead, registry: Registry) -> str
     return page(content, registry, top)
 
 
-def explained(found: Explanation, measure: Measure) -> list[Block]:
+def explained(found: Explanation, measure: Measure) -> list[Part]:
     """Show what the recommended method uses, and where it errs."""
     note = (
         f"How much the {measure.words} gets worse when a column of the table is permuted among "
         f"{found.n_rows:,} test rows of the first split: mean and standard deviation of three "
         "times. Columns that say the same share their importance."
     )
-    title, heads = "What the recommended method uses", ("column", "importance", "sd")
-    blocks = [Block(title, note, heads, found.lines())]
+    title = "What the recommended method uses"
+    four = "{:.4f}".format
+    columns = [Column("column"), *(Column(name, "", four, True) for name in ("importance", "sd"))]
+    lines = [(each.column, each.mean, each.sd) for each in found.importances]
+    table = Table.of("importances", columns, lines, title=title)
+    parts: list[Part] = [Heading(title), Note(note), table]
     if found.confusion:
+        title, whole = "Confusion matrix", "{:,}".format
         note = "Test rows by class (lines) and predicted class (columns)."
-        blocks.append(
-            Block("Confusion matrix", note, ("", *found.classes), found.confusion_lines())
-        )
+        heads = enumerate(found.classes)
+        columns = [Column("class"), *(Column(str(i), name, whole, True) for i, name in heads)]
+        rows = zip(found.classes, found.confusion, strict=True)
+        counts = [(name, *by_class) for name, by_class in rows]
+        parts += [Heading(title), Note(note), Table.of("confusion", columns, counts, title=title)]
     if found.picture:
-        blocks.append(Block("Residuals", picture=found.picture))
-    return blocks
+        parts += [Heading("Residuals"), Chart("Residuals", found.picture)]
+    return parts
 
 
 def shape(data: OwnData) -> str:

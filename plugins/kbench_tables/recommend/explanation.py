@@ -44,17 +44,6 @@ class Explanation:
     """Training rows on which the method was fitted for it, and those of the split; empty if it was
     all of them."""
 
-    def lines(self) -> list[tuple[str, str, str]]:
-        """Return a line for each column: its name, its importance, and the deviation."""
-        return [(each.column, f"{each.mean:.4f}", f"{each.sd:.4f}") for each in self.importances]
-
-    def confusion_lines(self) -> list[tuple[str, ...]]:
-        """Return a line for each class: its name, and its rows by predicted class."""
-        return [
-            (name, *(f"{count:,}" for count in counts))
-            for name, counts in zip(self.classes, self.confusion, strict=True)
-        ]
-
     def sentences(self, words: str) -> list[str]:
         """Say which columns matter, for the measure in words."""
         useful = [each for each in self.importances if each.mean > 2 * each.sd and each.mean > 0]

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from kbench.report.charts import SHAPES, Look, Looks
-from kbench_reporting.charts import _CORNERS, left_half, outline
+from kbench_reporting.charts import _CORNERS, outline
 from kbench_reporting.pictures import _MARKERS
 from tests.support.report_rows import changed, row
 
@@ -21,7 +21,7 @@ def test_a_colour_is_a_learner_and_a_shape_a_family():
 
 @pytest.mark.parametrize("shape", range(SHAPES))
 def test_shapes_and_their_halves_are_distinct_and_drawn(shape):
-    whole, half = outline(shape, 50, 50, 20, 10), left_half(shape, 50, 50, 20, 10)
+    whole, half = outline(shape, 50, 50, 20, 10), outline(shape, 50, 50, 20, 10, True)
     for drawn in (whole, half):
         ElementTree.fromstring(drawn)
     others = {outline(other, 50, 50, 20, 10) for other in range(SHAPES) if other != shape}

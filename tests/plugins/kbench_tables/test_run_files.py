@@ -59,7 +59,7 @@ def test_a_european_file_is_read_and_all_columns_are_accounted_for(here, store_u
     assert re.search(r"Take identity \+ ridge \(ovr\): [01]\.\d+ .*balanced accuracy", out)
     page = (here / "page.html").read_text()
     assert "What became of the columns of the file" in page
-    assert "<td>row numbers</td>" in page
+    assert '<td class="name">row numbers</td>' in page
 
     code, out, err = command(*words, "--json", "--measure", "roc_auc", capfd=capfd)
     events = [json.loads(line) for line in out.splitlines()]

@@ -53,7 +53,7 @@ def test_columns_of_the_table_have_an_importance(table, store_uri, capfd):
     assert importances["city"] > 0.1
     assert abs(importances["noise"]) < 0.05
     assert "Confusion matrix" in page
-    assert "<td>city</td>" in page
+    assert '<td class="name">city</td>' in page
 
 
 def test_numbers_have_residuals(table, store_uri, capfd):
