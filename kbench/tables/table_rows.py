@@ -72,14 +72,7 @@ class Opened:
 
 
 class FrameRows:
-    """The rows of a data frame, in one block.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    what : str
-        The dataset, for messages.
-    """
+    """The rows of a data frame, in one block."""
 
     def __init__(self, frame: pandas.DataFrame, what: str) -> None:
         self._frame, self.what = frame, what

@@ -26,23 +26,8 @@ MAX_DIFFERENT = 1_000_000
 class ColumnScan:
     """What one pass over a column finds: its kind, its categories, and perhaps its values.
 
-    Parameters
-    ----------
-    name, what : str
-        The column, and the dataset for messages.
-    is_nominal : bool
-        Numbers are categories.
-    keeps_values : bool
-        The values are needed at once, as those of a target.
-    texts : Texts, optional
-        How numbers are written that have a unit.
-
-    Attributes
-    ----------
-    has_values : bool
-        Whether a value was there that is not missing.
-    note : str
-        What messages add to the name of the column.
+    Values are kept where they are needed at once, as those of a target; `texts` says how
+    numbers are written that have a unit.
     """
 
     def __init__(

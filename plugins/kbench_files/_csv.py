@@ -8,7 +8,7 @@ import io
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,25 +47,13 @@ LARGE = {"uint64", "other"}
 """Types of integers beyond int64, and of those beyond uint64."""
 
 
-def csv_table(
-    path: str | Path,
-    delimiter: str = ",",
-    decimal: str = ".",
-    thousands: str = "",
-    encoding: str = "utf-8",
-    missing: Sequence[str] = (),
-    skip: int = 0,
-    **_: object,
-) -> Any:
+def csv_table(path: str | Path, **given: object) -> Any:
     """Return a CSV file as a data frame, before anything is encoded."""
     import pandas
 
     file, what = existing(path)
-    dialect = Dialect(delimiter, decimal, thousands, encoding, tuple(missing)).checked(what)
-    # a stream, not a name: pandas would fetch what looks like an address
-    with bounded(file, what, delimiter, encoding) as text:
-        for _ in range(int(skip)):
-            text.readline()
+    dialect = replace(Dialect(), **_of_dialect(given)).checked(what)
+    with _opened(file, what, dialect) as text:
         frame = pandas.read_csv(text, **_options(dialect))
     frame.columns = [str(name).strip() for name in frame.columns]
     return _cleaned(frame, dialect)[0]
@@ -74,15 +62,30 @@ def csv_table(
 def csv_rows(path: str | Path, ignore: Sequence[str] = (), **given: object) -> Opened:
     """Return a CSV file as a table that is read in blocks; guess what is not `given`."""
     file, what = existing(path)
-    names = [each.name for each in fields(Dialect)]
-    found = detect(file, what, {name: given[name] for name in names if name in given})
+    known = _of_dialect(given)
+    found = detect(file, what, known)
+    usual = vars(Dialect())
     guessed = {
-        name: getattr(found.dialect, name)
-        for name in names
-        if name not in given and getattr(found.dialect, name) != getattr(Dialect(), name)
+        name: value
+        for name, value in vars(found.dialect).items()
+        if name not in known and value != usual[name]
     }
     rows = CsvRows(str(path), found.dialect, ignore)
     return Opened(rows, guessed, found.sentence, found.doubts)
+
+
+def _of_dialect(given: Mapping[str, object]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name in vars(Dialect())}
+
+
+@contextlib.contextmanager
+def _opened(file: Path, what: str, dialect: Dialect) -> Iterator[io.BufferedReader]:
+    """Open a file at its line of column names."""
+    # a stream, not a name: pandas would fetch what looks like an address
+    with bounded(file, what, dialect.delimiter, dialect.encoding) as text:
+        for _ in range(dialect.skip):
+            text.readline()
+        yield text
 
 
 class CsvRows:
@@ -231,14 +234,8 @@ class CsvRows:
         _check_header(written, read, self.what, ignore, self._dialect)
         return read
 
-    @contextlib.contextmanager
-    def _open(self) -> Iterator[io.BufferedReader]:
-        """Open the file at its line of column names."""
-        dialect = self._dialect
-        with bounded(self.files[0], self.what, dialect.delimiter, dialect.encoding) as text:
-            for _ in range(dialect.skip):
-                text.readline()
-            yield text
+    def _open(self) -> contextlib.AbstractContextManager[io.BufferedReader]:
+        return _opened(self.files[0], self.what, self._dialect)
 
     def _parsed(self, opened: io.BufferedReader, errors: str = "strict") -> Any:
         """Return the reader of the standard library for an open file."""

@@ -101,13 +101,7 @@ class Found:
 
 
 def detect(file: Path, what: str, given: Mapping[str, object]) -> Found:
-    """Return the dialect of a file; values that are `given` are not guessed.
-
-    Raises
-    ------
-    DatasetError
-        The file is not text, or in several encodings.
-    """
+    """Return the dialect of a file; values that are `given` are not guessed."""
     with bounded(file, what) as opened:
         raw = opened.read(SAMPLE)
         more = len(raw) == SAMPLE

@@ -20,22 +20,9 @@ class BoundedText(io.RawIOBase):
     """A stream of separated values that ends with an error where it becomes too large.
 
     It counts the bytes that come out of another stream, which may unpack a file, and
-    the values between delimiters, each of which needs 8 bytes in memory.
-
-    Parameters
-    ----------
-    source : binary stream
-    what : str
-        The dataset, for messages.
-    delimiter : str
-        Sign between two values of a line.
-    may_have_nul : bool, default True
-        NUL bytes, which parsers take for the end of a value, are not refused.
-
-    Attributes
-    ----------
-    problem : DatasetError or None
-        The error that ended the stream: parsers replace it by an error of their own.
+    the values between delimiters, each of which needs 8 bytes in memory. NUL bytes, which
+    parsers take for the end of a value, are refused on request. Parsers replace the error
+    by one of their own: it is `problem`.
     """
 
     def __init__(

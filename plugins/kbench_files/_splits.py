@@ -25,12 +25,6 @@ def with_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: bo
 
     `n_rows` are those of the data's own file, before rows without a label were left out.
     Unless `overlapping`, no row may be tested in two splits.
-
-    Raises
-    ------
-    DatasetError
-        The file cannot be read, has other values than 0 and 1 or another number of rows,
-        or its columns are not splits.
     """
     if path is None:
         return dataset
@@ -123,11 +117,6 @@ def with_parts(
     """Return a dataset with splits by a column of its table, or as it is without one.
 
     `dates` are those of the reader, ``"COLUMN=FORMAT"``.
-
-    Raises
-    ------
-    DatasetError
-        There is no such column, a row lacks a value, or there are too few groups.
     """
     if group_by is None and order_by is None:
         return dataset

@@ -20,14 +20,7 @@ NAME_VALUES = 16
 
 
 class SvmlightRows:
-    """The rows of a file; labels that are NaN are missing.
-
-    Parameters
-    ----------
-    path : str
-    n_features : int, optional
-        By default the largest index that occurs.
-    """
+    """The rows of a file; labels that are NaN are missing."""
 
     def __init__(self, path: str, n_features: int | None) -> None:
         file, self.what = existing(path)

@@ -28,14 +28,7 @@ class Attribute:
 
 
 class Attributes:
-    """Reads the attributes of a dense or CSR matrix, some rows and columns at a time.
-
-    Parameters
-    ----------
-    X : array or CSR matrix, shape (n_rows, n_columns)
-    names, kinds : sequence of str, optional
-        A name for each column; "numeric", "nominal" or "category".
-    """
+    """Reads the attributes of a dense or CSR matrix, some rows and columns at a time."""
 
     def __init__(self, X: Any, names: Sequence[str] = (), kinds: Sequence[str] = ()) -> None:
         self._X = X
