@@ -71,9 +71,9 @@ class Published:
         """The mean of the suite's measure, None without one."""
         return self.row.measures.get(self.other.measure.name)
 
-    def with_row(self, **changes: object) -> Published:
-        """Return the same with changes of the row."""
-        return replace(self, other=replace(self.other, row=replace(self.row, **changes)))
+    def with_row(self, row: Row) -> Published:
+        """Return the same with another row."""
+        return replace(self, other=replace(self.other, row=row))
 
 
 @dataclass
@@ -138,7 +138,7 @@ def _complete(board: Board) -> None:
         comparable, n_splits = references[each.row.dataset]
         if each.comparable == comparable and each.row.n_splits < n_splits:
             # it says how many it lacks beside those that it stands beside
-            each = each.with_row(n_splits=n_splits)
+            each = each.with_row(replace(each.row, n_splits=n_splits))
         if (each.comparable, each.row.n_splits) == (comparable, n_splits):
             known = chosen.setdefault(each.row.labels, each)
             if each.row.n_splits_done > known.row.n_splits_done:
@@ -161,7 +161,9 @@ def _with_data_named(rows: Sequence[Published]) -> list[Published]:
     return [
         each
         if len(seen[each.row.dataset]) == 1
-        else each.with_row(dataset=f"{each.row.dataset} [{each.row.checksum[:8]}]")
+        else each.with_row(
+            replace(each.row, dataset=f"{each.row.dataset} [{each.row.checksum[:8]}]")
+        )
         for each in rows
     ]
 
