@@ -8,7 +8,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -38,7 +38,7 @@ from kbench.features import (
 )
 from kbench.messages import option
 from kbench.parameters import check_choice
-from kbench.records import Cell, Dataset, Measure, TaskType
+from kbench.records import Cell, Measure, TaskType
 from kbench_tables.export.card import card
 from kbench_tables.export.fit import Fitted, has_intervals, refit, typed
 from kbench_tables.export.model import Facts, agree
@@ -133,8 +133,24 @@ def write(
 
 def _one_file(file: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], form: str) -> Facts:
     """Write the pipeline as one file and compare what it predicts once it is loaded."""
-    trusted = _dump(fitted.pipeline, file, form)
-    loaded = _load(file, form, trusted)
+    trusted: list[str] = []
+    if form == "joblib":
+        import joblib
+
+        joblib.dump(fitted.pipeline, file, compress=3)
+        loaded = joblib.load(file)
+    else:
+        import skops.io
+
+        try:
+            skops.io.dump(fitted.pipeline, file)
+            trusted = sorted(skops.io.get_untrusted_types(file=file))
+        except Exception as error:  # what skops cannot take apart has no common base
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise ExportError(
+                f"skops cannot save this model: {first}; --format joblib can"
+            ) from error
+        loaded = skops.io.load(file, trusted=trusted)
     _compare(expected, _answers(loaded, fitted.table), form)
     return {
         "file": file.name,
@@ -160,54 +176,17 @@ def _tried(
             own["requirements"],
             Path(scratch),
         )
-    of_rows = answers.pop("rows", None)
-    if of_rows is not None and not _equal(expected["predict"][: len(of_rows)], of_rows):
-        raise ExportError("the model predicts otherwise from rows than from the table")
-    _compare({name: expected[name] for name in methods}, answers, "the folder", _equal)
+    wanted = {name: expected[name] for name in methods}
+    if rows:
+        wanted["rows"] = expected["predict"][: len(rows)]
+    _compare(wanted, answers, "the folder", 1e-9)  # up to the rounding of another process
     return latency
-
-
-def _equal(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether answers are the same; numbers up to the rounding of another process."""
-    if one.dtype.kind == "f" and other.dtype.kind == "f":
-        return agree(one, other, 1e-9)
-    return one.shape == other.shape and bool(np.all(one == other))
 
 
 def refuse_existing(folder: Path) -> None:
     """Refuse a folder that exists: nothing is ever overwritten."""
     if folder.exists() or folder.is_symlink():
         raise ExportError(f"-o {folder}: it exists; name another folder, or remove it first")
-
-
-def _dump(pipeline: Any, file: Path, form: str) -> list[str]:
-    """Write a pipeline; return the types that skops must be told to trust."""
-    if form == "joblib":
-        import joblib
-
-        joblib.dump(pipeline, file, compress=3)
-        return []
-    import skops.io
-
-    try:
-        skops.io.dump(pipeline, file)
-        return sorted(skops.io.get_untrusted_types(file=file))
-    except Exception as error:  # what skops cannot take apart has no common base
-        first = str(error).strip().splitlines()
-        raise ExportError(
-            f"skops cannot save this model: {first[0] if first else type(error).__name__}; "
-            f"{option('format', 'joblib')} can"
-        ) from error
-
-
-def _load(file: Path, form: str, trusted: Sequence[str]) -> Any:
-    if form == "joblib":
-        import joblib
-
-        return joblib.load(file)
-    import skops.io
-
-    return skops.io.load(file, trusted=list(trusted))
 
 
 def _answers(pipeline: Any, table: Any) -> dict[str, np.ndarray]:
@@ -222,20 +201,20 @@ def _answers(pipeline: Any, table: Any) -> dict[str, np.ndarray]:
     return answers
 
 
-def _is_identical(one: np.ndarray, other: np.ndarray) -> bool:
-    return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
-
-
 def _compare(
     expected: Mapping[str, np.ndarray],
     loaded: Mapping[str, np.ndarray],
     form: str,
-    is_same: Callable[[np.ndarray, np.ndarray], bool] = _is_identical,
+    tolerance: float = 0.0,
 ) -> None:
-    same = expected.keys() == loaded.keys() and all(
-        is_same(expected[name], loaded[name]) for name in expected
-    )
-    if not same:
+    """Refuse a model whose answers are others than expected, or numbers beyond a tolerance."""
+    is_same = expected.keys() == loaded.keys()
+    for name, one in expected.items() if is_same else ():
+        if tolerance and one.dtype.kind == "f" and loaded[name].dtype.kind == "f":
+            is_same = is_same and agree(one, loaded[name], tolerance)
+        else:
+            is_same = is_same and np.array_equal(one, loaded[name], equal_nan=one.dtype.kind == "f")
+    if not is_same:
         raise ExportError(f"the model predicts otherwise once it is loaded from {form}")
 
 
@@ -251,44 +230,9 @@ def _requirements() -> list[str]:
     return [f"{name}=={metadata.version(name)}" for name in names]
 
 
-def _measured(row: Row, task: TaskType) -> Facts:
-    """Return what ``model.json`` says of a row: means and deviations of the task's measures."""
-    names = [name for name, measure in MEASURES.items() if measure.task == task]
-    measures = {
-        column: row.measures[column]
-        for name in names
-        for column in (name, f"{name}_sd")
-        if column in row.measures
-    }
-    return {
-        **measures,
-        **{name: row.value(name) for name in _MEASURED},
-        "machine": row.machine,
-    }
-
-
-def _target(dataset: Dataset) -> Facts:
-    """Return what ``model.json`` says of the targets on which a model was fitted."""
-    if dataset.task == "classification":
-        return {"classes": typed(dataset.target_names).tolist()}
-    y = np.asarray(dataset.y)
-    return {"target": {"lowest": float(y.min()), "highest": float(y.max())}}
-
-
 def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, own: Mapping[str, Any]) -> Facts:
     dataset, found = fitted.dataset, fitted.intervals
-    if found is not None:
-        own = {
-            **own,
-            "intervals": {
-                "level": found.level,
-                "coverage": found.coverage,
-                "n_rows": found.n_rows,
-                "is_relative": found.is_relative,
-                "own_splits": cell.protocol.splits == "official" and bool(dataset.splits),
-            },
-        }
-    return {
+    facts: Facts = {
         "cell": cell.name,
         "cell_key": key,
         "feature_map": cell.feature_map.label,
@@ -299,13 +243,37 @@ def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, own: Mapping[s
         "dataset_checksum": dataset.checksum,
         "n_rows": len(dataset.y),
         "task": dataset.task,
-        **_target(dataset),
         "is_weighted": dataset.sample_weight is not None,
         "measured": row and _measured(row, dataset.task),
         "is_calibrated": getattr(fitted.pipeline[-1], "calibration_", None) is not None,
         **own,
         "kbench": __version__,
         "written": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+    }
+    if dataset.task == "classification":
+        facts["classes"] = typed(dataset.target_names).tolist()
+    else:
+        y = np.asarray(dataset.y)
+        facts["target"] = {"lowest": float(y.min()), "highest": float(y.max())}
+    if found is not None:
+        facts["intervals"] = {
+            "level": found.level,
+            "coverage": found.coverage,
+            "n_rows": found.n_rows,
+            "is_relative": found.is_relative,
+            "own_splits": cell.protocol.splits == "official" and bool(dataset.splits),
+        }
+    return facts
+
+
+def _measured(row: Row, task: TaskType) -> Facts:
+    """Return what ``model.json`` says of a row: means and deviations of the task's measures."""
+    names = [name for name, measure in MEASURES.items() if measure.task == task]
+    columns = [column for name in names for column in (name, f"{name}_sd")]
+    return {
+        **{column: row.measures[column] for column in columns if column in row.measures},
+        **{name: row.value(name) for name in _MEASURED},
+        "machine": row.machine,
     }
 
 
