@@ -148,7 +148,7 @@ def _one_file(file: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], fo
         except Exception as error:  # what skops cannot take apart has no common base
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise ExportError(
-                f"skops cannot save this model: {first}; --format joblib can"
+                f"skops cannot save this model: {first}; {option('format', 'joblib')} can"
             ) from error
         loaded = skops.io.load(file, trusted=trusted)
     _compare(expected, _answers(loaded, fitted.table), form)
