@@ -6,8 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from kbench.errors import KbenchError
@@ -84,12 +82,19 @@ def check_run(subject: Subject) -> None:
     if subject.record.distribution == NOT_INSTALLED:
         raise subject.skip("is not installed; `pip install -e .` in its folder, and check it again")
     others = [each.name for each in features() if each.name not in (subject.name, "costs")]
-    with _private_folders(others) as (environment, folder):
-        command = [sys.executable, "-m", "kbench.cli", *RUN, "--quiet"]
+    command = [sys.executable, "-m", "kbench.cli", *RUN, "--quiet"]
+    with tempfile.TemporaryDirectory(prefix="kbench-check-") as name:
+        state = Path(name) / "state"
+        environment = {
+            **os.environ,
+            "KBENCH_STATE_DIR": str(state),
+            "KBENCH_CACHE_DIR": str(Path(name) / "cache"),
+            DISABLED: ",".join(others),
+        }
         try:
             done = subprocess.run(
                 command,
-                cwd=folder,
+                cwd=name,
                 env=environment,
                 capture_output=True,
                 text=True,
@@ -101,25 +106,12 @@ def check_run(subject: Subject) -> None:
                 f"a run of one task did not end within {RUN_S:g} s; notifications may take "
                 f"{DEADLINE_S:g} s after the last task, and other hooks none"
             ) from error
-        left_out = [line for line in done.stderr.splitlines() if f"{subject.name!r}" in line]
-        if left_out:
-            raise subject.fail(f"is left out of a run: {left_out[0]}")
-        if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["nothing was printed"])[-1]
-            raise subject.fail(f"a run of one task ends with code {done.returncode}: {last}")
-        journal = Journal(folder / "state" / machine_id() / "journal.jsonl")
-        if len(list(journal.read("result"))) != 1:
-            raise subject.fail("a run of one task has not one result in the journal")
-
-
-@contextmanager
-def _private_folders(disabled: list[str]) -> Iterator[tuple[dict[str, str], Path]]:
-    with tempfile.TemporaryDirectory(prefix="kbench-check-") as name:
-        folder = Path(name)
-        environment = {
-            **os.environ,
-            "KBENCH_STATE_DIR": str(folder / "state"),
-            "KBENCH_CACHE_DIR": str(folder / "cache"),
-            DISABLED: ",".join(disabled),
-        }
-        yield environment, folder
+        n_results = len(list(Journal(state / machine_id() / "journal.jsonl").read("result")))
+    left_out = [line for line in done.stderr.splitlines() if f"{subject.name!r}" in line]
+    if left_out:
+        raise subject.fail(f"is left out of a run: {left_out[0]}")
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["nothing was printed"])[-1]
+        raise subject.fail(f"a run of one task ends with code {done.returncode}: {last}")
+    if n_results != 1:
+        raise subject.fail("a run of one task has not one result in the journal")

@@ -44,23 +44,6 @@ KINDS = {
 """What a package can bring."""
 
 
-_PLUGIN = {
-    "what": "plugin",
-    "group": "kbench",
-    "shown": "kbench list             # `$name` is in the list, without configuration",
-    "about": "`$package/__init__.py` registers the component with kbench. The component itself is "
-    "in\n`$package/$module`.",
-}
-_FEATURE = {
-    "what": "feature",
-    "group": '"kbench.features"',
-    "shown": "kbench suite --help     # `--$name` is among the options",
-    "about": "`$package/feature.toml` says which hooks, commands and options the feature has; "
-    "kbench reads\nit without importing the package. The hooks are in `$package/__init__.py`. "
-    "Feature maps, learners\nand other components go into a package of their own.",
-}
-
-
 def new(name: str, kind: str, registry: Registry, folder: Path) -> Path:
     """Write a package that brings one of the `KINDS` into a folder; return the package's own.
 
@@ -112,6 +95,7 @@ def _contents(name: str, kind: str) -> dict[str, str]:
     what = KINDS[kind]
     package = name.replace("-", "_")
     module = what.module.format(name=name)
+    group = "feature" if kind == "feature" else "plugin"
     major, minor, *_ = __version__.split(".")
     values = {
         "name": name,
@@ -121,13 +105,12 @@ def _contents(name: str, kind: str) -> dict[str, str]:
         "module": module,
         "try_it": what.try_it.format(name=name),
         "version": f"{major}.{minor}",
-        **(_FEATURE if kind == "feature" else _PLUGIN),
+        "group": '"kbench.features"' if kind == "feature" else "kbench",
+        "what": group,
     }
-    values["about"] = Template(values["about"]).substitute(values)
-    values["shown"] = Template(values["shown"]).substitute(values)
     sources = {
         "pyproject.toml": "pyproject.toml",
-        "README.md": "README.md",
+        "README.md": f"{group}.README.md",
         ".gitignore": "gitignore",
         ".github/workflows/test.yml": "ci.yml",
         "tests/test_conformance.py": "test_conformance.py",
