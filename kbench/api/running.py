@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from kbench.api import progress
 from kbench.api.inputs import notices
 from kbench.planning.planned import PlannedCell, set_aside
-from kbench.records import Cell, Suite
+from kbench.records import Suite
 from kbench.registry.registry import Registry
 from kbench.registry.verbs import Verbs
 from kbench.results.rows import Row, known_measure
@@ -57,12 +57,13 @@ def known_beside(
     run.plan.datasets |= {
         cell.cell.dataset.label: cell.dataset for cell in ran if cell.dataset is not None
     }
-    ours = {_labels(cell.cell) for cell in ran}
+    ours = {(cell.cell.dataset.label, *cell.cell.method) for cell in ran}
     run.plan.settle_measure()
     planned = [
         cell
         for cell in run.plan.cells()[0]
-        if cell.cell.dataset.label in run.plan.datasets and _labels(cell.cell) not in ours
+        if (label := cell.cell.dataset.label) in run.plan.datasets
+        and (label, *cell.cell.method) not in ours
     ]
     measure = known_measure(report.suite.compared)
     of_here, imported = set_aside(planned, run.results_from_elsewhere(planned))
@@ -74,7 +75,3 @@ def known_beside(
         return of_cell_in_full(cell, machine, measure)
 
     return [row(cell) for cell in ran], [row(cell) for cell in known], len(planned) - len(known)
-
-
-def _labels(cell: Cell) -> tuple[str, str, str]:
-    return cell.dataset.label, cell.feature_map.label, cell.learner.label

@@ -104,7 +104,7 @@ def print_report(
     columns: Sequence[str] = columns_of(measure, task)
     if as_json:
         authors = {
-            (cell.cell.dataset.label, *_method(cell)): _author(cell) for cell in report.foreign
+            (cell.cell.dataset.label, *cell.cell.method): _author(cell) for cell in report.foreign
         }
         printing.print_end_event(
             report,
@@ -166,17 +166,13 @@ def print_origins(report: Report) -> None:
     console = printing.console()
     console.print("\n[bold]by others[/bold]: accuracies only; kbench did not recompute them")
     lines = [
-        (cell.cell.dataset.label, *_method(cell), _author(cell))
+        (cell.cell.dataset.label, *cell.cell.method, _author(cell))
         for cell in report.foreign[:ON_A_SCREEN]
     ]
     columns = [Column(name) for name in (*LABELS, "by")]
     printing.print_table(console, Table.of("others", columns, lines))
     if more := report.foreign[ON_A_SCREEN:]:
         console.print(f"and {counted(len(more), 'more cell')}")
-
-
-def _method(cell: PlannedCell) -> tuple[str, str]:
-    return cell.cell.feature_map.label, cell.cell.learner.label
 
 
 def _author(cell: PlannedCell) -> str:

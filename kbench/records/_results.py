@@ -53,6 +53,11 @@ class Cell:
     protocol: Protocol
 
     @property
+    def method(self) -> tuple[str, str]:
+        """Labels of the map and the learner."""
+        return self.feature_map.label, self.learner.label
+
+    @property
     def name(self) -> str:
         """The name for people: ``map + learner on dataset``."""
         return f"{self.feature_map.label} + {self.learner.label} on {self.dataset.label}"

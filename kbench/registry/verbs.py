@@ -15,8 +15,8 @@ import os
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
+from queue import SimpleQueue
 from typing import Any
 
 import pluggy
@@ -203,10 +203,7 @@ class _Told:
         self.last_sign = time.monotonic()
         self.n_dropped = 0
         self.answer: Any = None
-        self._waiting: deque[_Call] = deque()
-        self._last: _Call | None = None
-        self._changed = threading.Condition()
-        self._is_over = False
+        self._waiting: SimpleQueue[_Call | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=feature.name, daemon=True)
 
     def start(self) -> None:
@@ -216,19 +213,16 @@ class _Told:
 
     def put(self, function: Callable[..., Any], context: dict[str, Any]) -> None:
         """Add a call, unless too many are waiting."""
-        with self._changed:
-            if len(self._waiting) < MOST:
-                self._waiting.append((function, context))
-                self._changed.notify()
-            else:
-                self.n_dropped += 1
+        if self._waiting.qsize() < MOST:
+            self._waiting.put((function, context))
+        else:
+            self.n_dropped += 1
 
     def end(self, last: _Call | None) -> None:
         """Add the last call, if there is one; it is never dropped."""
-        with self._changed:
-            self._last, self._is_over = last, True
-            self.last_sign = time.monotonic()
-            self._changed.notify()
+        self.last_sign = time.monotonic()
+        self._waiting.put(None)
+        self._waiting.put(last)
         self.start()
 
     def wait(self, deadline_s: float) -> bool:
@@ -237,22 +231,15 @@ class _Told:
             self._thread.join(0.02)
         return not self._thread.is_alive()
 
-    def _next(self) -> _Call | None:
-        with self._changed:
-            while not self._waiting and not self._is_over:
-                self._changed.wait()
-            return self._waiting.popleft() if self._waiting else None
-
     def _work(self) -> None:
         _here.told = self
         with in_background():
             try:
-                while (call := self._next()) is not None:
-                    function, context = call
+                for function, context in iter(self._waiting.get, None):
                     function(**context)
                     self.last_sign = time.monotonic()
-                if self._last is not None:
-                    function, context = self._last
+                if (last := self._waiting.get()) is not None:
+                    function, context = last
                     self.answer = function(**context)
             except BaseException as error:  # SystemExit would end the thread without a word
                 self._verbs.fail(self.feature.name, f"{type(error).__name__}: {error}")

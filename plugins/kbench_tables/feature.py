@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 def kbench_strategy(run: Run) -> Strategy | None:
     """Spend a limited time by the schedule of a recommendation."""
     schedule = run.options.given.get("schedule")
-    if schedule is None:
-        return None
-    from kbench_tables.time_budget.schedule import TimedRun
-
-    return TimedRun(schedule, run)
+    return schedule and schedule.of_run(run)
 
 
 @hookimpl

@@ -198,10 +198,10 @@ def chosen_cells(
         feature_maps=_unique(maps or [cell.feature_map for cell in listed]),
         learners=_unique(own or sized.shared.learners or [cell.learner for cell in listed]),
     )
-    order = {(c.feature_map.label, c.learner.label): place for place, c in enumerate(listed)}
+    order = {c.method: place for place, c in enumerate(listed)}
     return sorted(
         cells(replace(sized.suite, blocks=(block,)), registry),
-        key=lambda cell: order.get((cell.feature_map.label, cell.learner.label), len(order)),
+        key=lambda cell: order.get(cell.method, len(order)),
     )
 
 

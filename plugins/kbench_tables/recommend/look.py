@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kbench.errors import DatasetError
 from kbench.features import Reference, Registry, parameters_of, resolve
-from kbench.messages import option
+from kbench.messages import option, printable
 from kbench.parameters import named_files
 from kbench.records import Make, Ref
 from kbench.records.canonical import from_json, to_json
@@ -41,7 +42,7 @@ class Look:
     """What becomes of each column."""
     target: TargetColumn
     """The column to predict."""
-    params: Mapping[str, Any]
+    params: dict[str, str | tuple[str, ...]]
     """Parameters of the source that read the file so, and encode its columns so."""
     sentence: str = ""
     """How the file is written."""
@@ -49,25 +50,12 @@ class Look:
     """What stays open about that, and which option changes it."""
 
     @classmethod
-    def parsed(cls, given: Any) -> Look | None:
+    def parsed(cls, given: object) -> Look:
         """Parse what the process of a plugin found; ValueError where it is not a look."""
-        if given is None:
-            return None
-        try:
-            return cls(
-                **{
-                    **given,
-                    "fates": tuple(Fate(**fate) for fate in given["fates"]),
-                    "target": TargetColumn.parsed(given["target"]),
-                    "params": {
-                        str(name): tuple(map(str, value)) if isinstance(value, list) else str(value)
-                        for name, value in given["params"].items()
-                    },
-                    "doubts": tuple(map(str, given["doubts"])),
-                }
-            )
-        except (TypeError, KeyError, AttributeError) as error:
-            raise ValueError("not the look at a table") from error
+        from pydantic import TypeAdapter
+
+        looked = TypeAdapter(cls).validate_json(json.dumps(given), strict=True)
+        return replace(looked, target=replace(looked.target, odd=printable(looked.target.odd, 60)))
 
     def for_classes(self, n_classes: int) -> Look:
         """Return the look at a table with this number of classes, which have a mean each."""
@@ -127,7 +115,8 @@ def look(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Look | None:
         if source.rows is None and size > LOOKED_AT_MB * 2**20:
             return None
         if isinstance(read, Reference):
-            return Look.parsed(read.call(f"{__name__}:look_in_sandbox", asked))
+            found = read.call(f"{__name__}:look_in_sandbox", asked)
+            return found and Look.parsed(found)
         return _look(read, ref, asked)
     except DatasetError:
         if source.rows is None:
@@ -195,6 +184,10 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
         for name, names in lists.items()
         if names and name in asked["taken"]
     }
+    read_as = {
+        name: tuple(value) if isinstance(value, tuple | list) else str(value)
+        for name, value in table.params.items()
+    }
     if "date" in params:  # with the parts that were found
         params["date"] = decided.date
     return Look(
@@ -202,7 +195,7 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
         n_unlabelled=int(labels.isna().sum()),
         fates=decided.fates,
         target=TargetColumn.of(labels),
-        params={"target": target, **table.params, **params},
+        params={"target": target, **read_as, **params},
         sentence=table.sentence,
         doubts=(
             *table.doubts,

@@ -195,10 +195,10 @@ def rounds_for(
         if not (feature_maps or learners):
             text, name = find(FIRST_ROUNDS[known.task], registry)
             cells = chosen_cells(read_for(line, size, text, name, registry, True), registry)
-        named |= set(map(_name, cells))
-        first |= dict.fromkeys(_name(cell) for cell in cells if not is_late(cell))
+        named |= {cell.method for cell in cells}
+        first |= dict.fromkeys(cell.method for cell in cells if not is_late(cell))
         _, others = sized_methods(line, known, registry, feature_maps, learners, size)
-        cells += [cell for cell in others if _name(cell) not in named]
+        cells += [cell for cell in others if cell.method not in named]
         for cell in sorted(cells, key=is_late):
             protocol = replace(
                 by.protocol(cell.protocol, known.n_classes),
@@ -247,7 +247,3 @@ def _n_train(protocol: Protocol, n_samples: int) -> int:
 
 def _sampled(label: str, rows: int) -> str:
     return f"{label} ({rows:,} rows)"
-
-
-def _name(cell: Cell) -> Name:
-    return cell.feature_map.label, cell.learner.label

@@ -103,8 +103,7 @@ class OwnRun:
         cells = [
             planned
             for planned in self.report.cells
-            if (planned.cell.feature_map.label, planned.cell.learner.label) == row.method
-            and planned.done
+            if planned.cell.method == row.method and planned.done
         ]
         return max(cells, key=lambda planned: planned.done[0].measures["n_train"])
 
@@ -249,8 +248,7 @@ def _extrapolated(found: OwnRun, schedule: Schedule) -> tuple[str, ...]:
     """Say what the recommended method should cost on all rows, if it had a sample."""
     planned = found.chosen
     assert planned is not None
-    method = planned.cell.feature_map.label, planned.cell.learner.label
-    predicted = schedule.cost_on_all_rows(method)
+    predicted = schedule.cost_on_all_rows(planned.cell.method)
     if planned.cell.protocol.train_rows is None or predicted is None or predicted.seconds is None:
         return ()
     seconds, memory = predicted.seconds.as_seconds(), of_memory(predicted.memory_mb.value)

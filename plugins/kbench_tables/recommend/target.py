@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge
 
 from kbench.errors import DatasetError
 from kbench.messages import counted, option, printable
@@ -28,6 +28,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{4}")
 
 _CLASSES = option("task", "classification")
 
+Count = Annotated[int, Ge(0)]
 Kind = Literal["numbers", "truth values", "dates", "texts"]
 
 
@@ -37,22 +38,22 @@ class TargetColumn:
 
     kind: Kind
     """One of {"numbers", "truth values", "dates", "texts"}."""
-    n_different: int
+    n_different: Count
     """Different values, without missing ones."""
-    n_rows: int = 0
+    n_rows: Count = 0
     """Rows with a value."""
-    n_missing: int = 0
-    missing_row: int = 0
+    n_missing: Count = 0
+    missing_row: Count = 0
     """Rows without a value, and the first of them, from 1."""
-    n_rarest: int = 0
+    n_rarest: Count = 0
     """Rows of the rarest value."""
     fraction: float | None = None
     """The first number that is not whole."""
     is_row_number: bool = False
     """All values are different, whole and consecutive."""
-    n_odd: int = 0
+    n_odd: Count = 0
     odd: str = ""
-    odd_row: int = 0
+    odd_row: Count = 0
     """Among numbers: rows with a text that is not a plain number, the first such text, and its row,
     from 1."""
 
@@ -146,27 +147,6 @@ class TargetColumn:
         few = self.kind != "numbers" or self.n_odd or self.n_different <= MAX_NUMERIC_LABELS
         return bool(few) and self.n_different <= max(MANY_CLASSES, self.n_rows // 2)
 
-    @classmethod
-    def parsed(cls, given: Mapping[str, Any]) -> TargetColumn:
-        """Parse what the process of a plugin found; ValueError where it is not a column."""
-        try:
-            column = cls(**given)
-        except TypeError as error:
-            raise ValueError("not the look at a target") from error
-        counts = (
-            *(column.n_different, column.n_rows, column.n_missing, column.missing_row),
-            *(column.n_rarest, column.n_odd, column.odd_row),
-        )
-        if (
-            column.kind not in get_args(Kind)
-            or any(type(count) is not int or count < 0 for count in counts)
-            or type(column.is_row_number) is not bool
-            or not isinstance(column.fraction, float | None)
-            or not isinstance(column.odd, str)
-        ):
-            raise ValueError("not the look at a target")
-        return replace(column, odd=printable(column.odd, 60))
-
 
 def _number(text: str) -> float | None:
     """Parse a number as it stands in tables; None where the text is none."""
@@ -210,8 +190,8 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
     --------
     >>> quality = TargetColumn("numbers", n_different=6, n_rows=90, n_rarest=10)
     >>> print(choose(quality, "quality", "wine.csv").sentence)
-    target 'quality' has 6 different whole numbers, taken as classes (--task regression takes
-    them as numbers)
+    target 'quality' has 6 different whole numbers, taken as classes (`task='regression'`
+    takes them as numbers)
     >>> choose(quality, "quality", "wine.csv", "regression").task
     'regression'
     """

@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from kbench.features import PlannedCell, Registry, Run, n_missing
-from kbench.records import ACCURACY, Cell, Cost, Measure, Result
+from kbench.records import ACCURACY, Cost, Result
 from kbench_tables.time_budget.ladders import (
     Ladder,
     LadderCosts,
@@ -60,18 +60,12 @@ POLL_S = 0.02
 class Schedule:
     """The order of the tasks of a suite in a limited time.
 
-    Parameters
-    ----------
-    registry : Registry
-    first : collection of (str, str)
-        Labels of the methods of the first round.
-    memory_mb : float, optional
-        Limit of the memory of a task.
-    clock, wait : callable, optional
-        Returns seconds, and waits for some, as `time.monotonic` and `time.sleep` do.
-    reserve : callable, optional
-        Returns the seconds that are kept at the end for the cell of the best method.
+    `first` are the labels of the methods of the first round, `memory_mb` limits the memory of a
+    task, and `reserve` returns the seconds that are kept at the end for the cell of the best
+    method.
     """
+
+    cuts_off = True
 
     def __init__(
         self,
@@ -89,26 +83,28 @@ class Schedule:
         self._ladders: list[Ladder] = []
         self._measure = ACCURACY
         self._until = math.inf
-        self._plan: Callable[[Cell], PlannedCell]
+        self._run: Run
+        self.n_tasks = 0
         self._fixed: dict[tuple[str, str], PlannedCell] = {}
         self._refined: dict[Name, int] = {}
 
-    def steps(
-        self,
-        cells: Sequence[PlannedCell],
-        measure: Measure,
-        until: float,
-        plan: Callable[[Cell], PlannedCell],
-    ) -> Iterator[tuple[PlannedCell, int]]:
-        """Yield cells and numbers of their splits, until `until` or until nothing is left.
+    def of_run(self, run: Run) -> Schedule:
+        """Return the schedule as the strategy of a run, which looks at the results in the cells."""
+        self._run, self.n_tasks = run, n_missing(run.cells)
+        return self
 
-        The results of earlier steps come in between, in the cells. The first step is
-        yielded whatever the time is. ``plan(cell)`` plans a further cell: one with the
-        parameters that a search on fewer rows has chosen.
+    def tell(self, cell: PlannedCell, result: Result) -> None:
+        """Do nothing: the result is in the cell."""
+
+    def steps(self) -> Iterator[tuple[PlannedCell, int]]:
+        """Yield what to compute next, until the time is over; the first step whatever it is.
+
+        The run plans further cells: those with the parameters that a search on fewer rows has
+        chosen, and refinements.
         """
-        self._ladders, self._measure, self._until = self._laddered(cells), measure, until
+        self._ladders, self._until = self._laddered(self._run.cells), self._run.until
+        self._measure = self._run.suite.compared
         self._costs = LadderCosts(self._registry, self._ladders)
-        self._plan = plan
         while not self._begun or self._left > 0:
             step = self._next()
             if step is not None:
@@ -152,7 +148,7 @@ class Schedule:
         """Group cells by method, on few rows first; the first methods come first."""
         ladders: dict[Name, Ladder] = {}
         for planned in cells:
-            name = planned.cell.feature_map.label, planned.cell.learner.label
+            name = planned.cell.method
             ladder = ladders.setdefault(name, Ladder(name, is_first=name in self._first))
             ladder.cells.append(planned)
         for ladder in ladders.values():
@@ -239,7 +235,7 @@ class Schedule:
             if any(self._is_worse(last, other.cells[other.reached]) for other in reached):
                 continue
             for cell in refinements(last, self._registry):
-                name = cell.feature_map.label, cell.learner.label
+                name = cell.method
                 if name in known:
                     continue
                 above = Ladder(name, [replace(last, cell=cell, results={})], base=ladder)
@@ -247,7 +243,7 @@ class Schedule:
                     continue
                 if not self._fits(above, above.cells[0]):
                     continue
-                above.cells = [self._plan(cell)]
+                above.cells = [self._run.add(cell)]
                 self._ladders.append(above)
                 self._refined[name] = self._refined.get(ladder.name, 0) + 1
                 if self._is_open(above.cells[0], 0):
@@ -323,7 +319,7 @@ class Schedule:
         if chosen is None:
             return None
         if (cell.key, below.key) not in self._fixed:
-            self._fixed[cell.key, below.key] = self._plan(chosen)
+            self._fixed[cell.key, below.key] = self._run.add(chosen)
         fixed = self._fixed[cell.key, below.key]
         if not self._is_open(fixed, 0) or not self._fits(ladder, fixed, share):
             return None
@@ -402,25 +398,3 @@ class Schedule:
     def _seconds(self, ladder: Ladder, cell: PlannedCell) -> float:
         found = self._costs.of(ladder, cell)
         return found.seconds.value if found and found.seconds else math.inf
-
-
-class TimedRun:
-    """Spends the time of a run by a schedule, which looks at the results in the cells."""
-
-    cuts_off = True
-
-    def __init__(self, schedule: Schedule, run: Run) -> None:
-        self._schedule, self._run = schedule, run
-        self.n_tasks = n_missing(run.cells)
-
-    def steps(self) -> Iterator[tuple[PlannedCell, int]]:
-        """Yield what to compute next, until the time is over."""
-        run = self._run
-        return self._schedule.steps(run.cells, run.suite.compared, run.until, run.add)
-
-    def tell(self, cell: PlannedCell, result: Result) -> None:
-        """Do nothing: the result is in the cell."""
-
-    def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
-        """Return the cells that were begun."""
-        return self._schedule.kept(cells)

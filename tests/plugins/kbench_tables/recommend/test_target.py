@@ -5,6 +5,8 @@ import pandas
 import pytest
 
 from kbench import DatasetError
+from kbench_tables.profile import Fate
+from kbench_tables.recommend.look import Look
 from kbench_tables.recommend.target import TargetColumn, choose
 
 
@@ -117,16 +119,23 @@ def test_labels_that_a_source_has_read_are_described():
 
 
 def test_what_a_process_describes_is_checked():
-    assert TargetColumn.parsed({"kind": "texts", "n_different": 2}).n_different == 2
-    escape = TargetColumn.parsed({"kind": "numbers", "n_different": 2, "odd": chr(27)})
-    assert escape.odd == chr(0xFFFD)
-    for given in (
-        {"kind": "poems", "n_different": 2},
-        {"n_different": 2},
-        {"kind": "texts", "n": 1},
-        {"kind": "numbers", "n_different": 2, "n_missing": "2"},
-        {"kind": "numbers", "n_different": -2},
-        {"kind": "numbers", "n_different": 2, "odd": 3},
+    target = {"kind": "texts", "n_different": 2, "odd": chr(27), "fraction": float("nan")}
+    fate = {"name": "x", "read_as": "numbers", "encoded_as": "number", "n_columns": 1}
+    look = {"n_rows": 9, "n_unlabelled": 0, "fates": [fate], "target": target}
+    look |= {"params": {"decimal": ",", "ignore": ["id"]}, "doubts": ["a doubt"]}
+    found = Look.parsed(look)
+    assert found.target.odd == chr(0xFFFD)
+    assert (found.fates, found.doubts) == ((Fate(**fate),), ("a doubt",))
+    assert found.params == {"decimal": ",", "ignore": ("id",)}
+    for wrong in (
+        {"kind": "poems"},
+        {"n_rows": None},
+        {"n_missing": "2"},
+        {"n_missing": True},
+        {"n_different": -2},
+        {"odd": 3},
     ):
-        with pytest.raises(ValueError, match="not the look at a target"):
-            TargetColumn.parsed(given)
+        with pytest.raises(ValueError, match="validation error"):
+            Look.parsed({**look, "target": {**target, **wrong}})
+    with pytest.raises(ValueError, match="validation error"):
+        Look.parsed({**look, "params": {"decimal": 3}})

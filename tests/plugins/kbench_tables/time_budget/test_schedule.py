@@ -1,6 +1,7 @@
 """The order of tasks in a limited time, with a clock that only tasks move."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,6 +29,13 @@ def registry():
     return build(installed())
 
 
+def steps(schedule, cells, until, plan):
+    """Return the steps of a run of these cells."""
+    suite = SimpleNamespace(compared=ACCURACY)
+    run = SimpleNamespace(cells=cells, suite=suite, until=until, add=plan)
+    return schedule.of_run(run).steps()
+
+
 class Run:
     """A run of a schedule: each task takes its seconds, and has its accuracy."""
 
@@ -52,7 +60,7 @@ class Run:
         raise AssertionError("nothing runs, so that nothing is waited for")
 
     def end(self):
-        for planned, split in self.schedule.steps(self.cells, ACCURACY, self.until, self.plan):
+        for planned, split in steps(self.schedule, self.cells, self.until, self.plan):
             label = planned.cell.learner.label
             seconds, accuracy = self.methods[label.partition(" (")[0]]
             n = planned.cell.protocol.train_rows or N_TRAIN
@@ -231,7 +239,7 @@ class Slots:
         ]
         first = [("identity", name) for name in methods]
         schedule = Schedule(registry, first, 4096.0, lambda: 0.0, lambda _: pytest.fail("waits"))
-        self.steps = schedule.steps(self.cells, ACCURACY, until, lambda each: each)
+        self.steps = steps(schedule, self.cells, until, lambda each: each)
 
     def step(self):
         planned, _ = next(self.steps)
