@@ -64,6 +64,7 @@ _COMPLETIONS: Mapping[str, Callable[..., list[str]]] = {
     "feature_map": completion.components("feature map"),
     "learner": completion.components("learner"),
     "measure": completion.measures,
+    "suite": completion.suites,
 }
 _SHORT = {"jobs": "-j"}
 
@@ -71,7 +72,7 @@ _SHORT = {"jobs": "-j"}
 def options_from(function: str, own: Sequence[str] = ()) -> Callable[[Callable[..., None]], Any]:
     """Return a decorator of commands, whose options are parameters of ``kbench.FUNCTION``.
 
-    An option without a `typer.Option` has the help that the docstring of the function has. The
+    A parameter without a `typer.Option` has the help that the docstring of the function has. The
     parameter `own` of the command becomes an option for each name in `own`, and has their values.
     """
 
@@ -79,17 +80,11 @@ def options_from(function: str, own: Sequence[str] = ()) -> Callable[[Callable[.
         known = _documented(function)
         parameters: list[inspect.Parameter] = []
         for each in inspect.signature(command, eval_str=True).parameters.values():
-            each = each.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
-            if each.name == "own":
-                parameters += [
-                    each.replace(name=name, default=None, annotation=_annotated(name, None, known))
-                    for name in own
-                ]
-            elif each.name in known and get_origin(each.annotation) is not Annotated:
-                annotation = _annotated(each.name, each.annotation, known)
-                parameters.append(each.replace(annotation=annotation))
+            if own and each.name == "own":
+                optional = each.replace(default=None)
+                parameters += [_described(optional.replace(name=name), known) for name in own]
             else:
-                parameters.append(each)
+                parameters.append(_described(each, known))
 
         def call(**values: Any) -> None:
             given = {"own": {name: values.pop(name) for name in own}} if own else {}
@@ -116,19 +111,29 @@ def _documented(function: str) -> dict[str, DocstringParam]:
     return {each: param for param in parse(doc).params for each in param.arg_name.split(", ")}
 
 
-def _annotated(name: str, type_: Any, known: Mapping[str, DocstringParam]) -> Any:
-    """Return the annotation of an option; its type is in the docstring if it is None."""
-    about = known.get(name)
-    text = " ".join(((about and about.description) or "").split()).replace("``", "")
-    is_list = "list" in str(type_) or "sequence" in str(about and about.type_name)
-    made = typer.Option(
-        f"--{name.replace('_', '-')}",
-        *filter(None, [_SHORT.get(name)]),
-        metavar=_METAVARS.get(name),
-        autocompletion=_COMPLETIONS.get(name),
-        help=f"{text.removesuffix('.')}; repeatable." if is_list else text,
-    )
-    return Annotated[type_ or (list[str] if is_list else str) | None, made]
+def _described(
+    parameter: inspect.Parameter, known: Mapping[str, DocstringParam]
+) -> inspect.Parameter:
+    """Return a parameter as an option, or an argument if it is required, if it is `known`.
+
+    One of `own` has its type in the docstring.
+    """
+    name, type_ = parameter.name, parameter.annotation
+    if name not in known or get_origin(type_) is Annotated:
+        return parameter
+    text = " ".join((known[name].description or "").split()).replace("``", "")
+    if get_origin(type_) is Mapping:
+        is_list = "sequence" in str(known[name].type_name)
+        type_ = list[str] | None if is_list else str | None
+    is_list = "list" in str(type_)
+    text = f"{text.removesuffix('.')}; repeatable." if is_list else text
+    complete = _COMPLETIONS.get(name)
+    if parameter.default is parameter.empty:
+        argument = typer.Argument(help=text, autocompletion=complete)
+        return parameter.replace(annotation=Annotated[type_, argument])
+    flags = [f"--{name.replace('_', '-')}", *filter(None, [_SHORT.get(name)])]
+    made = typer.Option(*flags, metavar=_METAVARS.get(name), autocompletion=complete, help=text)
+    return parameter.replace(annotation=Annotated[type_, made])
 
 
 def _with_parameters(
@@ -136,7 +141,8 @@ def _with_parameters(
 ) -> Callable[..., Any]:
     """Return a function that typer takes for another one with these parameters."""
     call.__name__, call.__doc__ = function.__name__, function.__doc__
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    by_name = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    call.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
     call.__annotations__ = {each.name: each.annotation for each in parameters}
     return call
 

@@ -43,12 +43,8 @@ def print_rows(
 ) -> int:
     """Print rows as a table, one line per cell, each with its rank if `ranked`.
 
-    If `shortened`, only the best of each dataset are printed, in the order of their ranks.
-
-    Returns
-    -------
-    int
-        Number of the rows that were not printed.
+    If `shortened`, only the best of each dataset are printed, in the order of their ranks. The
+    number of the rows that were not printed is returned.
     """
     places = result_rows.ranks(rows, measure) if ranked else [None] * len(rows)
     ranks = list(zip(rows, places, strict=True))

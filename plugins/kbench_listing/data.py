@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbench.features import completion, echo, options_from
+from kbench.features import echo, options_from
 from kbench.messages import counted
 
 if TYPE_CHECKING:
@@ -67,10 +67,7 @@ def _target(facts: DatasetFacts) -> str:
 @app.command()
 @options_from("run_suite")
 def fetch(
-    suite: Annotated[
-        str,
-        typer.Argument(help="Name of a suite, or a suite file.", autocompletion=completion.suites),
-    ],
+    suite: str,
     dataset: list[str] | None = None,
     data: str | None = None,
     offline: bool = False,

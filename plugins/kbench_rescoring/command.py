@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 @options_from("run_suite")
 def rescore(
-    suite: Annotated[
-        str,
-        typer.Argument(
-            help="Name of an installed suite, or a suite file.", autocompletion=completion.suites
-        ),
-    ],
+    suite: str,
     measure: Annotated[
         list[str],
         typer.Option(

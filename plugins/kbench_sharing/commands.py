@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import completion, echo, options_from
+from kbench.features import echo, options_from
 from kbench.messages import counted, masked
 
 if TYPE_CHECKING:
@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 
 @options_from("run_suite")
 def bundle(
-    suite: Annotated[
-        str,
-        typer.Argument(
-            help="Name of an installed suite, or path of a suite file.",
-            autocompletion=completion.suites,
-        ),
-    ],
+    suite: str,
     output: Annotated[
         str | None,
         typer.Option(
@@ -50,10 +44,7 @@ def bundle(
     dataset: list[str] | None = None,
     feature_map: list[str] | None = None,
     learner: list[str] | None = None,
-    splits: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of splits, if `kbench suite` had it."),
-    ] = None,
+    splits: int | None = None,
     data: str | None = None,
     predictions: Annotated[
         bool,

@@ -23,8 +23,8 @@ _MOST = 10
 """Cells that a message names."""
 
 
-@options_from("run_suite")
 @options_from("run", COLUMNS)
+@options_from("run_suite")
 def export(
     suite: Annotated[
         str,
@@ -45,30 +45,9 @@ def export(
             "--output", "-o", metavar="FOLDER", help="The folder to write; it must not exist."
         ),
     ] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Label or name of the dataset of the cell.",
-            autocompletion=completion.components("dataset"),
-        ),
-    ] = None,
-    feature_map: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Label or name of the feature map of the cell.",
-            autocompletion=completion.components("feature map"),
-        ),
-    ] = None,
-    learner: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Label or name of the learner of the cell.",
-            autocompletion=completion.components("learner"),
-        ),
-    ] = None,
+    dataset: str | None = None,
+    feature_map: str | None = None,
+    learner: str | None = None,
     form: Annotated[
         str,
         typer.Option(
@@ -208,10 +187,7 @@ def _suite(
 def _one(planned: list[PlannedCell], wanted: str | None, suite: str) -> PlannedCell:
     """Return the cell of a name, of a part of it, or of the beginning of its key.
 
-    Raises
-    ------
-    SuiteError
-        There is none, or there are several: their names.
+    SuiteError is raised where there is none, or there are several: their names.
     """
     matches = planned
     if wanted is not None:

@@ -70,11 +70,7 @@ def prepared(
     """Load a user's file as a look at it decides, and choose the task of its target.
 
     The options are those of `dataset_of_file`; `keep` has columns that are not left out.
-
-    Raises
-    ------
-    DatasetError
-        The file cannot be read, or its target is none; see `choose`.
+    DatasetError is raised where the file cannot be read, or its target is none; see `choose`.
     """
     ref = dataset_of_file(path, registry=registry, **options)
     source = registry.get("dataset", ref.name)
@@ -148,13 +144,7 @@ def _with_task(ref: Ref, task: TaskType) -> Ref:
 
 
 def fetched(ref: Ref, registry: Registry) -> DatasetFacts:
-    """Load a dataset into the data cache and return its facts.
-
-    Raises
-    ------
-    DatasetError
-        It cannot be read; the message has the reason.
-    """
+    """Load a dataset into the data cache and return its facts; DatasetError where that fails."""
     registry.get("dataset", ref.name)
     with opened(registry) as fetching:
         facts = fetching.dataset(ref)
@@ -173,19 +163,12 @@ def suite_for(
 ) -> Suite:
     """Return the suite that compares methods on one file, on all rows.
 
-    They are compared by the measure of `by`, or that of the suite in `OWN_TABLES`.
+    They are compared by the measure of `by`, or that of the suite in `OWN_TABLES`. Named
+    components replace its methods, as `kbench_tables.sized.chosen_cells` does it; methods that
+    are not installed are left out. The suite is named as the file, and has one block for each
+    method, in the order of that suite.
 
-    Named components replace the methods of the suite in `OWN_TABLES`, as
-    `kbench_tables.sized.chosen_cells` does it; methods that are not installed are
-    left out. The suite is named as the file, and has one block for each method, in
-    the order of that suite.
-
-    Raises
-    ------
-    SuiteError
-        Something of that name is not installed.
-    DatasetError
-        There are too few rows.
+    An error is raised where something of that name is not installed, or there are too few rows.
     """
     by = by or Comparison()
     sized, methods = sized_methods(ref, known, registry, feature_maps, learners)

@@ -71,17 +71,7 @@ MOST_POINTS = 500
 
 @dataclass(frozen=True)
 class Effort:
-    """Rows and permutations that fit into some seconds.
-
-    Parameters
-    ----------
-    n_train : int
-        Rows on which the method is fitted.
-    n_test : int
-        Test rows that are permuted.
-    repeats : int
-        Permutations of a column.
-    """
+    """Rows to fit and to permute, and permutations of a column, that fit into some seconds."""
 
     n_train: int
     n_test: int

@@ -89,12 +89,7 @@ def look(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Look | None:
 
     Columns to `keep` are not left out, whatever they hold. The result is None for files
     whose source has no table, and where something else is wrong with the file: loading it
-    reports the error.
-
-    Raises
-    ------
-    DatasetError
-        The file cannot be read, or its columns are not what they seem.
+    reports the error. DatasetError is raised where the columns are not what they seem.
     """
     source = registry.all("dataset").get(ref.name)
     if source is None or "target" not in ref.params:

@@ -45,10 +45,7 @@ def comparison(
 ) -> Comparison:
     """Return what methods are compared by: the measure of a name, or by the classes' shares.
 
-    Raises
-    ------
-    SuiteError
-        There is no such measure, or it is not for the task.
+    SuiteError is raised where there is no such measure, or it is not for the task.
     """
     if with_probabilities and facts.task == "regression":
         raise SuiteError(

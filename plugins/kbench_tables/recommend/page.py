@@ -64,24 +64,10 @@ def advise(
 ) -> Advice | None:
     """Recommend a method from the rows of one dataset; None where no method finished.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-    kernelized : collection of str, optional
-        Labels of the learners that work on kernels: explicit maps are compared
-        with them.
-    baselines : collection of str, optional
-        Labels of the learners that ignore the inputs: they always predict the
-        commonest class, or the mean.
-    measure : Measure, default accuracy
-        What is compared.
-    task : {"classification", "regression"}
-    boosted : collection of str, optional
-        Labels of the learners that the recommended method is compared with first.
-    nested : bool, default False
-        Rows have the same test parts; the training rows of one are a sample of another's.
-    shares : sequence of float, optional
-        Shares of the rows of the classes.
+    `kernelized`, `baselines` and `boosted` are labels of the learners that a chosen method is
+    compared with: those on kernels, those that ignore the inputs, and those that come first.
+    Where rows are `nested`, they have the same test parts, and the training rows of one are a
+    sample of another's. `shares` are those of the rows of the classes.
     """
     complete = [row for row in rows if row.is_complete and measure.name in row.measures]
     if not complete:

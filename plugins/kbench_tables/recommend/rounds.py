@@ -30,15 +30,8 @@ SIDES = {"feature_map": "feature_maps", "learner": "learners"}
 
 
 def parsed(texts: Iterable[str]) -> dict[str, object]:
-    """Parse settings such as ``learner.C=8``.
+    """Parse settings such as ``learner.C=8``; SuiteError where a text is none.
 
-    Raises
-    ------
-    SuiteError
-        A text is not a setting.
-
-    Examples
-    --------
     >>> parsed(["learner.C=8", "feature_map.bandwidth_factor=0.5"])
     {'learner.C': 8, 'feature_map.bandwidth_factor': 0.5}
     """
@@ -167,12 +160,8 @@ def rounds_for(
     all rows, so that all cells have the same test parts. Named components replace the first
     methods too. On a table of many columns boosting is not one of these, and comes last.
 
-    Raises
-    ------
-    SuiteError
-        Something of that name is not installed, or the time is not positive.
-    DatasetError
-        There are too few rows.
+    An error is raised where something of that name is not installed, the time is not positive,
+    or there are too few rows.
     """
     check_limit(total_s, "time_limit")
     by = by or Comparison()

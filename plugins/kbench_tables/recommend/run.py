@@ -127,13 +127,7 @@ def rounds_of(
     learners: Sequence[str] = (),
     time_limit: float | None = None,
 ) -> Rounds:
-    """Return what is compared on a user's own file: all rows, and in a limited time samples.
-
-    Raises
-    ------
-    KbenchError
-        A name or a limit is wrong, or there are too few rows.
-    """
+    """Return what is compared on a user's own file: all rows, and in a limited time samples."""
     given = (data.ref, data.facts, registry, feature_maps, learners)
     if time_limit is None:
         return Rounds(suite_for(*given, by), ())

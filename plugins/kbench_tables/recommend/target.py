@@ -171,23 +171,9 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
     they are whole, at most `MOST_CLASSES` different ones, and each stands in at least
     `LEAST_ROWS` rows; two different whole numbers always are classes.
 
-    Parameters
-    ----------
-    column : TargetColumn
-    name : str
-        Name of the column.
-    what : str
-        The dataset, for messages.
-    asked : {"classification", "regression"}, optional
-        Task that the user asked for.
+    DatasetError is raised where the column cannot be a target of that task, or is none that
+    anybody would predict; `what` is the dataset, for messages.
 
-    Raises
-    ------
-    DatasetError
-        The column cannot be a target of that task, or is none that anybody would predict.
-
-    Examples
-    --------
     >>> quality = TargetColumn("numbers", n_different=6, n_rows=90, n_rarest=10)
     >>> print(choose(quality, "quality", "wine.csv").sentence)
     target 'quality' has 6 different whole numbers, taken as classes (`task='regression'`
