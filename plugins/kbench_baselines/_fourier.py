@@ -137,7 +137,7 @@ def fourier_gradient(X, W, coef, offset):
 
 @dataclass(eq=False, repr=False)
 class _FourierMap(DifferentiableMap):
-    """Cosines and sines of frequencies that a subclass draws; by default Gaussian."""
+    """Cosines and sines of frequencies that a subclass draws at the fitted bandwidth."""
 
     n_components: int = integer(300, least=1)
     _: KW_ONLY
@@ -147,10 +147,6 @@ class _FourierMap(DifferentiableMap):
 
     def _resolve_bandwidth(self, X):
         return resolve_bandwidth(self, X, "l2")
-
-    def _frequencies(self, n_features, n_frequencies, rng):
-        """Frequencies at the fitted bandwidth, shape (n_features, n_frequencies)."""
-        raise NotImplementedError
 
     def _fit(self, X):
         rng = check_random_state(self.random_state)

@@ -126,10 +126,7 @@ class RandomMaclaurinFeatures(ExplicitMap):
 def maclaurin_gram(fitted, X, Y):
     """Gram matrix of the kernel of a fitted `RandomMaclaurinFeatures`."""
     inner = np.asarray(safe_sparse_dot(X, Y.T, dense_output=True), dtype=np.float64)
-    inner /= fitted.bandwidth_**2
-    if fitted.kernel == "exponential":
-        return np.exp(inner)
-    return (inner + fitted.coef0) ** fitted.degree
+    return _dot_product_kernel(fitted, inner / fitted.bandwidth_**2)
 
 
 @dataclass(frozen=True)

@@ -7,33 +7,19 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from sklearn.utils import check_random_state
 
-from kbench.estimators import DifferentiableMap
-from kbench.parameters import integer, number
-from kbench_baselines._base import dense, resolve_bandwidth
-from kbench_baselines._fourier import fourier_gradient, waves
+from kbench.parameters import integer
+from kbench_baselines._base import dense
+from kbench_baselines._fourier import _FourierMap, fourier_gradient, waves
 from kbench_baselines._sketches import padded_size, rows_together, walsh_hadamard
 
 
-@dataclass(eq=False, repr=False)
-class _StructuredFourierMap(DifferentiableMap):
+class _StructuredFourierMap(_FourierMap):
     """Cosines and sines of frequencies that come in square blocks.
 
     Subclasses have ``_draw(rng, n_blocks, size, dtype)``, which draws the diagonals, and
     ``_phases(inputs, block)``: the products of the frequencies of a block with inputs in
     columns, of shape (size, n_columns). Inputs were divided by ``_unit()``.
     """
-
-    n_components: int = integer(300, least=1)
-    _: KW_ONLY
-    bandwidth: float | str = number("median", above=0, otherwise=("median",))
-    bandwidth_factor: float = number(1.0, above=0)
-    random_state: int | np.random.RandomState | None = None
-
-    def _draw(self, rng, n_blocks, size, dtype):
-        raise NotImplementedError
-
-    def _phases(self, inputs, block):
-        raise NotImplementedError
 
     def _unit(self):
         return self.bandwidth_
@@ -44,7 +30,7 @@ class _StructuredFourierMap(DifferentiableMap):
 
     def _fit(self, X):
         rng = check_random_state(self.random_state)
-        self.bandwidth_ = resolve_bandwidth(self, X, "l2")
+        self.bandwidth_ = self._resolve_bandwidth(X)
         self.block_size_ = padded_size(self._padded(X.shape[1]))
         n_blocks = -(-((self.n_components + 1) // 2) // self.block_size_)
         self._draw(rng, n_blocks, self.block_size_, X.dtype)
@@ -75,13 +61,10 @@ class _StructuredFourierMap(DifferentiableMap):
         return features
 
     def _gradient(self, X, coef):
-        return fourier_gradient(X, self._frequencies(X.shape[1]), coef, self.offset_)
-
-    def _frequencies(self, n_features):
-        """Return the frequencies as a matrix, (n_features, ceil(n_components / 2))."""
-        columns = np.eye(self.block_size_, n_features) / self._unit()
+        columns = np.eye(self.block_size_, X.shape[1]) / self._unit()
         blocks = [self._phases(columns.copy(), block) for block in range(len(self.signs_))]
-        return np.concatenate(blocks)[: (self.n_components + 1) // 2].T
+        frequencies = np.concatenate(blocks)[: (self.n_components + 1) // 2].T
+        return fourier_gradient(X, frequencies, coef, self.offset_)
 
 
 class FastfoodFeatures(_StructuredFourierMap):

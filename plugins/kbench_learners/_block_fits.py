@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from kbench.parameters import check_parameters
 from kbench_learners._descent import Descent, Problem
 from kbench_learners._design import Design
-from kbench_learners._estimator import LinearClassifier, check_classes
+from kbench_learners._estimator import LinearClassifier, check_classes, coding_matrix
 from kbench_learners._paths import binary_path
 
 _START_TOL = 1e-4  # of the solution on the sample, which is only a start
@@ -34,14 +33,13 @@ class BlockFit:
             check_parameters(each)
         check_classes(estimator, sample.classes)
         self._classes, self._n_features = sample.classes, sample.Z.shape[1]
-        self._bias = self._constant(estimator)
+        # logistic regression does not scale its intercept
+        scaling = getattr(estimator, "intercept_scaling", 1.0)
+        self._bias = float(scaling) if estimator.fit_intercept else 0.0
         rising = sorted(set(values))
         self._problems = dict(zip(rising, self._begin(estimator, sample, rising), strict=True))
         together = [problem for C in rising for problem in self._problems[C]]
         self._descent = Descent(together, self._bias, sample)
-
-    def _constant(self, estimator: LinearClassifier) -> float:
-        return 1.0 if estimator.fit_intercept else 0.0
 
     def _begin(
         self, estimator: LinearClassifier, sample: Any, values: list[float]
@@ -89,9 +87,6 @@ class SquaredHingeFit(BlockFit):
     All values of C and all problems advance together: the embedding of a block, which
     takes most of the time, serves all of them.
     """
-
-    def _constant(self, estimator: LinearClassifier) -> float:
-        return float(estimator.intercept_scaling) if estimator.fit_intercept else 0.0
 
     def _begin(
         self, estimator: LinearClassifier, sample: Any, values: list[float]
@@ -165,19 +160,6 @@ class LogisticFit(BlockFit):
 
     def _finish(self, each: LinearClassifier, problems: list[Problem]) -> None:
         each.solver_ = "blocks"
-
-
-def coding_matrix(n_classes: int, scheme: str) -> np.ndarray:
-    """Return the sign of each class in each binary problem; 0 is a class that is not in it."""
-    if n_classes == 2:
-        return np.array([[-1.0, 1.0]])
-    if scheme == "ovr":
-        return 2.0 * np.eye(n_classes) - 1.0
-    pairs = list(combinations(range(n_classes), 2))
-    coding = np.zeros((len(pairs), n_classes))
-    for number, (i, j) in enumerate(pairs):
-        coding[number, [i, j]] = 1.0, -1.0
-    return coding
 
 
 @dataclass(frozen=True)

@@ -154,11 +154,6 @@ class Design:
             return w
         return np.concatenate([w, self.bias * a.sum(axis=0, keepdims=True)])
 
-    @property
-    def has_gram(self) -> bool:
-        """True once ``X' X`` has been computed."""
-        return self.gram_ is not None
-
     def gram(self, index: np.ndarray | None = None, weights: np.ndarray | None = None):
         """Return ``X_I' D X_I``, of which only the upper triangle is valid.
 

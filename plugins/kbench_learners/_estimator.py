@@ -147,7 +147,7 @@ class Weighted:
 
 
 class Predictive:
-    """A regressor with a normal predictive distribution, its deviations from `_deviations`."""
+    """A regressor with a normal predictive distribution: means, and deviations if wanted."""
 
     def predict(self, X, return_std=False):
         """Predict the targets.
@@ -167,8 +167,10 @@ class Predictive:
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        mean = self._predicted(X)
-        return (mean, self._deviations(X)) if return_std else mean
+        return self._distribution(X) if return_std else self._predicted(X)
+
+    def _distribution(self, X) -> tuple[np.ndarray, np.ndarray]:
+        return self._predicted(X), self._deviations(X)
 
 
 class ProbabilityClassifier(ClassifierMixin, Estimator):
@@ -274,25 +276,34 @@ class MarginClassifier(ClassifierMixin, Estimator):
         return self._margins(self._validated(X, reset=False))
 
 
+def coding_matrix(n_classes: int, scheme: str) -> np.ndarray:
+    """Return the sign of each class in each binary problem; 0 is a class that is not in it.
+
+    Two classes are one problem, whatever the scheme, and the second is positive. "ovr" is each
+    class against the rest, "ovo" each pair of classes (i, j) with i < j, of which i is positive.
+    """
+    if n_classes == 2:
+        return np.array([[-1.0, 1.0]])
+    if scheme == "ovr":
+        return 2.0 * np.eye(n_classes) - 1.0
+    pairs = list(combinations(range(n_classes), 2))
+    coding = np.zeros((len(pairs), n_classes))
+    for problem, (i, j) in enumerate(pairs):
+        coding[problem, [i, j]] = 1.0, -1.0
+    return coding
+
+
 def binary_problems(
     codes: np.ndarray, n_classes: int, scheme: str
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the rows of each binary problem, and signs 1.0 and -1.0 of its two sides.
 
-    `codes` are labels 0..n_classes-1. Two classes are one problem, whatever the scheme, and
-    the second is positive. "ovr" is each class against the rest, "ovo" each pair of classes
-    (i, j) with i < j, of which i is positive.
+    `codes` are labels 0..n_classes-1; the problems are those of `coding_matrix`.
     """
-    everything = np.arange(len(codes))
-    if n_classes == 2:
-        yield everything, np.where(codes == 1, 1.0, -1.0)
-    elif scheme == "ovr":
-        for k in range(n_classes):
-            yield everything, np.where(codes == k, 1.0, -1.0)
-    else:
-        for i, j in combinations(range(n_classes), 2):
-            rows = np.flatnonzero((codes == i) | (codes == j))
-            yield rows, np.where(codes[rows] == i, 1.0, -1.0)
+    for coding in coding_matrix(n_classes, scheme):
+        signs = coding[codes]
+        rows = np.flatnonzero(signs)
+        yield rows, signs[rows]
 
 
 def class_scores(margins: np.ndarray, n_classes: int, scheme: str) -> np.ndarray:

@@ -11,17 +11,16 @@ from scipy.spatial.distance import pdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
-from sklearn.utils.validation import check_is_fitted
 
 from kbench.parameters import choice, integer
-from kbench_learners._estimator import Regressor
+from kbench_learners._estimator import Predictive, Regressor
 
 # Rows from which the length scale is set before it is optimised.
 _SCALE_ROWS = 500
 
 
 @dataclass(eq=False, repr=False)
-class GaussianProcess(Regressor):
+class GaussianProcess(Predictive, Regressor):
     r"""Exact Gaussian process with noise, for few rows.
 
     The covariance is :math:`\theta_1 k(|x - x'| / \theta_2) + \theta_3 \delta`. Its parameters
@@ -79,29 +78,13 @@ class GaussianProcess(Regressor):
     max_rows: int = integer(5000, least=1)
     random_state: int | np.random.RandomState | None = None
 
-    def predict(self, X, return_std=False):
-        """Predict the targets.
+    def _predicted(self, X) -> np.ndarray:
+        return self._process.predict(X)
 
-        Parameters
-        ----------
-        X : array-like, shape (n_samples, n_features)
-            Inputs.
-        return_std : bool, default False
-            Return standard deviations too.
-
-        Returns
-        -------
-        mean : ndarray, shape (n_samples,)
-        sd : ndarray, shape (n_samples,)
-            Of a new observation, noise included; only with `return_std`.
-        """
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
+    def _distribution(self, X) -> tuple[np.ndarray, np.ndarray]:
         with warnings.catch_warnings():
             # variances below 0 by rounding; scikit-learn sets them to 0
             warnings.filterwarnings("ignore", "Predicted variances smaller than 0")
-            if not return_std:
-                return self._process.predict(X)
             mean, sd = self._process.predict(X, return_std=True)
         return mean, np.maximum(sd, self._least_sd)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -34,7 +34,7 @@ SHARE = 0.1
 """Share of the training rows that is held out."""
 
 
-def can_hold_out(y, is_classifier: bool) -> bool:
+def can_hold_out(y, has_classes: bool) -> bool:
     """Return True if a stratified tenth of the rows can be held out.
 
     There must be at least `LEAST_ROWS`, of each class at least two, and no more classes than
@@ -43,7 +43,7 @@ def can_hold_out(y, is_classifier: bool) -> bool:
     n = len(y)
     if n < LEAST_ROWS:
         return False
-    if not is_classifier:
+    if not has_classes:
         return True
     counts = np.unique(y, return_counts=True)[1]
     return bool(counts.min() >= 2 and len(counts) <= int(SHARE * n))
@@ -62,9 +62,9 @@ class HeldOut(Estimator):
 
     def _fit_checked(self, X, y, **weights) -> None:
         """Validate a training set and its weights, if it may have any, and fit the model."""
-        X, y = self._validated(X, y, y_numeric=not self._is_classifier)
-        target = self._target(y)
-        stops = can_hold_out(target, self._is_classifier)
+        X, y = self._validated(X, y, y_numeric=not is_classifier(self))
+        target = class_numbers(self, y) if is_classifier(self) else np.asarray(y, dtype=np.float64)
+        stops = can_hold_out(target, is_classifier(self))
         weights = {name: row_weights(each, len(target)) for name, each in weights.items()}
         model = self._library(**self._options(stops))
         self.model_ = self._fit_model(model, X, target, stops, **weights)
@@ -81,11 +81,6 @@ class HeldOut(Estimator):
 
 class HeldOutClassifier(HeldOut, ProbabilityClassifier):
     """A classifier that fits one of another library."""
-
-    _is_classifier = True
-
-    def _target(self, y) -> np.ndarray:
-        return class_numbers(self, y)
 
     def predict_proba(self, X):
         """Estimate the probabilities of the classes.
@@ -106,11 +101,6 @@ class HeldOutClassifier(HeldOut, ProbabilityClassifier):
 
 class HeldOutRegressor(HeldOut, Regressor):
     """A regressor that fits one of another library."""
-
-    _is_classifier = False
-
-    def _target(self, y) -> np.ndarray:
-        return np.asarray(y, dtype=np.float64)
 
     def _predicted(self, X) -> np.ndarray:
         return self.model_.predict(X)

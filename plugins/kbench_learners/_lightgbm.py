@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from lightgbm import LGBMClassifier, LGBMRegressor, early_stopping
+from sklearn.base import is_classifier
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
@@ -31,10 +32,10 @@ class _LightGBM(Weighted):
     random_state: int | np.random.RandomState | None = None
 
     def _options(self, stops: bool) -> dict[str, object]:
-        own = ("n_iter_no_change", "random_state")
         given = self.get_params(deep=False)
+        del given["n_iter_no_change"], given["random_state"]
         return {
-            **{name: value for name, value in given.items() if name not in own},
+            **given,
             "n_estimators": self.n_estimators if stops else min(ROUNDS, self.n_estimators),
             "n_jobs": 1,
             "deterministic": True,
@@ -49,17 +50,18 @@ class _LightGBM(Weighted):
             model.fit(X, y, sample_weight=sample_weight)
             self.n_iter_ = model.n_iter_
             return model
-        strata = y if self._is_classifier else None
-        kept, held = train_test_split(
-            np.arange(len(y)), test_size=SHARE, random_state=seed, stratify=strata
+        strata = y if is_classifier(self) else None
+        weighted = [] if sample_weight is None else [sample_weight]
+        (X, held_X, y, held_y, *weights) = train_test_split(
+            X, y, *weighted, test_size=SHARE, random_state=seed, stratify=strata
         )
         model.fit(
-            X[kept],
-            y[kept],
-            sample_weight=None if sample_weight is None else sample_weight[kept],
-            eval_X=X[held],
-            eval_y=y[held],
-            eval_sample_weight=None if sample_weight is None else [sample_weight[held]],
+            X,
+            y,
+            sample_weight=weights[0] if weights else None,
+            eval_X=held_X,
+            eval_y=held_y,
+            eval_sample_weight=weights[1:] or None,
             callbacks=[early_stopping(self.n_iter_no_change, verbose=False)],
         )
         self.n_iter_ = model.best_iteration_

@@ -31,22 +31,16 @@ from kbench_learners._estimator import SCHEMES, PathClassifier
 from kbench_learners._kernel_svm import KernelSVM
 
 
-@dataclass(frozen=True)
-class MarginWeights:
-    """Weights, a bound on how far J is above its minimum, relative to it, and the machines."""
-
-    weights: np.ndarray
-    gap: float
-    n_iter: int
-
-
 def margin_weights(
     grams: list[np.ndarray],
     machines: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     tol: float,
     max_iter: int,
-) -> MarginWeights:
+) -> tuple[np.ndarray, float, int]:
     """Minimise J to a relative gap of `tol`, in at most `max_iter` machines.
+
+    Returns the weights, a bound on how far J is above its minimum, relative to it, and the
+    number of machines.
 
     `machines` solves all binary problems for a Gram matrix, and returns the rows of the
     support vectors and their coefficients ``y_i alpha_i``, shape (n_problems, n_support).
@@ -67,7 +61,7 @@ def margin_weights(
         if upper - lower <= tol * upper:
             break
     gap = max(upper - lower, 0.0) / max(upper, 1e-300)
-    return MarginWeights(best, gap, len(rows))
+    return best, gap, len(rows)
 
 
 def _cutting_plane(rows, offsets) -> tuple[np.ndarray, float]:
@@ -256,7 +250,7 @@ class MultipleKernelSVM(PathClassifier):
             return svm.support_, svm.dual_coef_
 
         found = margin_weights(grams, machines, self.tol, self.max_iter)
-        self.weights_, self.gap_, self.n_iter_ = found.weights, found.gap, found.n_iter
+        self.weights_, self.gap_, self.n_iter_ = found
 
     def _complaints(self) -> list[str]:
         if not self.gap_ > self.tol:

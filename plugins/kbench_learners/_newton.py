@@ -107,7 +107,7 @@ class ActiveRows:
         n_rows = {"rows": m}
         if self._S is not None:
             n_rows["update"] = int(np.count_nonzero(members != self._members))
-        if self.design.has_gram:
+        if self.design.gram_ is not None:
             n_rows["complement"] = n - m
         best = min(n_rows, key=n_rows.get)
         return best, n_rows[best]

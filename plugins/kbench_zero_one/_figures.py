@@ -55,16 +55,14 @@ def draw_noise(results):
 
     `results` is a DataFrame or a sequence of mappings, one row per cell, with ``dataset``,
     ``feature_map``, ``learner`` (labels) and ``expected_error``: exact where the accuracy
-    counts draws, and for a sigmoid the error of equation 1. Where an older store lacks it,
-    the accuracy is used. There is one panel per series of datasets that differ in
-    ``noise`` or ``outliers`` only.
+    counts draws, and for a sigmoid the error of equation 1. There is one panel per series of
+    datasets that differ in ``noise`` or ``outliers`` only.
     """
     rows = results.to_dict("records") if hasattr(results, "to_dict") else list(results)
     panels: dict[str, dict[str, list[tuple[float, float]]]] = {"noise": {}, "outliers": {}}
     for row in rows:
-        place = _place(row["dataset"])
-        error = _error(row)
-        if place is None or error is None:
+        place, error = _place(row["dataset"]), row.get("expected_error")
+        if place is None or error is None or not np.isfinite(error):
             continue
         name = row["learner"]
         if row["feature_map"] != "identity":
@@ -116,11 +114,3 @@ def _place(dataset):
     if not noise:
         place["outliers"] = outliers
     return place or None
-
-
-def _error(row):
-    for name in ("expected_error", "accuracy"):
-        value = row.get(name)
-        if value is not None and np.isfinite(value):
-            return 1.0 - value if name == "accuracy" else value
-    return None

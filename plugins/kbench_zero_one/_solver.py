@@ -169,9 +169,9 @@ class _Interior:
         above, below = self.high - self.b, self.b - self.low
         if not (above.min() > 0 and below.min() > 0):
             raise LinAlgError("the dual point is on the boundary")
-        system = _NewtonSystem(self, above, below)
+        solve = self._newton_system(above, below)
         products = self.p @ above + self.q @ below + self.lam * self.slack
-        affine = system.step(-self.p * above, -self.q * below, -self.lam * self.slack)
+        affine = solve(-self.p * above, -self.q * below, -self.lam * self.slack)
         length = self._longest(affine, above, below)
         predicted = (
             (self.p + length * affine.p) @ (above - length * affine.b)
@@ -179,12 +179,45 @@ class _Interior:
             + (self.lam + length * affine.lam) * (self.slack + length * affine.slack)
         )
         centre = products / (2 * len(above) + 1) * min(1.0, predicted / products) ** 3
-        step = system.step(
+        step = solve(
             centre - self.p * above + affine.p * affine.b,
             centre - self.q * below - affine.q * affine.b,
             centre - self.lam * self.slack - affine.lam * affine.slack,
         )
         self._move(step, min(1.0, 0.995 * self._longest(step, above, below)))
+
+    def _newton_system(self, above, below):
+        """Linearise the conditions, eliminated down to r unknowns and lam.
+
+        Returns a function that solves them, given the changes of the three kinds of products.
+        """
+        D = self.p / above + self.q / below
+        H = _normal_matrix(self.G, self.radius**2 / D, self.lam)
+        H = cho_factor(H, lower=True, overwrite_a=True)
+        Hu = cho_solve(H, self.u)
+        border = self.u @ Hu + self.slack / self.lam
+        r_dual = self.Gb - self.lam * self.u
+        r_primal = self.target - self.Gu - self.p + self.q
+        r_ball = (1.0 - self.u @ self.u) / 2 - self.slack
+
+        def solve(c_above, c_below, c_ball):
+            rest = r_primal - c_above / above + c_below / below
+            Hg = cho_solve(H, r_dual + self.radius * (self.G.T @ (rest / D)))
+            lam = (self.u @ Hg - r_ball + c_ball / self.lam) / border
+            u = Hg - lam * Hu
+            Gu = self.radius * (self.G @ u)
+            b = (rest - Gu) / D
+            return _Step(
+                u=u,
+                Gu=Gu,
+                b=b,
+                p=(c_above + self.p * b) / above,
+                q=(c_below - self.q * b) / below,
+                lam=lam,
+                slack=(c_ball - self.slack * lam) / self.lam,
+            )
+
+        return solve
 
     def _longest(self, step, above, below):
         """Return the step length at which the first positive quantity reaches 0."""
@@ -202,40 +235,6 @@ class _Interior:
         for name in _Step._fields:
             setattr(self, name, getattr(self, name) + length * getattr(step, name))
         self.Gb = self.radius * (self.G.T @ self.b)
-
-
-class _NewtonSystem:
-    """The linearised conditions at a point, eliminated down to r unknowns and lam."""
-
-    def __init__(self, point, above, below):
-        self.at, self.above, self.below = point, above, below
-        self.D = point.p / above + point.q / below
-        H = _normal_matrix(point.G, point.radius**2 / self.D, point.lam)
-        self.H = cho_factor(H, lower=True, overwrite_a=True)
-        self.Hu = cho_solve(self.H, point.u)
-        self.border = point.u @ self.Hu + point.slack / point.lam
-        self.r_dual = point.Gb - point.lam * point.u
-        self.r_primal = point.target - point.Gu - point.p + point.q
-        self.r_ball = (1.0 - point.u @ point.u) / 2 - point.slack
-
-    def step(self, c_above, c_below, c_ball):
-        """Solve, given the changes of the three kinds of products."""
-        at = self.at
-        rest = self.r_primal - c_above / self.above + c_below / self.below
-        Hg = cho_solve(self.H, self.r_dual + at.radius * (at.G.T @ (rest / self.D)))
-        lam = (at.u @ Hg - self.r_ball + c_ball / at.lam) / self.border
-        u = Hg - lam * self.Hu
-        Gu = at.radius * (at.G @ u)
-        b = (rest - Gu) / self.D
-        return _Step(
-            u=u,
-            Gu=Gu,
-            b=b,
-            p=(c_above + at.p * b) / self.above,
-            q=(c_below - at.q * b) / self.below,
-            lam=lam,
-            slack=(c_ball - at.slack * lam) / at.lam,
-        )
 
 
 def _interpolant(factor, target, B, tol):

@@ -62,8 +62,8 @@ def digits():
 )
 def test_a_stratified_tenth_is_held_out_where_it_can_be(sizes, held_out):
     y = np.repeat(np.arange(len(sizes)), sizes)
-    assert can_hold_out(y, is_classifier=True) is held_out
-    assert can_hold_out(y.astype(float), is_classifier=False) is (len(y) >= LEAST_ROWS)
+    assert can_hold_out(y, has_classes=True) is held_out
+    assert can_hold_out(y.astype(float), has_classes=False) is (len(y) >= LEAST_ROWS)
 
 
 @pytest.mark.parametrize("library", [*LIBRARIES[:2], pytest.param("mlp", marks=pytest.mark.slow)])
