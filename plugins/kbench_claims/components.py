@@ -62,12 +62,8 @@ def components(tables: Sequence[Array]) -> Components:
     datasets. They take splits as independent: what splits share because they train on the
     same rows is in the component of their dataset.
 
-    Parameters
-    ----------
-    tables : sequence of ndarray
-        One for each dataset, of shape (n_splits, n_methods), or (n_splits, n_methods, n_seeds)
-        where each split was measured with several seeds of the map. At least two splits and
-        two methods.
+    Each table has the shape (n_splits, n_methods), or (n_splits, n_methods, n_seeds) where each
+    split was measured with several seeds of the map.
 
     References
     ----------
@@ -161,18 +157,8 @@ def splits_needed(
     (Nadeau and Bengio 2003), which more splits do not bring below sd sqrt(ratio): with
     80 % training rows, half a standard deviation.
 
-    Parameters
-    ----------
-    difference : float
-        Mean difference of the two scores.
-    sd : float
-        Standard deviation of the difference on one split.
-    ratio : float
-        Test rows over training rows; see `holdout_ratio`.
-    alpha : float, default 0.05
-        Level of the two-sided test.
-    most : int, default 10,000
-        Largest number that counts.
+    `sd` is that of the difference on one split, and `ratio` that of test to training rows (see
+    `holdout_ratio`). More splits than `most` do not count.
 
     Examples
     --------

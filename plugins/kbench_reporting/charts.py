@@ -136,6 +136,20 @@ _WORDS: Mapping[Status, str] = {
 }
 
 
+@dataclass(frozen=True)
+class Plan:
+    """Axes of a chart of a measure against a cost, the height of each method, and the front.
+
+    A method that is `below` the vertical axis is far worse than all others.
+    """
+
+    horizontal: Axis
+    vertical: Axis
+    heights: Sequence[float]
+    below: Sequence[bool]
+    front: Sequence[int]
+
+
 def scatter(
     names: Sequence[str],
     costs: Sequence[float],
@@ -149,41 +163,19 @@ def scatter(
 ) -> str:
     """Draw a measure against a cost on a logarithmic axis; the Pareto front is a line.
 
-    Better values stand higher, whatever the direction of the measure. A point is filled on the
-    front, empty off it, and half filled where this is undecided. A few methods that are far
-    worse than the others stand below the axis, with an arrow.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Methods; each is shown by its place, from 1.
-    costs, values : sequence of float
-        Their places on the axes; costs positive.
-    measure : Measure
-        The measure of the values.
-    label : str
-        Label of the horizontal axis.
-    written : callable, default `duration`
-        Writes a cost.
-    statuses : sequence of str, optional
-        What is known of each method and the front; all are undecided by default.
-    as_error : bool, default False
-        Draw 1 - value on a logarithmic axis.
-    styles : sequence of Look, optional
-        Colour and shape of each method; points of several methods at one place have those of
-        the first.
+    Each method is shown by its place, from 1, with its colour and shape; those at one place have
+    the look of the first. A point is filled on the front, empty off it, and half filled where this
+    is undecided, as without `statuses`. A few methods that are far worse than the others stand
+    below the axis, with an arrow.
     """
-    inside = upper_part(values, measure)
-    axis = error_axis(inside, measure) if as_error else of_measure(inside, measure)
-    frame = Frame(logarithmic(costs, label, written), axis)
+    plan = planned(costs, values, measure, label, written, as_error)
+    frame = Frame(plan.horizontal, plan.vertical)
     parts = frame.drawn()
-    worst = min(map(measure.gain, inside))
-    clipped = [measure.gain(value) < worst for value in values]
     points = [
-        (frame.x(a), frame.floor - _R - 1 if below else frame.y(1 - b if as_error else b))
-        for a, b, below in zip(costs, values, clipped, strict=True)
+        (frame.x(a), frame.floor - _R - 1 if below else frame.y(b))
+        for a, b, below in zip(costs, plan.heights, plan.below, strict=True)
     ]
-    front = pareto_front(costs, [measure.gain(round(value, 12)) for value in values])
+    front = plan.front
     # the front begins at the worst that the axis shows
     d = f"M{points[front[0]][0]:.1f} {frame.floor:.1f}"
     # names keep clear of the points and of the line
@@ -206,7 +198,7 @@ def scatter(
         status = min((statuses[i] for i in group), key=_FILLED.index)
         titles = (
             f"{names[i]}: {measure.words} {shown(measure.name, values[i])}, "
-            f"{written(costs[i])}, {_WORDS[statuses[i]]}{_BELOW if clipped[i] else ''}"
+            f"{written(costs[i])}, {_WORDS[statuses[i]]}{_BELOW if plan.below[i] else ''}"
             for i in group
         )
         numbers = ", ".join(str(i + 1) for i in group)
@@ -219,14 +211,14 @@ def scatter(
                 outline(style.shape, a, b, half, _R),
                 *([outline(style.shape, a, b, half, _R, True)] if status == "undecided" else []),
                 text(numbers, a, b + 4, text_anchor="middle"),
-                *([_arrow(a, frame.floor)] if clipped[group[0]] else []),
+                *([_arrow(a, frame.floor)] if plan.below[group[0]] else []),
                 class_=f"point {status} c{style.colour}",
                 data_m=" ".join(map(str, group)),
             )
         )
         taken.append((a - half, b - _R, a + half, b + _R))
     for i in [*front, *(i for i in range(len(points)) if i not in front)]:
-        name = f"{names[i]}: {shown(measure.name, values[i])}" if clipped[i] else names[i]
+        name = f"{names[i]}: {shown(measure.name, values[i])}" if plan.below[i] else names[i]
         parts += _label(name, points[i], taken)
     return document(
         CHART_WIDTH,
@@ -258,23 +250,41 @@ def upper_part(values: Sequence[float], measure: Measure) -> list[float]:
     return list(values)
 
 
-def error_axis(values: Sequence[float], measure: Measure) -> Axis:
-    """Return a logarithmic axis of 1 - value, on which better values come later.
+def planned(
+    costs: Sequence[float],
+    values: Sequence[float],
+    measure: Measure,
+    label: str,
+    written: Callable[[float], str],
+    as_error: bool = False,
+) -> Plan:
+    """Place a measure, or 1 - value on a logarithmic axis, against a cost; better ones higher.
 
     A value of 1 has no logarithm: it stands at half the smallest other error.
 
-    >>> axis = error_axis([0.9, 0.99], Measure("accuracy"))
-    >>> axis.label, axis.share(0.01) > axis.share(0.1)
+    >>> plan = planned([1.0, 2.0], [0.9, 0.99], Measure("accuracy"), "time", str, True)
+    >>> plan.vertical.label, plan.vertical.share(0.01) > plan.vertical.share(0.1)
     ('1 - accuracy (lower is better)', True)
+    >>> [round(error, 3) for error in planned([1.0, 2.0], [0.9, 1.0], Measure("accuracy"),
+    ...                                       "time", str, True).heights]
+    [0.1, 0.05]
     """
-    errors = [1 - value for value in values]
-    least = min((error for error in errors if error > 1e-9), default=0.01)
-    axis = logarithmic(
-        [max(error, least / 2) for error in errors],
-        f"1 - {measure.words} (lower is better)",
-        number,
+    inside = upper_part(values, measure)
+    worst = min(map(measure.gain, inside))
+    vertical, heights = of_measure(inside, measure), list(values)
+    if as_error:
+        least = min((1 - value for value in inside if 1 - value > 1e-9), default=0.01) / 2
+        heights = [max(1 - value, least) for value in values]
+        errors = [max(1 - value, least) for value in inside]
+        axis = logarithmic(errors, f"1 - {measure.words} (lower is better)", number)
+        vertical = replace(axis, low=axis.high, high=axis.low)
+    return Plan(
+        logarithmic(costs, label, written),
+        vertical,
+        heights,
+        [measure.gain(value) < worst for value in values],
+        pareto_front(costs, [measure.gain(round(value, 12)) for value in values]),
     )
-    return replace(axis, low=axis.high, high=axis.low)
 
 
 def overlap(one: Box, other: Box) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from kbench import records
 from kbench.errors import PluginError, SuiteError
 from kbench.features import (
     MOST_LINES,
+    Axis,
     Looks,
     Reference,
     Registry,
@@ -19,22 +20,21 @@ from kbench.features import (
     Status,
     duration,
     is_share_measure,
+    logarithmic,
     name_of,
     number,
-    of_measure,
-    pareto_front,
     resolve,
     shown,
-    spans_decade,
     wrapped,
 )
 from kbench.messages import did_you_mean
 from kbench.records import Make
 from kbench_reporting import diagram, findings
-from kbench_reporting.charts import COSTS, Cost, error_axis, upper_part
+from kbench_reporting.charts import COSTS, Cost, planned
 from kbench_reporting.findings import is_stable, places
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _COSTS = {
@@ -61,17 +61,7 @@ _STYLE: dict[Any, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashs
 
 
 def picture(kind: str, content: ReportData, registry: Registry, form: str) -> bytes:
-    """Return one of `KINDS`, or a plugin's figure of this name, as a file of a form.
-
-    Matplotlib knows the form: "pdf", "png" or "svg".
-
-    Raises
-    ------
-    SuiteError
-        There is no such picture, or nothing to draw.
-    PluginError
-        A plugin's figure cannot be drawn.
-    """
+    """Return one of `KINDS`, or a plugin's figure of this name, as "pdf", "png" or "svg"."""
     given = registry.all("figure")
     if kind in given:
         if not any(row.status == "ok" for row in content.rows):
@@ -202,35 +192,17 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
     if not all(map(math.isfinite, costs)):
         raise SuiteError(f"nothing to draw: {cost.title} is not known of every method")
     means = [standing.mean for standing in standings]
-    front = pareto_front(costs, [content.measure.gain(round(value, 12)) for value in means])
-    figure = _figure(7.0, max(3.6, 0.2 * len(standings)))
-    axes = figure.subplots()
-    axes.set(xscale="log", xlabel=cost.label, ylabel=content.measure.words)
-    if content.measure.better == "lower":
-        scale = "log" if spans_decade(means) else "linear"
-        axes.set(ylabel=f"{content.measure.words} (lower is better)", yscale=scale)
-        axes.yaxis.set_inverted(True)
-    inside = upper_part(means, content.measure)
-    worst = min(map(content.measure.gain, inside))
-    clipped = [content.measure.gain(value) < worst for value in means]
-    if as_error:
-        axis = error_axis(inside, content.measure)
-        axes.set(ylabel=axis.label, yscale="log", ylim=(10**axis.low, 10**axis.high))
-        least = min((1 - value for value in inside if value < 1 - 1e-9), default=0.01) / 2
-        means = [max(1 - value, least) for value in means]
-    elif any(clipped):
-        axis = of_measure(inside, content.measure)
-        ends = (axis.low, axis.high)
-        axes.set(ylim=tuple(10**end for end in ends) if axis.log else ends)
-    steps = [costs[i] for i in front], [means[i] for i in front]
+    plan = planned(costs, means, content.measure, cost.label, cost.written, as_error)
+    figure, axes = _framed(plan.horizontal, plan.vertical, max(3.6, 0.2 * len(standings)))
+    steps = [costs[i] for i in plan.front], [plan.heights[i] for i in plan.front]
     axes.step(*steps, where="post", color="0.6", lw=1, zorder=0)
     on_fronts, looks = places(content, cost.attribute), Looks(content.rows)
     for i, (standing, on_front) in enumerate(zip(standings, on_fronts, strict=True)):
-        place, x, y = standing.place, costs[i], means[i]
+        place, x, y = standing.place, costs[i], plan.heights[i]
         look, fill = looks[standing.method], _FILLS[on_front.status]
         in_focus = standing.method in content.focus
         name = _in_legend(place, standing.name)
-        if clipped[i]:
+        if plan.below[i]:
             y = axes.get_ylim()[0]
             name += f" ({shown(content.measure.name, standing.mean)}, below the axis)"
             axes.annotate("↓", (x, y), (-9, 3), textcoords="offset points", size=8)
@@ -247,7 +219,7 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
         )
         weight = "bold" if in_focus else "normal"
         axes.annotate(str(place), (x, y), (5, 4), textcoords="offset points", size=8, weight=weight)
-    return _finished(figure, axes, cost.written)
+    return _with_legend(figure)
 
 
 def _growth(content: ReportData) -> Figure:
@@ -258,15 +230,14 @@ def _growth(content: ReportData) -> Figure:
             "nothing to draw: the datasets that all methods finished have fewer than three "
             "sizes, or the largest is not four times the smallest"
         )
-    figure = _figure(7.0, 4.2)
-    axes = figure.subplots()
-    axes.set(xscale="log", yscale="log", xlabel="training rows", ylabel="fit time")
+    rows, seconds = zip(*(point for line in growth for point in line.points), strict=True)
+    figure, axes = _framed(
+        logarithmic(rows, "training rows", number), logarithmic(seconds, "fit time", duration), 4.2
+    )
     for line in growth:
         name = f"{_in_legend(line.place, name_of(line.method))} (n to the {line.exponent:.2f})"
         axes.plot(*zip(*line.points, strict=True), "o-", ms=3, lw=1, label=name)
-    axes.yaxis.set_major_formatter(lambda value, place: duration(value))
-    axes.yaxis.set_minor_formatter(lambda value, place: "")
-    return _finished(figure, axes, number)
+    return _with_legend(figure)
 
 
 def _in_legend(place: int, name: str) -> str:
@@ -274,11 +245,22 @@ def _in_legend(place: int, name: str) -> str:
     return f"{place}  {lines}"
 
 
-def _finished(figure: Figure, axes: Any, written: Callable[[float], str]) -> Figure:
-    """Add grid, marks of the horizontal axis and a legend whose names are not formulas."""
+def _framed(horizontal: Axis, vertical: Axis, height: float) -> tuple[Figure, Axes]:
+    """Return a figure with the axes of a chart of the page, their marks and a grid."""
+    figure = _figure(7.0, height)
+    axes = figure.subplots()
+    for name, axis, drawn in (("x", horizontal, axes.xaxis), ("y", vertical, axes.yaxis)):
+        ends = (axis.low, axis.high)
+        scale, limits = ("log", tuple(10**end for end in ends)) if axis.log else ("linear", ends)
+        axes.set(**{f"{name}scale": scale, f"{name}lim": limits, f"{name}label": axis.label})
+        drawn.set_ticks([], minor=True)
+        drawn.set_ticks([mark for mark, _ in axis.marks], [words for _, words in axis.marks])
     axes.grid(alpha=0.3)
-    axes.xaxis.set_major_formatter(lambda value, place: written(value))
-    axes.xaxis.set_minor_formatter(lambda value, place: "")
+    return figure, axes
+
+
+def _with_legend(figure: Figure) -> Figure:
+    """Add a legend whose names are not formulas."""
     legend = figure.legend(loc="outside right upper", fontsize="x-small")
     for text in legend.get_texts():
         text.set_parse_math(False)
