@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbench import machine
-from kbench.execution import contention as contention_module
-from kbench.execution.contention import STALLED, Snapshot, contention, snapshot
+from kbench.machine import STALLED, Snapshot, contention, snapshot
 
 
 def test_the_id_is_the_same_in_every_process():
@@ -109,7 +108,6 @@ def test_a_system_that_tells_nothing(tmp_path, monkeypatch):
         (machine, "PROC"),
         (machine, "_CPUS"),
         (machine, "_CGROUPS"),
-        (contention_module, "PROC"),
     ):
         monkeypatch.setattr(module, name, tmp_path / "absent")
     machine.cpu_model.cache_clear()

@@ -20,11 +20,11 @@ from kbench.errors import DatasetError, KbenchError
 from kbench.evaluation.assignment import Assignment, assign
 from kbench.evaluation.scores import scored
 from kbench.evaluation.splits import row_groups
-from kbench.execution.contention import contention, snapshot
 from kbench.execution.handover import Handover
 from kbench.execution.plugins import importable
 from kbench.execution.sandbox import CallOutcome, Sandbox
 from kbench.execution.warm_parents import WarmParents
+from kbench.machine import contention, snapshot
 from kbench.messages import of_memory
 from kbench.planning.planned import PlannedCell, task_key
 from kbench.planning.present import Present

@@ -94,11 +94,11 @@ class Lines:
         refs = []
         for values in itertools.product(*eaches.values()):
             chosen = dict(zip(eaches, values, strict=True))
+            ref = labelled(name, {**params, **chosen}, self.kind, self._registry)
             if label:
                 own = label + (Ref("", chosen).label if chosen else "")
-                refs.append(Ref(name, {**params, **chosen, **self._naming(name, own)}, own))
-            else:
-                refs.append(labelled(name, {**params, **chosen}, self.kind, self._registry))
+                ref = Ref(name, {**ref.params, **self._naming(name, own)}, own)
+            refs.append(ref)
         return refs
 
     def _naming(self, name: str, label: str) -> dict[str, str]:
@@ -113,13 +113,11 @@ class Lines:
         if not isinstance(name, str):
             self.problems.append(f"{at}.name: missing; which {kinds[0]} is it?")
             return None
-        known = [known_name for kind in kinds for known_name in self._registry.all(kind)]
-        if name not in known:
-            self.problems.append(
-                f"{at}: no {kinds[0]} is called {name!r}" + self._hint(name, kinds)
-            )
+        own = next((kind for kind in kinds if name in self._registry.all(kind)), None)
+        if own is None:
+            hint = self._hint(name, kinds)
+            self.problems.append(f"{at}: no {kinds[0]} is called {name!r}{hint}")
             return None
-        own = next(kind for kind in kinds if name in self._registry.all(kind))
         params = {
             key: self._value(f"{at}.{key}", value, _kinds_in(own, key), each=not in_list)
             for key, value in table.items()

@@ -67,14 +67,13 @@ def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
 
 def _too_small(suite: Suite, datasets: Facts) -> list[str]:
     """Return the datasets that have too few rows for the splits of their protocol."""
-    problems: dict[str, None] = {}
-    for block in suite.blocks:
-        for ref in block.datasets:
-            facts = datasets.get(ref.label)
-            n = facts.n_samples if isinstance(facts, DatasetFacts) else 0
-            if n and (problem := split_problem(n, block.protocol, ref.label)):
-                problems[problem] = None
-    return list(problems)
+    problems = [
+        split_problem(facts.n_samples, block.protocol, ref.label)
+        for block in suite.blocks
+        for ref in block.datasets
+        if isinstance(facts := datasets.get(ref.label), DatasetFacts) and facts.n_samples
+    ]
+    return list(dict.fromkeys(filter(None, problems)))
 
 
 def _labelled(suite: Suite, task: TaskType, registry: Registry) -> Suite:

@@ -163,10 +163,7 @@ class Imports:
                 importer, fromlist, is_known = None, tuple(fromlist or ()), False
             if is_known:  # a fit may pass here a hundred times
                 return plain(name, globals, locals, fromlist, level)
-            base = name
-            if level:
-                with contextlib.suppress(ImportError, ValueError, TypeError, KeyError):
-                    base = importlib.util.resolve_name("." * level + name, globals["__package__"])
+            base = _absolute("." * level + name, globals) if level else name
             try:
                 module = plain(name, globals, locals, fromlist, level)
             except ModuleNotFoundError as error:
@@ -179,10 +176,7 @@ class Imports:
 
         def import_module(name: str, package: str | None = None) -> Any:
             importer = sys._getframe(1).f_globals.get("__name__")
-            full = name
-            if name.startswith("."):
-                with contextlib.suppress(ImportError, ValueError, TypeError):
-                    full = importlib.util.resolve_name(name, package)
+            full = _absolute(name, {"__package__": package})
             try:
                 module = by_name(name, package)
             except ModuleNotFoundError as error:
@@ -339,6 +333,13 @@ class Imports:
                     return ""
             frame = frame.f_back
         return "" if threading.current_thread() is threading.main_thread() else TASK
+
+
+def _absolute(name: str, globals: Any) -> str:
+    """Return the full name of a module; as it is where the import system will refuse it."""
+    with contextlib.suppress(ImportError, ValueError, TypeError, KeyError):
+        return importlib.util.resolve_name(name, globals["__package__"])
+    return name
 
 
 def sha_of(path: str) -> str:
