@@ -255,13 +255,9 @@ class Synced:
     def sentence(self) -> str:
         """The result in one line."""
         delivered = self.delivered
-        text = f"{self.suite} in {delivered.uri}: "
-        if delivered.problem:
-            text += (
-                f"kept: {counted(self.finished, 'finished cell')}, {delivered.written} written now"
-            )
-        else:
-            text += f"{counted(delivered.stored, 'run')}, {delivered.written} written now"
+        kept = f"kept: {counted(self.finished, 'finished cell')}"
+        known = kept if delivered.problem else counted(delivered.stored, "run")
+        text = f"{self.suite} in {delivered.uri}: {known}, {delivered.written} written now"
         if self.unfinished:
             text += (
                 f"; not finished: {counted(self.unfinished, 'cell')} (`kbench suite` goes on there)"

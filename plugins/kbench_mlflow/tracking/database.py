@@ -6,19 +6,18 @@ Its runs are read in milliseconds: by SQLite, without importing MLflow.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shlex
 import socket
 import sqlite3
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from kbench.errors import StoreError
+from kbench.features import Journal
 from kbench.messages import option
 from kbench_mlflow.tracking.address import engine_uri, sqlite_path, sqlite_uri
 
@@ -96,14 +95,19 @@ def create(path: Path) -> None:
     A kill during MLflow's first migration leaves a database that never opens
     again, and two first migrations at once break each other.
     """
+    deadline = time.monotonic() + CREATE_S
+
+    def check_deadline() -> None:
+        if time.monotonic() > deadline:
+            raise StoreError(f"another process is creating a store in {path.parent}")
+
     path.parent.mkdir(parents=True, exist_ok=True)
     prefix = f".{path.name}.{re.sub(r'[^A-Za-z0-9-]', '_', socket.gethostname())}."
-    with _turn(path.parent) as alone:
+    new = path.parent / f"{prefix}{os.getpid()}"
+    with Journal().lock(f"store {path}", poll=check_deadline):
         if path.exists() and path.stat().st_size:
             return
-        if alone:
-            _remove(path.parent, prefix)
-        new = path.parent / f"{prefix}{os.getpid()}"
+        _remove(path.parent, prefix)
         try:
             _migrate(new, artifacts=path.parent / "mlartifacts")
             if path.exists() and not path.stat().st_size:
@@ -111,8 +115,8 @@ def create(path: Path) -> None:
             try:
                 os.link(new, path)
             except FileExistsError:
-                return
-            except OSError:  # a file system without links; others wait for their turn
+                return  # of another host
+            except OSError:  # a file system without links
                 new.rename(path)
         finally:
             _remove(path.parent, new.name)
@@ -133,28 +137,6 @@ def _remove(folder: Path, prefix: str) -> None:
     for path in folder.iterdir():
         if path.name.startswith(prefix):
             path.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _turn(folder: Path) -> Iterator[bool]:
-    """Hold a lock on `folder`, which leaves no file behind; False where it cannot be locked."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        deadline = time.monotonic() + CREATE_S
-        held = False
-        while not held:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                held = True
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise StoreError(f"another process is creating a store in {folder}") from None
-                time.sleep(0.05)
-            except OSError:  # a network file system without locks on folders
-                break
-        yield held
-    finally:
-        os.close(handle)
 
 
 def _schema() -> str:

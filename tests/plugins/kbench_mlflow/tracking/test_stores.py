@@ -1,7 +1,6 @@
 """Stores: where they are, made safely, refused, locked, full, gone."""
 
 import contextlib
-import fcntl
 import logging
 import os
 import resource
@@ -112,10 +111,8 @@ def test_a_store_that_cannot_be_used_is_refused_in_one_line(path, damage, word):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("lacking", [(fcntl, "flock"), (os, "link"), None])
-def test_file_systems_without_locks_or_links_do_as_well(
-    migrated_store, tmp_path, monkeypatch, lacking
-):
+@pytest.mark.parametrize("lacking", [(os, "link"), None])
+def test_file_systems_without_links_do_as_well(migrated_store, tmp_path, monkeypatch, lacking):
     def refuse(*_):
         raise OSError("not supported")
 
