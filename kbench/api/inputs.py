@@ -18,8 +18,7 @@ from kbench.messages import did_you_mean, option
 from kbench.parameters import check_choice, check_integer, check_number, is_pattern, named_files
 from kbench.planning.cells import select
 from kbench.planning.planner import Planner
-from kbench.planning.published import with_published
-from kbench.planning.suite_file import find, in_folder, read
+from kbench.planning.suite_file import find, in_folder, read, with_published
 from kbench.records import TASK_TYPES, DatasetSource, Measure, Ref, Suite
 from kbench.registry.callables import parameters_of
 from kbench.registry.collecting import Kind

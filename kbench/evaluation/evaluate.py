@@ -23,8 +23,7 @@ from kbench.evaluation.assignment import Visible, assign
 from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.fitting import FittedMethod, Tested, fit, fit_in_memory
 from kbench.evaluation.lazy_rows import Matrix, Rows
-from kbench.evaluation.method import MeasureFunction, Method
-from kbench.evaluation.model_measures import gram_error
+from kbench.evaluation.method import Kernel, MeasureFunction, Method
 from kbench.evaluation.outputs import Committed, FittedMap, Predictions, restored
 from kbench.evaluation.scores import Evaluation, refuse_overwriting, scored
 from kbench.evaluation.search import search
@@ -242,6 +241,37 @@ def _add_measures_of_plugins(split: _Split, revealed: np.ndarray) -> None:
     if method.learner_measures is not None:
         added = method.learner_measures(fitted.learner, tested.Z, y_test)
         split.measures |= refuse_overwriting(added, split.measures, method.learner.what)
+
+
+SPECTRAL_ROWS = 1000
+"""Rows from which the spectral measures of a Gram matrix are computed at most."""
+
+
+def gram_error(kernel: Kernel, map_: FittedMap, X: Matrix) -> dict[str, float]:
+    """Measure the error of a fitted map's inner products as an approximation of its kernel.
+
+    ``kernel(map, X, Y)`` returns the Gram matrix K; `X` has rows that the map was not
+    fitted on. ``gram_error_frobenius`` and ``gram_error_spectral`` are relative to K, and left
+    out where K is 0, as of features that are all constant;
+    ``effective_dimension`` is the trace of K (K + I)^-1: the number of directions that
+    a regulariser of 1 leaves. The last two are those of the first `SPECTRAL_ROWS` rows: the
+    time of eigenvalues grows with the cube of the rows.
+    """
+    K = np.asarray(kernel(map_, X, X), dtype=np.float64)
+    Z = map_.transform(X)
+    product = Z @ Z.T
+    difference = K - (product.toarray() if hasattr(product, "toarray") else product)
+    error, norm = float(np.linalg.norm(difference)), float(np.linalg.norm(K))
+    K, difference = (G[:SPECTRAL_ROWS, :SPECTRAL_ROWS] for G in (K, difference))
+    spectrum = np.linalg.eigvalsh((K + K.T) / 2)
+    positive = np.clip(spectrum, 0.0, None)
+    largest = float(np.abs(spectrum).max())
+    distance = float(np.abs(np.linalg.eigvalsh((difference + difference.T) / 2)).max())
+    relative = {"gram_error_frobenius": (error, norm), "gram_error_spectral": (distance, largest)}
+    return {
+        **{name: value / size for name, (value, size) in relative.items() if size},
+        "effective_dimension": float((positive / (positive + 1.0)).sum()),
+    }
 
 
 def _search_notes(searched: SearchResult, protocol: Protocol) -> list[str]:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from kbench.evaluation.block_fits import BlockFits
 from kbench.evaluation.embedding import Embedding, Fitting, has_converged
 from kbench.evaluation.lazy_rows import BLOCK_ROWS, Matrix, Rows, whole
-from kbench.evaluation.model_measures import sizes
-from kbench.evaluation.outputs import FittedLearner, Predictions, check_embedding, predictions_of
+from kbench.evaluation.outputs import (
+    FittedLearner,
+    FittedMap,
+    Predictions,
+    check_embedding,
+    predictions_of,
+)
 from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.targets import Scale
@@ -153,6 +159,44 @@ class Tested:
 
     notes: list[str]
     converged: bool
+
+
+def sizes(map_: FittedMap, learner: FittedLearner, Z: Matrix) -> dict[str, float]:
+    """Count features, non-zeros per row of the embedding, and what the model stores."""
+    n_rows, n_components = Z.shape
+    nnz = Z.nnz if hasattr(Z, "nnz") else int(np.count_nonzero(Z))
+    return {
+        "n_components": float(n_components),
+        "nnz_per_row": nnz / n_rows,
+        "model_floats": float(stored_numbers([map_, learner])),
+    }
+
+
+def stored_numbers(fitted: Any) -> int:
+    """Count the array elements that fitted estimators store, without zeros of sparse ones.
+
+    Attributes, lists, tuples and dicts are followed; the inside of compiled objects
+    (a k-d tree) is not counted.
+    """
+    seen: set[int] = set()
+    waiting, count = [fitted], 0
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, np.ndarray):
+            fields = len(value.dtype.names or (None,))
+            count += value.size * fields
+        elif hasattr(value, "indptr"):
+            count += value.nnz
+        elif isinstance(value, Mapping):
+            waiting.extend(value.values())
+        elif isinstance(value, list | tuple):
+            waiting.extend(value)
+        elif hasattr(value, "__dict__") and not callable(value) and not isinstance(value, type):
+            waiting.extend(vars(value).values())
+    return count
 
 
 def fit(

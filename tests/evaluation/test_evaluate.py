@@ -18,10 +18,10 @@ from sklearn.svm import SVC, LinearSVC
 
 from kbench import Dataset, DatasetError, PluginError, Protocol, Split
 from kbench.evaluation.assignment import assign
-from kbench.evaluation.evaluate import evaluate_split, measure_split
+from kbench.evaluation.evaluate import evaluate_split, gram_error, measure_split
+from kbench.evaluation.fitting import stored_numbers
 from kbench.evaluation.measures import MEASURES
 from kbench.evaluation.method import Method
-from kbench.evaluation.model_measures import gram_error, stored_numbers
 from kbench.evaluation.specs import EstimatorSpec, Nested
 from kbench.evaluation.splits import split
 from kbench.evaluation.timing import timed

@@ -4,8 +4,7 @@ import pytest
 
 from kbench.api.inputs import chosen_suite, known_suite
 from kbench.errors import SuiteError
-from kbench.planning.published import read_published
-from kbench.planning.suite_file import find, read
+from kbench.planning.suite_file import find, read, read_published
 from kbench.records import Published
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
