@@ -8,7 +8,6 @@ import io
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,18 +44,6 @@ NUMBERS = {"int64", "float64"}
 
 LARGE = {"uint64", "other"}
 """Types of integers beyond int64, and of those beyond uint64."""
-
-
-def csv_table(path: str | Path, **given: object) -> Any:
-    """Return a CSV file as a data frame, before anything is encoded."""
-    import pandas
-
-    file, what = existing(path)
-    dialect = replace(Dialect(), **_of_dialect(given)).checked(what)
-    with _opened(file, what, dialect) as text:
-        frame = pandas.read_csv(text, **_options(dialect))
-    frame.columns = [str(name).strip() for name in frame.columns]
-    return _cleaned(frame, dialect)[0]
 
 
 def csv_rows(path: str | Path, ignore: Sequence[str] = (), **given: object) -> Opened:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,8 @@ from kbench.messages import counted
 from kbench.tables.table import no_column
 from kbench.tables.table_rows import TableRows
 from kbench.tables.texts import ISO, DateColumn, days_of
-from kbench_files._csv import csv_table
-from kbench_files._reading import existing, first_line
+from kbench_files._csv import OPTIONS
+from kbench_files._reading import bounded, existing, first_line
 
 if TYPE_CHECKING:
     import pandas
@@ -28,8 +29,8 @@ def with_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: bo
     """
     if path is None:
         return dataset
-    _, what = existing(path, "splits file")
-    is_test, names = _read(path, n_rows, what)
+    file, what = existing(path, "splits file")
+    is_test, names = _read(file, n_rows, what)
     if dataset.row_ids is not None:
         is_test = is_test[np.asarray(dataset.row_ids)]
     counts = is_test.sum(axis=0)
@@ -48,12 +49,16 @@ def with_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: bo
     return replace(dataset, splits=splits, checksum="")
 
 
-def _read(path: str, n_rows: int, what: str) -> tuple[np.ndarray, list[str]]:
+def _read(file: Path, n_rows: int, what: str) -> tuple[np.ndarray, list[str]]:
     """Return which row is tested in which split, and the names of the splits."""
+    import pandas
+
     try:
-        frame = csv_table(path)
-    except DatasetError as error:
-        raise DatasetError(f"splits {error}") from None  # it begins with "file"
+        # a stream, not a name: pandas would fetch what looks like an address
+        with bounded(file, what) as text:
+            frame = pandas.read_csv(text, **OPTIONS)
+    except DatasetError:
+        raise
     except Exception as error:  # pandas' errors have no common base
         raise DatasetError(f"{what}: it cannot be read as CSV: {first_line(error)}") from None
     if len(frame) != n_rows:
@@ -61,7 +66,7 @@ def _read(path: str, n_rows: int, what: str) -> tuple[np.ndarray, list[str]]:
             f"{what}: it has {counted(len(frame), 'row')} below its line of names, but the data "
             f"have {n_rows:,}"
         )
-    names = [str(name) for name in frame.columns]
+    names = [str(name).strip() for name in frame.columns]
     columns = [_column(frame.iloc[:, place], name, what) for place, name in enumerate(names)]
     return np.column_stack(columns), names
 

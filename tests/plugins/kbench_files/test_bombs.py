@@ -14,7 +14,6 @@ import pytest
 from kbench import DatasetError
 from kbench.tables.arff import read_arff
 from kbench.tables.table import to_dataset
-from kbench_files._csv import csv_table
 from kbench_files._files import load_csv, load_parquet, load_svmlight
 
 LIMIT_MB = 2
@@ -42,9 +41,8 @@ def test_a_packed_table_is_measured_as_it_is_unpacked(ending):
     pack(f"small.csv.{ending}", "a,b,y\n" + ROWS * 20)
     assert load_csv(f"small.csv.{ending}", "y").X.shape == (40, 2)
     pack(f"bomb.csv.{ending}", "a,b,y\n" + ROWS * 200_000)
-    for load in (lambda path: load_csv(path, "y"), csv_table):
-        with pytest.raises(DatasetError, match="more than the 2 MB allowed"):
-            load(f"bomb.csv.{ending}")
+    with pytest.raises(DatasetError, match="more than the 2 MB allowed"):
+        load_csv(f"bomb.csv.{ending}", "y")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +115,7 @@ def test_an_address_is_never_fetched(tmp_path, monkeypatch):
     # pandas would fetch it, and there is a file of that name after all
     (tmp_path / "http:" / "127.0.0.1:9").mkdir(parents=True)
     (tmp_path / "http:" / "127.0.0.1:9" / "x.csv").write_text("a,y\n" + "1,u\n2,v\n" * 5)
-    assert csv_table("http://127.0.0.1:9/x.csv").shape == (10, 2)
+    assert load_csv("http://127.0.0.1:9/x.csv", "y").X.shape == (10, 1)
     for address in (
         "http://127.0.0.1:9/gone.csv",
         "ftp://h/x.csv",
@@ -125,6 +123,6 @@ def test_an_address_is_never_fetched(tmp_path, monkeypatch):
         "s3://b/k",
     ):
         with pytest.raises(DatasetError, match="No such file"):
-            csv_table(address)
+            load_csv(address, "y")
         with pytest.raises(DatasetError, match="No such file"):
             load_parquet(address, "y")

@@ -8,7 +8,7 @@ import pytest
 
 from kbench import DatasetError
 from kbench.messages import printable
-from kbench_files._csv import csv_rows, csv_table
+from kbench_files._csv import csv_rows
 from kbench_files._files import load_csv
 
 N = 60
@@ -130,7 +130,9 @@ def test_files_are_read_as_by_pandas_with_the_right_options(read, what):
     found = read(content, encoding)
     assert sentence in found.sentence
     expected = pandas.read_csv("mine.csv", **options)
-    pandas.testing.assert_frame_equal(csv_table("mine.csv", **found.params), expected)
+    assert found.rows.scan({}) == len(expected)
+    (block,) = found.rows.blocks(found.rows.names)
+    pandas.testing.assert_frame_equal(pandas.DataFrame(block), expected)
     data = load_csv("mine.csv", "y", **found.params)
     np.testing.assert_array_equal(data.X[:, 0], expected["a"])
     # names are shown without control characters
@@ -295,7 +297,7 @@ def test_lines_before_the_names_are_left_out(tmp_path, before, skip):
     assert "before the names of columns left out" in opened.sentence
     data = load_csv(str(path), "y", **opened.params)
     assert data.X[:3].ravel().tolist() == [0.5, 1.5, 2.5]
-    assert len(csv_table(path, **opened.params)) == 30
+    assert opened.rows.scan({}) == 30
 
 
 def test_a_name_may_begin_with_a_hash(tmp_path):
