@@ -199,17 +199,7 @@ def check_columns(
 
 
 def labelled(X: Any, label: Column, what: str, task: str | None = None, **facts: Any) -> Dataset:
-    """Return the dataset of a matrix whose columns have no names.
-
-    DatasetError is raised where the labels are not those of the task.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix, shape (n_labelled, n_features)
-        The rows that have a label.
-    label : Column
-        The labels of all rows; the others are parameters of `to_dataset`.
-    """
+    """Return the dataset of a matrix whose columns have no names; it has the labelled rows."""
     found = target_of(label, what, task)
     return _dataset(X, found, _labelled_rows(found), (), facts)
 

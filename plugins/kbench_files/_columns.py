@@ -26,8 +26,9 @@ MAX_DIFFERENT = 1_000_000
 class ColumnScan:
     """What one pass over a column finds: its kind, its categories, and perhaps its values.
 
-    Values are kept where they are needed at once, as those of a target; `texts` says how
-    numbers are written that have a unit.
+    With `is_nominal`, numbers are categories. Values that are kept are needed at once, as those
+    of a target; `texts` says how these are written if they have a unit. `note` is what messages
+    add to the name of the column, `has_values` whether there was one that is not missing.
     """
 
     def __init__(

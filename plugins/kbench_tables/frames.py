@@ -31,14 +31,7 @@ def is_frame(data: object) -> bool:
 
 
 def written(data: Any, path: Path) -> list[str]:
-    """Write a data frame as a parquet file; return what of it is left out, in sentences.
-
-    Raises
-    ------
-    DatasetError
-        It is not a data frame, or a column has no name, a name twice, or values of
-        several types.
-    """
+    """Write a data frame as a parquet file; return what of it is left out, in sentences."""
     import pyarrow.parquet
 
     if not is_frame(data):

@@ -254,13 +254,7 @@ class Asked:
 
 
 def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: Asked) -> Decided:
-    """Decide what becomes of each column.
-
-    Raises
-    ------
-    DatasetError
-        Nearly all values of a column are numbers or dates, and some are not.
-    """
+    """Decide what becomes of each column; refuse one of nearly numbers, or nearly dates."""
     decided = Decided(())
     for name in names:
         if name == asked.target:

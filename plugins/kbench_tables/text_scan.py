@@ -36,13 +36,8 @@ TRIED = 200
 class UnitScan:
     """Looks at the texts of a column for numbers with a unit.
 
-    Parameters
-    ----------
-    decimal : {".", ","}
-        The decimal mark of the file: of two readings of a number this one is taken.
+    Of two readings of a number, that with the file's `decimal` mark is taken.
 
-    Examples
-    --------
     >>> scan = UnitScan()
     >>> scan.add(["1.200,50 \u20ac", "7 \u20ac"])
     >>> scan.column("price").spec

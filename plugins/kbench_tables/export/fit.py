@@ -66,13 +66,8 @@ class Fitted:
 def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     """Search and fit the method of a cell on all rows of its dataset, in canonical form.
 
-    Raises
-    ------
-    DatasetError
-        The inputs are a Gram matrix, or values are missing that the protocol
-        does not say how to treat.
-    PluginError
-        The dataset has weights, and the learner does not take any.
+    A Gram matrix is refused, and so are missing values that the protocol does not treat, and
+    weights that the learner does not take.
     """
     from sklearn.pipeline import Pipeline
     from threadpoolctl import threadpool_limits

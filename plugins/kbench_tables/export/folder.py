@@ -93,11 +93,6 @@ def write(
     The folder, which must not exist, is written under another name and renamed:
     it is never there in part. `owners` has the distributions of plugins by their top-level
     modules. Returns the facts of ``model.json``.
-
-    Raises
-    ------
-    ExportError
-        The folder cannot be written, or the loaded model predicts otherwise.
     """
     refuse_existing(folder)
     temporary = folder.absolute().with_name(f".{folder.name}-{secrets.token_hex(4)}")
@@ -313,11 +308,6 @@ def export_cell(
     """Search and fit the method of a cell on all rows of its dataset, and write the model.
 
     The dataset is in the data cache. `announce` is called before the fit.
-
-    Raises
-    ------
-    ExportError
-        The folder cannot be written, or the model predicts otherwise once it is loaded.
     """
     check_export(folder, form, onnx)
     facts = planned.dataset

@@ -87,21 +87,10 @@ def findings_of(
     seen: Mapping[str, Mapping[str, Any]],
     first_row: int = 1,
 ) -> list[Finding]:
-    """Return what is unusual about rows.
+    """Return what is unusual about rows, of which `encoded` has the numbers.
 
-    Parameters
-    ----------
-    values : mapping
-        Columns of the table.
-    encoded : ndarray, shape (n_rows, n_features)
-        The same rows as numbers.
-    places : mapping
-        Columns of `encoded` by column of the table.
-    seen : mapping
-        What training had in a column: ``kind`` is "number", "codes" or "indicators", ``low``
-        and ``high`` bound its numbers, ``missing`` tells whether values were missing.
-    first_row : int
-        Number of the first row.
+    `seen` is what training had in a column: ``kind`` is "number", "codes" or "indicators",
+    ``low`` and ``high`` bound its numbers, ``missing`` tells whether values were missing.
     """
     found = []
     for name, place in places.items():

@@ -43,11 +43,7 @@ def write_onnx(path: Path, fitted: Fitted) -> Facts:
     """Write a pipeline as an ONNX model, and compare its predictions on the training rows.
 
     Returned are the names of inputs and outputs, and the largest difference.
-
-    Raises
-    ------
-    ExportError
-        The pipeline is of another kind, or the ONNX model predicts otherwise.
+    ExportError is raised for pipelines of another kind, and where it predicts otherwise.
     """
     import onnx
     import onnxruntime

@@ -31,11 +31,6 @@ def opened(folder: Path, checksum: str | None = None) -> Model:
 
     All files are compared with the checksums in ``model.json``, and ``model.json`` with
     `checksum`, if there is one. The code of the model then runs in this process.
-
-    Raises
-    ------
-    ExportError
-        The folder is not that of a model, or a file is not as it was written.
     """
     listing = folder / "model.json"
     if not listing.is_file():
@@ -183,11 +178,6 @@ def try_out(
 
     Nothing can be imported there but the standard library and `requirements` with what these
     require. `scratch` is a folder for files.
-
-    Raises
-    ------
-    ExportError
-        The model cannot be loaded there.
     """
     is_sparse = hasattr(X, "indptr")
     inputs, answers = scratch / "inputs", scratch / "answers.npz"

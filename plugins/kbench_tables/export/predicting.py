@@ -140,28 +140,10 @@ def predict_file(
 ) -> Outcome:
     """Write a line with the prediction for each row, in the order of the rows.
 
-    The file is written under another name and renamed: it is never there in part.
-
-    Parameters
-    ----------
-    model : Model
-    blocks : iterable
-        Columns by name, for consecutive rows.
-    out : Path
-        The CSV file to write, in UTF-8.
-    texts : mapping, optional
-        Parameters of the encoder by which texts are read, if not as in training.
-    ids : sequence of str
-        Columns of the table to copy.
-    coverage : float, default 0.9
-        Share of numbers that intervals are to contain.
-    overwrite : bool, default False
-        Replace a file that exists.
-
-    Raises
-    ------
-    ValueError
-        The file exists, columns are missing, or a cell is not what its column holds.
+    `blocks` have columns by name, for consecutive rows; `texts` has parameters of the encoder
+    by which texts are read, if not as in training; columns in `ids` are copied. The file is
+    written under another name and renamed: it is never there in part. A `ValueError` says that
+    it exists, that columns are missing, or that a cell is not what its column holds.
     """
     refuse_existing(out, overwrite)
     if model.encoder is None:
