@@ -11,6 +11,7 @@ from kbench.errors import PluginError
 from kbench.features import check_embedding, resolve
 from kbench_testing._subject import (
     SEED,
+    Estimator,
     Subject,
     dense,
     inputs,
@@ -27,11 +28,11 @@ def _inputs(subject: Subject, n_samples: int = 60, seed: int = 0) -> np.ndarray:
     return inputs(subject.record.requires, n_samples, seed)
 
 
-def _fitted(subject: Subject, X: np.ndarray) -> Any:
+def _fitted(subject: Subject, X: np.ndarray) -> Estimator:
     return subject.fitted(X, targets(dense(X), subject.task))
 
 
-def _steady(subject: Subject, fitted: Any, X: np.ndarray) -> Any:
+def _steady(subject: Subject, fitted: Estimator, X: np.ndarray) -> Any:
     """Return the features, or skip where they have a defect that another check names."""
     Z = subject.output(fitted, X)
     if getattr(Z, "shape", ())[:1] != X.shape[:1] or not np.isfinite(dense(Z)).all():
@@ -41,7 +42,7 @@ def _steady(subject: Subject, fitted: Any, X: np.ndarray) -> Any:
     return Z
 
 
-def _applied(subject: Subject) -> tuple[np.ndarray, Any, Any]:
+def _applied(subject: Subject) -> tuple[np.ndarray, Estimator, Any]:
     """Return inputs, a map fitted on them, and its features of them."""
     X = _inputs(subject)
     fitted = _fitted(subject, X)
@@ -307,7 +308,9 @@ def check_input_gradient(subject: Subject) -> None:
         )
 
 
-def _differences(subject: Subject, fitted: Any, X: np.ndarray, coef: np.ndarray) -> np.ndarray:
+def _differences(
+    subject: Subject, fitted: Estimator, X: np.ndarray, coef: np.ndarray
+) -> np.ndarray:
     """Return central differences of functions of the features, in the shape of gradients."""
     step, slopes = 1e-5, []
     for unit in np.eye(X.shape[1]) * step:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from kbench.features import LinearModels, Sample, Sums, Targets, is_number, labels
 from kbench.messages import did_you_mean
-from kbench_testing._subject import Subject, blobs, linear, most_classes, noise, standardised
+from kbench_testing._subject import (
+    Estimator,
+    Subject,
+    blobs,
+    linear,
+    most_classes,
+    noise,
+    standardised,
+)
 
 MOST_PASSES = 1000
 """Passes over a small set after which a fit should be done."""
@@ -119,7 +126,7 @@ def _in_passes(
     values: list[float],
     blocks: list[np.ndarray],
     dtype: str = "float64",
-) -> list[Any]:
+) -> list[Estimator]:
     """Fit in passes over blocks, as a search does, and return the estimators."""
     classes, codes = np.unique(y, return_inverse=True)
     drawn = np.unique(codes, return_index=True)[1]
@@ -167,7 +174,9 @@ def _path_values(subject: Subject) -> list[float]:
     return [values[-1], values[0]]
 
 
-def _in_order(subject: Subject, how: str, fits: Iterable[Any], values: list[float]) -> list[Any]:
+def _in_order(
+    subject: Subject, how: str, fits: Iterable[Estimator], values: list[float]
+) -> list[Estimator]:
     """Return the estimators of a path, which have its values in order."""
     name, found = subject.record.path, list(fits)
     given = [fitted.get_params()[name] for fitted in found]
@@ -179,7 +188,7 @@ def _in_order(subject: Subject, how: str, fits: Iterable[Any], values: list[floa
     return found
 
 
-def _agreement(subject: Subject, one: Any, other: Any, X: np.ndarray, y: np.ndarray) -> float:
+def _agreement(subject: Subject, one: object, other: object, X: np.ndarray, y: np.ndarray) -> float:
     """Return the share of the rows for which two estimators predict the same."""
     first, second = subject.output(one, X), subject.output(other, X)
     if subject.task == "regression":
@@ -187,7 +196,7 @@ def _agreement(subject: Subject, one: Any, other: Any, X: np.ndarray, y: np.ndar
     return float(np.mean(first == second))
 
 
-def _check_linear(subject: Subject, how: str, fitted: Any, X: np.ndarray) -> None:
+def _check_linear(subject: Subject, how: str, fitted: Estimator, X: np.ndarray) -> None:
     """Refuse predictions that are not those of the linear functions."""
     values, predicted = LinearModels([fitted]).values(X)[0], subject.output(fitted, X)
     if subject.task == "regression":
@@ -201,7 +210,7 @@ def _check_linear(subject: Subject, how: str, fitted: Any, X: np.ndarray) -> Non
         )
 
 
-def _is_close(some: list[Any], others: list[Any], X: np.ndarray) -> bool:
+def _is_close(some: list[Estimator], others: list[Estimator], X: np.ndarray) -> bool:
     """Whether linear functions are equal up to what the stopping rules of two fits allow."""
     first, second = (
         np.hstack([X @ np.atleast_2d(e.coef_).T + e.intercept_ for e in fits])

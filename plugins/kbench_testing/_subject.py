@@ -38,6 +38,9 @@ from kbench.records import Dataset, Ref, Search, TaskType
 
 N_FEATURES = 4
 
+Estimator = Any
+"""An estimator of a plugin, which may lack what the checks ask for."""
+
 
 def inputs(requires: str | None = None, n_samples: int = 60, seed: int = 0) -> np.ndarray:
     """Return random inputs, shape (n_samples, 4), whose rows satisfy what a map requires.
@@ -236,22 +239,22 @@ class Subject:
         """Whether it predicts; else it is a map, or not an estimator."""
         return self.kind == "learner"
 
-    def fit(self, estimator: Any, X: np.ndarray, y: np.ndarray) -> Any:
+    def fit(self, estimator: Estimator, X: np.ndarray, y: np.ndarray) -> Estimator:
         """Fit an estimator on these very arrays; maps get `y` where they declare it."""
         wants_y = self.is_learner or self.record.supervised
         return estimator.fit(X, y) if wants_y else estimator.fit(X)
 
-    def apply(self, fitted: Any, X: np.ndarray) -> Any:
+    def apply(self, fitted: Estimator, X: np.ndarray) -> Any:
         """Return what an estimator itself makes of these very inputs: predictions or features."""
         return fitted.predict(X) if self.is_learner else fitted.transform(X)
 
-    def fitted(self, X: np.ndarray, y: np.ndarray | None = None, **params: object) -> Any:
+    def fitted(self, X: np.ndarray, y: np.ndarray | None = None, **params: object) -> Estimator:
         """Return the estimator, fitted on copies."""
         estimator = self.build(**params)
         with quiet(SEED):
             return self.fit(estimator, X.copy(), np.array(y))
 
-    def output(self, fitted: Any, X: np.ndarray) -> Any:
+    def output(self, fitted: Estimator, X: np.ndarray) -> Any:
         """Return predictions or phi(X), of a copy of a fitted estimator on a copy of the inputs."""
         with quiet(SEED):
             made = self.apply(copy.deepcopy(fitted), X.copy())
@@ -302,7 +305,7 @@ def same(A: Any, B: Any, rtol: float = 1e-7) -> bool:
     return bool(np.abs(A - B).max(initial=0.0) <= rtol * scale)
 
 
-def tags_of(estimator: Any) -> Any:
+def tags_of(estimator: Estimator) -> Any:
     """Return scikit-learn's tags, its defaults where an estimator has none."""
     from sklearn.base import BaseEstimator
     from sklearn.utils import get_tags
