@@ -193,10 +193,7 @@ def _declared(
 def check_parameters(estimator: object) -> None:
     """Check what the fields of a dataclass declare with `integer`, `number` and `choice`.
 
-    Raises
-    ------
-    ValueError
-        For the first parameter that is not allowed, as the checks above.
+    The first one that is not allowed is refused with a ValueError.
     """
     for each in getattr(estimator, "__dataclass_fields__", {}).values():
         if "check" in each.metadata:

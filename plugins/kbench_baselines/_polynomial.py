@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,17 +40,32 @@ def monomial_weights(powers, degree, gamma, coef0):
     )
 
 
-def names_of_inputs(fitted, given):
-    """Return names of the inputs, those seen in ``fit`` unless others are given; or None."""
-    check_is_fitted(fitted)
-    names = getattr(fitted, "feature_names_in_", None)
-    if given is not None and names is not None and list(given) != list(names):
-        raise ValueError("input_features is not equal to feature_names_in_")
-    return names if given is None else given
+class _NamedMap(ExplicitMap):
+    """A map whose features have the names that scikit-learn's map in `_named` gives them."""
+
+    _named: ClassVar[str]
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the features, such as ``x0^2`` and ``x0 x1``, or ``x0_sp_0`` of splines.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the inputs; those seen in ``fit`` by default.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", input_features)
+        if input_features is not None and list(input_features) != list(names):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        return getattr(self, self._named).get_feature_names_out(names)
 
 
 @dataclass(eq=False, repr=False)
-class PolynomialMap(ExplicitMap):
+class PolynomialMap(_NamedMap):
     """All monomials up to a degree, weighted as in the polynomial kernel.
 
     scikit-learn's ``PolynomialFeatures``; the weights make inner products equal
@@ -91,6 +107,8 @@ class PolynomialMap(ExplicitMap):
            [144., 676.]])
     """
 
+    _named = "monomials_"
+
     degree: int = integer(2, least=1)
     _: KW_ONLY
     gamma: float = number(1.0, above=0)
@@ -112,20 +130,6 @@ class PolynomialMap(ExplicitMap):
         else:
             features *= weights
         return features
-
-    def get_feature_names_out(self, input_features=None):
-        """Names of the monomials, such as ``x0^2`` and ``x0 x1``.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of the inputs; those seen in ``fit`` by default.
-
-        Returns
-        -------
-        ndarray of str
-        """
-        return self.monomials_.get_feature_names_out(names_of_inputs(self, input_features))
 
 
 class PolynomialSketch(PolynomialCountSketch):
@@ -184,7 +188,7 @@ def polynomial_gram(fitted, X, Y):
 
 
 @dataclass(eq=False, repr=False)
-class SplineFeatures(ExplicitMap):
+class SplineFeatures(_NamedMap):
     """B-splines of each input by itself: scikit-learn's SplineTransformer.
 
     A linear learner on them is an additive model: a sum of smooth functions of one input each.
@@ -226,6 +230,7 @@ class SplineFeatures(ExplicitMap):
     """
 
     _accept_sparse = False
+    _named = "splines_"
 
     n_knots: int = integer(5, least=2)
     _: KW_ONLY
@@ -253,17 +258,3 @@ class SplineFeatures(ExplicitMap):
         # as `extrapolation="constant"`, which fails for degree 0
         inside = np.clip(X, self.knots_[0], self.knots_[-1])
         return self.splines_.transform(inside).astype(X.dtype, copy=False)
-
-    def get_feature_names_out(self, input_features=None):
-        """Names of the splines, such as ``x0_sp_0``.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of the inputs; those seen in ``fit`` by default.
-
-        Returns
-        -------
-        ndarray of str
-        """
-        return self.splines_.get_feature_names_out(names_of_inputs(self, input_features))
