@@ -231,11 +231,9 @@ class Workers:
                 self._events.put(worker)
         for address, n_threads in threads.items():
             if address not in self._known and not self._ended.is_set():
-                worker = Worker(address, n_threads)
-                terms = self._terms
-                worker.asked = self._ask(
-                    dask_worker.describe, worker, terms.preload, terms.components
-                )
+                worker, terms = Worker(address, n_threads), self._terms
+                given = self.run, terms.preload, terms.components, self._here
+                worker.asked = self._ask(dask_worker.prepare, worker, *given)
                 with self._lock:
                     self._known[address] = worker
         for worker in list(self._known.values()):
@@ -252,21 +250,10 @@ class Workers:
                 return  # it died meanwhile: the next poll drops it
             worker.refused = (f"kbench cannot be asked there: {type(error).__name__}: {error}",)
         else:
-            if isinstance(reply, dask_worker.Readiness):
-                worker.refused = reply.problems
-                if not reply.problems:
-                    worker.lease, worker.host = asked, reply.host
-                    self._events.put(None)
-            elif different := self._here.differences(reply):
-                worker.refused = tuple(different)
-            else:
-                worker.asked = self._ask(
-                    dask_worker.prepare,
-                    worker,
-                    self.run,
-                    self._terms.preload,
-                    self._terms.components,
-                )
+            worker.refused = reply.problems
+            if not reply.problems:
+                worker.lease, worker.host = asked, reply.host
+                self._events.put(None)
         if worker.refused and self._is_prepared:
             self._notice(f"a worker that joined is not used: {_refusal([worker])}")
 

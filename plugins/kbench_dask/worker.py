@@ -1,4 +1,4 @@
-"""Functions that run in a Dask worker: describe it, warm it up, and measure tasks.
+"""Functions that run in a Dask worker: compare it, warm it up, and measure tasks.
 
 The warm parent of the tasks is kept for one run in each worker process: the code
 may have changed until the next. It lives as long as the client holds the future
@@ -52,10 +52,13 @@ _LEAVING = ("closing", "closed", "failed")
 
 @dataclass(frozen=True)
 class Readiness:
-    """The machine of a worker, and the mistakes that its plugins see in parameters."""
+    """The machine of a worker, or why it is not used.
 
-    host: Host
-    problems: tuple[str, ...]
+    It would not compute the same, or its plugins see mistakes in parameters.
+    """
+
+    host: Host | None
+    problems: tuple[str, ...] = ()
 
 
 class ReleasedError(LookupError):
@@ -77,24 +80,26 @@ _RUNS: dict[tuple[str, str], _Run] = {}
 """By run and address of the worker: a process may hold several workers."""
 
 
-def describe(preload: Preload, components: Mapping[str, Sequence[object]]) -> Manifest:
-    """Return what this worker computes components from.
-
-    ReleasedError is raised if the client leaves while this waits for the machine.
-    """
-    with ExitStack() as opened:
-        _share_machine(opened, "")
-        return manifest_of(preload, components)
-
-
-def prepare(run: str, preload: Preload, components: Mapping[str, Sequence[object]]) -> Readiness:
+def prepare(
+    run: str, preload: Preload, components: Mapping[str, Sequence[object]], wanted: Manifest
+) -> Readiness:
     """Start the warm parent of a run's tasks, and check the components in it.
 
-    ReleasedError is raised if the client leaves while this waits for the machine.
+    A worker that does not compute them from what is wanted starts none. ReleasedError is raised
+    if the client leaves while this waits for the machine.
     """
     worker, key = _current_task()
+
+    def still_wanted() -> None:
+        if not _is_wanted(worker, key):
+            raise ReleasedError(run)
+
+    importable(installed())  # the tasks' processes leave out what cannot be imported here
     with ExitStack() as opened:
-        _share_machine(opened, run)
+        # a kbench may hold this machine exclusively; the next one waits for this
+        opened.enter_context(Journal().lock(LOCK, shared=True, poll=still_wanted))
+        if different := wanted.differences(manifest_of(preload, components)):
+            return Readiness(None, tuple(different))
         parents = WarmParents(preload)
         opened.callback(parents.close)
         host, assignments = Host.here(), Assignments(DataCache())
@@ -105,18 +110,6 @@ def prepare(run: str, preload: Preload, components: Mapping[str, Sequence[object
     ).start()
     with parents.using(parents.every) as sandbox:
         return Readiness(here.host, tuple(parameter_mistakes(sandbox, components)))
-
-
-def _share_machine(opened: ExitStack, run: str) -> None:
-    """Wait for a kbench that holds this machine exclusively, and keep the next waiting."""
-    worker, key = _current_task()
-
-    def still_wanted() -> None:
-        if not _is_wanted(worker, key):
-            raise ReleasedError(run)
-
-    importable(installed())  # the tasks' processes leave out what cannot be imported here
-    opened.enter_context(Journal().lock(LOCK, shared=True, poll=still_wanted))
 
 
 def answer(run: str, request: Request, slots: int) -> Answer:

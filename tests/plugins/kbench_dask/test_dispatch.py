@@ -12,7 +12,7 @@ from kbench.errors import ClusterError
 from kbench.execution.engine import Terms
 from kbench.execution.request import Answer, Host
 from kbench.execution.sandbox import CallOutcome
-from kbench.records import Limits
+from kbench.records import Limits, Manifest
 from kbench.storage.journal import Journal
 from kbench_dask import dispatch as dask_dispatch
 from kbench_dask import pool as dask_pool
@@ -287,6 +287,6 @@ def test_a_worker_stops_waiting_for_a_machine_once_nobody_wants_it_to(monkeypatc
     )
     monkeypatch.setattr(dask_worker, "_is_wanted", lambda worker, key: False)
     with Journal().lock("computing"), pytest.raises(ReleasedError):
-        dask_worker.prepare("run", (), {})
+        dask_worker.prepare("run", (), {}, Manifest())
     with Journal().lock("computing", lambda holder: pytest.fail("still held")):
         pass
