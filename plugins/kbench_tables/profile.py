@@ -168,8 +168,11 @@ class ColumnProfile:
         texts = [str(value) for value in values]
         if self.formats is None:
             self.formats = formats_of(texts[:20]) if {type(v) for v in values} == {str} else []
-        kept = []
+        kept: list[str] = []
         for form in self.formats:
+            if kept and _same(form, kept[0]):  # it would say nothing new, and takes a while
+                kept.append(form)
+                continue
             days = days_of(texts, form)
             wrong = np.flatnonzero(np.isnan(days))
             if not len(wrong):

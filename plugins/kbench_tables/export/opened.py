@@ -130,16 +130,12 @@ class Blocker:
 
 sys.meta_path.insert(0, Blocker())
 sys.path.insert(0, task["folder"])
+import joblib
 import numpy as np
 
 try:
     model = importlib.import_module(task["package"]).load()
-    if task["sparse"]:
-        import scipy.sparse
-
-        X = scipy.sparse.load_npz(task["inputs"])
-    else:
-        X = np.load(task["inputs"], allow_pickle=False)
+    X = joblib.load(task["inputs"])
     answers = {name: model.of_encoded(X, name) for name in task["methods"]}
     rows = task["rows"] or X[:1000]
     if task["rows"]:
@@ -179,22 +175,15 @@ def try_out(
     Nothing can be imported there but the standard library and `requirements` with what these
     require. `scratch` is a folder for files.
     """
-    is_sparse = hasattr(X, "indptr")
-    inputs, answers = scratch / "inputs", scratch / "answers.npz"
-    if is_sparse:
-        import scipy.sparse
+    import joblib
 
-        inputs = inputs.with_suffix(".npz")
-        scipy.sparse.save_npz(inputs, X, compressed=False)
-    else:
-        inputs = inputs.with_suffix(".npy")
-        np.save(inputs, X, allow_pickle=False)
+    inputs, answers = scratch / "inputs.joblib", scratch / "answers.npz"
+    joblib.dump(X, inputs)
     task = {
         "folder": str(folder),
         "package": package,
         "allowed": sorted(_modules_of(requirements)),
         "inputs": str(inputs),
-        "sparse": is_sparse,
         "rows": rows,
         "methods": list(methods),
         "answers": str(answers),
