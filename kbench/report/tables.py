@@ -184,7 +184,7 @@ def leaderboard_sentences(board: Leaderboard) -> list[str]:
 
 def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
     measure = board.measure
-    value = partial(shown, measure.name) if digits is None else partial(decimals, digits=digits)
+    value = value_writer(measure, digits)
     two, whole = partial(decimals, digits=2), partial(decimals, digits=0)
     made = [
         Column("place", "no.", numeric=True),

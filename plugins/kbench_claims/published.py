@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from statistics import fmean, stdev
 
 from kbench.features import (
@@ -15,10 +14,9 @@ from kbench.features import (
     Table,
     Written,
     columns,
-    decimals,
     headings_of,
-    shown,
     signed,
+    value_writer,
 )
 from kbench.records import ACCURACY, Measure, Published
 
@@ -137,8 +135,7 @@ def published(content: ReportData) -> Table:
 def _written_figures(figures: Sequence[Published], measure: Measure, digits: int | None) -> Written:
     """Return the function that writes published figures: of one measure, as a rule."""
     names = {figure.measure for figure in figures}
-    name = names.pop() if len(names) == 1 else measure.name
-    return partial(shown, name) if digits is None else partial(decimals, digits=digits)
+    return value_writer(Measure(names.pop()) if len(names) == 1 else measure, digits)
 
 
 def published_grid(content: ReportData) -> Table:

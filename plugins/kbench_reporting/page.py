@@ -40,7 +40,6 @@ from kbench.features import (
     beside,
     checked_picture,
     columns,
-    decimals,
     environment_of_pages,
     heading,
     holdout_ratio,
@@ -53,6 +52,7 @@ from kbench.features import (
     shown,
     smallest_p,
     stats,
+    value_writer,
 )
 from kbench.messages import counted, printable, printable_json, printable_lines
 from kbench.records import ACCURACY
@@ -111,7 +111,8 @@ def page(
         "most_listed": _MOST_LISTED,
     }
     numbers = {method: str(i) for i, method in enumerate(content.methods)}
-    environment.globals["numbers_of"] = partial(_numbers_of, numbers)
+    by_name = {name_of(method): number for method, number in numbers.items()}
+    environment.globals["numbers_of"] = partial(_numbers_of, numbers | by_name)
     folder = files(__package__) / "templates"
     names = columns(content.measure, content.task)
     curves = curves_of(content)
@@ -186,8 +187,7 @@ def _digits_of(content: ReportData, entries: Sequence[findings.Entry]) -> Writte
     digits = content.digits
     if digits is None:
         digits = findings.decimals_for(rows, content.measure)
-    name = content.measure.name
-    return partial(shown, name) if digits is None else partial(decimals, digits=digits)
+    return value_writer(content.measure, digits)
 
 
 def curves_of(content: ReportData) -> dict[str, object]:
@@ -254,18 +254,12 @@ def _scripts(folder: Traversable) -> str:
     return "\n".join(['"use strict";', *parts])
 
 
-def _numbers_of(numbers: Mapping[Method, str], row: TableLine) -> str:
+def _numbers_of(numbers: Mapping[Method | str, str], row: TableLine) -> str:
     """Return the numbers of the methods that a row of a table is about, with spaces."""
-    if "first" in row and "second" in row:
-        return _both(numbers, row["first"], row["second"])
-    if "method" in row and "against" in row:
-        return _both(numbers, row["method"], row["against"])
+    for names in (("first", "second"), ("method", "against")):
+        if all(name in row for name in names):
+            return " ".join(filter(None, (numbers.get(row[name], "") for name in names)))
     return numbers.get((row.get("feature_map", ""), row.get("learner", "")), "")
-
-
-def _both(numbers: Mapping[Method, str], *names: str) -> str:
-    by_name = {name_of(method): number for method, number in numbers.items()}
-    return " ".join(filter(None, (by_name.get(name, "") for name in names)))
 
 
 def _script_json(value: object) -> str:
