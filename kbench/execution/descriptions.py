@@ -24,7 +24,6 @@ from kbench.execution import recording
 from kbench.messages import last_line, printable
 from kbench.planning.digests import read_kept, write_kept
 from kbench.planning.present import variable
-from kbench.records.canonical import JsonObject
 from kbench.registry.callables import Reference
 from kbench.registry.collecting import Record, collect
 from kbench.registry.dependencies import Dependencies, source_of
@@ -90,10 +89,10 @@ def cached(plugin: Plugin) -> Description | None:
     """Return the kept description of a plugin; None where it must be made."""
     try:
         given = read_kept(_path(plugin))
-        if given["key"] != _key(plugin):
+        if given.pop("key") != _key(plugin):
             return None
-        state = ImportState(given["files"], given["modules"], given["variables"])
-        known = Description(given["reason"], given["records"], state, given["expires"])
+        state = ImportState(**given.pop("state"))
+        known = Description(**given, state=state)
     except _WRONG:
         return None
     expired = known.expires and not 0 <= known.expires - time.time() <= AGAIN_S
@@ -138,9 +137,7 @@ def _reason(outcome: CallOutcome) -> str:
 
 
 def _keep(description: Description, plugin: Plugin) -> None:
-    given: JsonObject = {"key": _key(plugin), **asdict(description.state)}
-    given |= {name: getattr(description, name) for name in ("reason", "records", "expires")}
-    write_kept(_path(plugin), given)
+    write_kept(_path(plugin), {"key": _key(plugin), **asdict(description)})
 
 
 def _key(plugin: Plugin) -> list[object]:
