@@ -422,6 +422,7 @@ __all__ = [
     "Suite",
     "SuiteError",
     "SuiteFile",
+    "SuiteName",
     "Summaries",
     "Sums",
     "Table",

@@ -319,19 +319,15 @@ def unequal_splits(rows: Sequence[Row]) -> dict[str, str]:
     >>> unequal_splits([Row("iris", "rff", "ridge", "ok", 1, 1, split_hash=one) for one in parts])
     {'iris': 'other test rows'}
     """
-    numbers: dict[str, set[int]] = {}
-    hashes: dict[str, dict[str, set[str]]] = {}
-    for row in rows:
-        if row.is_complete:
-            numbers.setdefault(row.dataset, set()).add(row.n_splits)
-            by_split = hashes.setdefault(row.dataset, {})
-            for split, digest in row.split_hash.items():
-                by_split.setdefault(split, set()).add(digest)
+    complete = [row for row in rows if row.is_complete]
     differences = {}
-    for name, some in numbers.items():
-        if len(some) > 1:
-            differences[name] = f"{min(some)} to {max(some)} splits"
-        elif any(len(digests) > 1 for digests in hashes[name].values()):
+    for name in dict.fromkeys(row.dataset for row in complete):
+        of_dataset = [row for row in complete if row.dataset == name]
+        numbers = {row.n_splits for row in of_dataset}
+        hashes = {each for row in of_dataset for each in row.split_hash.items()}
+        if len(numbers) > 1:
+            differences[name] = f"{min(numbers)} to {max(numbers)} splits"
+        elif len(hashes) > len(dict(hashes)):
             differences[name] = "other test rows"
     return differences
 
@@ -389,9 +385,8 @@ def newest(rows: Sequence[Row], version: str = "", until_ms: int | None = None) 
     """
     last: dict[Labels, Row] = {}
     for row in rows:
-        if version and version not in row.version.split(", "):
-            continue
-        if until_ms is not None and row.end_ms > until_ms:
+        is_other = bool(version) and version not in row.version.split(", ")
+        if is_other or (until_ms is not None and row.end_ms > until_ms):
             continue
         other = last.setdefault(row.labels, row)
         if row.end_ms > other.end_ms:

@@ -7,7 +7,6 @@ invented in an honest form: `kbench_sharing.verifying` is for these.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
@@ -234,11 +233,6 @@ class Alike:
                     f"the dataset {dataset.ref.label!r} has {name} {value}, and {known} elsewhere, "
                     "with the same checksum"
                 )
-
-
-def now_ms() -> int:
-    """Return milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 TIME_DIGITS = 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shlex
 from collections import Counter
 from pathlib import Path
@@ -157,7 +158,7 @@ def verify(
     from kbench_sharing import recomputed
     from kbench_sharing.kept import find, same_environment
     from kbench_sharing.repository import check_place, is_address, publish_records, rows_key_by_cell
-    from kbench_sharing.verifying import Verifying, new_nonce
+    from kbench_sharing.verifying import Verifying
     from kbench_sharing.verifying import sample as sampled
     from kbench_sharing.writing import versions
 
@@ -193,7 +194,7 @@ def verify(
         echo(f"cannot be recomputed here: {counted(n_splits, 'split')}: {reason}")
     if reasons and not units:
         echo(f"the same versions: {same_environment(bundle)}")
-    drawn = nonce or new_nonce()
+    drawn = nonce or secrets.token_hex(8)
     chosen = sampled(units, bundle.id, drawn, sample)
     again = "" if nonce else "; --nonce repeats this choice"
     echo(
@@ -229,8 +230,7 @@ def _of_predictions(verifying: Verifying, bundle: Bundle, units: Sequence[Unit])
         verdicts[found.verdict] += 1
         if found.verdict != "equal":
             echo(f"  {_said(found.verdict)}: {names[key]}, split {split}: {found.detail}")
-    counts = ", ".join(f"{n} {_said(verdict)}" for verdict, n in verdicts.items())
-    echo(f"measures from the predictions of {len(having)} splits: {counts}")
+    echo(f"measures from the predictions of {len(having)} splits: {_counts(verdicts)}")
     return verdicts["different"] > 0
 
 
@@ -238,6 +238,10 @@ def _said(verdict: Finding) -> str:
     from kbench.features import VERDICTS
 
     return "cannot be recomputed" if verdict == "not recomputed" else VERDICTS[verdict]
+
+
+def _counts(verdicts: Counter[Finding]) -> str:
+    return ", ".join(f"{n} {_said(verdict)}" for verdict, n in verdicts.items())
 
 
 def check_author(author: str, bundle: Bundle) -> None:
@@ -271,8 +275,7 @@ def _conclude(verdicts: Counter[Finding], is_refuted: bool) -> None:
     if not k:
         echo("no result was recomputed: the numbers are only their author's word")
         raise typer.Exit(1)
-    counts = ", ".join(f"{n} {_said(verdict)}" for verdict, n in verdicts.items())
-    echo(f"\n{counts}")
+    echo(f"\n{_counts(verdicts)}")
     shares = "; ".join(f"{noticed(f, k):.0%} if {f:.0%} of them are forged" for f in _SHARES)
     echo(f"{k} recomputed would find a forgery with probability 1 - (1 - f)^{k}: {shares}")
     raise typer.Exit(1 if verdicts["different"] or is_refuted else 0)

@@ -125,28 +125,28 @@ def _shown(text: str) -> str:
 # -- what is otherwise here
 
 
-def why_changed(bundle: Bundle, result: SharedResult, present: Present) -> str:
+def why_changed(
+    bundle: Bundle, result: SharedResult, present: Present, is_reused: bool = False
+) -> str:
     """Return what a result was made from that is otherwise here; empty if nothing is.
 
-    Only what the bundle names is looked up. What its author did not share is left out: see
-    `why_not_reused`.
+    Only what the bundle names is looked up. What its author did not share cannot be compared: a
+    result that `is_reused` must have none of it.
     """
-    manifest = bundle.dependencies.get(result.manifest)
-    return UNKNOWN if manifest is None else _changed(manifest, present)
-
-
-def why_not_reused(bundle: Bundle, result: SharedResult, present: Present) -> str:
-    """Return why a result does not hold here; empty if all that it was made from is the same."""
     manifest = bundle.dependencies.get(result.manifest)
     if manifest is None:
         return UNKNOWN
-    return _changed(manifest, present) or _not_shared(manifest)
+    return _changed(manifest, present) or (_not_shared(manifest) if is_reused else "")
 
 
 def not_reused(bundle: Bundle, present: Present) -> Counter[str]:
     """Count the splits of a bundle that do not hold here, by the reason."""
-    results = (each for of_cell in bundle.results.values() for each in of_cell.values())
-    reasons = (why_not_reused(bundle, each, present) for each in results if each.status == "ok")
+    reasons = (
+        why_changed(bundle, result, present, is_reused=True)
+        for of_cell in bundle.results.values()
+        for result in of_cell.values()
+        if result.status == "ok"
+    )
     return Counter(filter(None, reasons))
 
 

@@ -21,6 +21,7 @@ from pydantic import (
 
 from kbench import records
 from kbench.errors import BundleError
+from kbench.features import task_key
 from kbench.messages import printable
 from kbench.records import Cell, Details, Limits, Protocol, Ref, Result, TaskType
 from kbench.records.canonical import Json, JsonObject, digest, from_json
@@ -247,18 +248,17 @@ class SharedResult(Line):
     cpu_s: NonNegativeFloat
     manifest: str = ""
 
-    def result(self, task_key: str, machines: Mapping[int, str], cpu: str) -> Result:
-        """Return the record; `machines` has the names that machines have here."""
-        values = self.model_dump(exclude={"cell", "machine", "limits", "details"})
+    def result(self, machine: str, cpu: str) -> Result:
+        """Return the record; `machine` is the name that its machine has here."""
         given = {name: value for name, value in self.limits if value is not None}
         no_limit = {"time_s": float("inf"), "memory_mb": float("inf")}
         return Result(
-            **values,
-            task_key=task_key,
+            **self.model_dump(exclude={"cell", "machine", "limits", "details"}),
+            task_key=task_key(self.cell, self.split),
             cell_key=self.cell,
             details=Details(**self.details.model_dump()),
             limits=Limits(**{**no_limit, **given}),
-            machine=machines[self.machine],
+            machine=machine,
             cpu=cpu,
         )
 

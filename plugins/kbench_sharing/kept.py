@@ -39,7 +39,6 @@ from kbench.features import (
     machine,
     of_cell_with_splits,
     state_folder,
-    task_key,
     without_times,
     write_file,
 )
@@ -56,9 +55,9 @@ from kbench.records import (
     family_of,
 )
 from kbench_sharing import container, form
-from kbench_sharing.dependencies import not_reused, why_not_reused
+from kbench_sharing.dependencies import not_reused, why_changed
 from kbench_sharing.fetching import is_url
-from kbench_sharing.form import Bundle, SharedCell, SharedResult
+from kbench_sharing.form import Bundle, SharedResult
 from kbench_sharing.reading import ROWS, read_bundle
 from kbench_sharing.recomputed import Records, checks_of, kept
 from kbench_sharing.texts import slug
@@ -151,9 +150,32 @@ def rows_of(bundle: Bundle, measure: Measure, records: Records) -> Iterator[Impo
     `measure` is the one whose spread and values by split rows have; `records` say which splits
     were recomputed.
     """
+    cpus = [each.cpu for each in bundle.manifest.machines]
+    given = bundle.manifest.versions
+    versions = ", ".join(f"{name} {given[name]}" for name in _VERSIONS if name in given)
     for cell in bundle.cells:
-        if bundle.results.get(cell.key):
-            yield _row(bundle, cell, measure, records)
+        shared = bundle.results.get(cell.key)
+        if not shared:
+            continue
+        dataset = bundle.datasets[cell.dataset]
+        of_cell = cell.cell(dataset.ref)
+        equivalence, family = meaning_of(of_cell)
+        planned = PlannedCell(
+            of_cell,
+            cell.key,
+            DatasetFacts(**dataset.model_dump(exclude={"ref"})),
+            cell.n_splits,
+            results={
+                split: result.result(cpus[result.machine], cpus[result.machine])
+                for split, result in shared.items()
+            },
+            equivalence=equivalence,
+            family=family,
+        )
+        cpu = ", ".join(dict.fromkeys(cpus[shared[split].machine] for split in sorted(shared)))
+        row = of_cell_with_splits(planned, f"{bundle.author} on {cpu}", measure)
+        checks = checks_of(shared, records)
+        yield ImportedRow(row, measure, bundle.author, cpu, bundle.id[:SHORT], versions, checks)
 
 
 def kept_rows(
@@ -182,38 +204,6 @@ def stored_results(name: str) -> StoredResults:
     bundle = find(name)
     measure = measure_of(bundle)
     return as_one_side(list(rows_of(bundle, measure, {})), bundle.manifest.suite, measure)
-
-
-def _row(bundle: Bundle, cell: SharedCell, measure: Measure, records: Records) -> ImportedRow:
-    dataset = bundle.datasets[cell.dataset]
-    shared = bundle.results[cell.key]
-    cpus = [each.cpu for each in bundle.manifest.machines]
-    names = dict(enumerate(cpus))
-    of_cell = cell.cell(dataset.ref)
-    equivalence, family = meaning_of(of_cell)
-    planned = PlannedCell(
-        of_cell,
-        cell.key,
-        DatasetFacts(**dataset.model_dump(exclude={"ref"})),
-        cell.n_splits,
-        results={
-            split: result.result(task_key(cell.key, split), names, cpus[result.machine])
-            for split, result in shared.items()
-        },
-        equivalence=equivalence,
-        family=family,
-    )
-    cpu = ", ".join(dict.fromkeys(cpus[shared[split].machine] for split in sorted(shared)))
-    given = bundle.manifest.versions
-    return ImportedRow(
-        of_cell_with_splits(planned, f"{bundle.author} on {cpu}", measure),
-        measure,
-        bundle.author,
-        cpu,
-        bundle.id[:SHORT],
-        ", ".join(f"{name} {given[name]}" for name in _VERSIONS if name in given),
-        checks_of(shared, records),
-    )
 
 
 def measure_of(bundle: Bundle) -> Measure:
@@ -319,7 +309,7 @@ def reusable(bundles: Iterable[Bundle], present: Present) -> dict[str, Mapping[i
             ok = {
                 split: _known(bundle, each)
                 for split, each in results.items()
-                if each.status == "ok" and not why_not_reused(bundle, each, present)
+                if each.status == "ok" and not why_changed(bundle, each, present, is_reused=True)
             }
             if ok:
                 found.setdefault(key, ok)
@@ -329,8 +319,7 @@ def reusable(bundles: Iterable[Bundle], present: Present) -> dict[str, Mapping[i
 def _known(bundle: Bundle, shared: SharedResult) -> Result:
     cpu = bundle.manifest.machines[shared.machine].cpu
     number = f", machine {shared.machine + 1}" if len(bundle.manifest.machines) > 1 else ""
-    names = {shared.machine: f"{bundle.author} on {cpu}{number}"}
-    result = shared.result(task_key(shared.cell, shared.split), names, cpu)
+    result = shared.result(f"{bundle.author} on {cpu}{number}", cpu)
     measures = {
         name: value for name, value in result.measures.items() if not name.endswith(_OF_A_MACHINE)
     }

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from kbench.errors import BundleError
-from kbench.features import read_file
+from kbench.features import now_ms, read_file
 from kbench.messages import masked, printable
 from kbench.records.canonical import Json, JsonObject
 from kbench_sharing import container, form
-from kbench_sharing.checks import Alike, check_cells, check_datasets, check_result, now_ms
+from kbench_sharing.checks import Alike, check_cells, check_datasets, check_result
 from kbench_sharing.columns import line_of, packed, unpacked
 from kbench_sharing.container import Bounds
 from kbench_sharing.dependencies import read_dependencies

@@ -8,18 +8,18 @@ split.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import NonNegativeInt
 
 from kbench.errors import BundleError
-from kbench.features import HERE, Check, Journal, Verdict, machine, state_folder
+from kbench.features import HERE, Check, Journal, Verdict, machine, now_ms, state_folder
 from kbench.messages import counted
 from kbench.records.canonical import digest
-from kbench_sharing.checks import DAY_MS, now_ms
+from kbench_sharing.checks import DAY_MS
 from kbench_sharing.columns import line_of
 from kbench_sharing.container import read_named, sha256
 from kbench_sharing.form import (
@@ -78,7 +78,7 @@ def record_of(
         author=author,
         cpu=machine.cpu_model(),
         versions=dict(versions),
-        at_ms=time.time_ns() // 1_000_000,
+        at_ms=now_ms(),
     )
 
 
@@ -89,16 +89,12 @@ def keep(record: Record) -> None:
 
 def kept() -> Records:
     """Return the records that are kept here; damaged lines are left out."""
-    return grouped(_readable(_journal().read(_KIND)))
-
-
-def _readable(lines: Iterable[Mapping[str, object]]) -> Iterator[Record]:
-    for line in lines:
-        try:
-            given = {k: v for k, v in line.items() if k not in ("kind", "crc")}
-            yield Record.read(given, "a record")
-        except BundleError:
-            continue
+    found = []
+    for line in _journal().read(_KIND):
+        with suppress(BundleError):
+            given = {name: value for name, value in line.items() if name not in ("kind", "crc")}
+            found.append(Record.read(given, "a record"))
+    return grouped(found)
 
 
 def _journal() -> Journal:

@@ -50,7 +50,7 @@ _DEPTH = 4
 
 @dataclass(frozen=True)
 class Published:
-    """Number of rows files that were written, and that the repository had already."""
+    """Number of files that were written, and that the repository had already."""
 
     n_new: int
     n_kept: int
@@ -106,7 +106,7 @@ def publish(bundle: Bundle, repository: Path) -> Published:
             f"{repository} is a bare repository of git, which has no files of its own: push to it, "
             f"with --to {repository.resolve().as_uri()}"
         )
-    return Published(*add_files(repository, rows_files(bundle), MOST_ROWS))
+    return add_files(repository, rows_files(bundle), MOST_ROWS)
 
 
 def rows_key_by_cell(bundle: Bundle, repository: Path) -> dict[str, str]:
@@ -138,7 +138,7 @@ def publish_records(bundle: Bundle, records: Iterable[Record], repository: Path)
     for record in records:
         by_rows.setdefault(keys[record.cell], []).append(record)
     files = (file_of(key, found) for key, found in sorted(by_rows.items()))
-    return add_files(repository, files, MOST_CHECKS)[0]
+    return add_files(repository, files, MOST_CHECKS).n_new
 
 
 def names(repository: Path) -> list[str]:
@@ -227,8 +227,8 @@ def problems(repository: Path) -> tuple[int, list[str]]:
 _DRAFT, _STALE_S = ".kbench-", 3600.0
 
 
-def add_files(repository: Path, files: Iterable[tuple[str, bytes]], most: int) -> tuple[int, int]:
-    """Add files by name; return how many are new, and how many were there.
+def add_files(repository: Path, files: Iterable[tuple[str, bytes]], most: int) -> Published:
+    """Add files by name.
 
     BundleError is raised where a link is in the way, a file of the name has another content
     (files have `most` bytes), or the folder cannot be written.
@@ -259,7 +259,7 @@ def add_files(repository: Path, files: Iterable[tuple[str, bytes]], most: int) -
         raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return len(pending), n_kept
+    return Published(len(pending), n_kept)
 
 
 def _sweep(repository: Path) -> None:

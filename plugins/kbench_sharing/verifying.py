@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import secrets
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -52,11 +51,6 @@ from kbench_sharing.predictions import differing
 
 Unit = tuple[str, int]
 """Key of a cell, and number of a split."""
-
-
-def new_nonce() -> str:
-    """Return 16 random hexadecimal digits."""
-    return secrets.token_hex(8)
 
 
 def sample(units: Iterable[Unit], bundle_id: str, nonce: str, k: int) -> list[Unit]:

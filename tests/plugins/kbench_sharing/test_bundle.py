@@ -9,7 +9,6 @@ import pytest
 
 from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
-from kbench.planning.planned import task_key
 from kbench.planning.present import Present
 from kbench.records import Details, Ref, Result
 from kbench_sharing import container, form
@@ -110,7 +109,7 @@ def test_shares_are_exact_and_times_have_three_digits():
             assert shared.measures["fit_time_s"] == pytest.approx(
                 result.measures["fit_time_s"], rel=5e-3
             )
-            again = shared.result(task_key(cell.key, split), {0: "theirs"}, "A CPU")
+            again = shared.result("theirs", "A CPU")
             assert again.details.chosen == result.details.chosen
             assert (again.machine, again.host) == ("theirs", "")
     assert bundle.results[cell.key][0].details.search_seconds == [0.0123]

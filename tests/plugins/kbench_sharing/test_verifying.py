@@ -3,7 +3,7 @@
 import pytest
 
 from kbench_sharing.reading import bundle_of
-from kbench_sharing.verifying import agreement, new_nonce, noticed, sample
+from kbench_sharing.verifying import agreement, noticed, sample
 from tests.support.bundles import files, results_of, signed, with_results
 
 HONEST = [(f"cell {number}", split) for number in range(40) for split in range(5)]
@@ -27,7 +27,6 @@ def test_the_choice_depends_on_the_nonce_and_the_bundle_only():
     assert first == sample(HONEST[::-1], "id", "00", 5)
     assert first != sample(HONEST, "id", "01", 5)
     assert first != sample(HONEST, "di", "00", 5)
-    assert new_nonce() != new_nonce()
 
 
 def test_a_forger_who_signs_again_gets_another_choice():
