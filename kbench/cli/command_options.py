@@ -31,13 +31,6 @@ class Form(StrEnum):
     markdown = "markdown"
 
 
-SuiteName = Annotated[
-    str,
-    typer.Argument(
-        help="Name of an installed suite, or path of a suite file.",
-        autocompletion=completion.suites,
-    ),
-]
 Format = Annotated[Form, typer.Option("--format", help="Format of the output.")]
 Store = Annotated[
     str | None,

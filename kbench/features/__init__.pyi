@@ -422,7 +422,6 @@ __all__ = [
     "Suite",
     "SuiteError",
     "SuiteFile",
-    "SuiteName",
     "Summaries",
     "Sums",
     "Table",
