@@ -21,18 +21,16 @@ class KbenchError(Exception):
     """Base of every error that the command line shows as one message."""
 
 
-class SuiteError(KbenchError):
-    """A suite file, a name or a filter is wrong.
-
-    Parameters
-    ----------
-    problems : sequence of str
-        One line per mistake: the place, what was found, what is allowed.
-    """
+class _MistakesError(KbenchError):
+    """One line per mistake: the place, what was found, what is allowed."""
 
     def __init__(self, *problems: str) -> None:
         self.problems = problems
         super().__init__("\n".join(problems))
+
+
+class SuiteError(_MistakesError):
+    """A suite file, a name or a filter is wrong; `problems` has a line for each mistake."""
 
 
 class DatasetError(KbenchError):
@@ -51,18 +49,8 @@ class PluginError(KbenchError):
     """A plugin breaks the contract of its hook."""
 
 
-class FeatureError(KbenchError):
-    """A feature cannot be used, or two of them answer where one is asked.
-
-    Parameters
-    ----------
-    problems : sequence of str
-        One line per mistake.
-    """
-
-    def __init__(self, *problems: str) -> None:
-        self.problems = problems
-        super().__init__("\n".join(problems))
+class FeatureError(_MistakesError):
+    """A feature cannot be used, or two of them answer where one is asked."""
 
 
 class ClusterError(KbenchError):

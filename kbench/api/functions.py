@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from kbench.api.inputs import checked_options, chosen_suite, option_names, stored_results
+from kbench.api.inputs import (
+    Names,
+    checked_options,
+    chosen_suite,
+    names_in,
+    option_names,
+    stored_results,
+)
 from kbench.api.result_set import Results
 from kbench.api.running import run_shown
 from kbench.errors import DatasetError, SuiteError
@@ -42,8 +49,6 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = ["evaluate", "load_results", "run_suite"]
-
-Names = str | Sequence[str] | None
 
 
 def _with_features(function: Callable[..., Results]) -> Callable[..., Results]:
@@ -143,9 +148,9 @@ def run_suite(
     chosen = chosen_suite(
         suite,
         registry,
-        _names(dataset),
-        _names(feature_map),
-        _names(learner),
+        names_in(dataset),
+        names_in(feature_map),
+        names_in(learner),
         splits=splits,
         time_s=time_limit,
         memory_mb=memory_limit,
@@ -209,15 +214,6 @@ def load_results(
         experiment=stored.name,
         budget=stored.budget,
     )
-
-
-def _names(given: Names) -> list[str]:
-    return [given] if isinstance(given, str) else list(given or ())
-
-
-# ---------------------------------------------------------------------------
-# One method on one dataset, here and now
-# ---------------------------------------------------------------------------
 
 
 def evaluate(

@@ -1,7 +1,4 @@
-"""Conversion of a user's input to records: suites with filters, runs of a store.
-
-The command line and the Python API both use these functions, so that they cannot differ.
-"""
+"""Conversion of a user's input to records, for the command line and for Python alike."""
 
 from __future__ import annotations
 
@@ -32,6 +29,8 @@ from kbench.results.stored import Query, StoredResults, current, from_journal, w
 from kbench.runner import Options
 from kbench.storage.datacache import DataCache
 
+Names = str | Sequence[str] | None
+
 _SIDES: tuple[Kind, Kind] = ("feature map", "learner")
 
 
@@ -49,12 +48,8 @@ def chosen_suite(
 ) -> Suite:
     """Read a suite, keep the lines that are asked for, and replace limits that are given.
 
-    `name` is that of an installed suite, or the path of a suite file. The filters are
-    those of `kbench.planning.cells.select`, the limits those of `kbench.Limits`. `data`
-    is the folder of the files that the suite names by relative paths.
-
-    SuiteError is raised where there is no such suite, its file has mistakes, a filter fits nothing,
-    a limit is not positive, or the files of the suite are not there.
+    The options are those of `kbench.run_suite`. SuiteError is raised where there is no such suite,
+    its file has mistakes, a filter fits nothing, a limit is not positive, or files are not there.
     """
     text, stem = find(name, registry)
     suite = with_published(read(text, stem, registry), name, registry)
@@ -65,21 +60,22 @@ def chosen_suite(
         check_integer(splits, option("splits"), least=1, error=SuiteError)
         limits = replace(limits, n_splits=splits)
     if time_s is not None:
-        check_limit(time_s, "time_limit")
-        limits = replace(limits, time_s=time_s)
+        limits = replace(limits, time_s=check_limit(time_s, "time_limit"))
     if memory_mb is not None:
-        check_limit(memory_mb, "memory_limit")
-        limits = replace(limits, memory_mb=memory_mb)
+        limits = replace(limits, memory_mb=check_limit(memory_mb, "memory_limit"))
     return replace(suite, limits=limits)
 
 
-def check_limit(value: float, name: str) -> None:
-    """Refuse a limit of time or memory that is not positive; infinity means no limit."""
+def names_in(given: Names) -> list[str]:
+    """Return the names that one argument of Python has."""
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def check_limit(value: float, name: str) -> float:
+    """Return a limit of time or memory that is positive; infinity means no limit."""
     if value != math.inf:
         check_number(value, option(name), above=0, otherwise="inf", error=SuiteError)
-
-
-PACKED = (".gz", ".bz2", ".xz", ".zst")
+    return value
 
 
 def is_data_file(name: str, registry: Registry) -> bool:
@@ -109,11 +105,8 @@ def dataset_of_file(
 ) -> Ref:
     """Return the dataset line of a suite file that reads a user's file.
 
-    The file's name ends as an installed source says, perhaps with an ending of compression. The
-    options are those of `kbench.run` which are parameters of the source.
-
-    DatasetError is raised where there is no such file, its kind is not known or takes no such
-    option, or the task is none.
+    The options are those of `kbench.run` which are parameters of the source. DatasetError is raised
+    where there is no such file, its kind is not known or takes no such option, or the task is none.
     """
     if options.get("task"):
         check_choice(options["task"], option("task"), TASK_TYPES, error=DatasetError)
@@ -142,12 +135,13 @@ def dataset_of_file(
 
 def _file_sources(registry: Registry) -> dict[str, DatasetSource]:
     """Return the sources of datasets by the endings of the file names that they read."""
-    sources = registry.all("dataset").values()
-    return {ending: source for source in sources for ending in source.endings}
+    every = registry.all("dataset").values()
+    return {ending: source for source in every for ending in source.endings}
 
 
 def _ending(file: Path) -> str:
-    endings = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in PACKED]
+    packed = (".gz", ".bz2", ".xz", ".zst")
+    endings = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in packed]
     return endings[-1] if endings else ""
 
 
@@ -162,8 +156,7 @@ def known_suite(name: str, registry: Registry) -> Suite:
 def own_methods(rows: Sequence[Row], registry: Registry) -> list[Method]:
     """Return the methods whose map or learner is of a plugin that is not kbench's own.
 
-    They are in focus unless the user names others; there are none where all methods are own
-    ones. A label that a suite file chose does not tell its component.
+    There are none where all methods are. A label that a suite file chose tells no component.
     """
     own_maps, own_learners = (
         {name for name in registry.all(kind) if registry.owner(kind, name).distribution != HOST}
@@ -207,7 +200,7 @@ def notices(registry: Registry, options: Options, verbs: Verbs) -> list[str]:
 def stored_results(query: Query) -> StoredResults:
     """Read the results of a suite back: from where a feature keeps them, or from the journal.
 
-    StoreError or SuiteError is raised where there are none, or all are out of date.
+    An error is raised where there are none, or all are out of date.
     """
     verbs = Verbs(query.notice)
     found: StoredResults | None = verbs.one("kbench_stored_results", query=query)

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.live import Live
@@ -81,16 +80,16 @@ class JsonLines(Display):
 
     def notice(self, text: str) -> None:
         """Report a notice."""
-        _emit("notice", text=self.words(text))
+        print_event("notice", text=self.words(text))
 
     def loading(self, dataset: str) -> None:
         """Report that a dataset is being fetched."""
-        _emit("loading", dataset=dataset)
+        print_event("loading", dataset=dataset)
 
     def predicted(self, cell: PlannedCell, cost: Cost | None, n_done: int, n_cells: int) -> None:
         """Report the predicted cost of a cell."""
         seconds = cost and cost.seconds
-        _emit(
+        print_event(
             "predicted",
             cell=cell.cell.name,
             memory_mb=cost and cost.memory_mb.value,
@@ -102,15 +101,15 @@ class JsonLines(Display):
     def planned(self, cells: list[PlannedCell], n_tasks: int, measure: Measure) -> None:
         """Report the size of the plan."""
         self._measure = measure
-        _emit("planned", cells=len(cells), tasks=n_tasks)
+        print_event("planned", cells=len(cells), tasks=n_tasks)
 
     def started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
         """Report the start of a task."""
-        _emit("started", cell=cell.cell.name, split=split_index, slot=slot)
+        print_event("started", cell=cell.cell.name, split=split_index, slot=slot)
 
     def finished(self, cell: PlannedCell, result: Result) -> None:
         """Report the end of a task."""
-        _emit(
+        print_event(
             "finished",
             cell=cell.cell.name,
             split=result.split,
@@ -128,7 +127,8 @@ def _log(text: str) -> None:
     print(printable_lines(text), file=sys.stderr, flush=True)
 
 
-def _emit(event: str, **fields: Any) -> None:
+def print_event(event: str, **fields: object) -> None:
+    """Print one line of a run's JSON events."""
     # one write per line: slots report from threads of their own
     sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
     sys.stdout.flush()

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbench.api.inputs import imported_rows, known_suite
+from kbench.api.inputs import Names, imported_rows, known_suite, names_in
 from kbench.errors import FeatureError, SuiteError
 from kbench.execution.plugins import load_registry
 from kbench.messages import counted
@@ -28,8 +28,6 @@ from kbench.storage.files import write_file
 
 if TYPE_CHECKING:
     import pandas
-
-Names = str | Sequence[str] | None
 
 
 _OTHERS = (
@@ -143,8 +141,8 @@ class Results:
 
     def content(self, methods: Names = None, datasets: Names = None) -> ReportData:
         """Return what reports, tables and pictures of some methods and datasets are made of."""
-        kept = chosen_methods(self._rows, _names(methods))
-        wanted = chosen_datasets(self._rows, _names(datasets))
+        kept = chosen_methods(self._rows, names_in(methods))
+        wanted = chosen_datasets(self._rows, names_in(datasets))
         rows = [row for row in self._rows if row.method in kept and row.dataset in wanted]
         return ReportData(
             self.experiment,
@@ -342,7 +340,3 @@ def _of_others(beside: BesideOwn) -> list[object]:
         *(beside.value, beside.here, beside.difference, beside.compared),
         *(other.state, other.versions, other.source),
     ]
-
-
-def _names(given: Names) -> list[str]:
-    return [given] if isinstance(given, str) else list(given or ())

@@ -26,10 +26,7 @@ def run_shown(
     further_notices: Sequence[str] = (),
     words: Callable[[str], str] = str,
 ) -> Report:
-    """Run a suite, or only plan it (`dry_run`), and show notices and progress.
-
-    `words` writes the options that a notice names as the user gives them.
-    """
+    """Run or only plan a suite, and show progress; `words` writes options that a notice names."""
     early: list[str] = []
     verbs = Verbs(early.append)
     early += notices(registry, options, verbs)
@@ -48,9 +45,8 @@ def known_beside(
 ) -> tuple[list[Row], list[Row], int]:
     """Return rows of a run, of the suite's other methods, and how many of these are not known.
 
-    The others are cells of the datasets of a run whose results hold for today's code, data and
-    protocol, or that features know. Nothing is fetched or computed. The machine of rows from
-    elsewhere names their author.
+    The others are cells of its datasets whose results hold for today's code, data and protocol, or
+    that features know. Nothing is computed. The machine of rows from elsewhere names their author.
     """
     run = Run(whole, registry, options)
     ran = (*report.cells, *report.foreign)

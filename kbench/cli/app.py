@@ -1,8 +1,7 @@
 """The command line: commands of the core and of features, each built when it is used.
 
-Help pages are plain text in the width of the terminal, with examples at the end. Boxes of rich
-would break words in narrow terminals, and would take what stands in brackets, such as the name
-of an extra, for markup.
+Help pages are plain text: boxes of rich would break words in narrow terminals, and would take
+what stands in brackets, such as the name of an extra, for markup.
 """
 
 from __future__ import annotations
@@ -124,7 +123,9 @@ class Group(TyperGroup):
     def get_command(self, ctx: Context, cmd_name: str) -> ClickCommand | None:
         """Build a command; FeatureError is raised where its feature cannot be used."""
         if cmd_name not in (known := _commands()):
-            _refuse_left_out(cmd_name)
+            if reasons := _left_out():
+                left_out = f"these features are left out: {reasons}"
+                raise FeatureError(f"there is no command {cmd_name!r}; {left_out}")
             return None
         feature, about = known[cmd_name]
         if feature is None:
@@ -206,12 +207,6 @@ def _evaluated(function: Callable[..., Any]) -> Callable[..., Any]:
     # postponed annotations are strings, each of which typer would evaluate four times
     function.__annotations__ = inspect.get_annotations(function, eval_str=True)
     return function
-
-
-def _refuse_left_out(name: str) -> None:
-    """Say which features are left out, where a command is not known."""
-    if reasons := _left_out():
-        raise FeatureError(f"there is no command {name!r}; these features are left out: {reasons}")
 
 
 def _left_out() -> str:

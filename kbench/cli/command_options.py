@@ -21,15 +21,8 @@ if TYPE_CHECKING:
     from docstring_parser import DocstringParam
 
 
-class Form(StrEnum):
-    """Forms of a results table."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
-    latex = "latex"
-    markdown = "markdown"
-
+Form = StrEnum("Form", ["table", "csv", "json", "latex", "markdown"])
+"""Forms of a results table."""
 
 Format = Annotated[Form, typer.Option("--format", help="Format of the output.")]
 Store = Annotated[
@@ -45,9 +38,6 @@ JsonEvents = Annotated[
     bool, typer.Option("--json", help="Print one JSON line per event, and nothing else.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress, only the results.")]
-
-# -- options that functions of Python have too: their help is what the docstring says
-
 
 _METAVARS = {
     **dict.fromkeys(("target", "ignore", "nominal", "keep", "group", "order_by"), "COLUMN"),
@@ -164,9 +154,6 @@ def as_words(given: Mapping[str, object]) -> list[str]:
     return words
 
 
-# -- options that features add: parsed by the core, used by the feature
-
-
 _given: ContextVar[Mapping[str, Any] | None] = ContextVar("given", default=None)
 
 
@@ -220,13 +207,9 @@ def _flags(parameter: inspect.Parameter) -> list[str]:
 def _parameter(name: str, option: Option) -> inspect.Parameter:
     flag = f"--{name.replace('_', '-')}"
     type_: Any = {"text": str | None, "switch": bool, "list": list[str] | None}[option.kind]
-    default: Any = option.default if option.kind == "switch" else None
-    if option.kind == "switch" and option.default:
-        flag = f"{flag}/--no-{flag[2:]}"
-    about = typer.Option(flag, metavar=option.metavar, help=option.help)
+    flag += f"/--no-{flag[2:]}" if option.kind == "switch" and option.default else ""
+    about = Annotated[type_, typer.Option(flag, metavar=option.metavar, help=option.help)]
+    default = option.default if option.kind == "switch" else None
     return inspect.Parameter(
-        name,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        default=default,
-        annotation=Annotated[type_, about],
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=about
     )

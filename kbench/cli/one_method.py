@@ -43,22 +43,18 @@ def print_beside(
     console = printing.console()
     if known:
         print_focus(console, [*ours, *known], methods, measure)
-    _print_origins(console, [row.machine for row in known if row.machine != report.place])
+    for machine, n in Counter(row.machine for row in known).items():
+        if machine != report.place:
+            console.print(
+                f"{counted(n, 'cell')} of the others by {escape(machine)}: accuracies only, which "
+                "kbench did not recompute",
+                soft_wrap=True,
+            )
     if n_unknown:
         lack, them = ("has no result", "it") if n_unknown == 1 else ("have no results", "them")
         console.print(
             f"\n{counted(n_unknown, 'cell')} of the suite's other methods {lack} for this code and "
             f"these data: `{escape(shlex.join(again))}` computes {them}",
-            soft_wrap=True,
-        )
-
-
-def _print_origins(console: Console, machines: Sequence[str]) -> None:
-    """Print how many cells of the other methods others computed, and who they are."""
-    for machine, n in Counter(machines).items():
-        console.print(
-            f"{counted(n, 'cell')} of the others by {escape(machine)}: accuracies only, which "
-            "kbench did not recompute",
             soft_wrap=True,
         )
 

@@ -41,7 +41,12 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
     estimate = _estimated_s(report)
     if as_json:
         plain = [
-            {**row, **_plain_cost(cell), "changed": cell.changed}
+            {
+                **row,
+                "memory_mb": cell.cost and asdict(cell.cost.memory_mb),
+                "time_s": asdict(cell.cost.seconds) if cell.cost and cell.cost.seconds else None,
+                "changed": cell.changed,
+            }
             for row, cell in zip(rows, report.cells, strict=True)
         ]
         print(json.dumps({"cells": plain, "estimated_s": estimate}))
@@ -117,14 +122,6 @@ def _written_cost(cell: PlannedCell) -> tuple[str, str]:
         return "", ""
     seconds = "" if cost.seconds is None else cost.seconds.as_seconds()
     return of_memory(cost.memory_mb.value), seconds
-
-
-def _plain_cost(cell: PlannedCell) -> dict[str, object]:
-    """Return the predicted cost of a task as JSON values."""
-    return {
-        "memory_mb": asdict(cell.cost.memory_mb) if cell.cost else None,
-        "time_s": asdict(cell.cost.seconds) if cell.cost and cell.cost.seconds else None,
-    }
 
 
 def _estimated_s(report: Report) -> float | None:

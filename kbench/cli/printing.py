@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from kbench.api.progress import PrintableConsole
+from kbench.api.progress import PrintableConsole, print_event
 from kbench.errors import SuiteError
 from kbench.messages import counted, last_line, printable_lines
 from kbench.records import Delivered
@@ -192,33 +191,26 @@ def print_next(screen: Console, commands: Iterable[tuple[str, str]]) -> None:
         screen.print(escape(f"  {command:{width}}    {meaning}".rstrip()), soft_wrap=True)
 
 
-def print_event(event: str, **fields: object) -> None:
-    """Print one line of a run's JSON events."""
-    print(json.dumps({"event": event, **fields}), flush=True)
-
-
 def print_end_event(
     report: Report, rows: Sequence[Mapping[str, object]], **further: object
 ) -> None:
     """Print the last line of a run's JSON events: its rows, and where they are."""
     first = next(iter(report.deliveries), Delivered("", report.suite.name))
-    end = {
-        "event": "interrupted" if report.interrupted else "done",
-        "rows": rows,
+    print_event(
+        "interrupted" if report.interrupted else "done",
+        rows=rows,
         **further,
-        "store": first.uri,
-        "experiment": first.experiment,
-        "problem": first.problem,
-        "seconds": report.seconds,
-    }
-    print(json.dumps(end), flush=True)
+        store=first.uri,
+        experiment=first.experiment,
+        problem=first.problem,
+        seconds=report.seconds,
+    )
 
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a file that is never there in part; SuiteError is raised where the system refuses it.
 
-    A link is kept and its target replaced; the new file has the permissions of the old one, less
-    the umask. Devices and pipes, which nothing can replace, are written directly.
+    A link, and the permissions of the old file, are kept. Devices and pipes are written directly.
     """
     try:
         place = path.resolve()

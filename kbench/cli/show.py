@@ -88,10 +88,9 @@ def print_report(
 ) -> None:
     """Print the results of a run, where they are, and the next commands.
 
-    `again` has the arguments of `kbench suite` that repeat the run; `beside` prints what is
-    known of the suite's other methods. `filtered` says that the suite has more cells than
-    were asked for, `ranked` that it has no more methods. Unless `every` is asked for, of many
-    cells only the best of each dataset are printed.
+    `again` has the arguments that repeat the run; `beside` prints what is known of the suite's
+    other methods. A suite has more cells if `filtered`, and no more methods if `ranked`. Unless
+    `every` is asked for, of many cells only the best of each dataset are printed.
     """
     measure = known_measure(report.suite.compared)
     cells = (*report.cells, *report.foreign)

@@ -14,7 +14,7 @@ from kbench.cli.echo import echo, with_flags
 from kbench.errors import SuiteError
 
 if TYPE_CHECKING:
-    from kbench.runner import Report
+    pass
 
 
 @options_from("run_suite")
@@ -122,11 +122,7 @@ def suite(
         ranked=not of_methods,
         every=every,
     )
-    raise typer.Exit(_exit_code(report))
-
-
-def _exit_code(report: Report) -> int:
     if report.interrupted:
-        return 130
+        raise typer.Exit(130)
     sys.stdout.flush()
-    return 1 if report.failed or report.undelivered else 0
+    raise typer.Exit(1 if report.failed or report.undelivered else 0)

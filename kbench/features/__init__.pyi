@@ -1,5 +1,6 @@
 from kbench import machine
 from kbench.api.inputs import (
+    Names,
     check_limit,
     checked_options,
     chosen_suite,
@@ -7,11 +8,13 @@ from kbench.api.inputs import (
     imported_rows,
     is_data_file,
     known_suite,
+    names_in,
     notices,
     own_methods,
     source_of_file,
     stored_results,
 )
+from kbench.api.progress import print_event
 from kbench.api.running import run_shown
 from kbench.cli import completion, printing, show
 from kbench.cli.app import command_of
@@ -384,6 +387,7 @@ __all__ = [
     "Measure",
     "Method",
     "Missing",
+    "Names",
     "Note",
     "Open",
     "Options",
@@ -558,6 +562,7 @@ __all__ = [
     "name_of",
     "named",
     "named_holder",
+    "names_in",
     "newest",
     "notices",
     "now_ms",
@@ -588,6 +593,7 @@ __all__ = [
     "predictions_of",
     "preload_of",
     "preload_of_measures",
+    "print_event",
     "printing",
     "ranks",
     "read",

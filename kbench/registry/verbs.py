@@ -1,11 +1,10 @@
 """Hooks of features, called one implementation at a time, in the order of names.
 
 An implementation that raises is named once, and its feature is left out of the rest of the
-run. Where one answer is asked for, two of them are an error.
-
-Notifications have a queue and a thread for each feature, so that none delays a run. What a
-feature is told is in the journal already. A feature that falls behind misses results, and is
-given all of them at the end of the run; one that hangs is left behind at the deadline.
+run. Where one answer is asked for, two of them are an error. Notifications have a queue and a
+thread for each feature, so that none delays a run. What a feature is told is in the journal
+already. A feature that falls behind misses results, and is given all of them at the end of the
+run; one that hangs is left behind at the deadline.
 """
 
 from __future__ import annotations
@@ -138,8 +137,7 @@ def unknown_hooks(feature: Feature) -> str:
 def implemented(feature: Feature) -> dict[str, Callable[..., Any]]:
     """Import a feature and return its hooks by name, as functions of keyword arguments.
 
-    FeatureError is raised where it has no such hooks as its metadata say, or a hook has arguments
-    that there are not.
+    FeatureError is raised where its hooks or their arguments are not those that there are.
     """
     module = feature.load()
     manager = pluggy.PluginManager("kbench")
@@ -305,34 +303,18 @@ def in_background() -> Iterator[None]:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
     # Threads that serve tasks wait for the interpreter as often as they wake up, each
     # time for as long as this one may keep it.
-    _interval.shorten()
+    with _lock:
+        _intervals.append(sys.getswitchinterval())
+        sys.setswitchinterval(min(_intervals[0], SWITCH_S))
     try:
         yield
     finally:
-        _interval.restore()
+        with _lock:
+            last = _intervals.pop()
+            if not _intervals:
+                sys.setswitchinterval(last)
 
 
-class _Interval:
-    """The interval of the interpreter, which is short while a thread is in the background."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_threads, self._usual = 0, 0.0
-
-    def shorten(self) -> None:
-        """Count one more thread; the first one shortens the interval."""
-        with self._lock:
-            self._n_threads += 1
-            if self._n_threads == 1:
-                self._usual = sys.getswitchinterval()
-                sys.setswitchinterval(min(self._usual, SWITCH_S))
-
-    def restore(self) -> None:
-        """Count one less; after the last one the interval is the usual one again."""
-        with self._lock:
-            self._n_threads -= 1
-            if not self._n_threads:
-                sys.setswitchinterval(self._usual)
-
-
-_interval = _Interval()
+_lock = threading.Lock()
+_intervals: list[float] = []
+"""Intervals of the interpreter that threads in the background have found, the usual one first."""

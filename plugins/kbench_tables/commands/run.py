@@ -131,14 +131,14 @@ def _show_columns(data: OwnData, as_json: bool) -> None:
     """Print how the file is read and what becomes of each column, before anything runs."""
     from rich.markup import escape
 
-    from kbench.features import Column, Table, printing
+    from kbench.features import Column, Table, print_event, printing
     from kbench_tables.recommend.answer import COLUMNS, fate_lines
 
     if data.look is None:
         return
     if as_json:
         fates = [asdict(fate) for fate in data.look.fates]
-        printing.print_event("columns", file=data.look.sentence, columns=fates)
+        print_event("columns", file=data.look.sentence, columns=fates)
         return
     console = printing.console()
     if data.look.sentence:

@@ -14,12 +14,14 @@ from kbench.errors import KbenchError, SuiteError
 from kbench.features import (
     DataCache,
     Lead,
+    Names,
     Options,
     Planner,
     check_limit,
     checked_options,
     columns,
     load_registry,
+    names_in,
     shown,
     state_folder,
     write_file,
@@ -36,9 +38,6 @@ if TYPE_CHECKING:
     import pandas
 
     from kbench.features import Row
-
-
-Names = str | Sequence[str] | None
 
 
 class Run:
@@ -303,14 +302,14 @@ def run(
     texts = {"task": task, "group": group, "order_by": order_by, "delimiter": delimiter}
     texts |= {"decimal": decimal, "thousands": thousands, "encoding": encoding, "sheet": sheet}
     lists = {"ignore": ignore, "nominal": nominal, "keep": keep, "date": date, "missing": missing}
-    options = {**texts, **{option: _names(given) or None for option, given in lists.items()}}
+    options = {**texts, **{option: names_in(given) or None for option, given in lists.items()}}
     registry = load_registry()
     try:
         if folder is not None:
             notices = written(data, Path(path))
         own = prepared(path, registry, target=target, **options)
         by = comparison(measure, proba, own.facts, registry)
-        methods = (_names(feature_map), _names(learner))
+        methods = (names_in(feature_map), names_in(learner))
         found = compare(
             own,
             rounds_of(own, by, registry, *methods, time_limit),
@@ -334,7 +333,3 @@ def run(
     if folder is not None:  # the table is needed for an export
         weakref.finalize(done, shutil.rmtree, folder, ignore_errors=True)
     return done
-
-
-def _names(given: Names) -> list[str]:
-    return [given] if isinstance(given, str) else list(given or ())
