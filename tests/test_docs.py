@@ -96,11 +96,11 @@ def check_toml(text):
     """Suite files, whole or in part, are read and planned; the rest is TOML of a pyproject."""
     from kbench import Ref
     from kbench.planning.cells import cells
-    from kbench.planning.lines import has_rules
+    from kbench.planning.component_refs import has_rules
     from kbench.planning.suite_file import read
     from kbench.registry.installed import installed
     from kbench.registry.registry import build
-    from kbench_tables.sized import Size, read_for
+    from kbench_tables.size_rules import Size, read_for
 
     table = tomllib.loads(text)
     if table.keys() <= {"project", "build-system", "tool"}:

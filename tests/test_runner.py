@@ -17,8 +17,8 @@ from kbench.planning.suite_file import read
 from kbench.records import Block, Suite
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
+from kbench.results.row_builders import of_cell
 from kbench.results.rows import COLUMNS
-from kbench.results.sources import of_cell
 from kbench.runner import Options, Run, Watcher, execute, preview
 from kbench.storage.journal import Journal
 from kbench.storage.predictions import blob_of_seed

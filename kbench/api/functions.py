@@ -32,15 +32,15 @@ from kbench.evaluation.specs import EstimatorSpec
 from kbench.execution.fetching import opened
 from kbench.execution.plugins import import_registry, load_registry
 from kbench.parameters import check_integer
-from kbench.planning.lines import Lines, for_task, parameter_problems
+from kbench.planning.component_refs import Lines, for_task, parameter_problems
 from kbench.planning.planner import how_many_splits
 from kbench.planning.tasks import calibration_problem, search_problem
 from kbench.records import Dataset, Delivered, Limits, Problem, Protocol, Ref, TaskType
 from kbench.registry.callables import makers, module_of, resolve
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
+from kbench.results.row_builders import of_cell_in_full
 from kbench.results.rows import by_dataset
-from kbench.results.sources import of_cell_in_full
 from kbench.results.stored import Query
 from kbench.runner import Options
 from kbench.storage.datacache import DataCache, check_dataset

@@ -22,7 +22,7 @@ from kbench.messages import counted, last_line, of_memory, printable_lines
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Cost, Measure, Result
 from kbench.report import shown
-from kbench.results.sources import of_cell
+from kbench.results.row_builders import of_cell
 from kbench.runner import Watcher
 
 

@@ -10,8 +10,8 @@ from kbench.planning.planned import PlannedCell, set_aside
 from kbench.records import Suite
 from kbench.registry.registry import Registry
 from kbench.registry.verbs import Verbs
+from kbench.results.row_builders import of_cell_in_full
 from kbench.results.rows import Row, known_measure
-from kbench.results.sources import of_cell_in_full
 from kbench.runner import Options, Report, Run, execute, preview
 
 

@@ -24,7 +24,7 @@ _PLAIN = re.compile(r"[\w.@%+=,/-]+")
 def suites(incomplete: str) -> list[str]:
     """Return the installed suites that begin so."""
     from kbench.execution.plugins import load_registry
-    from kbench.planning.lines import runnable
+    from kbench.planning.component_refs import runnable
 
     return _beginning(incomplete, runnable(load_registry()))
 

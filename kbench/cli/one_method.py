@@ -17,7 +17,7 @@ from kbench.messages import counted
 from kbench.records import Measure, Suite
 from kbench.registry.registry import Registry
 from kbench.report.text import Column, Table, p_value, shown, signed
-from kbench.results.focus import Against, Place, against, places
+from kbench.results.one_vs_all import Against, Place, against, places
 from kbench.results.rows import Method, Row, known_measure
 from kbench.runner import Options, Report
 

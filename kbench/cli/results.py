@@ -158,7 +158,7 @@ def _print_others_alone(
     from kbench import report
     from kbench.api.inputs import imported_rows
     from kbench.cli import show
-    from kbench.planning.lines import experiment_of
+    from kbench.planning.component_refs import experiment_of
     from kbench.report.tables import others_table
 
     kept = imported_rows(experiment_of(suite), notice=notice)

@@ -22,8 +22,8 @@ from kbench.registry.verbs import Verbs
 from kbench.report import Column, Table, shown, tables
 from kbench.report.content import NO_FAILURE, ReportData
 from kbench.report.pages import Section, sections_of
+from kbench.results import row_builders, stats
 from kbench.results import rows as result_rows
-from kbench.results import sources, stats
 from kbench.results.imported import BesideOwn
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Row, known_measure, task_of
 from kbench.results.rows import columns as columns_of
@@ -94,7 +94,7 @@ def print_report(
     """
     measure = known_measure(report.suite.compared)
     cells = (*report.cells, *report.foreign)
-    rows = result_rows.by_dataset([sources.of_cell(cell, measure) for cell in cells])
+    rows = result_rows.by_dataset([row_builders.of_cell(cell, measure) for cell in cells])
     task = task_of(rows)
     columns: Sequence[str] = columns_of(measure, task)
     if as_json:

@@ -58,7 +58,7 @@ def suite(
     not computed again.
     """
     from kbench.execution.plugins import load_registry
-    from kbench.planning.lines import runnable
+    from kbench.planning.component_refs import runnable
 
     registry = load_registry()
     if list_suites:

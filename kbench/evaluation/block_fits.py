@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
+from kbench.evaluation.gram_sums import Targets
 from kbench.evaluation.lazy_rows import Matrix, is_sparse
 from kbench.evaluation.passes import path_value
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.splits import derive_seed
-from kbench.evaluation.sums import Targets
 from kbench.evaluation.timing import Stopwatch
 
 SAMPLE_BYTES = 2**28

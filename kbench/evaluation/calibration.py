@@ -18,9 +18,14 @@ import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 
 from kbench.evaluation.block_fits import BlockFits
+from kbench.evaluation.checked_predictions import (
+    DecisionValues,
+    FittedLearner,
+    Predictions,
+    checked_decision,
+)
 from kbench.evaluation.embedding import Embedding, Fitting
 from kbench.evaluation.lazy_rows import Matrix
-from kbench.evaluation.outputs import DecisionValues, FittedLearner, Predictions, checked_decision
 from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
 from kbench.evaluation.search._folds import (
     Embedded,

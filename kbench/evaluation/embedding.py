@@ -10,9 +10,9 @@ from itertools import chain
 import numpy as np
 
 from kbench.errors import PluginError
+from kbench.evaluation.checked_predictions import FittedLearner, FittedMap, check_embedding
 from kbench.evaluation.lazy_rows import Matrix, Rows, blocks, is_sparse, numbered_blocks, whole
 from kbench.evaluation.method import Method
-from kbench.evaluation.outputs import FittedLearner, FittedMap, check_embedding
 from kbench.evaluation.preprocessing import Preprocessing, stacked
 from kbench.evaluation.specs import Candidate, EstimatorSpec
 from kbench.evaluation.splits import derive_seed

@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import PluginError
-from kbench.evaluation.assignment import Visible, assign
+from kbench.evaluation.checked_predictions import Committed, FittedMap, Predictions, restored
 from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.fitting import FittedMethod, Tested, fit, fit_in_memory
 from kbench.evaluation.lazy_rows import Matrix, Rows
 from kbench.evaluation.method import Kernel, MeasureFunction, Method
-from kbench.evaluation.outputs import Committed, FittedMap, Predictions, restored
 from kbench.evaluation.scores import Evaluation, refuse_overwriting, scored
 from kbench.evaluation.search import search
 from kbench.evaluation.search._result import SearchResult
 from kbench.evaluation.specs import Candidate, Nested
+from kbench.evaluation.split_view import Visible, assign
 from kbench.evaluation.splits import derive_seed, strata
 from kbench.evaluation.timing import Stopwatch, timed
 from kbench.records import Dataset, Details, Inputs, Protocol

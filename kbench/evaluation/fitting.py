@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from kbench.evaluation.block_fits import BlockFits
-from kbench.evaluation.embedding import Embedding, Fitting, has_converged
-from kbench.evaluation.lazy_rows import BLOCK_ROWS, Matrix, Rows, whole
-from kbench.evaluation.outputs import (
+from kbench.evaluation.checked_predictions import (
     FittedLearner,
     FittedMap,
     Predictions,
     check_embedding,
     predictions_of,
 )
+from kbench.evaluation.embedding import Embedding, Fitting, has_converged
+from kbench.evaluation.lazy_rows import BLOCK_ROWS, Matrix, Rows, whole
 from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.targets import Scale

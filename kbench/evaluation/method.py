@@ -9,9 +9,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from kbench.errors import SuiteError
+from kbench.evaluation.checked_predictions import FittedMap
 from kbench.evaluation.lazy_rows import Matrix
 from kbench.evaluation.measures import Criterion
-from kbench.evaluation.outputs import FittedMap
 from kbench.evaluation.specs import EstimatorSpec, Nested
 from kbench.records import Make, Ref, Search, TaskType, alternatives
 from kbench.registry.callables import resolve

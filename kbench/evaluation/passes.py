@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from kbench.evaluation.checked_predictions import FittedLearner
 from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
+from kbench.evaluation.gram_sums import Sums, Targets
 from kbench.evaluation.lazy_rows import is_sparse, numbered_blocks
-from kbench.evaluation.outputs import FittedLearner
 from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
-from kbench.evaluation.sums import Sums, Targets
 from kbench.evaluation.timing import Stopwatch
 
 WHOLE_BYTES = 2**28

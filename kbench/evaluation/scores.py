@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kbench.errors import PluginError
-from kbench.evaluation.assignment import Assignment
+from kbench.evaluation.checked_predictions import Committed, Predictions
 from kbench.evaluation.measures import COMPUTE, MEASURES, applies, rows_of
-from kbench.evaluation.outputs import Committed, Predictions
+from kbench.evaluation.split_view import Assignment
 from kbench.records import Details
 
 

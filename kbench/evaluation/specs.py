@@ -10,8 +10,8 @@ from typing import Any, TypeAlias, TypeGuard
 import numpy as np
 
 from kbench.errors import PluginError
+from kbench.evaluation.checked_predictions import FittedLearner
 from kbench.evaluation.lazy_rows import Matrix
-from kbench.evaluation.outputs import FittedLearner
 from kbench.evaluation.splits import derive_seed
 
 Params: TypeAlias = Mapping[str, Any]

@@ -22,8 +22,8 @@ from kbench._version import __version__
 from kbench.errors import PluginError
 from kbench.execution import recording
 from kbench.messages import last_line, printable
+from kbench.planning.current_state import variable
 from kbench.planning.digests import read_kept, write_kept
-from kbench.planning.present import variable
 from kbench.registry.callables import Reference
 from kbench.registry.collecting import Record, collect
 from kbench.registry.dependencies import Dependencies, source_of

@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeVar
 from kbench.execution.request import LOCK, Answer, Assignments, Host, Request, measure
 from kbench.execution.warm_parents import Preload, WarmParents
 from kbench.messages import option
-from kbench.planning.present import Present
+from kbench.planning.current_state import Present
 from kbench.records import STOPPING, Limits, Task
 from kbench.storage.datacache import DataCache
 from kbench.storage.files import Holder, named_holder

@@ -99,7 +99,7 @@ class Fetching:
         }
         with self._parents.using(self._registry.plugins_of(("dataset", ref))) as sandbox:
             outcome = sandbox.run(
-                f"kbench.execution.entry_points:{function}",
+                f"kbench.execution.task_functions:{function}",
                 payload,
                 time_s=LOAD_TIME_S,
                 memory_mb=load_memory_mb(),

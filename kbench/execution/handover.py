@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kbench.evaluation.assignment import Assignment, Visible
-from kbench.evaluation.outputs import Committed, Predictions
+from kbench.evaluation.checked_predictions import Committed, Predictions
+from kbench.evaluation.split_view import Assignment, Visible
 from kbench.evaluation.splits import span
 from kbench.evaluation.targets import Scale, Truth
 from kbench.records import TaskType

@@ -17,8 +17,8 @@ import numpy as np
 from kbench import machine
 from kbench._version import __version__
 from kbench.errors import DatasetError, KbenchError
-from kbench.evaluation.assignment import Assignment, assign
 from kbench.evaluation.scores import scored
+from kbench.evaluation.split_view import Assignment, assign
 from kbench.evaluation.splits import row_groups
 from kbench.execution.handover import Handover
 from kbench.execution.plugins import importable
@@ -26,8 +26,8 @@ from kbench.execution.sandbox import CallOutcome, Sandbox
 from kbench.execution.warm_parents import WarmParents
 from kbench.machine import contention, snapshot
 from kbench.messages import of_memory
+from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell, task_key
-from kbench.planning.present import Present
 from kbench.records import Cell, Cost, Details, Limits, Manifest, Result, Task
 from kbench.records.canonical import encodable, from_json, protocol_of, to_json, with_label
 from kbench.registry.installed import installed
@@ -221,7 +221,7 @@ def measure(
     handover = Handover(assignment, cell.protocol.map_seeds)
     before = snapshot()
     outcome = sandbox.run(
-        "kbench.execution.entry_points:evaluate_task",
+        "kbench.execution.task_functions:evaluate_task",
         payload,
         time_s=request.limits.time_s,
         memory_mb=request.limits.memory_mb,

@@ -11,7 +11,7 @@ from kbench.execution.engine import Terms, ThisMachine
 from kbench.execution.fetching import Fetching, is_offline
 from kbench.execution.sandbox import Sandbox
 from kbench.execution.warm_parents import WarmParents, preload_of
-from kbench.planning.lines import LISTS
+from kbench.planning.component_refs import LISTS
 from kbench.planning.suite_plan import SuitePlan
 from kbench.records import DatasetFacts, Problem, Ref, Suite, TaskType
 from kbench.records.canonical import to_json
@@ -116,7 +116,7 @@ def parameter_mistakes(
     The `task` of the datasets decides the parameters of learners, where it is known.
     """
     payload = {"components": components, "task": task}
-    outcome = sandbox.run("kbench.execution.entry_points:check", payload, time_s=CHECK_TIME_S)
+    outcome = sandbox.run("kbench.execution.task_functions:check", payload, time_s=CHECK_TIME_S)
     if outcome.status != "ok":
         return [f"the components cannot be checked: {outcome.error}"]
     return list(outcome.value)
@@ -132,7 +132,7 @@ def check_components(
     problems = parameter_mistakes(sandbox, components, task)
     if not problems:
         trials = sandbox.run(
-            "kbench.execution.entry_points:check_values",
+            "kbench.execution.task_functions:check_values",
             {"components": components},
             time_s=TRIALS_TIME_S,
             memory_mb=memory_mb,

@@ -29,7 +29,7 @@ PLUGINS = "KBENCH_TASK_PLUGINS"
 MOST = 4
 """Warm parents that are kept while nothing runs in them."""
 
-_ENTRY = "kbench.execution.entry_points"
+_ENTRY = "kbench.execution.task_functions"
 
 WARM = (f"{_ENTRY}:warm", f"{_ENTRY}:load_plugins")
 """What the warm parent of the built-in plugins does first."""

@@ -32,17 +32,8 @@ from kbench.cli.command_options import (
 from kbench.cli.echo import echo, with_flags
 from kbench.cli.printing import write_file as write_output
 from kbench.errors import FeatureError, KbenchError, SuiteError
-from kbench.evaluation.assignment import Assignment, Visible, assign
 from kbench.evaluation.block_fits import Sample
-from kbench.evaluation.definitions import COMPUTED, MEASURES, NEVER_RANKED, SEARCHED
-from kbench.evaluation.embedding import Data, Fitting
-from kbench.evaluation.evaluate import parts
-from kbench.evaluation.fitting import fit_in_memory
-from kbench.evaluation.lazy_rows import BLOCK_ROWS, SALT, hashed, row_hashes
-from kbench.evaluation.measures import COMPUTE, Criterion, applies, rows_of, takes_weights
-from kbench.evaluation.method import Method as FitMethod
-from kbench.evaluation.method import learner_side, map_side, search_side
-from kbench.evaluation.outputs import (
+from kbench.evaluation.checked_predictions import (
     Predictions,
     check_embedding,
     checked_labels,
@@ -50,14 +41,23 @@ from kbench.evaluation.outputs import (
     predictions_of,
     restored,
 )
+from kbench.evaluation.definitions import COMPUTED, MEASURES, NEVER_RANKED, SEARCHED
+from kbench.evaluation.embedding import Data, Fitting
+from kbench.evaluation.evaluate import parts
+from kbench.evaluation.fitting import fit_in_memory
+from kbench.evaluation.gram_sums import Sums, Targets
+from kbench.evaluation.lazy_rows import BLOCK_ROWS, SALT, hashed, row_hashes
+from kbench.evaluation.measures import COMPUTE, Criterion, applies, rows_of, takes_weights
+from kbench.evaluation.method import Method as FitMethod
+from kbench.evaluation.method import learner_side, map_side, search_side
 from kbench.evaluation.passes import MAX_COLUMNS, WHOLE_BYTES, LinearModels, labels
 from kbench.evaluation.preprocessing import Imputer, missing_rows, refuse_missing
 from kbench.evaluation.scores import scores as split_scores
 from kbench.evaluation.search import candidates, search
 from kbench.evaluation.sizes import holdout_sizes
 from kbench.evaluation.specs import Candidate, is_number
+from kbench.evaluation.split_view import Assignment, Visible, assign
 from kbench.evaluation.splits import derive_seed, inner_parts, strata, stratified_folds
-from kbench.evaluation.sums import Sums, Targets
 from kbench.evaluation.targets import Scale, Truth
 from kbench.execution.engine import Engine, EngineOffer, LocalEngine, Terms, ThisMachine, over_slots
 from kbench.execution.fetching import LOAD_TIME_S, Fetching, load_memory_mb, opened
@@ -83,8 +83,9 @@ from kbench.execution.session import (
 from kbench.execution.warm_parents import Preload, WarmParents, preload_of, preload_of_measures
 from kbench.hookspecs import hookimpl
 from kbench.machine import cluster_id, machine_id
+from kbench.planning.cached_results import Validity, recall, recall_added
 from kbench.planning.cells import WIDTH, cells, given_width, of_width
-from kbench.planning.lines import (
+from kbench.planning.component_refs import (
     LISTS,
     experiment_of,
     has_rules,
@@ -95,7 +96,8 @@ from kbench.planning.lines import (
     parsed,
     runnable,
 )
-from kbench.planning.lines import tables_of as tables_of_file
+from kbench.planning.component_refs import tables_of as tables_of_file
+from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell, Strategy, n_candidates, n_missing, task_key
 from kbench.planning.planner import (
     Planner,
@@ -106,8 +108,6 @@ from kbench.planning.planner import (
     with_expanded,
 )
 from kbench.planning.plans import Plans, checksums
-from kbench.planning.present import Present
-from kbench.planning.recall import Validity, recall, recall_added
 from kbench.planning.schema import BlockTable, ProtocolTable, StrictTable, SuiteFile
 from kbench.planning.schema import explained as explained_mistakes
 from kbench.planning.suite_file import checked as checked_suite
@@ -224,10 +224,9 @@ from kbench.report.text import (
     write,
 )
 from kbench.report.text import Line as TableLine
-from kbench.results import sources, stats
+from kbench.results import row_builders, stats
 from kbench.results.budgets import Budget, geometric_mean
 from kbench.results.budgets import budgets as budgets_of
-from kbench.results.focus import against
 from kbench.results.imported import (
     HERE,
     VERDICTS,
@@ -240,6 +239,8 @@ from kbench.results.imported import (
     without_times,
 )
 from kbench.results.leaderboard import compared_rows, leaderboard, shared_splits, split_values
+from kbench.results.one_vs_all import against
+from kbench.results.row_builders import by_split, of_cell_in_full, of_cell_with_splits
 from kbench.results.rows import (
     LABELS,
     NOT_MEASURED,
@@ -259,7 +260,6 @@ from kbench.results.rows import (
 )
 from kbench.results.rows import is_share as is_share_measure
 from kbench.results.search_curves import CURVE
-from kbench.results.sources import by_split, of_cell_in_full, of_cell_with_splits
 from kbench.results.stats import (
     EQUAL,
     NO_TEST,
@@ -605,6 +605,7 @@ __all__ = [
     "resolve",
     "restored",
     "rounded",
+    "row_builders",
     "row_hashes",
     "rows_of",
     "run_shown",
@@ -622,7 +623,6 @@ __all__ = [
     "smallest_p",
     "source_of",
     "source_of_file",
-    "sources",
     "spans_decade",
     "split_scores",
     "split_values",

@@ -9,7 +9,7 @@ from typing import Any
 
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean, shared_targets
-from kbench.planning.lines import LISTS, labelled
+from kbench.planning.component_refs import LISTS, labelled
 from kbench.records import Cell, Ref, Search, Suite
 from kbench.registry.registry import Registry
 

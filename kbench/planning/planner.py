@@ -14,6 +14,7 @@ from kbench.errors import KbenchError, PluginError
 from kbench.evaluation.definitions import COMPUTED
 from kbench.messages import SHARED_CATEGORIES, counted
 from kbench.planning.cells import cells
+from kbench.planning.current_state import Present
 from kbench.planning.methods import (
     Spans,
     component_code,
@@ -22,7 +23,6 @@ from kbench.planning.methods import (
     method_of,
 )
 from kbench.planning.planned import PlannedCell
-from kbench.planning.present import Present
 from kbench.records import (
     Cell,
     DatasetFacts,

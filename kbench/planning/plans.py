@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from kbench.errors import KbenchError
+from kbench.planning.cached_results import Validity, recall, recall_added
+from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell
-from kbench.planning.present import Present
-from kbench.planning.recall import Validity, recall, recall_added
 from kbench.records import Cell, DatasetFacts, Measure, Problem, Ref, Suite, canonical
 from kbench.records.canonical import dumps, from_json, protocol_of, to_json, with_label
 from kbench.storage.journal import Journal

@@ -17,7 +17,7 @@ from kbench.errors import SuiteError
 from kbench.messages import counted, option, similar
 from kbench.parameters import named_files
 from kbench.planning.cells import cell_problems, seedless
-from kbench.planning.lines import (
+from kbench.planning.component_refs import (
     LISTS,
     Lines,
     has_rules,

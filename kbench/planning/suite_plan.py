@@ -12,12 +12,12 @@ from kbench import machine
 from kbench.errors import SuiteError
 from kbench.messages import counted, option
 from kbench.parameters import check_choice, check_integer
+from kbench.planning.cached_results import Validity, recall, recall_added
 from kbench.planning.cells import cell_problems
+from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell, out_of_date
 from kbench.planning.planner import Planner, with_expanded
 from kbench.planning.plans import Plans
-from kbench.planning.present import Present
-from kbench.planning.recall import Validity, recall, recall_added
 from kbench.planning.tasks import task_of, with_measure
 from kbench.records import (
     Block,

@@ -13,7 +13,7 @@ from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, SEARCHED, defa
 from kbench.evaluation.sizes import split_problem
 from kbench.messages import did_you_mean
 from kbench.planning.cells import cell_problems, cells
-from kbench.planning.lines import for_task
+from kbench.planning.component_refs import for_task
 from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Suite, TaskType
 from kbench.registry.registry import Registry
 

@@ -14,13 +14,13 @@ from typing import Any
 from kbench.errors import SuiteError
 from kbench.machine import cluster_id, machine_id
 from kbench.messages import counted, listed, option, similar
-from kbench.planning.lines import experiment_of
+from kbench.planning.cached_results import Validity
+from kbench.planning.component_refs import experiment_of
 from kbench.planning.planner import Planner
 from kbench.planning.plans import Plans
-from kbench.planning.recall import Validity
 from kbench.records import Measure
+from kbench.results.row_builders import of_cell_in_full
 from kbench.results.rows import UNKNOWN, Labels, Row, by_dataset
-from kbench.results.sources import of_cell_in_full
 from kbench.storage.journal import Journal, state_folder
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from kbench.errors import KbenchError
-from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.checked_predictions import Predictions
 from kbench.records.canonical import Json
 
 BLOB = "predictions"

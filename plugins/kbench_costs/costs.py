@@ -323,7 +323,7 @@ class _Costs:
         sample = samples.first(n_rows, protocol.gram_rows) if is_whole else samples.first(n_rows)
         with self._run.session.parents.using(task.plugins) as sandbox:
             outcome = sandbox.run(
-                "kbench.execution.entry_points:evaluate_sample",
+                "kbench.execution.task_functions:evaluate_sample",
                 payload,
                 time_s=min(max(LEAST_S, time_s or subject.left_s), self._limits.time_s),
                 memory_mb=self._limits.memory_mb,

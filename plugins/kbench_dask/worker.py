@@ -158,7 +158,7 @@ def _fetch(here: _Run, request: Request, wanted: Any) -> str:
         # its checksum shows whether a plugin has an effect on the data
         with here.parents.using(here.parents.every) as sandbox:
             outcome = sandbox.run(
-                "kbench.execution.entry_points:load",
+                "kbench.execution.task_functions:load",
                 payload,
                 time_s=LOAD_TIME_S,
                 memory_mb=load_memory_mb(),
@@ -222,7 +222,7 @@ def manifest_of(preload: Preload, components: Mapping[str, Sequence[object]]) ->
     """
     with closing(WarmParents(preload)) as parents, parents.using(parents.every) as sandbox:
         outcome = sandbox.run(
-            "kbench.execution.entry_points:probe",
+            "kbench.execution.task_functions:probe",
             {"components": components},
             time_s=PROBE_TIME_S,
         )

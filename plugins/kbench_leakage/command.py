@@ -98,7 +98,7 @@ def _each(
 ) -> Iterator[tuple[str, Leakage | str]]:
     """Yield each dataset with what was found, or why it cannot be had."""
     from kbench.records import DatasetFacts
-    from kbench_leakage.kept import leakage_of
+    from kbench_leakage.stored_checks import leakage_of
 
     for line, protocol in chosen:
         for ref in fetching.expanded(line):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kbench.messages import counted, listed
-from kbench_leakage.kept import key_of, leakage_of, related, text_of
+from kbench_leakage.stored_checks import key_of, leakage_of, related, text_of
 
 if TYPE_CHECKING:
     from kbench.features import PlannedCell, Run

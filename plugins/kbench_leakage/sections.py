@@ -8,7 +8,7 @@ from dataclasses import replace
 from kbench.features import Column, Note, Part, ReportData, Section, Table, name_of
 from kbench.messages import counted, listed
 from kbench_leakage.findings import Leakage
-from kbench_leakage.kept import key_of, recall, related
+from kbench_leakage.stored_checks import key_of, recall, related
 
 COLUMNS = ("dataset", "sign")
 

@@ -77,9 +77,9 @@ def rescore(
 
 def _print_end(report: Report, names: list[str]) -> None:
     """Print the measures of all cells that have one."""
-    from kbench.features import LABELS, by_dataset, show, sources
+    from kbench.features import LABELS, by_dataset, row_builders, show
 
-    rows = by_dataset([sources.of_cell(cell) for cell in report.cells])
+    rows = by_dataset([row_builders.of_cell(cell) for cell in report.cells])
     having = [row for row in rows if any(name in row.measures for name in names)]
     if having:
         show.print_rows(having, (*LABELS, *dict.fromkeys(names)))

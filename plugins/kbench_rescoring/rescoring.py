@@ -204,7 +204,7 @@ class Rescoring:
         plugins = self._run.registry.plugins_of(("measure", Ref(name)))
         with self._parents.using(plugins) as sandbox:
             outcome = sandbox.run(
-                "kbench.execution.entry_points:measure_predictions",
+                "kbench.execution.task_functions:measure_predictions",
                 {
                     "measure": name,
                     "task": truth.task,

@@ -17,8 +17,8 @@ from kbench.features import FILE_PARAMETERS, PLAIN, holdout_sizes, key_of_json
 from kbench.messages import counted
 from kbench.records import DEFAULT, Protocol
 from kbench.records.canonical import to_json
-from kbench_sharing.form import SharedCell, SharedDataset, SharedResult
-from kbench_sharing.texts import check_component
+from kbench_sharing.bundle_records import SharedCell, SharedDataset, SharedResult
+from kbench_sharing.untrusted_text import check_component
 
 SLACK = 1e-9
 """By how much rounding may lead a measure out of its range."""

@@ -19,7 +19,7 @@ from kbench.messages import counted, masked
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kbench_sharing.form import Bundle
+    from kbench_sharing.bundle_records import Bundle
     from kbench_sharing.verifying import Finding, Unit, Verifying
 
 
@@ -67,7 +67,7 @@ def bundle(
     It holds no data, no host name and no path. Nothing is fetched or computed.
     """
     from kbench.features import Journal, chosen_suite, find, load_registry
-    from kbench_sharing import container
+    from kbench_sharing import zip_file
     from kbench_sharing.writing import files_of, known_results
 
     if output is None and for_paper is None:
@@ -92,17 +92,17 @@ def bundle(
     n_results = sum(len(cell.results) for cell in {c.key: c for c in known.cells}.values())
     written = (
         f"{counted(len(known.cells), 'cell')} of {known.suite.name}, "
-        f"{counted(n_results, 'split')}; id {container.sha256(files['manifest.json'])[:12]}"
+        f"{counted(n_results, 'split')}; id {zip_file.sha256(files['manifest.json'])[:12]}"
     )
     if output is not None:
-        container.write(Path(output).expanduser(), files)
+        zip_file.write(Path(output).expanduser(), files)
         echo(f"{output}: {written}")
     if for_paper is not None:
         from kbench_sharing.paper import paper_files
 
         place = Path(for_paper).expanduser()
         papers = paper_files(known, files, registry)
-        container.write_folder(place, papers)
+        zip_file.write_folder(place, papers)
         echo(f"{for_paper}: {', '.join(sorted(papers))}")
         echo(f"{place / 'results.zip'}: {written}")
     if known.n_without:
@@ -156,7 +156,7 @@ def verify(
     from kbench.features import check_limit, load_registry
     from kbench.records import Limits
     from kbench_sharing import recomputed
-    from kbench_sharing.kept import find, same_environment
+    from kbench_sharing.added_bundles import find, same_environment
     from kbench_sharing.repository import check_place, is_address, publish_records, rows_key_by_cell
     from kbench_sharing.verifying import Verifying
     from kbench_sharing.verifying import sample as sampled
@@ -246,9 +246,9 @@ def _counts(verdicts: Counter[Finding]) -> str:
 
 def check_author(author: str, bundle: Bundle) -> None:
     """Refuse a name that a record must not have: none, or the author's of the results."""
-    from kbench_sharing import texts
+    from kbench_sharing import untrusted_text
 
-    texts.check_author(author)
+    untrusted_text.check_author(author)
     if not author:
         raise SuiteError("--to names who has recomputed: give --author NAME")
     if author == bundle.manifest.author:
@@ -295,8 +295,8 @@ def add(
     `kbench results`, `kbench report` and `kbench compare SUITE SUITE@by=AUTHOR` show them. It is
     kept beside the journal under its id, and never changed.
     """
+    from kbench_sharing.added_bundles import SHORT, keep
     from kbench_sharing.fetching import is_url
-    from kbench_sharing.kept import SHORT, keep
     from kbench_sharing.reading import read_bundle, read_fetched
 
     bundle = read_fetched(file) if is_url(file) else read_bundle(Path(file).expanduser())
@@ -328,7 +328,7 @@ def publish(
     the new files yourself. At an address, they are one commit of the default branch, with the
     name and the credentials of your git.
     """
-    from kbench_sharing.kept import find
+    from kbench_sharing.added_bundles import find
     from kbench_sharing.repository import check_place, is_address, publish_to_remote
     from kbench_sharing.repository import publish as published
 

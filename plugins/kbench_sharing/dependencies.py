@@ -12,8 +12,8 @@ from kbench.errors import BundleError
 from kbench.features import Manifest, Present
 from kbench.messages import counted, printable
 from kbench.records import INSTALLED, NAMESPACE
-from kbench_sharing.form import Bundle, SharedDependencies, SharedResult
-from kbench_sharing.texts import check_label
+from kbench_sharing.bundle_records import Bundle, SharedDependencies, SharedResult
+from kbench_sharing.untrusted_text import check_label
 
 UNKNOWN = "an earlier version of kbench did not record what it was made from"
 """Why a result without dependencies is not reused."""

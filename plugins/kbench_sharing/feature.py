@@ -27,7 +27,7 @@ def kbench_run_notices(options: Options) -> Sequence[str]:
     if not names:
         return ()
     from kbench.features import Present
-    from kbench_sharing.kept import named, notices
+    from kbench_sharing.added_bundles import named, notices
 
     bundles, present = named(names, options.fresh), Present()
     texts = [text for bundle in bundles for text in notices(bundle, present)]
@@ -43,7 +43,7 @@ def kbench_known_results(
     names = run.options.given.get("reuse")
     if not names:
         return None
-    from kbench_sharing.kept import named, reusable
+    from kbench_sharing.added_bundles import named, reusable
 
     results = reusable(named(names, run.options.fresh), run.plan.planner.present)
     if not any(cell.missing and cell.key in results for cell in cells):
@@ -56,7 +56,7 @@ def kbench_stored_results(query: Query) -> StoredResults | None:
     """Read a bundle, which need not have been added."""
     if not query.file:
         return None
-    from kbench_sharing.kept import stored_results
+    from kbench_sharing.added_bundles import stored_results
 
     return stored_results(query.file)
 
@@ -66,6 +66,6 @@ def kbench_imported_rows(
     suite: str, measure: Measure | None, notice: Callable[[str], None]
 ) -> Sequence[ImportedRow]:
     """Return the rows of the bundles that were added."""
-    from kbench_sharing.kept import kept_rows
+    from kbench_sharing.added_bundles import kept_rows
 
     return kept_rows(suite, measure, notice)

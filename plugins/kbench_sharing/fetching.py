@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 from kbench._version import __version__
 from kbench.errors import BundleError
 from kbench.messages import masked, printable
-from kbench_sharing.container import MOST_ZIPPED
+from kbench_sharing.zip_file import MOST_ZIPPED
 
 MOST_REDIRECTS = 5
 SILENCE_S = 30.0

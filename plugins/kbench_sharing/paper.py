@@ -19,11 +19,11 @@ from kbench.features import (
     write,
 )
 from kbench.messages import counted
-from kbench_sharing.container import zipped
-from kbench_sharing.form import Bundle
-from kbench_sharing.kept import SHORT, same_environment
+from kbench_sharing.added_bundles import SHORT, same_environment
+from kbench_sharing.bundle_records import Bundle
 from kbench_sharing.reading import bundle_of
 from kbench_sharing.writing import Known
+from kbench_sharing.zip_file import zipped
 
 _TABLES: Mapping[str, str] = {
     "main": "of each method on each dataset",

@@ -24,8 +24,8 @@ from kbench.features import (
     unpacked,
 )
 from kbench.records.canonical import JsonObject
+from kbench_sharing.bundle_records import Bundle, SharedDataset, SharedPredictions, SharedResult
 from kbench_sharing.checks import CLOSE
-from kbench_sharing.form import Bundle, SharedDataset, SharedPredictions, SharedResult
 
 if TYPE_CHECKING:
     from kbench.features import Predictions, Truth

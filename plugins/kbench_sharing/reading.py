@@ -12,13 +12,8 @@ from kbench.errors import BundleError
 from kbench.features import now_ms, read_file
 from kbench.messages import masked, printable
 from kbench.records.canonical import Json, JsonObject
-from kbench_sharing import container, form
-from kbench_sharing.checks import Alike, check_cells, check_datasets, check_result
-from kbench_sharing.columns import line_of, packed, unpacked
-from kbench_sharing.container import Bounds
-from kbench_sharing.dependencies import read_dependencies
-from kbench_sharing.fetching import fetched
-from kbench_sharing.form import (
+from kbench_sharing import bundle_records, zip_file
+from kbench_sharing.bundle_records import (
     Bundle,
     Head,
     Line,
@@ -31,7 +26,12 @@ from kbench_sharing.form import (
     SharedPredictions,
     SharedResult,
 )
-from kbench_sharing.texts import MOST_COLUMN, MOST_LINE, parsed
+from kbench_sharing.checks import Alike, check_cells, check_datasets, check_result
+from kbench_sharing.columns import line_of, packed, unpacked
+from kbench_sharing.dependencies import read_dependencies
+from kbench_sharing.fetching import fetched
+from kbench_sharing.untrusted_text import MOST_COLUMN, MOST_LINE, parsed
+from kbench_sharing.zip_file import Bounds
 
 Record = TypeVar("Record", bound=Line)
 
@@ -54,9 +54,9 @@ def read_bundle(path: Path) -> Bundle:
     """
     try:
         if path.is_dir():
-            return bundle_of(container.of_folder(path))
+            return bundle_of(zip_file.of_folder(path))
         try:
-            data = read_file(path, container.MOST_ZIPPED)
+            data = read_file(path, zip_file.MOST_ZIPPED)
         except OSError as error:
             raise BundleError(f"it cannot be read: {error.strerror or error}") from error
         return _of_file(data)
@@ -77,8 +77,8 @@ def read_fetched(url: str) -> Bundle:
 
 
 def _of_file(data: bytes) -> Bundle:
-    if data.startswith(container.ZIP):
-        return bundle_of(container.of_zip(data), Bounds(len(data)))
+    if data.startswith(zip_file.ZIP):
+        return bundle_of(zip_file.of_zip(data), Bounds(len(data)))
     if not data.startswith(b"{"):
         raise BundleError("it is not a zip file, and no rows file either")
     if len(data) > MOST_ROWS:
@@ -91,28 +91,28 @@ def bundle_of(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundle:
 
     `bounds` are by default those of files that were not packed.
     """
-    if form.MANIFEST not in files:
-        raise BundleError(f"it has no {form.MANIFEST}")
+    if bundle_records.MANIFEST not in files:
+        raise BundleError(f"it has no {bundle_records.MANIFEST}")
     bounds = bounds or Bounds(sum(map(len, files.values())))
     _check_lists(files.values(), bounds)
     manifest = _manifest(files)
     _check_texts(files)
-    cells = list(_lines(files, form.CELLS, SharedCell))
-    blocks = _values(files, form.RESULTS, MOST_COLUMN)
+    cells = list(_lines(files, bundle_records.CELLS, SharedCell))
+    blocks = _values(files, bundle_records.RESULTS, MOST_COLUMN)
     bundle = _checked(
-        container.sha256(files[form.MANIFEST]),
+        zip_file.sha256(files[bundle_records.MANIFEST]),
         manifest,
         files,
-        _lines(files, form.DATASETS, SharedDataset),
+        _lines(files, bundle_records.DATASETS, SharedDataset),
         cells,
-        list(_lines(files, form.PLUGINS, SharedPlugin)),
+        list(_lines(files, bundle_records.PLUGINS, SharedPlugin)),
         unpacked(blocks, [cell.key for cell in cells], bounds.lists),
-        _lines(files, form.DEPENDENCIES, SharedDependencies),
+        _lines(files, bundle_records.DEPENDENCIES, SharedDependencies),
     )
-    if form.PREDICTIONS in files:
+    if bundle_records.PREDICTIONS in files:
         from kbench_sharing.predictions import checked_predictions
 
-        given = _values(files, form.PREDICTIONS, MOST_COLUMN)
+        given = _values(files, bundle_records.PREDICTIONS, MOST_COLUMN)
         lines = ((place, SharedPredictions.read(value, place)) for place, value in given)
         return replace(bundle, predictions=checked_predictions(lines, bundle, bounds.predictions))
     return bundle
@@ -149,9 +149,9 @@ def bundle_of_rows(data: bytes) -> Bundle:
     ]
     results = list(unpacked(blocks, [cell.key], bounds.lists))
     bundle = _checked(
-        container.sha256(data),
+        zip_file.sha256(data),
         head,
-        {form.ROWS_FILE: data},
+        {bundle_records.ROWS_FILE: data},
         [SharedDataset.read(values[1], "line 2")],
         [cell],
         head.plugins,
@@ -203,15 +203,19 @@ def _check_lists(files: Iterable[bytes], bounds: Bounds) -> None:
 
 def _manifest(files: dict[str, bytes]) -> Manifest:
     """Return the manifest, whose sizes and sums are those of the other files."""
-    manifest = Manifest.read(parsed(files[form.MANIFEST], form.MANIFEST), form.MANIFEST)
-    if missing := sorted(set(form.FILES) - files.keys()):
+    manifest = Manifest.read(
+        parsed(files[bundle_records.MANIFEST], bundle_records.MANIFEST), bundle_records.MANIFEST
+    )
+    if missing := sorted(set(bundle_records.FILES) - files.keys()):
         raise BundleError(f"it lacks {missing[0]}")
-    if manifest.files.keys() != files.keys() - {form.MANIFEST}:
-        raise BundleError(f"it has other files than {form.MANIFEST} lists")
+    if manifest.files.keys() != files.keys() - {bundle_records.MANIFEST}:
+        raise BundleError(f"it has other files than {bundle_records.MANIFEST} lists")
     for name, listed in manifest.files.items():
         data = files[name]
-        if listed.n_bytes != len(data) or listed.sha256 != container.sha256(data):
-            raise BundleError(f"{name} was changed: its sum is not that in {form.MANIFEST}")
+        if listed.n_bytes != len(data) or listed.sha256 != zip_file.sha256(data):
+            raise BundleError(
+                f"{name} was changed: its sum is not that in {bundle_records.MANIFEST}"
+            )
     return manifest
 
 
@@ -233,12 +237,12 @@ def _lines(files: Mapping[str, bytes], name: str, record: type[Record]) -> Itera
 
 def _check_texts(files: Mapping[str, bytes]) -> None:
     """Check the files that are shown or read as text."""
-    for name in (form.SUITE, form.LOCK):
+    for name in (bundle_records.SUITE, bundle_records.LOCK):
         if len(files[name]) > MOST_SUITE:
             raise BundleError(f"{name} has more than {MOST_SUITE >> 20} MB")
         try:
             text = files[name].decode("utf-8")
-            tomllib.loads(text if name == form.SUITE else "")
+            tomllib.loads(text if name == bundle_records.SUITE else "")
         except UnicodeDecodeError:
             raise BundleError(f"{name} is not UTF-8 text") from None
         except (tomllib.TOMLDecodeError, RecursionError):

@@ -19,10 +19,7 @@ from kbench.errors import BundleError
 from kbench.features import HERE, Check, Journal, Verdict, machine, now_ms, state_folder
 from kbench.messages import counted
 from kbench.records.canonical import digest
-from kbench_sharing.checks import DAY_MS
-from kbench_sharing.columns import line_of
-from kbench_sharing.container import read_named, sha256
-from kbench_sharing.form import (
+from kbench_sharing.bundle_records import (
     CPU,
     Author,
     Bundle,
@@ -32,8 +29,11 @@ from kbench_sharing.form import (
     Versions,
     checked,
 )
+from kbench_sharing.checks import DAY_MS
+from kbench_sharing.columns import line_of
 from kbench_sharing.reading import ROWS
-from kbench_sharing.texts import check_digest, parsed
+from kbench_sharing.untrusted_text import check_digest, parsed
+from kbench_sharing.zip_file import read_named, sha256
 
 _FILE = "recomputed.jsonl"
 _KIND = "recomputed"

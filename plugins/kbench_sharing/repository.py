@@ -25,11 +25,10 @@ from pathlib import Path, PurePosixPath
 from kbench.errors import BundleError
 from kbench.features import read_file, write_file
 from kbench.messages import masked, printable
+from kbench_sharing.bundle_records import Bundle, Origin, SharedCell
 from kbench_sharing.checks import Alike
 from kbench_sharing.columns import line_of, packed
-from kbench_sharing.container import names_below, read_named, sha256
 from kbench_sharing.dependencies import lines_of
-from kbench_sharing.form import Bundle, Origin, SharedCell
 from kbench_sharing.reading import MOST_ROWS, ROWS, bundle_of_rows
 from kbench_sharing.recomputed import (
     CHECKS,
@@ -40,7 +39,8 @@ from kbench_sharing.recomputed import (
     grouped,
     read_records,
 )
-from kbench_sharing.texts import slug
+from kbench_sharing.untrusted_text import slug
+from kbench_sharing.zip_file import names_below, read_named, sha256
 
 RESULTS = "results"
 """Folder of the rows files in a repository."""

@@ -32,13 +32,13 @@ from kbench.features import (
 from kbench.messages import counted
 from kbench.records import Measure
 from kbench.records.canonical import JsonObject
+from kbench_sharing.added_bundles import measure_of, planned_splits, rows_of
+from kbench_sharing.bundle_records import Bundle
 from kbench_sharing.checks import CLOSE
-from kbench_sharing.container import whole_folder
-from kbench_sharing.form import Bundle
-from kbench_sharing.kept import measure_of, planned_splits, rows_of
 from kbench_sharing.recomputed import Records
 from kbench_sharing.repository import Checked
-from kbench_sharing.texts import slug
+from kbench_sharing.untrusted_text import slug
+from kbench_sharing.zip_file import whole_folder
 
 if TYPE_CHECKING:
     from jinja2 import Template

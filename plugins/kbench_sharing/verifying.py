@@ -43,10 +43,10 @@ from kbench.features import (
 from kbench.messages import last_line, number, printable
 from kbench.records import DEFAULT, Block, Cell, DatasetFacts, Limits, Protocol, Suite, Task
 from kbench.records.canonical import Json, to_json
+from kbench_sharing.added_bundles import other_versions
+from kbench_sharing.bundle_records import Bundle, SharedCell, SharedResult
 from kbench_sharing.checks import CLOSE, of_measures
 from kbench_sharing.dependencies import why_changed
-from kbench_sharing.form import Bundle, SharedCell, SharedResult
-from kbench_sharing.kept import other_versions
 from kbench_sharing.predictions import differing
 
 Unit = tuple[str, int]

@@ -36,12 +36,12 @@ from kbench.features import (
 from kbench.messages import option
 from kbench.records import DatasetFacts, Ref, Result, Suite
 from kbench.records.canonical import Json, JsonObject, digest, to_json, with_label
-from kbench_sharing import container, form
+from kbench_sharing import bundle_records, zip_file
+from kbench_sharing.bundle_records import SOURCES
 from kbench_sharing.checks import of_measures, of_score, of_time
 from kbench_sharing.columns import line_of, packed
 from kbench_sharing.dependencies import lines_of as lines_of_dependencies
 from kbench_sharing.dependencies import portable
-from kbench_sharing.form import SOURCES
 from kbench_sharing.predictions import lines_of_predictions
 from kbench_sharing.reading import bundle_of
 
@@ -135,11 +135,13 @@ def files_of(
         refs[cell.cell.dataset.label] = _portable(cell.cell.dataset, data)
     plugins = third_party(known, registry)
     files = {
-        form.SUITE: suite_text.encode(),
-        form.LOCK: _lock(known, plugins),
-        form.DATASETS: _lines(_dataset(refs[label], datasets[label]) for label in sorted(refs)),
-        form.CELLS: _lines(_cell(cell, refs, known) for cell in cells),
-        form.RESULTS: packed(
+        bundle_records.SUITE: suite_text.encode(),
+        bundle_records.LOCK: _lock(known, plugins),
+        bundle_records.DATASETS: _lines(
+            _dataset(refs[label], datasets[label]) for label in sorted(refs)
+        ),
+        bundle_records.CELLS: _lines(_cell(cell, refs, known) for cell in cells),
+        bundle_records.RESULTS: packed(
             (
                 _result(result, known, numbers[result.machine, result.cpu], with_errors)
                 for cell in {cell.key: cell for cell in cells}.values()
@@ -147,14 +149,18 @@ def files_of(
             ),
             [cell.key for cell in cells],
         ),
-        form.DEPENDENCIES: _lines(lines_of_dependencies(known.used)),
-        form.PLUGINS: _lines(plugin_lines(plugins, known)),
+        bundle_records.DEPENDENCIES: _lines(lines_of_dependencies(known.used)),
+        bundle_records.PLUGINS: _lines(plugin_lines(plugins, known)),
         **(plugin_sources(plugins, known) if with_sources else {}),
-        **({} if predictions is None else {form.PREDICTIONS: _predictions(cells, predictions)}),
+        **(
+            {}
+            if predictions is None
+            else {bundle_records.PREDICTIONS: _predictions(cells, predictions)}
+        ),
     }
     measure = known.suite.compared
     manifest = {
-        "format": form.FORMAT,
+        "format": bundle_records.FORMAT,
         "suite": known.suite.name,
         "author": author,
         "measure": measure.name,
@@ -162,11 +168,11 @@ def files_of(
         "versions": versions(),
         "machines": [_machine(*each) for each in machines],
         "files": {
-            name: {"n_bytes": len(content), "sha256": container.sha256(content)}
+            name: {"n_bytes": len(content), "sha256": zip_file.sha256(content)}
             for name, content in files.items()
         },
     }
-    files[form.MANIFEST] = line_of(manifest)
+    files[bundle_records.MANIFEST] = line_of(manifest)
     # what is refused elsewhere is refused here, where it can be mended
     bundle_of(files)
     return files
@@ -218,7 +224,7 @@ def _portable(ref: Ref, data: Path | None) -> Ref:
 
 
 def _dataset(ref: Ref, facts: DatasetFacts) -> JsonObject:
-    names = form.SharedDataset.model_fields.keys() - {"ref", "source"}
+    names = bundle_records.SharedDataset.model_fields.keys() - {"ref", "source"}
     # files of the user are named by their paths
     source = "" if any(key in ref.params for key in FILE_PARAMETERS) else facts.source
     return {
@@ -252,7 +258,7 @@ def _result(result: Result, known: Known, number: int, with_errors: bool) -> Jso
         details["work_s"] = of_time(details["work_s"])
         details["search_seconds"] = [of_time(value) for value in details["search_seconds"]]
         details["search"] = [_rounded(candidate) for candidate in details["search"]]
-    names = form.SharedResult.model_fields.keys()
+    names = bundle_records.SharedResult.model_fields.keys()
     limits = {n: v if math.isfinite(v) else None for n, v in line["limits"].items()}
     return {
         **{name: line[name] for name in names if name in line},

@@ -22,6 +22,6 @@ def kbench_strategy(run: Run) -> Strategy | None:
 @hookimpl
 def kbench_sized_cells(text: str, name: str, registry: Registry) -> Sequence[Cell]:
     """Read a suite like those that recommendations compare."""
-    from kbench_tables.sized import every_cell
+    from kbench_tables.size_rules import every_cell
 
     return every_cell(text, name, registry)

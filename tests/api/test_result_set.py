@@ -11,7 +11,7 @@ from kbench.errors import FeatureError, SuiteError
 from kbench.records import ACCURACY
 from kbench.report.tables import table_names
 from kbench.results.rows import COLUMNS
-from kbench_sharing.kept import keep
+from kbench_sharing.added_bundles import keep
 from kbench_sharing.reading import bundle_of
 from tests.support.bundles import files
 from tests.support.report_rows import changed, grid

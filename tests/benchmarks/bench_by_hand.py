@@ -38,9 +38,9 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.svm import SVC, LinearSVC  # noqa: E402
 
-from kbench.evaluation.assignment import Assignment, assign  # noqa: E402
 from kbench.evaluation.evaluate import evaluate_split  # noqa: E402
 from kbench.evaluation.method import Method, learner_side, map_side  # noqa: E402
+from kbench.evaluation.split_view import Assignment, assign  # noqa: E402
 from kbench.planning.cells import cells  # noqa: E402
 from kbench.planning.suite_file import find, read  # noqa: E402
 from kbench.records import Cell, Dataset  # noqa: E402

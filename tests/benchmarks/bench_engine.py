@@ -38,7 +38,7 @@ from kbench_dask.dispatch import DaskEngine  # noqa: E402
 from tests.support.planted import plant  # noqa: E402
 
 PLUGINS = ("planted",)
-PRELOAD = {PLUGINS: (*WARM, "planted_plugin", "kbench.execution.entry_points:thread_pools")}
+PRELOAD = {PLUGINS: (*WARM, "planted_plugin", "kbench.execution.task_functions:thread_pools")}
 
 
 def a_task(cache: DataCache) -> Task:

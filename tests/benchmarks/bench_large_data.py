@@ -63,7 +63,7 @@ def bare(path: Path, folder: Path) -> None:
 
 def cached(path: Path, folder: Path) -> None:
     """Load the file into a new cache."""
-    from kbench.execution.entry_points import load
+    from kbench.execution.task_functions import load
 
     line = {"name": "parquet", "params": {"path": str(path), "target": "label"}}
     payload = {"dataset": line, "code": "", "cache": str(folder / "cache"), "offline": True}
@@ -76,9 +76,9 @@ def measured(work: Callable[[Path, Path], None], path: Path) -> dict[str, float]
     import pandas  # noqa: F401
     import pyarrow.parquet  # noqa: F401
 
-    import kbench.execution.entry_points
+    import kbench.execution.task_functions
 
-    kbench.execution.entry_points._registry()
+    kbench.execution.task_functions._registry()
     peaks = [_anonymous_mb()]
     done = threading.Event()
 

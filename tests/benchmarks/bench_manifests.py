@@ -50,7 +50,7 @@ def work(is_recorded: bool) -> dict[str, float]:
     start = time.process_time()
     import importlib
 
-    importlib.import_module("kbench.execution.entry_points").warm()
+    importlib.import_module("kbench.execution.task_functions").warm()
     for module in MODULES:
         importlib.import_module(module)
     found = {"imports": time.process_time() - start}
@@ -78,7 +78,7 @@ def work(is_recorded: bool) -> dict[str, float]:
 
 def validity() -> dict[str, float]:
     """Return seconds to tell whether the results of so many methods are valid."""
-    from kbench.planning.present import Present
+    from kbench.planning.current_state import Present
     from kbench.records import Manifest
     from kbench.registry.dependencies import modules_of
 

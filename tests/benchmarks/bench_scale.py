@@ -74,15 +74,15 @@ def known_data(suite: Suite) -> dict[str, DatasetFacts]:
 
 def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     """Return seconds and megabytes of one size."""
+    from kbench.planning.cached_results import Validity, recall
     from kbench.planning.planned import task_key
     from kbench.planning.planner import Planner
     from kbench.planning.plans import Plans
-    from kbench.planning.recall import Validity, recall
     from kbench.planning.suite_file import read
     from kbench.records import DatasetFacts, Manifest
     from kbench.registry.installed import installed
     from kbench.registry.registry import build
-    from kbench.results import sources
+    from kbench.results import row_builders
     from kbench.results.rows import by_dataset
     from kbench.storage.datacache import DataCache
     from kbench.storage.journal import Journal
@@ -125,7 +125,7 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     clock("resume", start)
     assert not any(each.missing for each in cells)
     start = time.process_time()
-    rows = by_dataset([sources.of_cell(each) for each in cells])
+    rows = by_dataset([row_builders.of_cell(each) for each in cells])
     clock("rows", start)
     assert len(rows) == len(cells)
     found["memory MB"] = _resident_mb() - before

@@ -23,12 +23,12 @@ from pathlib import Path
 import numpy as np
 
 from kbench.planning.planner import key_of_json
-from kbench_sharing import container, form, repository
+from kbench_sharing import bundle_records, repository, zip_file
 from kbench_sharing.checks import of_time, of_value
 from kbench_sharing.columns import packed
-from kbench_sharing.container import Bounds
 from kbench_sharing.reading import bundle_of, bundle_of_rows, read_bundle
 from kbench_sharing.site import write_site
+from kbench_sharing.zip_file import Bounds
 
 N_SPLITS = 5
 
@@ -133,20 +133,20 @@ def large(paths, n_cells):
                 now = made["ended_ms"]
                 results.append(made)
     keys = [line["key"] for line in cells]
-    files[form.DATASETS] = "".join(json.dumps(d) + "\n" for d in datasets).encode()
-    files[form.CELLS] = "".join(
+    files[bundle_records.DATASETS] = "".join(json.dumps(d) + "\n" for d in datasets).encode()
+    files[bundle_records.CELLS] = "".join(
         json.dumps(c, sort_keys=True, separators=(",", ":")) + "\n" for c in cells
     ).encode()
     begun = time.process_time()
-    files[form.RESULTS] = packed(results, keys)
+    files[bundle_records.RESULTS] = packed(results, keys)
     print(f"columns of {len(results):,} splits: {time.process_time() - begun:.1f} s of CPU")
-    manifest = json.loads(files.pop(form.MANIFEST))
+    manifest = json.loads(files.pop(bundle_records.MANIFEST))
     manifest["author"] = "Ada"
     manifest["files"] = {
-        name: {"n_bytes": len(data), "sha256": container.sha256(data)}
+        name: {"n_bytes": len(data), "sha256": zip_file.sha256(data)}
         for name, data in files.items()
     }
-    return {**files, form.MANIFEST: json.dumps(manifest).encode()}
+    return {**files, bundle_records.MANIFEST: json.dumps(manifest).encode()}
 
 
 def timed(text, action):
@@ -170,7 +170,7 @@ def main():
     parser.add_argument("--keep", type=Path, help="write the bundle to this file")
     given = parser.parse_args()
     files = timed("drawn", lambda: large(given.bundles, given.n_cells))
-    zipped = timed("packed", lambda: container.zipped(files))
+    zipped = timed("packed", lambda: zip_file.zipped(files))
     print(f"{given.n_cells:,} cells: {len(zipped) / 1e6:.1f} MB")
     for name, data in sorted(files.items()):
         print(f"  {name}: {len(data) / 1e6:.1f} MB")
@@ -178,7 +178,7 @@ def main():
         given.keep.write_bytes(zipped)
     bundle = timed(
         "read and checked",
-        lambda: bundle_of(container.of_zip(zipped), Bounds(len(zipped))),
+        lambda: bundle_of(zip_file.of_zip(zipped), Bounds(len(zipped))),
     )
     print(f"{bundle.n_results:,} splits")
     if not given.site:

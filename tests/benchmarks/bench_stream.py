@@ -85,7 +85,7 @@ class Memory:
 
 def split_of(folder: Path, task: str) -> tuple[Any, Any]:
     """Return the inputs in the file, and one split of them, 80 % for training."""
-    from kbench.evaluation.assignment import Visible
+    from kbench.evaluation.split_view import Visible
     from kbench.records import Inputs
 
     X, y = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in "Xy")

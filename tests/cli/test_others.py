@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import kbench
-from kbench_sharing import container
+from kbench_sharing import zip_file
 from kbench_sharing.reading import read_bundle
 from tests.plugins.kbench_sharing.test_commands import SUITE, at
 from tests.support.bundles import results_of, signed, with_results
@@ -78,7 +78,7 @@ def test_a_forgery_that_was_recomputed_is_marked(run):
     values = results_of(files)
     for line in values:
         line["measures"]["accuracy"] = 1.0
-    container.write(Path("forged.zip"), signed(with_results(files, values)))
+    zip_file.write(Path("forged.zip"), signed(with_results(files, values)))
     run("add", "forged.zip")
     assert run("verify", "forged.zip", "--sample", 6)[0] == 1
     out = run("results", "ours")[1]

@@ -16,10 +16,10 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 from sklearn.svm import SVC, LinearSVC
 
 from kbench import Dataset, PluginError, Protocol, Split
-from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.specs import EstimatorSpec
+from kbench.evaluation.split_view import assign
 from kbench.evaluation.splits import derive_seed, row_groups, stratified_folds
 from kbench_learners import KernelSVM, LinearSVM, PathRidgeClassifier
 

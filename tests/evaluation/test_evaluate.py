@@ -17,12 +17,12 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
 
 from kbench import Dataset, DatasetError, PluginError, Protocol, Split
-from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import evaluate_split, gram_error, measure_split
 from kbench.evaluation.fitting import stored_numbers
 from kbench.evaluation.measures import MEASURES
 from kbench.evaluation.method import Method
 from kbench.evaluation.specs import EstimatorSpec, Nested
+from kbench.evaluation.split_view import assign
 from kbench.evaluation.splits import split
 from kbench.evaluation.timing import timed
 from kbench.records import Inputs

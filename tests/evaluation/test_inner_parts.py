@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbench import Dataset, DatasetError, Protocol, Split
-from kbench.evaluation.assignment import assign
 from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.search._folds import inner_folds
+from kbench.evaluation.split_view import assign
 from kbench.evaluation.splits import folds_of, inner_parts
 
 OFFICIAL = Protocol(splits="official", inner_splits="official")

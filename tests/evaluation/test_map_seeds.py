@@ -11,11 +11,11 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 
 from kbench import Dataset, Protocol
-from kbench.evaluation.assignment import assign
+from kbench.evaluation.checked_predictions import Committed
 from kbench.evaluation.evaluate import evaluate_split, measure_split
 from kbench.evaluation.method import Method
-from kbench.evaluation.outputs import Committed
 from kbench.evaluation.specs import EstimatorSpec
+from kbench.evaluation.split_view import assign
 from kbench.records import Inputs
 
 CLASSES = Dataset("cancer", *load_breast_cancer(return_X_y=True))

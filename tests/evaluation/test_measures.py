@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics
 
+from kbench.evaluation.checked_predictions import Predictions
 from kbench.evaluation.measures import COMPUTE, MEASURES, NEVER_RANKED, applies, rows_of
-from kbench.evaluation.outputs import Predictions
 from kbench.evaluation.targets import Scale, Truth
 
 quick = settings(max_examples=60, deadline=None)
@@ -334,7 +334,7 @@ def test_the_host_needs_no_scikit_learn_to_score():
     code = (
         "import sys, numpy as np\n"
         "from kbench.evaluation.measures import COMPUTE\n"
-        "from kbench.evaluation.outputs import Predictions\n"
+        "from kbench.evaluation.checked_predictions import Predictions\n"
         "from kbench.evaluation.targets import Truth\n"
         "y = np.array([0.5, 1.5])\n"
         "COMPUTE['crps'](Truth(y, 'regression', y), Predictions(y, sd=y))\n"

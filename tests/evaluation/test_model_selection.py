@@ -16,7 +16,7 @@ from kbench.planning.suite_file import find, read
 from kbench.records import Protocol, Result
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
-from kbench.results import sources
+from kbench.results import row_builders
 from kbench_files._files import load_arff
 from tests.support.paths import MIRROR
 
@@ -43,7 +43,7 @@ def row_of(dataset, feature_map, learner, protocol):
     )
     with threadpool_limits(1):
         found = evaluate_split(dataset, 0, method, protocol)
-    return sources.means([Result("t", "c", 0, "ok", found.measures)])
+    return row_builders.means([Result("t", "c", 0, "ok", found.measures)])
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncod
 
 from kbench import Dataset, DatasetError, PluginError, Protocol
 from kbench.evaluation import block_fits, embedding, lazy_rows, passes
-from kbench.evaluation.assignment import assign
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.specs import EstimatorSpec
+from kbench.evaluation.split_view import assign
 from kbench.evaluation.splits import derive_seed, stratified_folds
 from kbench_learners import LinearSVM, LogisticClassifier, PathRidge, PathRidgeClassifier, _descent
 
@@ -342,7 +342,7 @@ def test_no_inputs_are_copied_as_one_matrix(counting, in_blocks, monkeypatch):
     data = DATA["two"]
     watched = replace(data, X=data.X.view(Watched))
     # duplicates are looked for in the whole matrix, outside the task
-    monkeypatch.setattr("kbench.evaluation.assignment.row_groups", lambda X: np.arange(len(X)))
+    monkeypatch.setattr("kbench.evaluation.split_view.row_groups", lambda X: np.arange(len(X)))
     method = method_for(data, replace(counting, space={}, params={"width": 2}))
     monkeypatch.setattr("kbench.evaluation.evaluate._warm_up", lambda *given: None)
     found = evaluate_split(watched, 0, method, OUTER)

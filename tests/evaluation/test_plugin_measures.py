@@ -5,8 +5,8 @@ import pytest
 from sklearn import metrics
 
 from kbench import Measure, PluginError
+from kbench.evaluation.checked_predictions import Predictions
 from kbench.evaluation.measures import Criterion
-from kbench.evaluation.outputs import Predictions
 from kbench.evaluation.targets import Truth
 
 Y = np.array([0, 2, 2])

@@ -13,11 +13,11 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.preprocessing import FunctionTransformer
 
 from kbench import Dataset, DatasetError, PluginError, Protocol
-from kbench.evaluation.assignment import assign
 from kbench.evaluation.embedding import Data
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.specs import EstimatorSpec
+from kbench.evaluation.split_view import assign
 from kbench.evaluation.splits import split, strata, stratified_folds
 from kbench.evaluation.targets import Scale
 from kbench.storage.datacache import check_dataset

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from kbench.errors import DatasetError
 from kbench.execution import request
-from kbench.planning.present import Present
+from kbench.planning.current_state import Present
 
 
 def test_a_task_does_not_end_before_it_starts(monkeypatch):

@@ -13,11 +13,11 @@ import pytest
 from sklearn.preprocessing import FunctionTransformer
 
 from kbench import Dataset, Protocol
-from kbench.evaluation.assignment import assign
+from kbench.evaluation.checked_predictions import Committed, Predictions
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
-from kbench.evaluation.outputs import Committed, Predictions
 from kbench.evaluation.specs import EstimatorSpec
+from kbench.evaluation.split_view import assign
 from kbench.execution.handover import (
     BrokenHandoverError,
     Handover,

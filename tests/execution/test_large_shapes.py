@@ -8,9 +8,9 @@ import pytest
 import scipy.sparse
 
 from kbench import Dataset, Protocol
-from kbench.evaluation.assignment import assign
+from kbench.evaluation.checked_predictions import Committed, Predictions
 from kbench.evaluation.evaluate import scored
-from kbench.evaluation.outputs import Committed, Predictions
+from kbench.evaluation.split_view import assign
 from kbench.execution.handover import Handover, hand_over, receive_visible
 from kbench.records import Details
 from kbench.storage.datacache import DataCache

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kbench import Dataset
-from kbench.evaluation.assignment import assign
+from kbench.evaluation.split_view import assign
 from kbench.evaluation.splits import split
 from kbench.execution.engine import LocalEngine, Terms, ThisMachine, over_slots
 from kbench.execution.handover import (
@@ -317,7 +317,7 @@ def test_a_task_has_the_terms_of_the_run_and_its_host(engine_of, tmp_path):
     assert answer.host.calibration_s > 0
     assert answer.ended_ms >= answer.started_ms > 0
     ((function, payload, time_s, memory_mb),) = sandbox.calls
-    assert function == "kbench.execution.entry_points:evaluate_task"
+    assert function == "kbench.execution.task_functions:evaluate_task"
     assert (payload["checksum"], payload["split"]) == (DATA.checksum, 4)
     assert payload["cache"] == str(tmp_path)
     assert (time_s, memory_mb) == (7, 9)

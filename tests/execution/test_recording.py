@@ -6,7 +6,7 @@ import os
 import pytest
 
 from kbench.execution.sandbox import Sandbox
-from kbench.planning.present import Present
+from kbench.planning.current_state import Present
 
 PRIVATE = """
 from kbench.execution import recording

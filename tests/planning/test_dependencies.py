@@ -10,9 +10,9 @@ import pytest
 from kbench import DatasetSource, FeatureMap, KernelSpec, Learner, Ref
 from kbench.errors import PluginError
 from kbench.planning.cells import cells
+from kbench.planning.current_state import Present, variable
 from kbench.planning.methods import components_of, needed_by
 from kbench.planning.planner import Planner
-from kbench.planning.present import Present, variable
 from kbench.planning.suite_file import read
 from kbench.records import DatasetFacts, Manifest
 from kbench.registry.installed import HOST

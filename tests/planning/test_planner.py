@@ -4,11 +4,11 @@ import sys
 import pytest
 
 from kbench import Cell, Limits, Protocol, Ref, Search
+from kbench.planning.cached_results import Validity, recall
 from kbench.planning.cells import cells
+from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell, task_key
 from kbench.planning.planner import Planner, line_key
-from kbench.planning.present import Present
-from kbench.planning.recall import Validity, recall
 from kbench.planning.suite_file import read
 from kbench.records import DatasetFacts, Manifest, Problem, Result
 from kbench.registry.installed import installed

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from kbench.planning.present import Present
+from kbench.planning.current_state import Present
 from kbench.planning.suite_file import read
 from kbench.registry.dependencies import source_of
 from kbench.registry.installed import installed
@@ -221,7 +221,7 @@ def test_editing_what_decides_no_number_computes_nothing_again(edit, again):
         *("kbench.records", "kbench.records._suite", "kbench.registry.registry"),
         *("kbench.cli.app", "kbench.runner", "kbench_nbcs._figures"),
         # these start tasks and read their answers
-        *("kbench.execution.recording", "kbench.planning.present", "kbench.storage.journal"),
+        *("kbench.execution.recording", "kbench.planning.current_state", "kbench.storage.journal"),
     ):
         edit(module, with_another_constant)
     assert again() == set()

@@ -12,8 +12,8 @@ from kbench.report import Column, Table, latex_text, tables
 from kbench.report import write as write_table
 from kbench.report.content import ReportData
 from kbench.results import stats
+from kbench.results.row_builders import means
 from kbench.results.rows import COLUMNS, Row, columns, ranks
-from kbench.results.sources import means
 from kbench.results.stats import on_dataset
 from kbench_mlflow.reading import measure_of
 from kbench_reporting.page import splits_by_cell

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kbench.results import stats
-from kbench.results.focus import against
+from kbench.results.one_vs_all import against
 from kbench.results.stats.ranking import ALL_SIGNS
 from kbench.results.stats.resampling import mean_interval, mean_intervals, median_interval
 from tests.support.report_rows import row

@@ -9,8 +9,8 @@ import pytest
 from kbench import Cell, Protocol, Ref, Result
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, DatasetFacts, Details, Measure, Problem
+from kbench.results.row_builders import of_cell, of_cell_in_full
 from kbench.results.rows import COLUMNS, TIMES, Row, columns, ranks
-from kbench.results.sources import of_cell, of_cell_in_full
 from kbench.results.stats import scores
 from kbench_mlflow.reading import of_run
 from kbench_mlflow.runs import as_run

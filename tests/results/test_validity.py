@@ -6,9 +6,9 @@ import pytest
 
 from kbench.errors import SuiteError
 from kbench.machine import machine_id
+from kbench.planning.cached_results import UNKNOWN as WITHOUT
+from kbench.planning.current_state import variable
 from kbench.planning.planner import Planner
-from kbench.planning.present import variable
-from kbench.planning.recall import UNKNOWN as WITHOUT
 from kbench.records import ACCURACY, Manifest
 from kbench.registry.registry import Registry
 from kbench.results.stored import UNKNOWN, StoredResults, current, with_validity

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.checked_predictions import Predictions
 from kbench.storage.predictions import DamagedPredictionsError, most_bytes, packed, unpacked
 
 FIELDS = ("predicted", "probabilities", "decision", "label_probabilities", "sd")

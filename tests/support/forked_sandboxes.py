@@ -128,7 +128,7 @@ def _serve(requests):
     recording = importlib.import_module("kbench.execution.recording")
     recording.install(importlib.import_module("kbench.registry.installed").packages())
     importlib.import_module("kbench.execution.sandbox.supervisor")
-    importlib.import_module("kbench.execution.entry_points").warm()
+    importlib.import_module("kbench.execution.task_functions").warm()
     gc.collect()
     gc.freeze()
     while True:

@@ -11,7 +11,7 @@ from pathlib import Path
 from kbench.execution.plugins import load_registry
 from kbench.execution.sandbox import processes
 from kbench.planning.suite_file import read
-from kbench.results.sources import of_cell
+from kbench.results.row_builders import of_cell
 from kbench.runner import Options, Run, Watcher, execute
 from kbench_mlflow.tracking.store import Store
 from tests.support.paths import SUPPORT

@@ -33,7 +33,7 @@ def changed(row, **more):
 
 
 def row(dataset, feature_map, learner="ridge", accuracies=(0.9, 0.92, 0.88), **more):
-    """Return a row as `kbench.results.sources.of_run` does."""
+    """Return a row as `kbench.results.row_builders.of_run` does."""
     ok = more.get("status", "ok") == "ok"
     made = Row(
         dataset,

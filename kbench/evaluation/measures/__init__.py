@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kbench.evaluation.checked_predictions import Predictions
 from kbench.evaluation.definitions import COMPUTED, MEASURES, NEVER_RANKED
 from kbench.evaluation.measures import _classification, _regression
 from kbench.evaluation.measures._means import Compute, mean, on_rows_that_count, rows_of
 from kbench.evaluation.measures._of_plugins import computed_by, takes_weights
-from kbench.evaluation.outputs import Predictions
 from kbench.records import Measure, TaskType
 
 __all__ = [

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from kbench.evaluation.checked_predictions import Predictions
 from kbench.evaluation.measures._means import mean
-from kbench.evaluation.outputs import Predictions
 from kbench.evaluation.targets import Truth
 
 BINS = 15

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.checked_predictions import Predictions
 from kbench.evaluation.targets import Truth
 
 Compute = Callable[[Truth, Predictions], float | None]

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import PluginError
+from kbench.evaluation.checked_predictions import Predictions
 from kbench.evaluation.measures._classification import scores_of_classes
 from kbench.evaluation.measures._means import Compute
-from kbench.evaluation.outputs import Predictions
 from kbench.evaluation.targets import Truth
 from kbench.records import Measure
 

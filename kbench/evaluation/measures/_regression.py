@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from kbench.evaluation.checked_predictions import Predictions
 from kbench.evaluation.measures._means import mean
-from kbench.evaluation.outputs import Predictions
 from kbench.evaluation.targets import Truth
 
 COVERAGE = 0.9

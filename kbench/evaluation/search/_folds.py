@@ -11,16 +11,16 @@ from functools import partial
 import numpy as np
 
 from kbench.errors import PluginError
-from kbench.evaluation.embedding import Embedding, Fitting, has_converged
-from kbench.evaluation.lazy_rows import Matrix, whole
-from kbench.evaluation.measures import COMPUTE, Criterion, applies
-from kbench.evaluation.outputs import (
+from kbench.evaluation.checked_predictions import (
     FittedLearner,
     Predictions,
     check_embedding,
     predictions_of,
     restored,
 )
+from kbench.evaluation.embedding import Embedding, Fitting, has_converged
+from kbench.evaluation.lazy_rows import Matrix, whole
+from kbench.evaluation.measures import COMPUTE, Criterion, applies
 from kbench.evaluation.search._result import Score
 from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
 from kbench.evaluation.splits import (

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kbench.evaluation.block_fits import BlockFits
+from kbench.evaluation.checked_predictions import FittedLearner, Predictions, predictions_of
 from kbench.evaluation.embedding import Embedding
-from kbench.evaluation.outputs import FittedLearner, Predictions, predictions_of
+from kbench.evaluation.gram_sums import Sums
 from kbench.evaluation.passes import (
     WHOLE_BYTES,
     LinearModels,
@@ -25,7 +26,6 @@ from kbench.evaluation.search._folds import FoldScorer, by_path, clear, score_pr
 from kbench.evaluation.search._result import Score, SearchResult
 from kbench.evaluation.specs import Fit
 from kbench.evaluation.splits import Fold
-from kbench.evaluation.sums import Sums
 from kbench.evaluation.targets import Scale, Truth
 from kbench.evaluation.timing import Stopwatch
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterable
 
 from kbench.execution.recording.reads import Recording, state_as_read
-from kbench.planning.present import Present, variable
+from kbench.planning.current_state import Present, variable
 from kbench.registry.dependencies import Dependencies
 from kbench.registry.installed import HOST, packages
 

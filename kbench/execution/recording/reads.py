@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kbench.execution.recording.imports import STANDARD, TASK, Imports, sha_of
-from kbench.planning.present import names_digest
+from kbench.planning.current_state import names_digest
 from kbench.registry.dependencies import is_installed
 from kbench.storage.files import state_of
 

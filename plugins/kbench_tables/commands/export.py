@@ -80,7 +80,13 @@ def export(
     gets its name, the model is loaded again and its predictions are compared.
     """
     from kbench.features import DataCache, Planner, load_registry, with_measure
-    from kbench_tables.export.folder import PORTABLE, TRUST, TRUST_CODE, check_export, export_cell
+    from kbench_tables.export.model_folder import (
+        PORTABLE,
+        TRUST,
+        TRUST_CODE,
+        check_export,
+        export_cell,
+    )
     from kbench_tables.recommend.data import fetched
 
     if output is None:
@@ -153,7 +159,7 @@ def _suite(
     from kbench.features import chosen_suite, is_data_file
     from kbench_tables.recommend.data import prepared, suite_for
     from kbench_tables.recommend.measure import comparison
-    from kbench_tables.recommend.rounds import parsed, with_settings
+    from kbench_tables.recommend.timed_suite import parsed, with_settings
 
     def listed(given: str | None) -> list[str]:
         return [given] if given else []

@@ -54,7 +54,7 @@ def predict(
     What is unlike the training data is reported: other columns, new categories, numbers
     outside of the range.
     """
-    from kbench_tables.export.opened import opened
+    from kbench_tables.export.load_model import opened
 
     if output is None:
         raise ExportError("-o FILE is missing: the file to write")
@@ -98,7 +98,7 @@ def _opened(
         resolve,
         source_of_file,
     )
-    from kbench_tables.export.portable import DIALECT
+    from kbench_tables.export.package_writer import DIALECT
     from kbench_tables.export.predicting import csv_blocks
 
     registry = import_registry()

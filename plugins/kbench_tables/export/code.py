@@ -18,7 +18,7 @@ from kbench.errors import ExportError
 from kbench.features import content_of, source_of
 from kbench.messages import option
 from kbench_tables.export.closure import Import, imports_of, reached
-from kbench_tables.export.objects import BASE
+from kbench_tables.export.plain_objects import BASE
 
 OWN = ("kbench", "kbench_tables")
 """Packages of this distribution whose modules leave with a model, beside those of plugins."""

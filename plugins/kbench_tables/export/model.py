@@ -19,7 +19,7 @@ import numpy as np
 
 from kbench.messages import counted
 from kbench.tables.encoder import columns_of
-from kbench_tables.export.objects import load
+from kbench_tables.export.plain_objects import load
 
 EXAMPLES = 3
 """Values of a finding that are shown."""

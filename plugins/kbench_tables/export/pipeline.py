@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
-from kbench.evaluation.outputs import has_distribution
+from kbench.evaluation.checked_predictions import has_distribution
 from kbench.evaluation.targets import Scale
 
 

@@ -23,10 +23,10 @@ from kbench.records import (
     TaskType,
 )
 from kbench.tables.table_rows import unchanged
-from kbench_tables.recommend.look import Look, look, with_look
 from kbench_tables.recommend.measure import Comparison
+from kbench_tables.recommend.table_preview import Look, look, with_look
 from kbench_tables.recommend.target import TargetColumn, choose
-from kbench_tables.sized import Size, SizedSuite, chosen_cells, read_for
+from kbench_tables.size_rules import Size, SizedSuite, chosen_cells, read_for
 
 OWN_TABLES: Mapping[TaskType, str] = {
     "classification": "own-table",
@@ -164,7 +164,7 @@ def suite_for(
     """Return the suite that compares methods on one file, on all rows.
 
     They are compared by the measure of `by`, or that of the suite in `OWN_TABLES`. Named
-    components replace its methods, as `kbench_tables.sized.chosen_cells` does it; methods that
+    components replace its methods, as `kbench_tables.size_rules.chosen_cells` does it; methods that
     are not installed are left out. The suite is named as the file, and has one block for each
     method, in the order of that suite.
 

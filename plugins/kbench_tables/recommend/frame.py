@@ -26,13 +26,13 @@ from kbench.features import (
     state_folder,
     write_file,
 )
-from kbench_tables.export.folder import check_export, export_cell
+from kbench_tables.export.model_folder import check_export, export_cell
 from kbench_tables.frames import written
 from kbench_tables.recommend.answer import lead_of, page_of
 from kbench_tables.recommend.data import OwnData, fetched, prepared, suite_for
 from kbench_tables.recommend.measure import Comparison, comparison
-from kbench_tables.recommend.rounds import with_settings
 from kbench_tables.recommend.run import OwnRun, Start, compare, rounds_of
+from kbench_tables.recommend.timed_suite import with_settings
 
 if TYPE_CHECKING:
     import pandas

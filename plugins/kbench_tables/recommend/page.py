@@ -26,7 +26,7 @@ from kbench.features import (
 )
 from kbench.messages import counted, number, option
 from kbench.records import ACCURACY, Measure, TaskType
-from kbench_tables.time_budget.ladders import standard_error
+from kbench_tables.time_budget.sample_sizes import standard_error
 
 RATIO = 1.5
 """Smallest ratio of fit times that is mentioned."""

@@ -24,9 +24,9 @@ from kbench_tables.recommend.data import OwnData, suite_for
 from kbench_tables.recommend.explanation import Explanation
 from kbench_tables.recommend.measure import Comparison
 from kbench_tables.recommend.page import Advice, advise
-from kbench_tables.recommend.rounds import Rounds, chosen_settings, rounds_for
-from kbench_tables.time_budget.ladders import class_shares
-from kbench_tables.time_budget.schedule import Schedule
+from kbench_tables.recommend.timed_suite import Rounds, chosen_settings, rounds_for
+from kbench_tables.time_budget.anytime import Schedule
+from kbench_tables.time_budget.sample_sizes import class_shares
 
 LAST_SHARE, LAST_S, LAST_MOST = 0.05, 5.0, 0.2
 """Part of the limit, and seconds at most, that are left for the store and the report.

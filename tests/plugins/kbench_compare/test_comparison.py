@@ -16,7 +16,7 @@ from tests.support.report_rows import changed
 
 
 def row(dataset="iris", feature_map="rff", accuracies=(0.9, 0.92, 0.88, 0.9, 0.91), **more):
-    """Return a row as `kbench.results.sources.of_run` does."""
+    """Return a row as `kbench.results.row_builders.of_run` does."""
     keys = [str(i) for i in range(len(accuracies))]
     values = {
         "accuracy": dict(zip(keys, map(float, accuracies), strict=True)),

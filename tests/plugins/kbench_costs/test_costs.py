@@ -10,13 +10,13 @@ import pytest
 from kbench import Dataset
 from kbench.cli import show
 from kbench.cli.plan import print_plan
-from kbench.evaluation.assignment import assign
-from kbench.execution import entry_points
+from kbench.evaluation.split_view import assign
+from kbench.execution import task_functions
 from kbench.planning.suite_file import read
 from kbench.records import Protocol
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
-from kbench.results.sources import of_cell, of_cell_in_full
+from kbench.results.row_builders import of_cell, of_cell_in_full
 from kbench.runner import Options, Run, Watcher, execute, preview
 from kbench.storage.journal import Journal
 from kbench_costs import costs, trials
@@ -249,7 +249,7 @@ def test_a_sample_must_show_that_a_cell_cannot_fit(runner):
 
 
 def test_what_decides_how_rows_are_computed_is_there():
-    for module, name in entry_points.OF_ALL_ROWS:
+    for module, name in task_functions.OF_ALL_ROWS:
         assert getattr(module, name) > 0
 
 

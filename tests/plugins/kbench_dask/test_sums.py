@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from kbench.evaluation.gram_sums import Sums, Targets
 from kbench.evaluation.lazy_rows import numbered_blocks
-from kbench.evaluation.sums import Sums, Targets
 from kbench_baselines import RandomFourierFeatures
 from kbench_datasets import hypersphere_shells
 from kbench_learners import PathRidgeClassifier

@@ -13,7 +13,7 @@ from kbench_files import load_table
 from kbench_files._files import form_of
 from kbench_tables.export.fit import refit
 from kbench_tables.export.predicting import csv_blocks
-from kbench_tables.recommend.look import look, with_look
+from kbench_tables.recommend.table_preview import look, with_look
 from tests.support.table_files import digest_of, write_all
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")

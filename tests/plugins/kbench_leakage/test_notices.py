@@ -6,7 +6,7 @@ import pytest
 from kbench.features import DataCache
 from kbench.planning.planned import PlannedCell
 from kbench.records import Cell, Dataset, Protocol, Ref
-from kbench_leakage import kept
+from kbench_leakage import stored_checks
 from kbench_leakage.feature import kbench_cells_planned
 
 TOLD = "x0 + x1 alone predicts the target of test rows: R2 1.000"
@@ -61,7 +61,7 @@ def test_known_measurements_are_not_taken_again(monkeypatch):
     def measured_again(*args):
         raise AssertionError("measured again")
 
-    monkeypatch.setattr(kept, "_measured", measured_again)
+    monkeypatch.setattr(stored_checks, "_measured", measured_again)
     assert notices(cell) == said
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from kbench.features import ReportData
-from kbench_leakage.kept import keep, recall
 from kbench_leakage.related import Sketch, families, relation, sketch, stem
 from kbench_leakage.sections import sections
+from kbench_leakage.stored_checks import keep, recall
 from tests.support.report_rows import row
 
 

@@ -1,7 +1,7 @@
 """The section of a report: signs, none, or not checked."""
 
 from kbench.registry.registry import Registry
-from kbench_leakage import kept
+from kbench_leakage import stored_checks
 from kbench_leakage.findings import Finding, Leakage
 from kbench_leakage.scoring import Score
 from kbench_leakage.sections import sections
@@ -18,7 +18,7 @@ def rows(*checksums):
 def keep(each, *columns):
     found = [Finding("column", (name,), Score(0.99, 0.99, 0.1), False, 2000) for name in columns]
     other = Finding("copies", (), Score(0.0), False, 2000, share=0.0)
-    kept.keep(kept.key_of(each.checksum, each.protocol), Leakage((*found, other)))
+    stored_checks.keep(stored_checks.key_of(each.checksum, each.protocol), Leakage((*found, other)))
 
 
 def text_of(given):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge, RidgeClassifier
 
-from kbench.evaluation.sums import Sums, Targets
+from kbench.evaluation.gram_sums import Sums, Targets
 from kbench_learners import PathRidge, PathRidgeClassifier
 
 ALPHAS = [100.0, 1e-3, 1.0]

@@ -9,7 +9,7 @@ from kbench import Cell, Measure, Protocol, Ref
 from kbench.evaluation.definitions import MEASURES
 from kbench.planning.planned import PlannedCell
 from kbench.records import DatasetFacts, Details, Result
-from kbench.results.sources import of_cell_in_full
+from kbench.results.row_builders import of_cell_in_full
 from kbench_mlflow.reading import budget_of, measure_of, of_run
 from kbench_mlflow.runs import TAG_CHARS, as_run
 from tests.support.tracking_runs import as_stored

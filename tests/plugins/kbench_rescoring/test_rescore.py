@@ -288,7 +288,7 @@ def damage(how):
         for blob in blobs:
             blob.write_bytes(bytes(10**6))
     else:  # right for the task, and wrong
-        from kbench.evaluation.outputs import Predictions
+        from kbench.evaluation.checked_predictions import Predictions
         from kbench.storage.predictions import packed
 
         for blob, key in zip(blobs, keys, strict=True):

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from kbench.errors import BundleError
-from kbench.evaluation.outputs import Predictions
+from kbench.evaluation.checked_predictions import Predictions
 from kbench.planning.planned import task_key
 from kbench.storage.predictions import packed
-from kbench_sharing import container
-from kbench_sharing.container import Bounds
-from kbench_sharing.form import SharedPredictions
+from kbench_sharing import zip_file
+from kbench_sharing.bundle_records import SharedPredictions
 from kbench_sharing.predictions import checked_predictions
 from kbench_sharing.reading import bundle_of, read_bundle
+from kbench_sharing.zip_file import Bounds
 from tests.support.bundles import dumped, files, lines, results_of, signed, with_results
 
 
@@ -25,7 +25,7 @@ def honest():
 
 def written(bundle, folder):
     path = folder / "b.zip"
-    path.write_bytes(container.zipped(signed(bundle)))
+    path.write_bytes(zip_file.zipped(signed(bundle)))
     return path
 
 

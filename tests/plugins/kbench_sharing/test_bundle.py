@@ -9,9 +9,9 @@ import pytest
 
 from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
-from kbench.planning.present import Present
+from kbench.planning.current_state import Present
 from kbench.records import Details, Ref, Result
-from kbench_sharing import container, form
+from kbench_sharing import bundle_records, zip_file
 from kbench_sharing.dependencies import not_reused
 from kbench_sharing.reading import bundle_of, read_bundle
 from kbench_sharing.verifying import agreement
@@ -28,18 +28,18 @@ def with_first(**changes):
 
 
 def test_the_same_results_become_the_same_bytes(tmp_path):
-    container.write(tmp_path / "a.zip", files())
+    zip_file.write(tmp_path / "a.zip", files())
     reordered = Known(known().suite, known().cells[::-1], known().planner, 0, known().manifests)
-    container.write(tmp_path / "b.zip", files_of(reordered, SUITE, load_registry()))
+    zip_file.write(tmp_path / "b.zip", files_of(reordered, SUITE, load_registry()))
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
 
 
 def test_a_folder_has_the_files_of_the_zip(tmp_path):
-    container.write(tmp_path / "a.zip", files())
-    container.write(tmp_path / "a", files())
+    zip_file.write(tmp_path / "a.zip", files())
+    zip_file.write(tmp_path / "a", files())
     assert read_bundle(tmp_path / "a").id == read_bundle(tmp_path / "a.zip").id
     with pytest.raises(BundleError, match="exists: name a new folder"):
-        container.write(tmp_path / "a", files())
+        zip_file.write(tmp_path / "a", files())
 
 
 def test_no_host_no_path_and_no_machine_is_in_it():
@@ -144,9 +144,11 @@ def test_what_is_rounded_agrees_with_what_was_computed():
 def test_every_field_of_a_result_is_shared_or_left_out_on_purpose():
     """A new field needs a decision, and a new version of the form."""
     left_out = {"task_key", "cell_key", "host", "cpu", "predicted"}
-    shared = set(form.SharedResult.model_fields) - {"cell"}
+    shared = set(bundle_records.SharedResult.model_fields) - {"cell"}
     assert {field.name for field in fields(Result)} == shared | left_out
-    assert {field.name for field in fields(Details)} == set(form.SharedDetails.model_fields)
+    assert {field.name for field in fields(Details)} == set(
+        bundle_records.SharedDetails.model_fields
+    )
 
 
 def test_measures_without_a_value_are_left_out():

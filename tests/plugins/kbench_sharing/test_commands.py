@@ -10,8 +10,8 @@ import pytest
 import kbench
 from kbench.machine import cpu_model
 from kbench.planning.planner import key_of
-from kbench_sharing import container
-from kbench_sharing.form import SharedCell, SharedDataset
+from kbench_sharing import zip_file
+from kbench_sharing.bundle_records import SharedCell, SharedDataset
 from kbench_sharing.reading import read_bundle
 from tests.support.bundles import (
     dumped,
@@ -73,7 +73,7 @@ def forge(name, **measures):
     values = results_of(files)
     for line in values:
         line["measures"].update(measures)
-    container.write(Path(name), signed(with_results(files, values)))
+    zip_file.write(Path(name), signed(with_results(files, values)))
 
 
 def state():
@@ -147,14 +147,14 @@ def test_other_records_cannot_be_recomputed_and_say_so(run):
         cell["code"][-1] = "0" * 64
 
     files = rekeyed(edit)
-    container.write(Path("other.zip"), files)
+    zip_file.write(Path("other.zip"), files)
     code, out, _ = run("verify", "other.zip")
     assert code == 1
     assert "6 splits: the records of its method say otherwise here" in out
     assert "no result was recomputed: the numbers are only their author's word" in out
     manifest = json.loads(files["manifest.json"])
     manifest["versions"]["numpy"] = "1.0.0"
-    container.write(Path("older.zip"), {**files, "manifest.json": json.dumps(manifest).encode()})
+    zip_file.write(Path("older.zip"), {**files, "manifest.json": json.dumps(manifest).encode()})
     code, out, _ = run("verify", "older.zip")
     assert code == 1
     assert "it was made with other versions: numpy 1.0.0 (here " in out
@@ -192,7 +192,7 @@ HARMFUL = {
 def test_what_cannot_be_recomputed_says_why(kind, run):
     run("bundle", "ours.toml", "-o", "b.zip", "--learner", "ridge")
     change, why = HARMFUL[kind]
-    container.write(Path("other.zip"), rekeyed(change))
+    zip_file.write(Path("other.zip"), rekeyed(change))
     code, out, err = run("verify", "other.zip", "--sample", 1)
     assert code == 1
     assert re.search(f"cannot be recomputed.*: .*({why})", out)
@@ -288,7 +288,7 @@ def test_a_bundle_of_other_versions_names_them_and_a_way(theirs):
     manifest["versions"] |= {"numpy": "1.26.0", "python": "3.9.1"}
     files["manifest.json"] = json.dumps(manifest).encode()
     older = with_dependencies(files, distributions={"numpy": "1.26.0", "python": "3.9"})
-    container.write(Path("old.zip"), older)
+    zip_file.write(Path("old.zip"), older)
     _, _, err = theirs("suite", "ours.toml", "--reuse", "old.zip", "--dry-run")
     assert re.search(r"not reused are 6 splits: numpy \S+ instead of 1\.26\.0; python ", err)
     assert "python3.9 -m venv kbench-" in err
@@ -301,7 +301,7 @@ def test_an_edit_of_a_helper_is_seen_and_named(theirs):
     (one, *_) = lines(files["dependencies.jsonl"])
     assert "kbench.evaluation.evaluate" in one["modules"]
     other = with_dependencies(files, modules={"kbench.evaluation.evaluate": "0" * 64})
-    container.write(Path("other.zip"), other)
+    zip_file.write(Path("other.zip"), other)
     reason = "6 splits: kbench/evaluation/evaluate.py changed"
     _, out, err = theirs("suite", "ours.toml", "--reuse", "other.zip", "-q")
     assert f"not reused are {reason}" in err
@@ -313,7 +313,7 @@ def test_an_edit_of_a_helper_is_seen_and_named(theirs):
 
 def test_what_only_its_author_can_compare_is_recomputed_and_not_reused(theirs):
     other = with_dependencies(opened(), variables={"ADAS": "set"}, files={"/0": ""})
-    container.write(Path("other.zip"), other)
+    zip_file.write(Path("other.zip"), other)
     _, _, err = theirs("suite", "ours.toml", "--reuse", "other.zip", "--dry-run")
     assert "6 splits: it was made from 1 file of its author's machine, the environment" in err
     assert "variable ADAS, which cannot be compared here" in err

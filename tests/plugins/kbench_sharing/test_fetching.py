@@ -9,7 +9,7 @@ import time
 import pytest
 
 from kbench.errors import BundleError
-from kbench_sharing import container, fetching, repository
+from kbench_sharing import fetching, repository, zip_file
 from kbench_sharing.fetching import fetched
 from kbench_sharing.reading import bundle_of, read_fetched
 from tests.support.bundles import files
@@ -49,7 +49,7 @@ def server(monkeypatch):
 
 def test_a_bundle_and_a_rows_file_are_fetched_and_checked(server):
     honest = files(author="Ada")
-    server.answers["/b.zip"] = (200, {}, container.zipped(honest))
+    server.answers["/b.zip"] = (200, {}, zip_file.zipped(honest))
     bundle = read_fetched(f"{server.url}/b.zip")
     assert bundle.id == bundle_of(honest).id
     _, rows = next(iter(repository.rows_files(bundle)))
@@ -60,7 +60,7 @@ def test_a_bundle_and_a_rows_file_are_fetched_and_checked(server):
 
 def test_what_a_server_sends_is_refused_as_a_file_is(server):
     forged = {**files(), "run.sh": b"rm -rf ~"}
-    server.answers["/b.zip"] = (200, {}, container.zipped(forged))
+    server.answers["/b.zip"] = (200, {}, zip_file.zipped(forged))
     server.answers["/page"] = (200, {}, b"<html>")
     with pytest.raises(BundleError, match=r"what http://.*/b.zip sent is refused: .*'run.sh'"):
         read_fetched(f"{server.url}/b.zip")

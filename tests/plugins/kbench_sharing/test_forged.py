@@ -12,7 +12,7 @@ import pytest
 from kbench.errors import BundleError
 from kbench.planning.planner import key_of_json
 from kbench.records import Manifest
-from kbench_sharing import container
+from kbench_sharing import zip_file
 from kbench_sharing.reading import bundle_of, read_bundle
 from tests.support.bundles import (
     dumped,
@@ -594,7 +594,7 @@ def test_a_bomb_that_is_packed_is_not_unpacked_beyond_what_it_says(honest, tmp_p
 @pytest.mark.parametrize("plant", ["link", "folder", "pipe", "other"])
 def test_a_folder_with_links_and_pipes_is_refused(plant, honest, tmp_path):
     folder = tmp_path / "bundle"
-    container.write(folder, honest)
+    zip_file.write(folder, honest)
     if plant == "link":
         (folder / "suite.toml").unlink()
         (folder / "suite.toml").symlink_to("/etc/passwd")

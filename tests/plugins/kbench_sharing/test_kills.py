@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kbench_sharing import container, kept, repository, site
+from kbench_sharing import added_bundles, repository, site, zip_file
 from kbench_sharing.reading import bundle_of
 from tests.support.bundles import files, known
 from tests.support.kills import killed_at
@@ -26,12 +26,12 @@ def own_state(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("moment", [(os, "fsync"), (Path, "replace")], ids=["writing", "renaming"])
 def test_add(moment, bundle, own_state):
-    killed_at(lambda: kept.keep(bundle), *moment, 1)
-    assert kept._files() == []
-    assert list(kept.of_suite("shared", pytest.fail)) == []
-    path, is_new = kept.keep(bundle)
+    killed_at(lambda: added_bundles.keep(bundle), *moment, 1)
+    assert added_bundles._files() == []
+    assert list(added_bundles.of_suite("shared", pytest.fail)) == []
+    path, is_new = added_bundles.keep(bundle)
     assert is_new
-    assert kept.find(path.stem).id == bundle.id
+    assert added_bundles.find(path.stem).id == bundle.id
 
 
 @pytest.mark.parametrize("n", [1, 3, N_CELLS])
@@ -63,10 +63,10 @@ def test_what_a_killed_publish_left_is_removed_by_a_later_one(bundle, tmp_path):
 
 @pytest.mark.parametrize("n", [1, 4])
 def test_a_folder_of_a_bundle(n, bundle, tmp_path):
-    killed_at(lambda: container.write(tmp_path / "b", bundle.files), Path, "replace", n)
+    killed_at(lambda: zip_file.write(tmp_path / "b", bundle.files), Path, "replace", n)
     assert not (tmp_path / "b").exists()
-    container.write(tmp_path / "b", bundle.files)
-    assert container.of_folder(tmp_path / "b") == bundle.files
+    zip_file.write(tmp_path / "b", bundle.files)
+    assert zip_file.of_folder(tmp_path / "b") == bundle.files
 
 
 def test_site(bundle, tmp_path):

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from kbench.records import ACCURACY, Protocol
-from kbench_sharing.form import Bundle
-from kbench_sharing.kept import meaning_of, planned_splits, rows_of
+from kbench_sharing.added_bundles import meaning_of, planned_splits, rows_of
+from kbench_sharing.bundle_records import Bundle
 from kbench_sharing.reading import bundle_of
 from kbench_sharing.site import boards
 from tests.support.bundles import files, known

@@ -13,7 +13,7 @@ import yaml
 from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench.records import Ref
-from kbench_sharing import container
+from kbench_sharing import zip_file
 from kbench_sharing.paper import paper_files
 from kbench_sharing.reading import bundle_of, read_bundle
 from kbench_sharing.writing import Known, files_of
@@ -91,7 +91,7 @@ def test_latex_accepts_hostile_names(tmp_path):
         cell.cell = dataclasses.replace(cell.cell, dataset=ref)
     hostile = Known(known().suite, cells, known().planner, 0, known().manifests)
     bundle = dict(files_of(hostile, SUITE, load_registry(), author=AUTHOR))
-    container.write_folder(tmp_path / "p", paper_files(hostile, bundle, load_registry()))
+    zip_file.write_folder(tmp_path / "p", paper_files(hostile, bundle, load_registry()))
     inputs = "".join(
         rf"\input{{{path.relative_to(tmp_path / 'p').as_posix()}}}"
         for path in sorted(Path(tmp_path / "p").rglob("*.tex"))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from kbench.errors import BundleError, KbenchError
+from kbench.evaluation.checked_predictions import Predictions
 from kbench.evaluation.measures import COMPUTE
-from kbench.evaluation.outputs import Predictions
 from kbench.evaluation.targets import Truth
 from kbench.execution.plugins import load_registry
 from kbench.planning.planned import task_key

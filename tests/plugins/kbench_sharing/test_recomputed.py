@@ -6,11 +6,11 @@ import pytest
 
 from kbench.errors import BundleError
 from kbench.records import ACCURACY
-from kbench_sharing import kept, recomputed, repository
-from kbench_sharing.container import sha256
-from kbench_sharing.kept import kept_rows, rows_of
+from kbench_sharing import added_bundles, recomputed, repository
+from kbench_sharing.added_bundles import kept_rows, rows_of
 from kbench_sharing.reading import bundle_of, bundle_of_rows
 from kbench_sharing.site import boards, write_site
+from kbench_sharing.zip_file import sha256
 from tests.support.bundles import files, known
 
 
@@ -31,7 +31,7 @@ def record(bundle, number=0, split=0, verdict="equal", author="Bob"):
 
 
 def test_kept_rows_say_what_was_recomputed_here(bundle):
-    kept.keep(bundle)
+    added_bundles.keep(bundle)
     assert {each.state for each in kept_rows("shared")} == {"imported"}
     recomputed.keep(record(bundle, author=""))
     recomputed.keep(record(bundle, split=1, verdict="noise"))
@@ -56,22 +56,22 @@ def test_a_record_holds_for_the_same_result_in_any_file_and_for_no_other(bundle)
 
 def test_a_damaged_record_is_left_out(bundle):
     recomputed.keep(record(bundle))
-    (path,) = kept.folder().parent.glob("recomputed.jsonl")
+    (path,) = added_bundles.folder().parent.glob("recomputed.jsonl")
     path.write_bytes(path.read_bytes() + b'{"kind":"recomputed","format":1}\n')
     assert len(recomputed.kept()) == 1
 
 
 def test_rows_of_an_author_are_shown_once_without_times(bundle):
-    kept.keep(bundle)
+    added_bundles.keep(bundle)
     for _, data in repository.rows_files(bundle):
-        kept.keep(bundle_of_rows(data))
+        added_bundles.keep(bundle_of_rows(data))
     found = kept_rows("shared")
     assert len(found) == len(known().cells)
     assert not any("fit_time_s" in each.row.measures for each in found)
 
 
 def test_a_kept_bundle_that_was_changed_is_left_out_and_named(bundle):
-    path, _ = kept.keep(bundle)
+    path, _ = added_bundles.keep(bundle)
     path.chmod(0o600)
     path.write_bytes(path.read_bytes()[:-100])
     said = []

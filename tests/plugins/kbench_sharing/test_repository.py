@@ -8,9 +8,9 @@ from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench_sharing import repository
 from kbench_sharing.columns import line_of, packed, unpacked
-from kbench_sharing.container import sha256
 from kbench_sharing.reading import bundle_of, read_bundle
 from kbench_sharing.writing import Known, files_of
+from kbench_sharing.zip_file import sha256
 from tests.support.bundles import SUITE, files, known
 from tests.support.report_rows import NASTY
 

@@ -7,7 +7,7 @@ from kbench.api.inputs import chosen_suite
 from kbench.execution.plugins import load_registry
 from kbench.execution.session import check_components, placed_components
 from kbench.planning.cells import cells
-from kbench.planning.lines import runnable
+from kbench.planning.component_refs import runnable
 from kbench.planning.suite_file import find, read
 
 REGISTRY = load_registry()

@@ -20,7 +20,7 @@ from kbench.storage.journal import Journal, state_folder
 from kbench.tables.encoder import TableEncoder
 from kbench_tables.export.card import _code
 from kbench_tables.export.fit import refit, typed
-from kbench_tables.export.folder import recalled, write
+from kbench_tables.export.model_folder import recalled, write
 from kbench_tables.export.pipeline import NamedClasses
 from kbench_tables.export.tables import encoder_of
 from tests.support.command_here import command

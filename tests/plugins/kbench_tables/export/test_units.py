@@ -11,7 +11,7 @@ from kbench.registry.registry import build
 from kbench_tables.export.fit import refit
 from kbench_tables.export.model import Model
 from kbench_tables.export.predicting import csv_blocks, predict_file
-from kbench_tables.recommend.look import look, with_look
+from kbench_tables.recommend.table_preview import look, with_look
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 

@@ -18,8 +18,8 @@ from kbench.records import TASK_TYPES, DatasetFacts
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench_tables.recommend.data import fetched, prepared, suite_for
-from kbench_tables.recommend.look import look, with_look
-from kbench_tables.recommend.rounds import rounds_for
+from kbench_tables.recommend.table_preview import look, with_look
+from kbench_tables.recommend.timed_suite import rounds_for
 from tests.support.command_here import command
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")

@@ -71,7 +71,7 @@ def test_its_report_is_a_page(found, tmp_path):
 
 @pytest.mark.slow
 def test_its_model_takes_rows_as_the_frame_has_them(found, tmp_path):
-    from kbench_tables.export.opened import opened
+    from kbench_tables.export.load_model import opened
 
     assert found.export(tmp_path / "model") == tmp_path / "model"
     model = opened(tmp_path / "model")

@@ -6,7 +6,7 @@ import pytest
 
 from kbench import DatasetError
 from kbench_tables.profile import Fate
-from kbench_tables.recommend.look import Look
+from kbench_tables.recommend.table_preview import Look
 from kbench_tables.recommend.target import TargetColumn, choose
 
 

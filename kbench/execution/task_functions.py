@@ -36,7 +36,7 @@ from kbench.execution.handover import hand_over, receive_scored, receive_visible
 from kbench.execution.plugins import without_known_failures
 from kbench.execution.sandbox import processes
 from kbench.execution.warm_parents import PLUGINS
-from kbench.planning.lines import parameter_problems
+from kbench.planning.component_refs import parameter_problems
 from kbench.planning.methods import EVALUATION, Components, components_of, method_code, needed_by
 from kbench.records import Cell, Dataset, Protocol, Ref, TaskType, alternatives
 from kbench.records.canonical import digest, from_json, protocol_of, with_label

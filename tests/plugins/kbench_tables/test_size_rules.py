@@ -11,7 +11,7 @@ from kbench.planning.suite_file import read
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench_tables.recommend.data import OWN_TABLES
-from kbench_tables.sized import Size, chosen_cells, read_for
+from kbench_tables.size_rules import Size, chosen_cells, read_for
 
 MINE = Ref("wine", {}, "mine")
 

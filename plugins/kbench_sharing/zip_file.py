@@ -24,7 +24,7 @@ from pathlib import Path, PurePosixPath
 from kbench.errors import BundleError
 from kbench.features import read_file, write_file
 from kbench.messages import counted, printable
-from kbench_sharing.form import FILES, MANIFEST, PREDICTIONS, SOURCES
+from kbench_sharing.bundle_records import FILES, MANIFEST, PREDICTIONS, SOURCES
 
 _FREE = 8 << 20
 """Bytes that a small file may take too."""

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from kbench.planning.present import CHANGED, Present, names_digest, variable
+from kbench.planning.current_state import CHANGED, Present, names_digest, variable
 from kbench.records import INSTALLED, NAMESPACE, Manifest
 from kbench.storage.files import state_of
 
@@ -324,10 +324,10 @@ def test_names_that_nothing_can_have_are_not_there(part):
 
 
 def test_the_version_of_python_counts(monkeypatch):
-    from kbench.planning import present
+    from kbench.planning import current_state
 
     manifest = made(modules={})
-    monkeypatch.setattr(present, "python", lambda: "4.0")
+    monkeypatch.setattr(current_state, "python", lambda: "4.0")
     (reason,) = why(manifest)
     assert reason.startswith("python 4.0 instead of 3.")
 

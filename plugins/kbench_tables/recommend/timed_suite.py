@@ -19,8 +19,8 @@ from kbench.messages import option
 from kbench.records import Block, Cell, DatasetFacts, Protocol, Ref, Suite
 from kbench_tables.recommend.data import FIRST_ROUNDS, named_suite, sized_methods
 from kbench_tables.recommend.measure import Comparison
-from kbench_tables.sized import Size, chosen_cells, read_for
-from kbench_tables.time_budget.ladders import Name
+from kbench_tables.size_rules import Size, chosen_cells, read_for
+from kbench_tables.time_budget.sample_sizes import Name
 
 Setting: TypeAlias = int | float | str | bool
 """The value of a parameter of a method."""

@@ -17,11 +17,11 @@ from kbench import Cell, ExportError, Protocol, Ref
 from kbench.registry.callables import resolve
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
-from kbench_tables.export import code, folder
+from kbench_tables.export import code, model_folder
 from kbench_tables.export import opened as opening
 from kbench_tables.export.fit import refit
-from kbench_tables.export.folder import write
-from kbench_tables.export.opened import opened
+from kbench_tables.export.load_model import opened
+from kbench_tables.export.model_folder import write
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
@@ -329,13 +329,13 @@ def test_a_model_that_needs_more_is_refused(place, registry, monkeypatch, tmp_pa
 
 @pytest.mark.slow
 def test_a_model_that_predicts_otherwise_elsewhere_is_refused(place, registry, monkeypatch):
-    true = folder.try_out
+    true = model_folder.try_out
 
     def tampered(*arguments):
         answers, latency = true(*arguments)
         return {name: values[::-1] for name, values in answers.items()}, latency
 
-    monkeypatch.setattr(folder, "try_out", tampered)
+    monkeypatch.setattr(model_folder, "try_out", tampered)
     with pytest.raises(ExportError, match="predicts otherwise"):
         exported(place, registry, "price", "identity", "ridge", "odd")
     assert not (place / "odd").exists()

@@ -6,9 +6,9 @@ import pytest
 
 from kbench import Cell, Limits, Protocol, Ref
 from kbench.machine import machine_id
+from kbench.planning.cached_results import UNKNOWN, Validity, recall, recall_added
+from kbench.planning.current_state import Present, variable
 from kbench.planning.planned import PlannedCell, out_of_date, task_key
-from kbench.planning.present import Present, variable
-from kbench.planning.recall import UNKNOWN, Validity, recall, recall_added
 from kbench.planning.suite_plan import SuitePlan
 from kbench.records import Manifest, Result, Suite
 from kbench.registry.registry import Registry

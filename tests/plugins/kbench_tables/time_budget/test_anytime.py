@@ -9,8 +9,8 @@ from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Cell, DatasetFacts, Details, Protocol, Ref, Result
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
-from kbench_tables.time_budget.ladders import refinements
-from kbench_tables.time_budget.schedule import Schedule
+from kbench_tables.time_budget.anytime import Schedule
+from kbench_tables.time_budget.sample_sizes import refinements
 
 FACTS = DatasetFacts("c" * 64, n_samples=100_000, n_features=10, class_counts=(50_000, 50_000))
 SAMPLES = (1250, 5000, 20_000, None)

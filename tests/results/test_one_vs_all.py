@@ -5,7 +5,7 @@ import math
 import pytest
 
 from kbench.records import Measure
-from kbench.results.focus import against, places
+from kbench.results.one_vs_all import against, places
 from tests.support.report_rows import changed, row
 
 MINE = ("mine", "ridge")

@@ -54,13 +54,13 @@ from kbench.records import (
     Search,
     family_of,
 )
-from kbench_sharing import container, form
+from kbench_sharing import bundle_records, zip_file
+from kbench_sharing.bundle_records import Bundle, SharedResult
 from kbench_sharing.dependencies import not_reused, why_changed
 from kbench_sharing.fetching import is_url
-from kbench_sharing.form import Bundle, SharedResult
 from kbench_sharing.reading import ROWS, read_bundle
 from kbench_sharing.recomputed import Records, checks_of, kept
-from kbench_sharing.texts import slug
+from kbench_sharing.untrusted_text import slug
 
 SHORT = 12
 """Hexadecimal digits of an id that are shown."""
@@ -80,12 +80,12 @@ def keep(bundle: Bundle) -> tuple[Path, bool]:
     The files of a bundle are packed anew: nothing of the zip file that was read is kept.
     BundleError is raised where it cannot be written.
     """
-    is_rows = form.ROWS_FILE in bundle.files
+    is_rows = bundle_records.ROWS_FILE in bundle.files
     name = f"{bundle.id}{ROWS if is_rows else '.zip'}"
     path = folder() / slug(bundle.manifest.suite) / name
     if path.exists():
         return path, False
-    data = bundle.files[form.ROWS_FILE] if is_rows else container.zipped(bundle.files)
+    data = bundle.files[bundle_records.ROWS_FILE] if is_rows else zip_file.zipped(bundle.files)
     try:
         write_file(path, data, mode=0o400)
     except OSError as error:

@@ -24,7 +24,7 @@ from dataclasses import replace
 
 from kbench.features import PlannedCell, Registry, Run, n_missing
 from kbench.records import ACCURACY, Cost, Result
-from kbench_tables.time_budget.ladders import (
+from kbench_tables.time_budget.sample_sizes import (
     Ladder,
     LadderCosts,
     Name,

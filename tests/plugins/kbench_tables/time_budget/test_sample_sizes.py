@@ -3,7 +3,7 @@
 import math
 
 from kbench.records import ACCURACY, DatasetFacts, Measure
-from kbench_tables.time_budget.ladders import class_shares, standard_error
+from kbench_tables.time_budget.sample_sizes import class_shares, standard_error
 
 
 def test_the_noise_of_a_mean_over_classes_is_that_of_their_rows():

@@ -11,17 +11,17 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import TargetEncoder
 
-from kbench_tables.export import objects
+from kbench_tables.export import plain_objects
 
 
 def dump(value):
-    written, arrays = objects.dump(value, lambda module: None)
+    written, arrays = plain_objects.dump(value, lambda module: None)
     assert not any(array.dtype.hasobject for array in arrays.values())
     return json.loads(json.dumps(written)), arrays
 
 
 def again(value):
-    return objects.load(*dump(value), "no_package")
+    return plain_objects.load(*dump(value), "no_package")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_an_encoder_of_missing_categories_is_the_same():
 
 @pytest.mark.parametrize("value", [lambda x: x, "text".upper, memoryview(b"a")])
 def test_what_cannot_be_written_is_refused(value):
-    with pytest.raises(objects.NotPlainError):
+    with pytest.raises(plain_objects.NotPlainError):
         dump([value])
 
 
@@ -105,4 +105,4 @@ def test_nothing_else_is_called(written, monkeypatch):
     monkeypatch.setattr(os, "system", forbidden)
     monkeypatch.setattr(subprocess, "Popen", forbidden)
     with pytest.raises((ValueError, AttributeError)):
-        objects.load(written, {}, "no_package")
+        plain_objects.load(written, {}, "no_package")

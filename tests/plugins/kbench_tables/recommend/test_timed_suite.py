@@ -8,7 +8,7 @@ from kbench.records import DatasetFacts, Ref
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench_tables.recommend.data import suite_for
-from kbench_tables.recommend.rounds import parsed, rounds_for, with_settings
+from kbench_tables.recommend.timed_suite import parsed, rounds_for, with_settings
 
 FILE = Ref("csv", {"path": "mine.csv", "target": "y"}, "mine")
 

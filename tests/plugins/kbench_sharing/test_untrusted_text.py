@@ -3,7 +3,7 @@
 import pytest
 
 from kbench.errors import BundleError
-from kbench_sharing.texts import check_author, check_label
+from kbench_sharing.untrusted_text import check_author, check_label
 
 
 @pytest.mark.parametrize(

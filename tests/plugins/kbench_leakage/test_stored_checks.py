@@ -6,10 +6,10 @@ import pytest
 
 from kbench.features import state_folder
 from kbench.records import Protocol
-from kbench_leakage import kept
+from kbench_leakage import stored_checks
 from kbench_leakage.findings import Finding, Leakage
-from kbench_leakage.kept import text_of
 from kbench_leakage.scoring import Score
+from kbench_leakage.stored_checks import text_of
 
 FOUND = Leakage(
     (
@@ -23,34 +23,34 @@ FOUND = Leakage(
 
 
 def test_what_was_kept_is_recalled():
-    kept.keep("k", FOUND)
-    assert kept.recall(Leakage, "k") == FOUND
-    assert kept.recall(Leakage, "other") is None
+    stored_checks.keep("k", FOUND)
+    assert stored_checks.recall(Leakage, "k") == FOUND
+    assert stored_checks.recall(Leakage, "other") is None
 
 
 @pytest.mark.parametrize(
     "content", ["", "{", "[]", "null", '{"measured": 3}', '{"measured": [{}]}']
 )
 def test_a_damaged_file_is_as_none(content):
-    kept.keep("k", FOUND)
+    stored_checks.keep("k", FOUND)
     (state_folder() / "leakage" / "k.json").write_text(content)
-    assert kept.recall(Leakage, "k") is None
+    assert stored_checks.recall(Leakage, "k") is None
 
 
 def test_a_folder_that_cannot_be_written_does_no_harm():
     state_folder().mkdir(parents=True)
     (state_folder() / "leakage").write_text("a file")
-    kept.keep("k", FOUND)
-    assert kept.recall(Leakage, "k") is None
+    stored_checks.keep("k", FOUND)
+    assert stored_checks.recall(Leakage, "k") is None
 
 
 def test_data_split_and_code_decide_the_key(monkeypatch):
     def key(checksum="a", **protocol):
-        return kept.key_of(checksum, text_of(Protocol(**protocol)))
+        return stored_checks.key_of(checksum, text_of(Protocol(**protocol)))
 
     assert key() == key(n_candidates=3)
     others = [key("b"), key(seed=1), key(n_folds=7), key(splits="holdout"), key(test_size=0.1)]
-    monkeypatch.setattr(kept, "_code", lambda: "other code")
+    monkeypatch.setattr(stored_checks, "_code", lambda: "other code")
     others.append(key())
     monkeypatch.undo()
     assert len({key(), *others}) == 7

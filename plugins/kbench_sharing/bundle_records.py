@@ -25,7 +25,7 @@ from kbench.features import task_key
 from kbench.messages import printable
 from kbench.records import Cell, Details, Limits, Protocol, Ref, Result, TaskType
 from kbench.records.canonical import Json, JsonObject, digest, from_json
-from kbench_sharing.texts import (
+from kbench_sharing.untrusted_text import (
     check_author,
     check_component,
     check_digest,

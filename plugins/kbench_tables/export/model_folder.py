@@ -41,10 +41,10 @@ from kbench.parameters import check_choice
 from kbench.records import Cell, Measure, TaskType
 from kbench_tables.export.card import card
 from kbench_tables.export.fit import Fitted, has_intervals, refit, typed
+from kbench_tables.export.load_model import try_out
 from kbench_tables.export.model import Facts, agree
 from kbench_tables.export.onnx import check_onnx, write_onnx
-from kbench_tables.export.opened import try_out
-from kbench_tables.export.portable import files_of, package_name, write_package
+from kbench_tables.export.package_writer import files_of, package_name, write_package
 from kbench_tables.export.tables import example_of, plain_rows
 
 PORTABLE = "portable"

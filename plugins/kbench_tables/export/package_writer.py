@@ -15,7 +15,7 @@ import numpy as np
 from kbench.errors import ExportError
 from kbench.messages import option
 from kbench.records import Cell
-from kbench_tables.export import objects
+from kbench_tables.export import plain_objects
 from kbench_tables.export.code import OWN, Code, code_of, expression_of_licence, is_own, licences_of
 from kbench_tables.export.fit import Fitted
 from kbench_tables.export.model import ARRAYS, OBJECTS, Facts, Model, answers_of, versions
@@ -95,8 +95,8 @@ def write_package(
         "answers": answers_of(model, trial),
     }
     try:
-        written, arrays = objects.dump(parts, own)
-    except objects.NotPlainError as error:
+        written, arrays = plain_objects.dump(parts, own)
+    except plain_objects.NotPlainError as error:
         raise ExportError(
             f"this model cannot be written without pickle: {error}; "
             f"{option('format', 'joblib')} can"

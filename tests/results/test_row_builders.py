@@ -8,7 +8,7 @@ from kbench.planning.planned import PlannedCell
 from kbench.records import Cell, Measure, Protocol, Ref, Result
 from kbench.report.content import ReportData
 from kbench.results.leaderboard import leaderboard
-from kbench.results.sources import of_cell_with_splits
+from kbench.results.row_builders import of_cell_with_splits
 
 NLPD = Measure("nlpd", "lower")
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from kbench.evaluation.sums import Sums, Targets
+from kbench.evaluation.gram_sums import Sums, Targets
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell, task_key
-from kbench.planning.present import Present
 from kbench.records import Limits, Manifest, Result
 from kbench.storage.journal import Journal
 
