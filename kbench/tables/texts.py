@@ -188,6 +188,8 @@ _SECONDS_A_DAY = 86_400.0
 _DAY = timedelta(days=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?")
+_LOOSE = re.compile(r"^(\d{4})([-/. ])(\d{1,2})\2(\d{1,2})(?!\d)")
+"""A date of ISO 8601 but for its signs between numbers, or zeros before them."""
 
 
 @dataclass(frozen=True)
@@ -289,6 +291,10 @@ def of_cells(values: Iterable[Any], convert: Callable[[Any], float]) -> np.ndarr
     return np.array(found, dtype=np.float64)
 
 
+def _in_iso(found: re.Match[str]) -> str:
+    return f"{found[1]}-{int(found[3]):02}-{int(found[4]):02}"
+
+
 def _moment(value: Any, format_: str) -> datetime:
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
@@ -300,7 +306,7 @@ def _moment(value: Any, format_: str) -> datetime:
         if month is not None:
             value = datetime(int(month[1]), int(month[2] or 1), 1)
         elif format_ == ISO:
-            value = datetime.fromisoformat(value)
+            value = datetime.fromisoformat(_LOOSE.sub(_in_iso, value, count=1))
         else:
             value = datetime.strptime(value, format_)
     if not isinstance(value, date) or value != value:  # NaT is a date that is not equal to itself

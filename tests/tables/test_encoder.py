@@ -90,7 +90,13 @@ def test_dates_may_be_texts_or_moments(values, format_):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("text", ["2024", "2024-03", "2024-03-01", "20240301", "2024-03-01T05"])
+@pytest.mark.parametrize(
+    "text",
+    (
+        *("2024", "2024-03", "2024-03-01", "20240301", "2024-03-01T05"),
+        *("2024/03/01", "2024.3.1", "2024 03 01", "2024-3-1 05:06", "2024/3/01T05:06:07Z"),
+    ),
+)
 def test_dates_of_iso_8601_are_those_of_pandas(text):
     moment = pandas.to_datetime([text], format="ISO8601")
     np.testing.assert_array_equal(days_of([text]), days_of(moment))
