@@ -639,3 +639,12 @@ def test_several_processes_store_the_same_at_once(tmp_path):
     assert len(cache.entries()) == 1
     assert not list(tmp_path.glob(".tmp-*"))
     assert cache.lookup("s", {}, "code")
+
+
+def test_an_entry_of_earlier_versions_is_of_classification(cache):
+    checksum = cache.store(data())
+    path = cache.root / checksum / "meta.json"
+    meta = json.loads(path.read_text())
+    del meta["sha256"], meta["task"]
+    path.write_text(json.dumps({**meta, "sha256": _entry._meta_digest(meta)}))
+    assert cache.load(checksum).task == cache.inputs(checksum).task == "classification"

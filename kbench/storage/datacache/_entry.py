@@ -225,6 +225,7 @@ def read_meta(root: Path, checksum: str) -> Meta:
         intact = False
     if not intact or meta["checksum"] != checksum:
         raise DamagedError(f"dataset {checksum} in the cache {root}: meta.json is damaged")
+    meta.setdefault("task", "classification")  # entries of earlier versions
     return meta  # type: ignore[no-any-return]
 
 
