@@ -118,12 +118,14 @@ def dataset_of_file(
     params: dict[str, Any] = {"path": str(file.absolute()), **source.endings[_ending(file)]}
     for name, value in {**options, "target": target}.items():
         parameter = "group_by" if name == "group" else name
-        if value and taken is not None and parameter not in taken:
+        # without a sign between groups of digits, it is not guessed
+        is_given = bool(value) or (name == "thousands" and value is not None)
+        if is_given and taken is not None and parameter not in taken:
             raise DatasetError(
                 f"file {path!r}: {option(name)} has no meaning for {source.name} files"
             )
-        if value:
-            params[parameter] = value if isinstance(value, str) else tuple(value)
+        if is_given:
+            params[parameter] = value if isinstance(value, str) else tuple(value or ())
     needed = taken.get("target") if taken else None
     if not target and needed is not None and needed.is_required:
         raise DatasetError(

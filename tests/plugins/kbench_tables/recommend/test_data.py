@@ -68,6 +68,12 @@ def test_several_parquet_files_are_named_by_their_folder(registry, tmp_path):
         dataset_of_file(str(tmp_path / "none-*.parquet"), "y", registry=registry)
 
 
+def test_an_empty_sign_between_groups_of_digits_is_not_guessed(registry, customers):
+    ref = dataset_of_file("customers.csv", "churn", registry=registry, thousands="", decimal=None)
+    assert ref.params["thousands"] == ""
+    assert "decimal" not in ref.params
+
+
 def methods(suite, registry):
     return [(c.feature_map.name, c.learner.name) for c in cells(suite, registry)]
 
