@@ -23,7 +23,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.parameters import check_coefficients, check_parameters
@@ -139,3 +144,29 @@ class InputGradient:
 
 class DifferentiableMap(InputGradient, ExplicitMap):
     """A feature map with gradients."""
+
+
+class DecisionValues(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose inputs are the decision values of another one, to be calibrated.
+
+    >>> DecisionValues().fit([[-1.0], [2.0]], [0, 1]).decision_function(np.array([[0.5]]))
+    array([0.5])
+    """
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> DecisionValues:
+        """Learn the classes."""
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        """Return the inputs: one column for two classes, else one for each class."""
+        return X[:, 0] if len(self.classes_) == 2 else X
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the classes with the largest values."""
+        values = self.decision_function(X)
+        places = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        chosen: np.ndarray = self.classes_[places]
+        return chosen

@@ -17,9 +17,9 @@ from functools import partial
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 
+from kbench.estimators import DecisionValues
 from kbench.evaluation.block_fits import BlockFits
 from kbench.evaluation.checked_predictions import (
-    DecisionValues,
     FittedLearner,
     Predictions,
     checked_decision,

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from kbench.errors import PluginError
 from kbench.evaluation.lazy_rows import Matrix, is_sparse
@@ -37,30 +36,6 @@ class FittedLearner(Protocol):
         """Predict rows: an array, or with `return_std` a tuple of two."""
 
     def __getattr__(self, name: str, /) -> Any: ...
-
-
-class DecisionValues(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose inputs are the decision values of another one, to be calibrated.
-
-    >>> DecisionValues().fit([[-1.0], [2.0]], [0, 1]).decision_function(np.array([[0.5]]))
-    array([0.5])
-    """
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> DecisionValues:
-        """Learn the classes."""
-        self.classes_ = np.unique(y)
-        return self
-
-    def decision_function(self, X: np.ndarray) -> np.ndarray:
-        """Return the inputs: one column for two classes, else one for each class."""
-        return X[:, 0] if len(self.classes_) == 2 else X
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return the classes with the largest values."""
-        values = self.decision_function(X)
-        places = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        chosen: np.ndarray = self.classes_[places]
-        return chosen
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import types
 import pytest
 
 from kbench import Ref, Search
-from kbench.execution import entry_points as task
+from kbench.execution import task_functions as task
 from kbench.records.canonical import to_json
 from kbench.storage.datacache import DataCache
 

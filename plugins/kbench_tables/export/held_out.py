@@ -98,7 +98,7 @@ def calibration(parts: list[Part], y: np.ndarray) -> Any:
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.frozen import FrozenEstimator
 
-    from kbench.evaluation.checked_predictions import DecisionValues
+    from kbench.estimators import DecisionValues
 
     blocks = [part.values.reshape(len(part.rows), -1) for part in parts]
     if len({block.shape[1] for block in blocks}) > 1:  # a class with one row

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbench import DatasetError
+from kbench import Cell, DatasetError, Protocol, Ref
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench_files import _typed
 from kbench_files._files import load_arff
-from kbench_tables.frames import read_table
+from kbench_tables.export.tables import example_of
 from kbench_tables.recommend.data import prepared
 
 HEAD = """@relation r
@@ -101,12 +101,15 @@ def test_the_result_does_not_depend_on_the_blocks(monkeypatch):
 
 def test_a_model_gets_the_table_as_it_is_in_the_file(registry):
     write_dense()
-    frame = read_table(prepared("mine.arff", registry, target="churn").ref, registry)
-    assert list(frame.columns) == re.findall(r"@attribute (\w+)", HEAD)
+    ref = prepared("mine.arff", registry, target="churn").ref
+    encoder = load_arff(**ref.params).encoder
+    cell = Cell(ref, Ref("identity"), Ref("ridge"), Protocol())
+    frame = example_of(cell, encoder, registry, 10)
+    assert list(frame.columns) == [name for name, _ in encoder.columns]
     assert frame["joined"].iloc[1] == "2024-02-02"
     assert list(frame["plan"].cat.categories) == ["pro", "basic"]
     write_sparse()
-    assert read_table(prepared("sparse.arff", registry, target="y").ref, registry) is None
+    assert load_arff(**prepared("sparse.arff", registry, target="y").ref.params).encoder is None
 
 
 def test_sparse_rows_have_no_fates_and_refuse_what_needs_them(registry):

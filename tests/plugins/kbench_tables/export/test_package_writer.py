@@ -18,7 +18,7 @@ from kbench.registry.callables import resolve
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench_tables.export import code, model_folder
-from kbench_tables.export import opened as opening
+from kbench_tables.export import load_model as opening
 from kbench_tables.export.fit import refit
 from kbench_tables.export.load_model import opened
 from kbench_tables.export.model_folder import write
