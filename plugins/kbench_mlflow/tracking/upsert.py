@@ -13,6 +13,7 @@ import re
 import socket
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import psutil
 
@@ -55,11 +56,20 @@ def owner_is_gone(tags: Mapping[str, str]) -> bool:
 
 
 def process_start(pid: int) -> str:
-    """Return when a process began, which a later one of that number did not; empty for none."""
+    """Return when a process began, which a later one of that number did not; empty for none.
+
+    On Linux it is counted from the boot: an hour of the clock changes whenever that is set, and
+    a run that is being written would be taken for one whose writer is gone.
+    """
     try:
-        return str(psutil.Process(pid).create_time())
-    except psutil.NoSuchProcess:
-        return ""
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        try:
+            return "" if psutil.LINUX else str(psutil.Process(pid).create_time())
+        except psutil.NoSuchProcess:
+            return ""
+    return f"{boot}:{stat.rpartition(')')[2].split()[19]}"  # the name may hold blanks
 
 
 def upsert(

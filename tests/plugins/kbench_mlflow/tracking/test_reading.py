@@ -1,9 +1,12 @@
 """What is read, superseded, withdrawn, given up; and told without MLflow."""
 
+import itertools
 import os
 import subprocess
 import sys
 from dataclasses import replace
+
+import pytest
 
 from kbench_mlflow.tracking import run
 from kbench_mlflow.tracking.database import delivered_without_mlflow
@@ -137,6 +140,13 @@ def test_a_process_is_told_from_a_later_one_of_its_number():
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     assert process_start(gone.pid) == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems count from no boot")
+def test_a_clock_that_is_set_leaves_the_start_of_a_process(monkeypatch):
+    hours = itertools.count()
+    monkeypatch.setattr("psutil.Process.create_time", lambda process: next(hours))
+    assert process_start(os.getpid()) == process_start(os.getpid())
 
 
 # -- reading -------------------------------------------------------------------------------
