@@ -116,6 +116,12 @@ def find(name: str) -> Bundle:
 
 def of_suite(name: str, notice: Callable[[str], None]) -> Iterator[Bundle]:
     """Yield the kept bundles of a suite; `notice` is told why one is left out."""
+    # earlier versions kept them in one folder, in formats that are not read now
+    if earlier := [path for path in folder().glob("*") if path.suffix in _ENDS]:
+        notice(
+            f"{counted(len(earlier), 'bundle')} kept by an earlier version of kbench in {folder()} "
+            "cannot be read: remove what lies there, and add new ones"
+        )
     for path in _files(slug(name)):
         try:
             bundle = _read(path)
