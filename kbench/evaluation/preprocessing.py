@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from kbench.errors import DatasetError
 from kbench.evaluation.lazy_rows import Matrix, Rows, is_sparse, whole
 from kbench.evaluation.splits import strata, stratified_folds
-from kbench.messages import SHARED_CATEGORIES, counted
-from kbench.records import Dataset, TaskType
+from kbench.messages import SHARED_CATEGORIES
+from kbench.records import TaskType
 
 
 class UnitBall:
@@ -156,8 +155,8 @@ class Imputer:
         return np.hstack([imputed, is_missing[:, self._indicated].astype(X.dtype)])
 
 
-class Preprocessing(BaseEstimator):  # type: ignore[misc]
-    """The steps before a map, in order: a step of an exported pipeline too.
+class Preprocessing:
+    """The steps before a map, in order.
 
     `step` is the protocol's. "minmax" maps the training range to [0, 1] and clips test values
     to it; sparse input is scaled without shifting, by the largest absolute value ("minmax") or
@@ -285,29 +284,3 @@ def _row_norms(X: Matrix) -> np.ndarray:
     from sklearn.utils.extmath import row_norms
 
     return np.asarray(row_norms(X))
-
-
-def missing_rows(X: Matrix) -> np.ndarray:
-    """Mask of the rows that have a missing value, shape (n_samples,)."""
-    if is_sparse(X):
-        holes = np.add.reduceat(np.append(np.isnan(X.data), False), X.indptr[:-1])
-        return np.asarray((holes > 0) & (np.diff(X.indptr) > 0))
-    return np.asarray(np.isnan(X).any(axis=1))
-
-
-def refuse_missing(dataset: Dataset) -> None:
-    """Raise a DatasetError that names the columns with missing values, and the choices."""
-    X = dataset.X
-    if is_sparse(X):
-        counts = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
-    else:
-        counts = np.isnan(X).sum(axis=0)
-    columns = np.flatnonzero(counts)
-    if not len(columns):
-        return
-    shown = ", ".join(f"{dataset.feature_names[j]} ({counts[j]})" for j in columns[:5])
-    more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
-    raise DatasetError(
-        f"{dataset.name} has {counted(int(counts.sum()), 'missing value')} in {shown}{more}; "
-        'set missing = "impute", "indicate" or "drop_rows" in [protocol]'
-    )

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.evaluation.preprocessing import missing_rows, refuse_missing
+from kbench.evaluation.lazy_rows import Matrix, is_sparse
 from kbench.evaluation.splits import inner_parts, rare_classes, row_groups, split
 from kbench.evaluation.targets import Scale, Truth
+from kbench.messages import counted
 from kbench.records import Dataset, Protocol, Split, TaskType
 
 
@@ -149,3 +150,29 @@ def _notes(
         names = ", ".join(dataset.target_names[k] for k in absent[:5])
         notes.append(f"no training row of class {names}, which is in the test part")
     return notes
+
+
+def missing_rows(X: Matrix) -> np.ndarray:
+    """Mask of the rows that have a missing value, shape (n_samples,)."""
+    if is_sparse(X):
+        holes = np.add.reduceat(np.append(np.isnan(X.data), False), X.indptr[:-1])
+        return np.asarray((holes > 0) & (np.diff(X.indptr) > 0))
+    return np.asarray(np.isnan(X).any(axis=1))
+
+
+def refuse_missing(dataset: Dataset) -> None:
+    """Raise a DatasetError that names the columns with missing values, and the choices."""
+    X = dataset.X
+    if is_sparse(X):
+        counts = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
+    else:
+        counts = np.isnan(X).sum(axis=0)
+    columns = np.flatnonzero(counts)
+    if not len(columns):
+        return
+    shown = ", ".join(f"{dataset.feature_names[j]} ({counts[j]})" for j in columns[:5])
+    more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
+    raise DatasetError(
+        f"{dataset.name} has {counted(int(counts.sum()), 'missing value')} in {shown}{more}; "
+        'set missing = "impute", "indicate" or "drop_rows" in [protocol]'
+    )

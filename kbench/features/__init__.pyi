@@ -51,12 +51,18 @@ from kbench.evaluation.measures import COMPUTE, Criterion, applies, rows_of, tak
 from kbench.evaluation.method import Method as FitMethod
 from kbench.evaluation.method import learner_side, map_side, search_side
 from kbench.evaluation.passes import MAX_COLUMNS, WHOLE_BYTES, LinearModels, labels
-from kbench.evaluation.preprocessing import Imputer, missing_rows, refuse_missing
+from kbench.evaluation.preprocessing import Imputer
 from kbench.evaluation.scores import scores as split_scores
 from kbench.evaluation.search import candidates, search
 from kbench.evaluation.sizes import holdout_sizes
 from kbench.evaluation.specs import Candidate, is_number
-from kbench.evaluation.split_view import Assignment, Visible, assign
+from kbench.evaluation.split_view import (
+    Assignment,
+    Visible,
+    assign,
+    missing_rows,
+    refuse_missing,
+)
 from kbench.evaluation.splits import derive_seed, inner_parts, strata, stratified_folds
 from kbench.evaluation.targets import Scale, Truth
 from kbench.execution.engine import Engine, EngineOffer, LocalEngine, Terms, ThisMachine, over_slots

@@ -60,7 +60,7 @@ def slug(text: str) -> str:
     'etc-passwd-3754d6cb'
     """
     plain = _OTHER.sub("-", text.lower()).strip("-.")[:_MOST_SLUG].strip("-.")
-    ending = hashlib.sha256(text.encode()).hexdigest()[:8]
+    ending = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return plain if plain and plain == text else f"{plain or 'x'}-{ending}"
 
 

@@ -10,9 +10,8 @@ from kbench.evaluation.preprocessing import (
     Imputer,
     Preprocessing,
     UnitBall,
-    missing_rows,
-    refuse_missing,
 )
+from kbench.evaluation.split_view import missing_rows, refuse_missing
 
 matrices = arrays(np.float64, (6, 3), elements=st.floats(-1e6, 1e6))
 counts = arrays(np.float64, (6, 3), elements=st.integers(-9, 9).map(float))

@@ -90,7 +90,7 @@ def test_what_is_out_of_date_is_left_out_and_counted(manifests):
     (notice,) = notices
     assert notice == (
         f"3 of 4 cells are out of date and left out ({CHANGED}: 2 cells; {WITHOUT}: 1 cell); "
-        "`kbench suite trial` computes them again, and --outdated shows them"
+        "`kbench suite trial` computes them again, and `outdated=True` shows them"
     )
     assert kept.left_out
     assert notice.startswith(kept.left_out)

@@ -72,7 +72,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     from sklearn.pipeline import Pipeline
     from threadpoolctl import threadpool_limits
 
-    from kbench_tables.export.pipeline import NamedClasses, ScaledTarget
+    from kbench_tables.export.pipeline import NamedClasses, PreprocessingStep, ScaledTarget
 
     if dataset.pairwise:
         raise DatasetError(
@@ -146,7 +146,8 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
                     held_out(predict, data.y, task, seed, folds), data.y
                 )
     embedding = fitted.embedding
-    steps = [("prepare", embedding.steps), ("feature_map", embedding.map_), ("learner", last)]
+    prepare = PreprocessingStep.of(embedding.steps)
+    steps = [("prepare", prepare), ("feature_map", embedding.map_), ("learner", last)]
     if encoder is not None:
         steps.insert(0, ("encode", encoder))
     table = X if encoder is None else decoded(X, encoder)

@@ -13,11 +13,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
 from kbench.evaluation.checked_predictions import has_distribution
+from kbench.evaluation.preprocessing import Preprocessing
 from kbench.evaluation.targets import Scale
 
 
 def _learner_has(name: str) -> Any:
     return available_if(lambda self: hasattr(self.estimator_, name))
+
+
+class PreprocessingStep(Preprocessing, BaseEstimator):  # type: ignore[misc]
+    """The protocol's preprocessing as a step of a pipeline."""
+
+    @classmethod
+    def of(cls, fitted: Preprocessing) -> PreprocessingStep:
+        """Return a fitted preprocessing as such a step."""
+        step = cls()
+        step.__dict__.update(vars(fitted))
+        return step
 
 
 class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

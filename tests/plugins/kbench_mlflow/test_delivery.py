@@ -20,7 +20,7 @@ ERROR = Measure("expected_error", "lower")
 def planned(n_values=2):
     cell = Cell(Ref("iris"), Ref("rff"), Ref("ridge"), Protocol())
     search = [
-        {"learner.alpha": float(v), "scores": [0.5 + v / 1e6], "converged": True}
+        {"learner.alpha": float(v), "values": [0.5 + v / 1e6], "converged": True}
         for v in range(n_values)
     ]
     results = {
