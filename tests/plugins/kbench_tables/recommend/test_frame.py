@@ -117,7 +117,7 @@ def test_a_path_is_read_as_the_command_line_does(tmp_path, monkeypatch):
     run = kbench.run(tmp_path / "file.csv", "churn", delimiter=";", **few)
     assert run.learner == "majority"
     assert os.listdir() == ["file.csv"]  # noqa: PTH208
-    with pytest.raises(KbenchError, match=": sheet has no meaning for csv files"):
+    with pytest.raises(KbenchError, match=": `sheet` has no meaning for csv files"):
         kbench.run("file.csv", "churn", sheet="one", **few)
 
 
