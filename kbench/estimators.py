@@ -1,4 +1,4 @@
-"""Bases of feature maps: what every map does around its own computation.
+"""Estimators of the core: bases of feature maps, and the classifier that is calibrated.
 
 A map has parameters, declared as in `kbench.parameters`, and two methods::
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,9 +12,6 @@ from kbench.cli import completion
 from kbench.cli.command_options import JsonEvents, Quiet, as_words, given, options_from
 from kbench.cli.echo import echo, with_flags
 from kbench.errors import SuiteError
-
-if TYPE_CHECKING:
-    pass
 
 
 @options_from("run_suite")

@@ -86,7 +86,7 @@ class EstimatorSpec:
 
 @dataclass(frozen=True)
 class Nested:
-    """A component inside a parameter, built anew for every estimator, with the name of its record.
+    """A component inside a parameter, built again for every estimator, with the name of its record.
 
     Candidates are compared by all fields: the label rounds numbers.
     """

@@ -11,7 +11,7 @@ from dataclasses import replace
 from kbench.errors import SuiteError
 from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, SEARCHED, default_measure
 from kbench.evaluation.sizes import split_problem
-from kbench.messages import did_you_mean
+from kbench.messages import similar
 from kbench.planning.cells import cell_problems, cells
 from kbench.planning.component_refs import for_task
 from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Suite, TaskType
@@ -109,7 +109,7 @@ def search_problem(protocol: Protocol, task: TaskType, registry: Registry) -> st
     there_are = f"there are {', '.join(allowed)}"
     if name in SEARCHED or name in registry.all("measure"):
         return f"search_measure {name!r} is not for {task}; {there_are}"
-    return f"no search can optimise {name!r}; {there_are}{did_you_mean(name, allowed)}"
+    return f"no search can optimise {name!r}; {there_are}{similar(name, allowed)}"
 
 
 def _known(registry: Registry) -> dict[str, Measure]:

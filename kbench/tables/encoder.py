@@ -25,7 +25,7 @@ _TRUTHS = {
     **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), "False"),
     **dict.fromkeys(("1", "1.0", "True", "true", "TRUE"), "True"),
 }
-"""Spellings of truth values."""
+"""Spellings of booleans."""
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def _column(values: pandas.Series, name: str, what: str) -> np.ndarray:
     """Return whether rows are tested, from the 0 and 1 of a column."""
     import pandas
 
-    # as text, or truth values would be numbers
+    # as text, or booleans would be numbers
     flags = pandas.to_numeric(values.astype(str), errors="coerce")
     wrong = np.flatnonzero(~flags.isin([0, 1]))
     if len(wrong):

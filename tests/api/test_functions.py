@@ -253,6 +253,7 @@ def test_a_notebook_gets_an_output_that_needs_no_widgets(monkeypatch):
     [
         ("rmse", "search_measure 'rmse' is not for classification; there are accuracy"),
         ("log_los", "no search can optimise 'log_los'.*did you mean 'log_loss'"),
+        ("zzz", "no search can optimise 'zzz'; there are [a-z0-9_, ]*$"),
         ("ece_15_equal_mass", "never for ranking"),
     ],
 )
