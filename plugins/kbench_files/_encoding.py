@@ -61,10 +61,10 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
         if unknown:
             raise DatasetError(f"{what}, {option}: {no_column(unknown[0], rows.names)}")
     left_out = {target, weight, *ignore}
-    dates = {n: c for n, c in dates.items() if n not in left_out}
+    nominal = {*roles.nominal, *roles.by_target}
+    dates = {n: c for n, c in dates.items() if n not in left_out | nominal}
     units = {n: c for n, c in units.items() if n not in (*ignore, *roles.nominal, *dates)}
     features = [name for name in rows.names if name not in left_out]
-    nominal = {*roles.nominal, *roles.by_target}
     scans: dict[str, ColumnScan] = {}
     for name in rows.names:
         if name in (target, weight):

@@ -1,4 +1,4 @@
-"""Which columns of a table are free text."""
+"""What becomes of the columns of a table: free text, and dates that stand for categories."""
 
 import datetime
 
@@ -6,6 +6,7 @@ import pytest
 
 from kbench.tables.table import TEXT_ABOVE
 from kbench_files._columns import is_free_text
+from kbench_files._files import load_csv
 
 
 def words(n):
@@ -27,3 +28,13 @@ def words(n):
 )
 def test_many_different_strings_and_other_values_are_text(different, n_rows, is_text):
     assert is_free_text(different, n_rows) is is_text
+
+
+@pytest.mark.parametrize("role", ["nominal", "by_target"])
+def test_dates_that_stand_for_categories_are_categories(tmp_path, role):
+    path = tmp_path / "dated.csv"
+    days = [f"2024-0{1 + i % 3}-01" for i in range(30)]
+    path.write_text("d,x,y\n" + "".join(f"{day},{i},{i % 2}\n" for i, day in enumerate(days)))
+    found = load_csv(str(path), "y", date=["d=%Y-%m-%d"], **{role: ["d"]})
+    assert found.checksum == load_csv(str(path), "y", **{role: ["d"]}).checksum
+    assert found.checksum != load_csv(str(path), "y", date=["d=%Y-%m-%d"]).checksum
