@@ -119,7 +119,7 @@ def create(path: Path) -> None:
             except OSError:  # a file system without links
                 new.rename(path)
         finally:
-            _remove(path.parent, new.name)
+            _remove(path.parent, prefix)
 
 
 def _migrate(path: Path, artifacts: Path) -> None:
@@ -133,9 +133,16 @@ def _migrate(path: Path, artifacts: Path) -> None:
 
 
 def _remove(folder: Path, prefix: str) -> None:
-    """Remove unfinished stores, with SQLite's files beside them."""
+    """Remove unfinished stores of this process and of those that are gone, with SQLite's files.
+
+    Another user, whose journal is another one, may be creating the same store.
+    """
+    import psutil
+
     for path in folder.iterdir():
-        if path.name.startswith(prefix):
+        pid = path.name.removeprefix(prefix).partition("-")[0]
+        is_of_other = pid.isdecimal() and int(pid) != os.getpid() and psutil.pid_exists(int(pid))
+        if path.name.startswith(prefix) and not is_of_other:
             path.unlink(missing_ok=True)
 
 

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import sqlite3
+import subprocess
 import time
 from pathlib import Path
 
@@ -151,12 +152,16 @@ def test_what_a_killed_creation_left_behind_is_removed(migrated_store, tmp_path,
     monkeypatch.setattr(
         database, "_migrate", lambda path, artifacts: shutil.copy(migrated_store, path)
     )
-    left = tmp_path / f".mlflow.db.{socket.gethostname()}.1-journal"
-    left.touch()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    left = tmp_path / f".mlflow.db.{socket.gethostname()}.{gone.pid}-journal"
     elsewhere = tmp_path / ".mlflow.db.another-host.1"
-    elsewhere.touch()
+    of_another_user = tmp_path / f".mlflow.db.{socket.gethostname()}.{os.getppid()}"
+    for each in (left, elsewhere, of_another_user):
+        each.touch()
     database.create(tmp_path / "mlflow.db")
-    assert {each.name for each in tmp_path.iterdir()} == {"mlflow.db", elsewhere.name}
+    kept = {"mlflow.db", elsewhere.name, of_another_user.name}
+    assert {each.name for each in tmp_path.iterdir()} == kept
 
 
 def sql(path, statement):
