@@ -6,7 +6,7 @@
     ├── SuiteError           a suite file or a filter asks for what does not exist
     ├── JournalError         the journal cannot be written; exit code 1
     ├── DatasetError         data is unavailable, or is not what it claims to be
-    │   ├── SourceUnreachable   the server behind a source does not answer
+    │   ├── SourceUnreachableError   the server behind a source does not answer
     │   └── DatasetParameterError   a parameter names what does not exist
     ├── PluginError          a plugin breaks the contract of its hook
     ├── FeatureError         a feature cannot be used, or two of them clash
@@ -37,7 +37,7 @@ class DatasetError(KbenchError):
     """A dataset is unavailable; the message names it, the cause, and a remedy."""
 
 
-class SourceUnreachable(DatasetError):
+class SourceUnreachableError(DatasetError):
     """The server behind a source does not answer, so that further requests would fail too."""
 
 

@@ -22,7 +22,7 @@ from kbench.records import (
     Figure,
     KernelSpec,
     Learner,
-    Measure,
+    Metric,
 )
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def kbench_learners() -> Sequence[Learner]:  # type: ignore[empty-body]
 
 
 @hookspec
-def kbench_measures() -> Sequence[Measure]:  # type: ignore[empty-body]
-    """List measures of predictions."""
+def kbench_metrics() -> Sequence[Metric]:  # type: ignore[empty-body]
+    """List metrics of predictions."""
 
 
 @hookspec
@@ -157,7 +157,7 @@ def kbench_strategy(run: Run) -> Strategy | None:
 def kbench_results_complete(run: Run) -> Sequence[Added] | None:
     """Add what is computed from kept predictions, after the last task.
 
-    May write lines of the journal and measures of the cells' results. Trackers are given the
+    May write lines of the journal and metrics of the cells' results. Trackers are given the
     results afterwards.
     """
 
@@ -206,7 +206,7 @@ def kbench_stored_results(query: Query) -> StoredResults | None:
 
 @hookspec
 def kbench_imported_rows(
-    suite: str, measure: Measure | None, notice: Callable[[str], None]
+    suite: str, metric: Metric | None, notice: Callable[[str], None]
 ) -> Sequence[ImportedRow] | None:
     """Return rows of a suite that others computed; they enter no mean, rank or test."""
 
@@ -241,7 +241,7 @@ def kbench_report_picture(
 
 @hookspec
 def kbench_compared_results(
-    a: Sequence[Row], b: Sequence[Row], measure: Measure, thresholds: Mapping[str, float]
+    a: Sequence[Row], b: Sequence[Row], metric: Metric, thresholds: Mapping[str, float]
 ) -> tuple[Sequence[Mapping[str, Any]], Sequence[Labels]] | None:
     """Compare older results with newer ones; return a line per cell, and cells that are worse.
 

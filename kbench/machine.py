@@ -30,7 +30,7 @@ class Machine:
     """Everything that decides how long a computation takes.
 
     The functions of this module describe the fields: `machine_id` the id, `cpu_model`
-    the CPU, others the fields of their names. `memory_mb` is in units of 2**20 bytes.
+    the CPU, others the fields of their names. `memory_mib` is in units of 2**20 bytes.
     """
 
     id: str
@@ -39,7 +39,7 @@ class Machine:
     system: str
     physical_cores: int
     logical_cores: int
-    memory_mb: float
+    memory_mib: float
     versions: dict[str, str]
 
 
@@ -56,7 +56,7 @@ def describe() -> Machine:
         system=platform.platform(),
         physical_cores=physical_cores(),
         logical_cores=logical_cores(),
-        memory_mb=memory_mb(),
+        memory_mib=memory_mib(),
         versions=versions(),
     )
 
@@ -109,7 +109,7 @@ def physical_cores() -> int:
     return _within_quota(len(cores))
 
 
-def memory_mb() -> float:
+def memory_mib() -> float:
     """Memory that this process may use, in units of 2**20 bytes; 0 if unknown."""
     import psutil
 

@@ -152,7 +152,7 @@ def registry(plugin_of):
                 kbench_learners=[
                     Learner("linear-svm", make=Thing, grid={"C": (1.0, 10.0)}),
                     Learner("ridge", make=Thing),
-                    Learner("kernel-svm", make=Thing, kernelized=True),
+                    Learner("kernel-svm", make=Thing, uses_kernel=True),
                 ],
                 kbench_kernels=[KernelSpec("gaussian", make=Thing)],
             )

@@ -16,7 +16,7 @@ DOCS, BENCHMARKS = ROOT / "docs", ROOT / "tests" / "benchmarks"
 PAGES, PICTURES = DOCS / "reference" / "maps", DOCS / "images" / "maps"
 MAPS = build([plugin for plugin in installed() if plugin.distribution == HOST]).all("feature map")
 UNLEARNED = {name for name, record in MAPS.items() if record.family != "learned"}
-MOST_BYTES = 1_500_000
+MAX_BYTES = 1_500_000
 
 
 def measured(name):
@@ -49,7 +49,7 @@ def test_a_picture_has_two_panels_or_the_kernel_as_a_third(name):
 
 
 def test_pictures_stay_small():
-    assert sum(path.stat().st_size for path in (DOCS / "images").rglob("*")) <= MOST_BYTES
+    assert sum(path.stat().st_size for path in (DOCS / "images").rglob("*")) <= MAX_BYTES
 
 
 def test_every_map_has_a_measured_cost():

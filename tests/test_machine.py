@@ -42,7 +42,7 @@ def test_description_is_json_and_complete():
     assert json.loads(json.dumps(dataclasses.asdict(this))) == dataclasses.asdict(this)
     assert 1 <= this.physical_cores <= this.logical_cores <= os.cpu_count()
     assert this.cpu
-    assert this.memory_mb > 100
+    assert this.memory_mib > 100
 
 
 def test_versions_are_those_in_use():
@@ -88,7 +88,7 @@ def pretend(tmp_path, monkeypatch):
 
 def test_threads_of_a_core_count_once(pretend):
     assert (machine.logical_cores(), machine.physical_cores()) == (8, 4)
-    assert machine.memory_mb() == 8192
+    assert machine.memory_mib() == 8192
 
 
 def test_the_tightest_cgroup_above_counts(pretend):
@@ -98,7 +98,7 @@ def test_the_tightest_cgroup_above_counts(pretend):
     pretend("cgroup/user/cpu.max", "150000 100000\n")
     pretend("cgroup/user/memory.max", f"{2**30}\n")
     assert (machine.logical_cores(), machine.physical_cores()) == (2, 2)
-    assert machine.memory_mb() == 1024
+    assert machine.memory_mib() == 1024
     pretend("cgroup/user/cpu.max", "10000 100000\n")
     assert machine.logical_cores() == 1
 

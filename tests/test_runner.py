@@ -120,7 +120,7 @@ class Seen(Watcher):
     def notice(self, text):
         self.notices.append(text)
 
-    def planned(self, cells, n_tasks, measure):
+    def planned(self, cells, n_tasks, metric):
         self.tasks = n_tasks
 
     def finished(self, cell, result):
@@ -167,7 +167,7 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     report, seen = run_suite()
     assert (seen.tasks, len(seen.done)) == (3, 3)
     assert [cell.status for cell in report.cells] == ["ok", "unavailable"]
-    assert report.cells[0].done[0].measures["accuracy"] > 0.8
+    assert report.cells[0].done[0].metrics["accuracy"] > 0.8
     assert "in a drawer" in report.cells[1].problem.reason
     assert not report.failed
     # rows planned = rows shown = runs in the store, with the same numbers
@@ -263,7 +263,7 @@ def test_a_journal_line_of_another_layout_is_computed_again(run_suite, store_uri
     again, seen = run_suite()
     assert [split for _, split, _ in seen.done] == [1]
     assert seen.notices == ["1 line of the journal could not be read; its result is computed again"]
-    assert again.cells[0].results[1].measures["accuracy"] == old["measures"]["accuracy"]
+    assert again.cells[0].results[1].metrics["accuracy"] == old["metrics"]["accuracy"]
     assert again.deliveries[0].problem == ""
     assert rows_of(store_uri) == rows_shown(again)
     _, seen = run_suite()
@@ -282,7 +282,7 @@ def test_other_kinds_of_the_same_columns_are_computed_again(run_suite, plugin):
         for module in ("trial_plugin", "trial_helper"):
             sys.modules.pop(module, None)
         report, seen = run_suite(text=text)
-        accuracies = [result.measures["accuracy"] for result in report.cells[0].done]
+        accuracies = [result.metrics["accuracy"] for result in report.cells[0].done]
         found.append((seen.tasks, report.cells[0].dataset.checksum, accuracies))
     assert [tasks for tasks, _, _ in found] == [3, 3]
     assert found[0][1] == found[1][1]

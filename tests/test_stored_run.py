@@ -23,7 +23,7 @@ def stored():
 
 def test_every_method_has_its_place_and_its_numbers(stored):
     content = stored.stored(DOCS / "measured" / "uci.json")
-    board = leaderboard(content.rows, content.measure)
+    board = leaderboard(content.rows, content.metric)
     assert len(board.datasets) == 7
     assert [line.place for line in board.lines] == list(range(1, len(content.methods) + 1))
     for line in board.lines:
@@ -39,7 +39,7 @@ def test_the_best_values_are_strong_in_the_page(stored):
     content = stored.stored(DOCS / "measured" / "uci.json")
     main = stored.drawn(table_named("main", content))
     assert len(list(main.findall(nodes.strong))) >= len(content.datasets)
-    first = stored.drawn(leaderboard_table(leaderboard(content.rows, content.measure), ["mean"]))
+    first = stored.drawn(leaderboard_table(leaderboard(content.rows, content.metric), ["mean"]))
     assert [entry.astext() for entry in next(iter(first.findall(nodes.row)))] == [
         "no.", "feature map", "learner", "mean accuracy"
     ]  # fmt: skip

@@ -5,7 +5,7 @@ given ``content`` (see `kbench.report.content`). Whatever it writes is escaped.
 
 A view (``.view.json``) is a saved view of MLflow's page of a suite: its ``name``
 in the menu, ``mode`` ("table" or "chart") and MLflow's ``state``: save a view
-there and copy its tag. ``{measure}`` stands for the measure that the suite
+there and copy its tag. ``{metric}`` stands for the metric that the suite
 compares, ``{plain}`` for accuracy or rmse, by the suite's task, and the text
 ``"{lower_is_better}"`` for true or false. ``{on_dataset}``, ``{chosen}`` and ``{search}`` stand for
 several values (see the documentation of MLflow's views).

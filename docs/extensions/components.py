@@ -227,7 +227,7 @@ def declared(record, preset) -> Iterator[str]:
     if getattr(record, "requires", None):
         needs = {"nonnegative": "nonnegative inputs", "unit_ball": "inputs in the unit ball"}
         yield f"It requires {needs.get(record.requires, record.requires)}."
-    if getattr(record, "kernelized", False):
+    if getattr(record, "uses_kernel", False):
         yield "It has a parameter ``kernel`` and is combined with the identity map only."
     if getattr(record, "path", None):
         yield f"The search fits all values of ``{record.path}`` in one warm-started path."

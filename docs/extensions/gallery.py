@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 DOCS = Path(__file__).parent.parent
-NAMES = {"accuracy": "accuracy", "rmse_standardised": "standardised rmse"}
+NAMES = {"accuracy": "accuracy", "rmse_standardized": "standardised rmse"}
 
 
 @cache
@@ -61,16 +61,16 @@ def scores(name: str) -> Iterator[str]:
             continue
         place, number, best = placed(name, found)
         mean, deviation = found["scores"][name]
-        measure = f"{NAMES[found['measure']]}, {found['better']} is better"
+        metric = f"{NAMES[found['metric']]}, {found['better']} is better"
         top = f"{found['scores'][best][0]:.3f} ({best})"
-        rows.append((place, number, dataset, measure, f"{mean:.3f} ± {deviation:.3f}", top))
+        rows.append((place, number, dataset, metric, f"{mean:.3f} ± {deviation:.3f}", top))
     if not rows:
         return
     place, number, dataset, *_ = min(rows)
     yield f"**Measured.** Its best place among {number} maps is {place}, on {dataset}:"
     yield ""
     yield from table(
-        ("dataset", "measure", "mean ± deviation over splits", "place", "best map"),
+        ("dataset", "metric", "mean ± deviation over splits", "place", "best map"),
         ((row[2], row[3], row[4], f"{row[0]} of {row[1]}", row[5]) for row in rows),
     )
     yield (
@@ -83,7 +83,7 @@ def scores(name: str) -> Iterator[str]:
 def all_scores(names) -> Iterator[str]:
     """Yield the mean scores of all maps on all datasets; the best of each dataset is strong."""
     found = measured("map_scores")
-    head = [f"{name} ({NAMES[at['measure']]})" for name, at in found.items()]
+    head = [f"{name} ({NAMES[at['metric']]})" for name, at in found.items()]
     rows = []
     for name in names:
         row = []

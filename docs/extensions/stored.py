@@ -15,20 +15,20 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench.report.content import ReportData
 from kbench.report.paper import turned
 from kbench.report.tables import leaderboard_table, table_named, table_names
 from kbench.report.text import Table
 from kbench.results.leaderboard import leaderboard
-from kbench.results.rows import Row, known_measure
+from kbench.results.rows import Row, known_metric
 
 
 def stored(path: Path) -> ReportData:
     """Return the content of a stored run."""
     lines = json.loads(path.read_text(encoding="utf-8"))
-    measure = known_measure(Measure(lines[0]["measure"], lines[0]["better"]))
-    return ReportData("uci", [row_of(line) for line in lines], measure=measure)
+    metric = known_metric(Metric(lines[0]["metric"], lines[0]["better"]))
+    return ReportData("uci", [row_of(line) for line in lines], metric=metric)
 
 
 def row_of(line: dict) -> Row:
@@ -41,7 +41,7 @@ def row_of(line: dict) -> Row:
         for name, value in line.items()
         if name not in own and isinstance(value, int | float)
     }
-    return Row(**given, measures=numbers)
+    return Row(**given, metrics=numbers)
 
 
 class Stored(SphinxDirective):
@@ -62,7 +62,7 @@ class Stored(SphinxDirective):
         content = stored(path)
         if name == "leaderboard":
             columns = self.options.get("columns", "").split()
-            made = leaderboard_table(leaderboard(content.rows, content.measure), columns)
+            made = leaderboard_table(leaderboard(content.rows, content.metric), columns)
         elif name in table_names():
             made = table_named(name, content)
         else:

@@ -153,7 +153,7 @@ def run_suite(
         names_in(learner),
         splits=splits,
         time_s=time_limit,
-        memory_mb=memory_limit,
+        memory_mib=memory_limit,
         data=data,
     )
     given = checked_options("run_suite", features)
@@ -161,12 +161,12 @@ def run_suite(
     report = run_shown(chosen, registry, options, quiet=not progress)
     if report.interrupted:
         raise KeyboardInterrupt("finished results are kept; the next call goes on")
-    measure = report.suite.compared
+    metric = report.suite.compared
     delivered = next(iter(report.deliveries), Delivered("", report.suite.name))
     return Results(
         suite,
-        by_dataset([of_cell_in_full(cell, report.place, measure) for cell in report.cells]),
-        measure,
+        by_dataset([of_cell_in_full(cell, report.place, metric) for cell in report.cells]),
+        metric,
         store=delivered.uri,
         experiment=delivered.experiment,
         problem=delivered.problem,
@@ -209,7 +209,7 @@ def load_results(
     return Results(
         suite,
         stored.rows,
-        stored.measure,
+        stored.metric,
         store=stored.source,
         experiment=stored.name,
         budget=stored.budget,
@@ -226,7 +226,7 @@ def evaluate(
 ) -> pandas.DataFrame:
     """Measure one feature map with one learner on one dataset, in this process.
 
-    The protocol, the search and the measures are those of a suite. Nothing is
+    The protocol, the search and the metrics are those of a suite. Nothing is
     journalled or sent to MLflow, there are no limits, and the times include
     anything else that this process does: use it for trials, and `run_suite` for
     results. Exceptions of a fit are raised here.
@@ -257,7 +257,7 @@ def evaluate(
     Returns
     -------
     DataFrame
-        One row per split: every measure, such as ``accuracy`` (``rmse``) and
+        One row per split: every metric, such as ``accuracy`` (``rmse``) and
         ``fit_time_s``, then the chosen parameters, as
         ``feature_map.bandwidth_factor``. ``attrs`` holds ``dataset``,
         ``checksum``, ``feature_map``, ``learner`` and ``notes``.
@@ -266,7 +266,7 @@ def evaluate(
     ------
     SuiteError
         A name or parameter does not exist; or a component, or the protocol's calibration
-        or `search_measure`, is not for the dataset's task.
+        or `search_metric`, is not for the dataset's task.
     DatasetError
         The data is unavailable, or cannot be split in this way.
 
@@ -294,12 +294,12 @@ def evaluate(
         raise SuiteError(*filter(None, problems))
     map_label, map_side = _side(feature_map, "feature map", registry, data.task)
     learner_label, learner_side = _side(learner, "learner", registry, data.task)
-    searched = search_side(protocol.search_measure, registry, len(data.target_names))
+    searched = search_side(protocol.search_metric, registry, len(data.target_names))
     method = Method(**map_side, **learner_side, **searched)
-    kernelized = isinstance(learner_label, Ref) and (
-        registry.get("learner", learner_label.name).kernelized
+    uses_kernel = isinstance(learner_label, Ref) and (
+        registry.get("learner", learner_label.name).uses_kernel
     )
-    if kernelized and getattr(map_label, "name", "") != "identity":
+    if uses_kernel and getattr(map_label, "name", "") != "identity":
         raise SuiteError(
             f"{_label(learner_label)} works on the inputs: its feature map must be 'identity', "
             f"got {_label(map_label)}"
@@ -310,7 +310,7 @@ def evaluate(
     with threadpool_limits(limits=protocol.threads):
         for index in range(n_splits):
             evaluation = evaluate_split(data, index, method, protocol)
-            rows.append({**evaluation.measures, **evaluation.details.chosen})
+            rows.append({**evaluation.metrics, **evaluation.details.chosen})
             notes += evaluation.details.notes
     frame = pandas.DataFrame(rows)
     frame.index.name = "split"
@@ -368,14 +368,14 @@ def _side(
     if kind == "learner":
         return given, {
             "learner": component,
-            "learner_measures": resolve(known.measures) if known and known.measures else None,
+            "learner_metrics": resolve(known.metrics) if known and known.metrics else None,
         }
     if known is None:
         return given, {"feature_map": component}
     return given, {
         "feature_map": replace(component, supervised=known.supervised, requires=known.requires),
         "kernel": resolve(known.kernel) if known.kernel else None,
-        "map_measures": resolve(known.measures) if known.measures else None,
+        "map_metrics": resolve(known.metrics) if known.metrics else None,
     }
 
 

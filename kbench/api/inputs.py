@@ -16,7 +16,7 @@ from kbench.parameters import check_choice, check_integer, check_number, is_patt
 from kbench.planning.cells import select
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import find, in_folder, read, with_published
-from kbench.records import TASK_TYPES, DatasetSource, Measure, Ref, Suite
+from kbench.records import TASK_TYPES, DatasetSource, Metric, Ref, Suite
 from kbench.registry.callables import parameters_of
 from kbench.registry.collecting import Kind
 from kbench.registry.features import features, working
@@ -43,7 +43,7 @@ def chosen_suite(
     *,
     splits: int | None = None,
     time_s: float | None = None,
-    memory_mb: float | None = None,
+    memory_mib: float | None = None,
     data: str | None = None,
 ) -> Suite:
     """Read a suite, keep the lines that are asked for, and replace limits that are given.
@@ -61,8 +61,8 @@ def chosen_suite(
         limits = replace(limits, n_splits=splits)
     if time_s is not None:
         limits = replace(limits, time_s=check_limit(time_s, "time_limit"))
-    if memory_mb is not None:
-        limits = replace(limits, memory_mb=check_limit(memory_mb, "memory_limit"))
+    if memory_mib is not None:
+        limits = replace(limits, memory_mib=check_limit(memory_mib, "memory_limit"))
     return replace(suite, limits=limits)
 
 
@@ -236,10 +236,10 @@ def checked_options(function: str, given: Mapping[str, object]) -> dict[str, obj
 
 
 def imported_rows(
-    suite: str, measure: Measure | None = None, notice: Callable[[str], None] = lambda text: None
+    suite: str, metric: Metric | None = None, notice: Callable[[str], None] = lambda text: None
 ) -> list[ImportedRow]:
     """Return the rows of a suite that others computed and that features know."""
-    context = {"suite": suite, "measure": measure, "notice": notice}
+    context = {"suite": suite, "metric": metric, "notice": notice}
     return [
         row for _, rows in Verbs(notice).each("kbench_imported_rows", **context) for row in rows
     ]

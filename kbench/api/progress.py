@@ -20,7 +20,7 @@ from rich.table import Table
 
 from kbench.messages import counted, last_line, of_memory, printable_lines
 from kbench.planning.planned import PlannedCell
-from kbench.records import ACCURACY, Cost, Measure, Result
+from kbench.records import ACCURACY, Cost, Metric, Result
 from kbench.report import shown
 from kbench.results.row_builders import of_cell
 from kbench.runner import Watcher
@@ -76,7 +76,7 @@ class JsonLines(Display):
     """Prints one JSON object per event to standard output."""
 
     def __init__(self) -> None:
-        self._measure = ACCURACY
+        self._metric = ACCURACY
 
     def notice(self, text: str) -> None:
         """Report a notice."""
@@ -92,15 +92,15 @@ class JsonLines(Display):
         print_event(
             "predicted",
             cell=cell.cell.name,
-            memory_mb=cost and cost.memory_mb.value,
+            memory_mib=cost and cost.memory_mib.value,
             time_s=seconds and seconds.value,
             done=n_done,
             cells=n_cells,
         )
 
-    def planned(self, cells: list[PlannedCell], n_tasks: int, measure: Measure) -> None:
+    def planned(self, cells: list[PlannedCell], n_tasks: int, metric: Metric) -> None:
         """Report the size of the plan."""
-        self._measure = measure
+        self._metric = metric
         print_event("planned", cells=len(cells), tasks=n_tasks)
 
     def started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
@@ -115,7 +115,7 @@ class JsonLines(Display):
             split=result.split,
             status=result.status,
             seconds=result.seconds,
-            **{self._measure.name: result.measures.get(self._measure.name)},
+            **{self._metric.name: result.metrics.get(self._metric.name)},
         )
 
 
@@ -138,7 +138,7 @@ class Log(Quiet):
     """Prints a line per finished cell, for logs and pipes."""
 
     def __init__(self) -> None:
-        self._measure = ACCURACY
+        self._metric = ACCURACY
         self._started = time.monotonic()
         self._n_tasks = self._done = 0
 
@@ -150,9 +150,9 @@ class Log(Quiet):
         """Log the predicted cost of a cell."""
         _log(f"[{n_done}/{n_cells} predicted] {cell.cell.name}: {_in_words(cost)}")
 
-    def planned(self, cells: list[PlannedCell], n_tasks: int, measure: Measure) -> None:
+    def planned(self, cells: list[PlannedCell], n_tasks: int, metric: Metric) -> None:
         """Log the size of the plan."""
-        self._n_tasks, self._measure = n_tasks, measure
+        self._n_tasks, self._metric = n_tasks, metric
         _log(_plan_sentence(cells, n_tasks))
 
     def finished(self, cell: PlannedCell, result: Result) -> None:
@@ -161,7 +161,7 @@ class Log(Quiet):
         if not result.is_ok:
             _log(_failure(cell, result))
         if not cell.missing:
-            row, name = of_cell(cell, self._measure), self._measure.name
+            row, name = of_cell(cell, self._metric), self._metric.name
             _log(
                 f"[{self._done}/{self._n_tasks} {_clock(time.monotonic() - self._started)}] "
                 f"{cell.cell.name}: {row.status} {shown(name, row.value(name))}"
@@ -180,7 +180,7 @@ class LiveTable(Display):
 
     def __init__(self, console: Console, jobs: int | None) -> None:
         self._console = console
-        self._measure = ACCURACY
+        self._metric = ACCURACY
         self._lock = threading.Lock()
         self._slots = ["waiting"] * (jobs or 0)
         self._latest: deque[PlannedCell] = deque(maxlen=self.LATEST)
@@ -220,9 +220,9 @@ class LiveTable(Display):
         last = escape(f"{cell.cell.name}: {_in_words(cost)}")
         self._stage = f"predicted {n_done} of {n_cells} cells; {last}"
 
-    def planned(self, cells: list[PlannedCell], n_tasks: int, measure: Measure) -> None:
+    def planned(self, cells: list[PlannedCell], n_tasks: int, metric: Metric) -> None:
         """Show the bar."""
-        self._measure = measure
+        self._metric = metric
         self.notice(_plan_sentence(cells, n_tasks))
         self._stage = ""
         self._progress.update(self._bar, total=n_tasks, visible=bool(n_tasks))
@@ -250,13 +250,13 @@ class LiveTable(Display):
     def _draw(self) -> RenderableType:
         with self._lock:
             table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-            measure = self._measure
-            names = ("dataset", "feature_map", "learner", measure.name, measure.sd, "fit_time_s")
+            metric = self._metric
+            names = ("dataset", "feature_map", "learner", metric.name, metric.sd, "fit_time_s")
             for name in names:
                 numeric = name in names[3:]
                 table.add_column(name, justify="right" if numeric else "left", no_wrap=True)
             for cell in self._latest:
-                row = of_cell(cell, measure)
+                row = of_cell(cell, metric)
                 style = "" if row.status == "ok" else "red"
                 values = [escape(shown(name, row.value(name))) for name in names]
                 if row.status != "ok":
@@ -330,7 +330,7 @@ def _in_words(cost: Cost | None) -> str:
     if cost is None:
         return "no prediction"
     seconds = "" if cost.seconds is None else f", {cost.seconds.as_seconds()}"
-    return f"{of_memory(cost.memory_mb.value)}{seconds}"
+    return f"{of_memory(cost.memory_mib.value)}{seconds}"
 
 
 def _failure(cell: PlannedCell, result: Result) -> str:

@@ -14,7 +14,7 @@ from kbench.errors import FeatureError, SuiteError
 from kbench.execution.plugins import load_registry
 from kbench.messages import counted
 from kbench.parameters import check_choice
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench.registry.verbs import Verbs
 from kbench.report.content import ReportData, machine_facts
 from kbench.report.pages import picture
@@ -34,7 +34,7 @@ _OTHERS = (
     *("dataset", "feature_map", "learner", "author", "cpu", "status", "n_splits_done", "n_splits"),
     *("value", "here", "difference", "compared", "state", "versions", "source"),
 )
-"""Columns of `Results.others`; the measure stands for `value`."""
+"""Columns of `Results.others`; the metric stands for `value`."""
 
 
 class Picture:
@@ -75,7 +75,7 @@ class Results:
         Names of the suite, of the MLflow store and of the experiment in it.
     problem : str
         Why runs are not in the store yet; empty if all are.
-    measure : Measure
+    metric : Metric
         What the suite compares.
     others : DataFrame
         Rows that others computed, of the bundles that ``kbench add`` keeps here.
@@ -85,14 +85,14 @@ class Results:
         self,
         suite: str,
         rows: Sequence[Row],
-        measure: Measure,
+        metric: Metric,
         *,
         store: str = "",
         experiment: str = "",
         problem: str = "",
         budget: str = "",
     ) -> None:
-        self.suite, self.measure = suite, measure
+        self.suite, self.metric = suite, metric
         self.store, self.experiment, self.problem = store, experiment or suite, problem
         self._rows, self._budget = list(rows), budget
 
@@ -106,7 +106,7 @@ class Results:
         """
         import pandas
 
-        names = columns(self.measure, task_of(self._rows))
+        names = columns(self.metric, task_of(self._rows))
         frame = pandas.DataFrame(
             [{name: row.value(name) for name in names} for row in self._rows], columns=names
         )
@@ -127,16 +127,16 @@ class Results:
         Examples
         --------
         >>> import kbench
-        >>> others = Results("a-suite", [], kbench.Measure("accuracy", "higher")).others
+        >>> others = Results("a-suite", [], kbench.Metric("accuracy", "higher")).others
         >>> len(others), list(others)[:5]
         (0, ['dataset', 'feature_map', 'learner', 'author', 'cpu'])
         """
         import pandas
 
         notice = partial(warnings.warn, stacklevel=4)
-        kept = imported_rows(self.experiment, self.measure, notice)
-        lines = [_of_others(each) for each in beside_own(self._rows, kept, self.measure)]
-        names = [self.measure.name if name == "value" else name for name in _OTHERS]
+        kept = imported_rows(self.experiment, self.metric, notice)
+        lines = [_of_others(each) for each in beside_own(self._rows, kept, self.metric)]
+        names = [self.metric.name if name == "value" else name for name in _OTHERS]
         return pandas.DataFrame(lines, columns=names)
 
     def content(self, methods: Names = None, datasets: Names = None) -> ReportData:
@@ -150,7 +150,7 @@ class Results:
             known_suite(self.suite, load_registry()).published,
             machine_facts(self._rows[0].machine) if self._rows else {},
             self.store,
-            measure=self.measure,
+            metric=self.metric,
             budget=self._budget,
             order=kept if methods else (),
         )
@@ -201,14 +201,14 @@ class Results:
         return pandas.DataFrame([[row[name] for name in names] for row in made.rows], columns=names)
 
     def plot(
-        self, kind: str = "measure-time", *, methods: Names = None, datasets: Names = None
+        self, kind: str = "metric-time", *, methods: Names = None, datasets: Names = None
     ) -> Picture:
         """Draw a picture, as ``kbench plot`` does.
 
         Parameters
         ----------
-        kind : str, default "measure-time"
-            measure-time, measure-predict-time, measure-components, time-rows, ranks, or a
+        kind : str, default "metric-time"
+            metric-time, metric-predict-time, metric-components, time-rows, ranks, or a
             plugin's.
         methods, datasets : str or sequence of str, optional
             Only these, also as patterns.
@@ -245,12 +245,12 @@ class Results:
         -------
         DataFrame
             One line per cell; ``attrs["regressions"]`` names the cells of `other` that are
-            worse by the measure of the suite.
+            worse by the metric of the suite.
 
         Raises
         ------
         SuiteError
-            The two compare other measures, or were measured on other splits.
+            The two compare other metrics, or were measured on other splits.
         FeatureError
             The feature that compares results fails, or is left out.
         """
@@ -258,16 +258,16 @@ class Results:
 
         if not isinstance(other, Results):
             raise SuiteError(f"other must be Results, got {type(other).__name__}")
-        if self.measure != other.measure:
+        if self.metric != other.metric:
             raise SuiteError(
-                f"these results compare {self.measure.name}, the others {other.measure.name}"
+                f"these results compare {self.metric.name}, the others {other.metric.name}"
             )
         limits = {"alpha": alpha, "time_factor": time_factor, "time_noise": time_noise}
         found = Verbs().one(
             "kbench_compared_results",
             a=self._rows,
             b=other._rows,
-            measure=self.measure,
+            metric=self.metric,
             thresholds=limits,
         )
         if found is None:
@@ -281,7 +281,7 @@ class Results:
 
     @cached_property
     def _leaders(self) -> Leaderboard:
-        return leaderboard(self._rows, self.measure)
+        return leaderboard(self._rows, self.metric)
 
     def __repr__(self) -> str:
         lines = [f"{self.experiment}: {counted(len(self), 'cell')}"]
@@ -295,12 +295,12 @@ class Results:
     def _cells(self, line: Leader) -> list[str]:
         interval = ""
         if line.low is not None and line.high is not None:
-            interval = f"[{shown(self.measure.name, line.low)}, "
-            interval += f"{shown(self.measure.name, line.high)}]"
+            interval = f"[{shown(self.metric.name, line.low)}, "
+            interval += f"{shown(self.metric.name, line.high)}]"
         return [
             "" if line.place is None else str(line.place),
             *line.method,
-            shown(self.measure.name, line.mean),
+            shown(self.metric.name, line.mean),
             interval,
             "" if line.wins is None else str(line.wins),
             shown("fit_time_s", line.fit_time_s),
@@ -312,7 +312,7 @@ class Results:
         if not self._placed:
             body = self.to_frame()._repr_html_()  # type: ignore[operator]
             return f"<div><strong>{title}</strong>{body}</div>"
-        heads = ("rank", "feature map", "learner", self.measure.name, "95 % interval", "wins",
+        heads = ("rank", "feature map", "learner", self.metric.name, "95 % interval", "wins",
                  "fit time (s)")  # fmt: skip
         head = "".join(f"<th>{html.escape(name)}</th>" for name in heads)
         lines = []

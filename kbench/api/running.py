@@ -11,7 +11,7 @@ from kbench.records import Suite
 from kbench.registry.registry import Registry
 from kbench.registry.verbs import Verbs
 from kbench.results.row_builders import of_cell_in_full
-from kbench.results.rows import Row, known_measure
+from kbench.results.rows import Row, known_metric
 from kbench.runner import Options, Report, Run, execute, preview
 
 
@@ -54,20 +54,20 @@ def known_beside(
         cell.cell.dataset.label: cell.dataset for cell in ran if cell.dataset is not None
     }
     ours = {(cell.cell.dataset.label, *cell.cell.method) for cell in ran}
-    run.plan.settle_measure()
+    run.plan.settle_metric()
     planned = [
         cell
         for cell in run.plan.cells()[0]
         if (label := cell.cell.dataset.label) in run.plan.datasets
         and (label, *cell.cell.method) not in ours
     ]
-    measure = known_measure(report.suite.compared)
+    metric = known_metric(report.suite.compared)
     of_here, imported = set_aside(planned, run.results_from_elsewhere(planned))
     known = [cell for cell in of_here if cell.is_finished and cell.done] + imported
     elsewhere = {id(cell) for cell in (*report.foreign, *imported)}
 
     def row(cell: PlannedCell) -> Row:
         machine = cell.done[0].machine if id(cell) in elsewhere else run.place
-        return of_cell_in_full(cell, machine, measure)
+        return of_cell_in_full(cell, machine, metric)
 
     return [row(cell) for cell in ran], [row(cell) for cell in known], len(planned) - len(known)

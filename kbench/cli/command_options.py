@@ -41,7 +41,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress, o
 
 _METAVARS = {
     **dict.fromkeys(("target", "ignore", "nominal", "keep", "group", "order_by"), "COLUMN"),
-    **dict.fromkeys(("dataset", "feature_map", "learner", "measure", "sheet"), "NAME"),
+    **dict.fromkeys(("dataset", "feature_map", "learner", "metric", "sheet"), "NAME"),
     "data": "FOLDER",
     "date": "COLUMN=FORMAT",
     "memory_limit": "MB",
@@ -53,7 +53,7 @@ _COMPLETIONS: Mapping[str, Callable[..., list[str]]] = {
     "dataset": completion.datasets,
     "feature_map": completion.components("feature map"),
     "learner": completion.components("learner"),
-    "measure": completion.measures,
+    "metric": completion.metrics,
     "suite": completion.suites,
 }
 _SHORT = {"jobs": "-j"}

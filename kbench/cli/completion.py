@@ -1,4 +1,4 @@
-"""What a shell may complete: names of suites, components and measures.
+"""What a shell may complete: names of suites, components and metrics.
 
 Where nothing fits, the shells complete names of files.
 """
@@ -67,12 +67,12 @@ def components(kind: Kind) -> Complete:
     return complete
 
 
-def measures(incomplete: str) -> list[str]:
-    """Return the measures that begin so."""
+def metrics(incomplete: str) -> list[str]:
+    """Return the metrics that begin so."""
     from kbench.execution.plugins import load_registry
-    from kbench.results.rows import MEASURES
+    from kbench.results.rows import METRICS
 
-    return _beginning(incomplete, [*MEASURES, *sorted(load_registry().all("measure"))])
+    return _beginning(incomplete, [*METRICS, *sorted(load_registry().all("metric"))])
 
 
 def of(names: Iterable[str]) -> Complete:

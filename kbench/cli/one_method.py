@@ -14,11 +14,11 @@ from rich.markup import escape
 from kbench.api.running import known_beside
 from kbench.cli import printing
 from kbench.messages import counted
-from kbench.records import Measure, Suite
+from kbench.records import Metric, Suite
 from kbench.registry.registry import Registry
 from kbench.report.text import Column, Table, p_value, shown, signed
 from kbench.results.one_vs_all import Against, Place, against, places
-from kbench.results.rows import Method, Row, known_measure
+from kbench.results.rows import Method, Row, known_metric
 from kbench.runner import Options, Report
 
 _MOST = 4
@@ -38,11 +38,11 @@ def print_beside(
     """
     whole = replace(whole, limits=report.suite.limits)
     ours, known, n_unknown = known_beside(whole, report, registry, options)
-    measure = known_measure(report.suite.compared)
+    metric = known_metric(report.suite.compared)
     methods = list(dict.fromkeys(row.method for row in ours if row.status != "unavailable"))
     console = printing.console()
     if known:
-        print_focus(console, [*ours, *known], methods, measure)
+        print_focus(console, [*ours, *known], methods, metric)
     for machine, n in Counter(row.machine for row in known).items():
         if machine != report.place:
             console.print(
@@ -60,29 +60,29 @@ def print_beside(
 
 
 def print_focus(
-    console: Console, rows: Sequence[Row], methods: Sequence[Method], measure: Measure
+    console: Console, rows: Sequence[Row], methods: Sequence[Method], metric: Metric
 ) -> None:
     """Print for each method how it compares with all others, and where it is best and worst."""
     for method in methods[:_MOST]:
         name = escape(" + ".join(method))
-        compared = against(rows, method, measure)
+        compared = against(rows, method, metric)
         if not compared:
             console.print(f"\n[bold]{name}[/bold]: no other method finished a dataset that it did")
             continue
         console.print(
             f"\n[bold]{name}[/bold] beside {counted(len(compared), 'other method')}, by "
-            f"{escape(measure.words)}; won, tied and lost by the corrected t-test on each dataset",
+            f"{escape(metric.words)}; won, tied and lost by the corrected t-test on each dataset",
             soft_wrap=True,
         )
-        _print_against(console, compared, measure)
-        _print_places(console, places(rows, method, measure), measure)
+        _print_against(console, compared, metric)
+        _print_places(console, places(rows, method, metric), metric)
     if len(methods) > _MOST:
         others = ", ".join(" + ".join(method) for method in methods[_MOST:])
         console.print(f"\nnot shown so: {escape(others)}", soft_wrap=True)
 
 
-def _print_against(console: Console, compared: Sequence[Against], measure: Measure) -> None:
-    written = partial(signed, written=partial(shown, measure.name))
+def _print_against(console: Console, compared: Sequence[Against], metric: Metric) -> None:
+    written = partial(signed, written=partial(shown, metric.name))
     counts = ["datasets", "won", "tied", "lost"]
     counts += ["untested"] if any(each.untested for each in compared) else []
     columns = [
@@ -99,14 +99,14 @@ def _print_against(console: Console, compared: Sequence[Against], measure: Measu
     printing.print_table(console, table)
 
 
-def _print_places(console: Console, found: Sequence[Place], measure: Measure) -> None:
+def _print_places(console: Console, found: Sequence[Place], metric: Metric) -> None:
     """Print the datasets with the best and the worst places of a method."""
 
     def line(place: Place) -> str:
-        values = f"{shown(measure.name, place.value)}, {' + '.join(place.best)} "
+        values = f"{shown(metric.name, place.value)}, {' + '.join(place.best)} "
         return (
             f"  {place.dataset}: rank {place.rank:g} of {place.of} "
-            f"({values}{shown(measure.name, place.best_value)})"
+            f"({values}{shown(metric.name, place.best_value)})"
         )
 
     n = 3 if len(found) > 6 else len(found)

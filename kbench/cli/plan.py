@@ -43,7 +43,7 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
         plain = [
             {
                 **row,
-                "memory_mb": cell.cost and asdict(cell.cost.memory_mb),
+                "memory_mib": cell.cost and asdict(cell.cost.memory_mib),
                 "time_s": asdict(cell.cost.seconds) if cell.cost and cell.cost.seconds else None,
                 "changed": cell.changed,
             }
@@ -121,7 +121,7 @@ def _written_cost(cell: PlannedCell) -> tuple[str, str]:
     if cost is None:
         return "", ""
     seconds = "" if cost.seconds is None else cost.seconds.as_seconds()
-    return of_memory(cost.memory_mb.value), seconds
+    return of_memory(cost.memory_mib.value), seconds
 
 
 def _estimated_s(report: Report) -> float | None:

@@ -31,10 +31,10 @@ _LONGEST = 40
 _MARKED = {"better": "green", "worse": "bold red"}
 """Styles of marks."""
 
-_LEAST_NEEDED = (
+_MIN_NEEDED = (
     "n_components",
-    "peak_memory_mb",
-    "search_time_s",
+    "peak_memory_mib",
+    "search_timeout_s",
     "n_splits",
     "n_splits_done",
     "predict_time_s",
@@ -147,7 +147,7 @@ def _print_below_each_other(
 
 def _place_spared(column: Column) -> int:
     """Return the place of a column among those that are left out; -1 for one that is kept."""
-    ends = (place for place, end in enumerate(_LEAST_NEEDED) if column.heading.endswith(end))
+    ends = (place for place, end in enumerate(_MIN_NEEDED) if column.heading.endswith(end))
     return next(ends, -1)
 
 

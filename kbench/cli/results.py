@@ -19,7 +19,7 @@ from kbench.parameters import check_number
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kbench.records import Measure
+    from kbench.records import Metric
     from kbench.results.imported import BesideOwn, ImportedRow
     from kbench.results.rows import Method, Row
 
@@ -100,24 +100,24 @@ def results(
         if leaderboard or focus or not _print_others_alone(suite, form, dataset or [], notice):
             raise
         return
-    rows, measure = stored.rows, stored.measure
-    others = partial(imported_rows, stored.name, measure, notice)
+    rows, metric = stored.rows, stored.metric
+    others = partial(imported_rows, stored.name, metric, notice)
     if dataset or within is not None:
         if leaderboard or focus:
             raise SuiteError(
                 f"--{'dataset' if dataset else 'within'} is for cells; leave out "
                 f"--{'leaderboard' if leaderboard else 'focus'}"
             )
-        rows = _chosen(rows, dataset or [], within, measure)
+        rows = _chosen(rows, dataset or [], within, metric)
     if leaderboard:
         chosen = chosen_methods(rows, focus, "focus") if focus else ()
-        _print_leaderboard(rows, measure, form, listed(columns), families or (), chosen)
+        _print_leaderboard(rows, metric, form, listed(columns), families or (), chosen)
     elif focus:
-        _print_focus(rows, focus, measure, form, machine)
+        _print_focus(rows, focus, metric, form, machine)
     elif form is Form.table:
         registry = load_registry()
-        show.print_rows(rows, columns_of(measure, task_of(rows)))
-        show.print_published(rows, known_suite(suite, registry).published, measure)
+        show.print_rows(rows, columns_of(metric, task_of(rows)))
+        show.print_published(rows, known_suite(suite, registry).published, metric)
         fewer = sum(row.n_splits_done < row.n_splits for row in rows)
         echo(
             f"\n{counted(len(rows), 'cell')}"
@@ -127,20 +127,20 @@ def results(
             if row.status == "skipped" and row.error:
                 name = f"{row.feature_map} + {row.learner} on {row.dataset}"
                 echo(f"skipped: {name}: {row.error}")
-        show.print_others(_beside(rows, others(), dataset or [], measure), measure)
+        show.print_others(_beside(rows, others(), dataset or [], metric), metric)
         if machine != "all" and (own := own_methods(rows, registry)):
-            print_focus(printing.console(), rows, own, measure)
+            print_focus(printing.console(), rows, own, metric)
     elif form is Form.json:
         # with all fields, so that `kbench compare` can read it back
-        full = [row.to_json(measure) for row in rows]
-        beside = _beside(rows, others(), dataset or [], measure)
-        echo(printable_json([*full, *(each.to_json(measure) for each in beside)], indent=1))
+        full = [row.to_json(metric) for row in rows]
+        beside = _beside(rows, others(), dataset or [], metric)
+        echo(printable_json([*full, *(each.to_json(metric) for each in beside)], indent=1))
     else:
-        echo(report.write(tables.cells(rows, measure), form.value))
+        echo(report.write(tables.cells(rows, metric), form.value))
 
 
 def _beside(
-    own: Sequence[Row], others: Sequence[ImportedRow], datasets: Sequence[str], measure: Measure
+    own: Sequence[Row], others: Sequence[ImportedRow], datasets: Sequence[str], metric: Metric
 ) -> list[BesideOwn]:
     """Return the rows of others on some datasets, or on all, beside one's own."""
     from kbench.results.imported import beside_own
@@ -148,7 +148,7 @@ def _beside(
     def wanted(name: str) -> bool:
         return not datasets or any(fnmatchcase(name, pattern) for pattern in datasets)
 
-    return beside_own(own, [each for each in others if wanted(each.row.dataset)], measure)
+    return beside_own(own, [each for each in others if wanted(each.row.dataset)], metric)
 
 
 def _print_others_alone(
@@ -164,20 +164,20 @@ def _print_others_alone(
     kept = imported_rows(experiment_of(suite), notice=notice)
     if not kept:
         return False
-    measure = kept[0].measure
-    beside = _beside([], kept, datasets, measure)
+    metric = kept[0].metric
+    beside = _beside([], kept, datasets, metric)
     if form is Form.table:
-        show.print_others(beside, measure)
+        show.print_others(beside, metric)
         echo(f"\nno results of your own: `kbench suite {suite}` computes them")
     elif form is Form.json:
-        echo(printable_json([each.to_json(measure) for each in beside], indent=1))
+        echo(printable_json([each.to_json(metric) for each in beside], indent=1))
     else:
-        echo(report.write(others_table(beside, measure), form.value))
+        echo(report.write(others_table(beside, metric), form.value))
     return True
 
 
 def _chosen(
-    rows: list[Row], datasets: list[str], within: float | None, measure: Measure
+    rows: list[Row], datasets: list[str], within: float | None, metric: Metric
 ) -> list[Row]:
     """Return the cells of some datasets; with a limit of their time, the best ones first."""
     from kbench.report.paper import chosen_datasets
@@ -194,17 +194,17 @@ def _chosen(
         for row in rows
         if row.status == "ok"
         and (row.value("fit_time_s") or 0.0) <= within
-        and row.value(measure.name) is not None
+        and row.value(metric.name) is not None
     ]
     if not fast:
         raise SuiteError(f"no cell is fitted within {within:g} s")
     return sorted(
-        fast, key=lambda row: (wanted.index(row.dataset), -measure.gain(row.value(measure.name)))
+        fast, key=lambda row: (wanted.index(row.dataset), -metric.gain(row.value(metric.name)))
     )
 
 
 def _print_focus(
-    rows: list[Row], focus: list[str], measure: Measure, form: Form, machine: str | None
+    rows: list[Row], focus: list[str], metric: Metric, form: Form, machine: str | None
 ) -> None:
     """Print some methods, each beside all others."""
     from kbench.cli import printing
@@ -216,12 +216,12 @@ def _print_focus(
     if machine == "all":
         raise SuiteError("--focus compares the runs of one machine; name it with --machine")
     methods = chosen_methods(rows, focus, "focus")
-    print_focus(printing.console(), rows, methods, measure)
+    print_focus(printing.console(), rows, methods, metric)
 
 
 def _print_leaderboard(
     rows: list[Row],
-    measure: Measure,
+    metric: Metric,
     form: Form,
     columns: list[str],
     families: Sequence[str],
@@ -233,7 +233,7 @@ def _print_leaderboard(
     from kbench.report.tables import leaderboard_sentences, leaderboard_table
     from kbench.results.leaderboard import leaderboard
 
-    board = leaderboard(rows, measure)
+    board = leaderboard(rows, metric)
     made = leaderboard_table(board, columns, families, focus=focus)
     if form is not Form.table:
         echo(report.write(made, form.value))

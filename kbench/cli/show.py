@@ -17,7 +17,7 @@ from kbench.cli import printing
 from kbench.cli.echo import echo
 from kbench.messages import counted, of_memory
 from kbench.planning.planned import PlannedCell
-from kbench.records import ACCURACY, Measure, Published, Result
+from kbench.records import ACCURACY, Metric, Published, Result
 from kbench.registry.verbs import Verbs
 from kbench.report import Column, Table, shown, tables
 from kbench.report.content import NO_FAILURE, ReportData
@@ -25,7 +25,7 @@ from kbench.report.pages import Section, sections_of
 from kbench.results import row_builders, stats
 from kbench.results import rows as result_rows
 from kbench.results.imported import BesideOwn
-from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Row, known_measure, task_of
+from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Row, known_metric, task_of
 from kbench.results.rows import columns as columns_of
 from kbench.runner import Report
 
@@ -38,7 +38,7 @@ def print_rows(
     rows: Sequence[Row],
     columns: Sequence[str] = COLUMNS,
     ranked: bool = False,
-    measure: Measure = ACCURACY,
+    metric: Metric = ACCURACY,
     shortened: bool = False,
 ) -> int:
     """Print rows as a table, one line per cell, each with its rank if `ranked`.
@@ -46,7 +46,7 @@ def print_rows(
     If `shortened`, only the best of each dataset are printed, in the order of their ranks. The
     number of the rows that were not printed is returned.
     """
-    places = result_rows.ranks(rows, measure) if ranked else [None] * len(rows)
+    places = result_rows.ranks(rows, metric) if ranked else [None] * len(rows)
     ranks = list(zip(rows, places, strict=True))
     if shortened:
         ranks = _best(ranks)
@@ -92,11 +92,11 @@ def print_report(
     other methods. A suite has more cells if `filtered`, and no more methods if `ranked`. Unless
     `every` is asked for, of many cells only the best of each dataset are printed.
     """
-    measure = known_measure(report.suite.compared)
+    metric = known_metric(report.suite.compared)
     cells = (*report.cells, *report.foreign)
-    rows = result_rows.by_dataset([row_builders.of_cell(cell, measure) for cell in cells])
+    rows = result_rows.by_dataset([row_builders.of_cell(cell, metric) for cell in cells])
     task = task_of(rows)
-    columns: Sequence[str] = columns_of(measure, task)
+    columns: Sequence[str] = columns_of(metric, task)
     if as_json:
         authors = {
             (cell.cell.dataset.label, *cell.cell.method): _author(cell) for cell in report.foreign
@@ -115,21 +115,21 @@ def print_report(
     with_data = [row for row in rows if row.status != "unavailable"]
     if with_data:
         console.print(f"\n[bold]{escape(report.suite.name)}[/bold]: results")
-        hidden = {"n_splits_done", "n_splits", "peak_memory_mb"}
-        if measure != PLAIN[task]:
+        hidden = {"n_splits_done", "n_splits", "peak_memory_mib"}
+        if metric != PLAIN[task]:
             hidden |= {PLAIN[task].sd}
             # errors in the target's units are worth their column
             hidden |= set() if PLAIN[task].in_units else {PLAIN[task].name}
         columns = [name for name in columns if name not in hidden]
         shortened = ranked and not every and len(with_data) > ON_A_SCREEN
-        if left := print_rows(with_data, columns, ranked, measure, shortened):
+        if left := print_rows(with_data, columns, ranked, metric, shortened):
             console.print(
                 f"the best {_BEST} of each dataset; --all prints {counted(left, 'more cell')}"
             )
     _unequal_splits(console, rows)
     _unavailable(console, report)
-    _summary(console, rows, measure)
-    print_published(rows, report.suite.published, measure)
+    _summary(console, rows, metric)
+    print_published(rows, report.suite.published, metric)
     beside()
     _counts(console, report, rows)
     _failures(console, report)
@@ -185,11 +185,11 @@ def _retries(report: Report, repeat: str, again: Sequence[str]) -> list[tuple[st
     ):
         commands.append((f"{repeat} --retry-failed", "compute failed tasks again"))
     if by_memory:
-        limit = report.suite.limits.memory_mb
+        limit = report.suite.limits.memory_mib
         needed = max(_sufficient_mb(cell, limit) for cell in by_memory)
         higher = shlex.join(["kbench", "suite", *_without("--memory-limit", again)])
         command = f"{higher} --memory-limit {needed}"
-        here = machine.memory_mb()
+        here = machine.memory_mib()
         too_much = f", more than the {of_memory(here)} of this machine" if 0 < here < needed else ""
         what = f"compute {counted(len(by_memory), 'cell')} with {of_memory(needed)} of memory"
         commands.append((command, f"{what}{too_much}"))
@@ -203,8 +203,8 @@ def _sufficient_mb(cell: PlannedCell, limit_mb: float) -> int:
     """
     needed = 2 * limit_mb
     cost = cell.cost
-    if cost is not None and cost.memory_mb.value > limit_mb:
-        needed = max(cost.memory_mb.high, 1.05 * cost.memory_mb.value)
+    if cost is not None and cost.memory_mib.value > limit_mb:
+        needed = max(cost.memory_mib.high, 1.05 * cost.memory_mib.value)
         needed *= 1.5 if cost.is_least else 1.0
     return 1024 * math.ceil(needed / 1024)
 
@@ -244,13 +244,13 @@ def _unavailable(console: Console, report: Report) -> None:
         printing.print_table(console, table, header=False)
 
 
-def _summary(console: Console, rows: Sequence[Row], measure: Measure) -> None:
+def _summary(console: Console, rows: Sequence[Row], metric: Metric) -> None:
     """Compare the methods over the datasets that all of them finished, as reports do."""
-    scores = stats.scores(rows, measure)
+    scores = stats.scores(rows, metric)
     standings = stats.standings(scores, rows)
     if not scores.has_one_unit:
         console.print(
-            f"\n{escape(measure.name)} is in the units of each dataset's target: methods are not "
+            f"\n{escape(metric.name)} is in the units of each dataset's target: methods are not "
             "compared over datasets",
             soft_wrap=True,
         )
@@ -271,17 +271,17 @@ def _summary(console: Console, rows: Sequence[Row], measure: Measure) -> None:
             "rotation of the features",
             soft_wrap=True,
         )
-    unmeasured = stats.unmeasured(rows, measure)
+    unmeasured = stats.unmeasured(rows, metric)
     if unmeasured:
         console.print(
-            f"without a rank ({escape(tables.lacking(measure))}): "
+            f"without a rank ({escape(tables.lacking(metric))}): "
             f"{escape(', '.join(map(' + '.join, unmeasured)))}",
             soft_wrap=True,
         )
     columns = [
         *map(Column, LABELS[1:]),
         Column("rank", written="{:.2f}".format, numeric=True),
-        Column("mean", measure.name, partial(shown, measure.name), True),
+        Column("mean", metric.name, partial(shown, metric.name), True),
         *(tables.column_of(name) for name in TIMES),
     ]
     rows_of = [
@@ -290,11 +290,11 @@ def _summary(console: Console, rows: Sequence[Row], measure: Measure) -> None:
     printing.print_table(console, Table("methods", "", columns, rows_of))
 
 
-def print_others(beside: Sequence[BesideOwn], measure: Measure) -> None:
+def print_others(beside: Sequence[BesideOwn], metric: Metric) -> None:
     """Print rows that others computed, each beside the own row that it may be compared with."""
     if not beside:
         return
-    made = tables.others_table(beside, measure)
+    made = tables.others_table(beside, metric)
     console = printing.console()
     console.print("\n[bold]by others[/bold]")
     console.print(escape(tables.OTHERS), soft_wrap=True)
@@ -303,12 +303,12 @@ def print_others(beside: Sequence[BesideOwn], measure: Measure) -> None:
 
 
 def print_published(
-    rows: Sequence[Row], figures: Sequence[Published], measure: Measure = ACCURACY
+    rows: Sequence[Row], figures: Sequence[Published], metric: Metric = ACCURACY
 ) -> None:
     """Print what features say of the figures that papers print, where a suite has any."""
     if not figures:
         return
-    data = ReportData("", list(rows), figures, measure=measure)
+    data = ReportData("", list(rows), figures, metric=metric)
     verbs = Verbs(partial(echo, err=True))
     for feature, section in sections_of(data, verbs):
         if section.within == "terminal" and section.shown():
@@ -344,11 +344,11 @@ def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
         ("in {} a fit did not converge", sum(row.converged is False for row in rows)),
         (
             "in {} the search was stopped by its budget",
-            _n_cells(report, lambda result: result.measures.get("search_complete", 1.0) < 1.0),
+            _n_cells(report, lambda result: result.metrics.get("search_complete", 1.0) < 1.0),
         ),
         (
             "in {} candidates of a search failed and were not chosen: see the notes",
-            _n_cells(report, lambda result: result.measures.get("search_failures", 0.0) > 0),
+            _n_cells(report, lambda result: result.metrics.get("search_failures", 0.0) > 0),
         ),
         (
             "the machine was busy during {}: times are less certain there",

@@ -80,7 +80,7 @@ def suite(
         learner or [],
         splits=splits,
         time_s=time_limit,
-        memory_mb=memory_limit,
+        memory_mib=memory_limit,
         data=data,
     )
     options = Options(jobs, fresh, retry_failed, offline, timing, given=given())

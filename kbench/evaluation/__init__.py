@@ -1,4 +1,4 @@
-"""One split of one cell: rows, preprocessing, search, fit, times, measures.
+"""One split of one cell: rows, preprocessing, search, fit, times, metrics.
 
 Everything in this package decides numbers.
 """

@@ -45,10 +45,10 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Calibration:
-    """Calibrated probabilities of the test part, if there are any, with measures and notes."""
+    """Calibrated probabilities of the test part, if there are any, with metrics and notes."""
 
     probabilities: np.ndarray | None
-    measures: dict[str, float] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -77,12 +77,12 @@ def calibrate(fitting: Fitting, candidate: Candidate, predictions: Predictions) 
         values, converged = _out_of_fold(fitting, folds, candidate)
         model = _fitted(values, fitting)
         probabilities = model.predict_proba(decision.reshape(len(decision), -1))
-    measures = {
+    metrics = {
         "calibration_time_s": time.perf_counter() - start,
         "calibration_time_cpu_s": time.process_time() - cpu_start,
         "calibration_converged": float(np.mean(converged)),
     }
-    return Calibration(probabilities, measures, _notes(y, converged, protocol))
+    return Calibration(probabilities, metrics, _notes(y, converged, protocol))
 
 
 def _out_of_fold(

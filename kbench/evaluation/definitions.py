@@ -1,11 +1,11 @@
-"""Definitions and directions of the built-in measures, without numpy."""
+"""Definitions and directions of the built-in metrics, without numpy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Literal
 
-from kbench.records import Measure, Needs, TaskType
+from kbench.records import Metric, Needs, TaskType
 
 Better = Literal["higher", "lower"]
 
@@ -18,7 +18,7 @@ _DEFINITIONS: Mapping[tuple[TaskType, Needs], Mapping[str, tuple[Better, str]]] 
             "higher",
             "mean over classes of 2 right / (rows of the class + rows predicted as it)",
         ),
-        "matthews": (
+        "mcc": (
             "higher",
             "correlation of true and predicted labels; 0 where one of them is constant",
         ),
@@ -35,18 +35,18 @@ _DEFINITIONS: Mapping[tuple[TaskType, Needs], Mapping[str, tuple[Better, str]]] 
     },
     ("classification", "probabilities"): {
         "log_loss": ("lower", "mean of -log of the probability of the right label"),
-        "brier": (
+        "brier_score": (
             "lower",
             "mean over rows of the sum over classes of (probability - indicator)^2, 0 to 2",
         ),
-        "ece_15_equal_mass": (
+        "ece": (
             "lower",
             "mean |confidence - accuracy| of the top label over 15 bins of equal mass; "
             "never for ranking",
         ),
     },
     ("regression", "predictions"): {
-        "rmse_standardised": (
+        "rmse_standardized": (
             "lower",
             "rmse over the standard deviation of the training targets",
         ),
@@ -59,12 +59,12 @@ _DEFINITIONS: Mapping[tuple[TaskType, Needs], Mapping[str, tuple[Better, str]]] 
     },
     ("regression", "distribution"): {
         "nlpd": ("lower", "mean negative log predictive density, in the target's units"),
-        "nlpd_standardised": (
+        "nlpd_standardized": (
             "lower",
             "nlpd of standardised targets: nlpd - log of their standard deviation",
         ),
         "crps": ("lower", "mean continuous ranked probability score, in the target's units"),
-        "crps_standardised": (
+        "crps_standardized": (
             "lower",
             "crps over the standard deviation of the training targets",
         ),
@@ -78,52 +78,50 @@ _DEFINITIONS: Mapping[tuple[TaskType, Needs], Mapping[str, tuple[Better, str]]] 
         ),
     },
 }
-"""Direction and definition of the measures that `kbench.evaluation.measures` computes."""
+"""Direction and definition of the metrics that `kbench.evaluation.metrics` computes."""
 
 _IN_UNITS = ("rmse", "mae", "nlpd", "crps", "interval_score_90")
 
 _OF_PREDICTIONS = tuple(
-    Measure(name, better, definition, task, needs, in_units=name in _IN_UNITS)
-    for (task, needs), measures in _DEFINITIONS.items()
-    for name, (better, definition) in measures.items()
+    Metric(name, better, definition, task, needs, in_units=name in _IN_UNITS)
+    for (task, needs), metrics in _DEFINITIONS.items()
+    for name, (better, definition) in metrics.items()
 )
 
 _REPORTED = (
-    Measure(
-        "accuracy_unseen",
+    Metric(
+        "accuracy_non_duplicates",
         "higher",
         "accuracy on rows that equal no training row",
         "classification",
     ),
-    Measure(
+    Metric(
         "gram_error_frobenius",
         "lower",
         "relative error of the Gram matrix, of a map that declares its kernel",
     ),
-    Measure("gram_error_spectral", "lower", "the same in the spectral norm"),
+    Metric("gram_error_spectral", "lower", "the same in the spectral norm"),
 )
 
-MEASURES: Mapping[str, Measure] = {
-    measure.name: measure for measure in (*_OF_PREDICTIONS, *_REPORTED)
-}
-"""Built-in measures by name; plugins add others."""
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (*_OF_PREDICTIONS, *_REPORTED)}
+"""Built-in metrics by name; plugins add others."""
 
 NEVER_RANKED: Mapping[str, str] = {
-    "ece_15_equal_mass": (
-        "'ece_15_equal_mass' is never for ranking: a classifier that ignores its inputs can "
-        "have 0; rank by 'log_loss' or 'brier', which are proper scores"
+    "ece": (
+        "'ece' is never for ranking: a classifier that ignores its inputs can "
+        "have 0; rank by 'log_loss' or 'brier_score', which are proper scores"
     )
 }
-"""Measures by which methods are not compared and searches not guided, with the reason."""
+"""Metrics by which methods are not compared and searches not guided, with the reason."""
 
 
-COMPUTED: tuple[str, ...] = tuple(measure.name for measure in _OF_PREDICTIONS)
-"""Measures that are computed from predictions."""
+COMPUTED: tuple[str, ...] = tuple(metric.name for metric in _OF_PREDICTIONS)
+"""Metrics that are computed from predictions."""
 
 SEARCHED: tuple[str, ...] = tuple(name for name in COMPUTED if name not in NEVER_RANKED)
-"""Measures that a search can optimise."""
+"""Metrics that a search can optimise."""
 
 
-def default_measure(task: TaskType) -> Measure:
-    """Return the measure that suites of a task compare by default."""
-    return MEASURES["accuracy" if task == "classification" else "rmse_standardised"]
+def default_metric(task: TaskType) -> Metric:
+    """Return the metric that suites of a task compare by default."""
+    return METRICS["accuracy" if task == "classification" else "rmse_standardized"]

@@ -41,7 +41,7 @@ class Data:
     y: np.ndarray
     """Labels, or targets in their units."""
 
-    unlabelled: Matrix | Rows | None = None
+    unlabeled: Matrix | Rows | None = None
     """Inputs without labels, on which unsupervised maps are fitted."""
 
     kinds: Sequence[str] = ()
@@ -153,10 +153,10 @@ class Embedding:
         """
         data = fitting.data
         X, y = (whole(data.X), data.y) if rows is None else (data.rows(rows), data.y[rows])
-        unlabelled = whole(data.unlabelled)
+        unlabeled = whole(data.unlabeled)
         steps = fitting.steps(candidate)
-        X = steps.fit_transform(X, y, unlabelled)
-        more = None if unlabelled is None else steps.transform(unlabelled)
+        X = steps.fit_transform(X, y, unlabeled)
+        more = None if unlabeled is None else steps.transform(unlabeled)
         _, targets = data.scaled(rows)
         return cls._fitted(fitting, candidate, steps, (X, targets, more), run), X
 
@@ -169,7 +169,7 @@ class Embedding:
         feature_map, data = fitting.feature_map, fitting.data
         if feature_map.supervised:
             raise PluginError(shared_targets(feature_map.what))
-        parts = [X for X in (data.X, data.unlabelled) if X is not None]
+        parts = [X for X in (data.X, data.unlabeled) if X is not None]
         samples = [_sample(X, derive_seed(fitting.seed, "sample")) for X in parts]
         steps = fitting.steps(candidate)
         sample = samples[0] if len(samples) == 1 else stacked(*map(whole, samples))
@@ -190,12 +190,12 @@ class Embedding:
         given: tuple[Matrix, np.ndarray, Matrix | None],
         run: Run,
     ) -> Embedding:
-        """Fit a map on preprocessed inputs, their targets and unlabelled inputs."""
-        feature_map, (X, y, unlabelled) = fitting.feature_map, given
+        """Fit a map on preprocessed inputs, their targets and unlabeled inputs."""
+        feature_map, (X, y, unlabeled) = fitting.feature_map, given
 
         def fit() -> FittedMap:
             estimator = feature_map.build(candidate.feature_map, derive_seed(fitting.seed, "map"))
-            more = X if unlabelled is None else unlabelled
+            more = X if unlabeled is None else unlabeled
             found: FittedMap = (
                 estimator.fit(X, y) if feature_map.supervised else estimator.fit(more)
             )

@@ -2,9 +2,9 @@
 
 Nothing here knows of suites, journals or MLflow: the times cannot include them.
 
-What computes is separated from what scores. `measure_split` sees the inputs and
+What computes is separated from what scores. `run_split` sees the inputs and
 the labels of the training part; it hands its predictions over before it is shown
-the labels of the test part, which only the measures of plugins need.
+the labels of the test part, which only the metrics of plugins need.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kbench.evaluation.checked_predictions import Committed, FittedMap, Predicti
 from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.fitting import FittedMethod, Tested, fit, fit_in_memory
 from kbench.evaluation.lazy_rows import Matrix, Rows
-from kbench.evaluation.method import Kernel, MeasureFunction, Method
+from kbench.evaluation.method import Kernel, Method, MetricFunction
 from kbench.evaluation.scores import Evaluation, refuse_overwriting, scored
 from kbench.evaluation.search import search
 from kbench.evaluation.search._result import SearchResult
@@ -44,8 +44,8 @@ def evaluate_split(
 ) -> Evaluation:
     """Measure and score one method on one split of one dataset, in this process.
 
-    The measures are those of `kbench.evaluation.measures` that apply, and those of
-    `measure_split`.
+    The metrics are those of `kbench.evaluation.metrics` that apply, and those of
+    `run_split`.
 
     DatasetError is raised where the data cannot be split, or have missing values for
     which the protocol has no treatment; PluginError where a map or learner returns
@@ -58,13 +58,11 @@ def evaluate_split(
         handed_over.append(committed)
         return assignment.y_test
 
-    measures, details = measure_split(
-        Inputs.of(dataset), assignment.visible, method, protocol, reveal
-    )
-    return scored(assignment, handed_over[0], measures, details, method.learner.what)
+    metrics, details = run_split(Inputs.of(dataset), assignment.visible, method, protocol, reveal)
+    return scored(assignment, handed_over[0], metrics, details, method.learner.what)
 
 
-def measure_split(
+def run_split(
     inputs: Inputs, visible: Visible, method: Method, protocol: Protocol, reveal: Reveal
 ) -> tuple[dict[str, float], Details]:
     """Search, fit and time one method on one split, and predict its test part.
@@ -74,11 +72,11 @@ def measure_split(
     - ``map_fit_time_s``, ``map_transform_time_s`` (of the training part)
       and ``learner_fit_time_s``; ``fit_time_s`` is their sum;
     - ``predict_time_s``: transform and predict the test part;
-    - ``search_time_s``: the inner cross-validation, in none of the others;
+    - ``search_timeout_s``: the inner cross-validation, in none of the others;
     - ``calibration_time_s``: fits on the inner folds, the calibration and its
       probabilities, in none of the others. Native probabilities are not timed either.
 
-    With several seeds of the map, times and measures of the model are those of the first.
+    With several seeds of the map, times and metrics of the model are those of the first.
     """
     data, X_test = parts(inputs, visible, protocol)
     seed = derive_seed(protocol.seed, inputs.checksum, visible.index)
@@ -99,17 +97,17 @@ def measure_split(
     chosen = tuple(given for _, given in split.chosen)
     with aside:
         revealed = reveal(Committed(chosen, tuple(split.default)))
-    _add_measures_of_plugins(split, revealed)
+    _add_metrics_of_plugins(split, revealed)
     details = Details(
         chosen={name: _plain(value) for name, value in best.params.items()},
         search=_search_table(searched),
         search_seconds=[float(f"{score.seconds:.4g}") for score in searched.scores],
-        at_edge=searched.at_edge,
+        at_boundary=searched.at_boundary,
         notes=[*_search_notes(searched, protocol), *tested.notes, *split.notes],
         work_s=time.perf_counter() - start - aside.wall,
         map_details=_map_details(fitted.embedding.map_, method.feature_map.what),
     )
-    return {name: float(value) for name, value in split.measures.items()}, details
+    return {name: float(value) for name, value in split.metrics.items()}, details
 
 
 @dataclass
@@ -129,7 +127,7 @@ class _Split:
     default: list[Predictions] = field(default_factory=list)
     """Those of the default candidate; none where there was no search."""
 
-    measures: dict[str, float] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def of_all_seeds(
@@ -150,12 +148,12 @@ class _Split:
         return given.checked(data.task, np.unique(data.y), n_test, what)
 
 
-def _add_own_measures(split: _Split) -> None:
+def _add_own_metrics(split: _Split) -> None:
     searched, n_train = split.searched, len(split.fitting.data.y)
-    split.measures |= {
-        "search_time_s": searched.seconds,
+    split.metrics |= {
+        "search_timeout_s": searched.seconds,
         "search_time_cpu_s": searched.cpu_seconds,
-        **split.tested.measures,
+        **split.tested.metrics,
         "converged": float(split.tested.converged),
         "search_converged": searched.converged,
         "search_complete": float(searched.complete),
@@ -165,14 +163,14 @@ def _add_own_measures(split: _Split) -> None:
         "n_features": float(split.inputs.X.shape[1]),
     }
     if n_embedded := searched.n_embedded + split.fitted.n_embedded:
-        split.measures["embedding_passes"] = n_embedded / n_train
+        split.metrics["embedding_passes"] = n_embedded / n_train
 
 
 def _add_gram_error(split: _Split) -> None:
     kernel, protocol = split.fitting.method.kernel, split.fitting.protocol
     if kernel is not None:
-        X = split.tested.X[: protocol.gram_rows]
-        split.measures |= gram_error(kernel, split.fitted.embedding.map_, X)
+        X = split.tested.X[: protocol.gram_error_rows]
+        split.metrics |= gram_error(kernel, split.fitted.embedding.map_, X)
 
 
 def _add_seeds(split: _Split) -> None:
@@ -209,17 +207,17 @@ def _add_calibration(split: _Split) -> None:
         (each, replace(given, probabilities=calibration.probabilities))
         for (each, given), calibration in zip(split.chosen, calibrations, strict=True)
     ]
-    split.measures |= calibrations[0].measures
+    split.metrics |= calibrations[0].metrics
     split.notes += calibrations[0].notes
 
 
 def _add_number_of_seeds(split: _Split) -> None:
     if split.fitting.protocol.map_seeds > 1:
-        split.measures["n_map_seeds"] = float(len(split.chosen))
+        split.metrics["n_map_seeds"] = float(len(split.chosen))
 
 
 EXTRAS: tuple[Callable[[_Split], None], ...] = (
-    _add_own_measures,
+    _add_own_metrics,
     _add_gram_error,
     _add_seeds,
     _add_default,
@@ -229,22 +227,22 @@ EXTRAS: tuple[Callable[[_Split], None], ...] = (
 """What is measured of a split before its labels are revealed, in this order."""
 
 
-def _add_measures_of_plugins(split: _Split, revealed: np.ndarray) -> None:
+def _add_metrics_of_plugins(split: _Split, revealed: np.ndarray) -> None:
     """Add what the functions of the map and of the learner measure on the test part."""
     method, fitted, tested = split.fitting.method, split.fitted, split.tested
     y_test = fitted.scale.standardise(revealed)[: tested.X.shape[0]]
-    if method.map_measures is not None:
+    if method.map_metrics is not None:
         available = {"learner": fitted.learner, "X_train": fitted.X, "y_train": fitted.y}
-        more = _requested(method.map_measures, available)
-        added = method.map_measures(fitted.embedding.map_, tested.X, y_test, **more)
-        split.measures |= refuse_overwriting(added, split.measures, method.feature_map.what)
-    if method.learner_measures is not None:
-        added = method.learner_measures(fitted.learner, tested.Z, y_test)
-        split.measures |= refuse_overwriting(added, split.measures, method.learner.what)
+        more = _requested(method.map_metrics, available)
+        added = method.map_metrics(fitted.embedding.map_, tested.X, y_test, **more)
+        split.metrics |= refuse_overwriting(added, split.metrics, method.feature_map.what)
+    if method.learner_metrics is not None:
+        added = method.learner_metrics(fitted.learner, tested.Z, y_test)
+        split.metrics |= refuse_overwriting(added, split.metrics, method.learner.what)
 
 
 SPECTRAL_ROWS = 1000
-"""Rows from which the spectral measures of a Gram matrix are computed at most."""
+"""Rows from which the spectral metrics of a Gram matrix are computed at most."""
 
 
 def gram_error(kernel: Kernel, map_: FittedMap, X: Matrix) -> dict[str, float]:
@@ -279,7 +277,7 @@ def _search_notes(searched: SearchResult, protocol: Protocol) -> list[str]:
     notes, n = [], len(searched.scores)
     if not searched.complete:
         notes.append(
-            f"search stopped by its budget of {protocol.search_time_s:g} s "
+            f"search stopped by its budget of {protocol.search_timeout_s:g} s "
             f"after {searched.n_compared} of {n} candidates"
         )
     if failures := searched.failures:
@@ -310,16 +308,16 @@ def _map_details(fitted: FittedMap, what: str) -> dict[str, Any]:
         raise PluginError(f"details_ of {what} must be plain JSON values: {error}") from error
 
 
-def _requested(measures: MeasureFunction, available: dict[str, object]) -> dict[str, object]:
-    """Return the available arguments that `measures` takes by keyword only."""
-    parameters = inspect.signature(measures).parameters.values()
+def _requested(metrics: MetricFunction, available: dict[str, object]) -> dict[str, object]:
+    """Return the available arguments that `metrics` takes by keyword only."""
+    parameters = inspect.signature(metrics).parameters.values()
     names = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
     return {name: value for name, value in available.items() if name in names}
 
 
 def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, Matrix | Rows]:
     """Return the training data and the inputs of the test part."""
-    X, train, test, unlabelled = inputs.X, visible.train, visible.test, visible.unlabelled
+    X, train, test, unlabeled = inputs.X, visible.train, visible.test, visible.unlabeled
     if inputs.pairwise:
         return (
             Data(
@@ -336,7 +334,7 @@ def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, M
     def part(rows: np.ndarray) -> Matrix | Rows:
         return Rows(X, rows) if protocol.inner_fit == "outer" else Rows(X, rows)[:]
 
-    more = part(unlabelled) if len(unlabelled) else None
+    more = part(unlabeled) if len(unlabeled) else None
     data = Data(
         part(train),
         visible.y_train,

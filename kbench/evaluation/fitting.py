@@ -27,7 +27,7 @@ from kbench.evaluation.timing import Clock, Run, Stopwatch, Timed, once, timed, 
 from kbench.records import TaskType
 
 MEASURED_ROWS = 1000
-"""Rows that the measures of plugins get where the embedding is not held as one matrix."""
+"""Rows that the metrics of plugins get where the embedding is not held as one matrix."""
 
 
 @dataclass(frozen=True)
@@ -128,16 +128,16 @@ class FittedMethod:
     ) -> Tested:
         shared = self.embedding
         converged = self.converged and has_converged(self.learner, caught)
-        measures = {
+        metrics = {
             **times(shared.fit, self.transform, self.solving, *clocks),
             **sizes(shared.map_, self.learner, Z),
         }
         if self.is_in_blocks:
-            measures["shared_pass"] = float(self.in_search)
+            metrics["shared_pass"] = float(self.in_search)
         messages = _messages([*shared.caught, *self.caught, *caught], converged)
         notes = [*shared.notes, *messages]
         notes = [*self.notes, *notes] if self.is_in_blocks else [*notes, *self.notes]
-        return Tested(predictions, default, X, Z, measures, notes, converged)
+        return Tested(predictions, default, X, Z, metrics, notes, converged)
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Tested:
     Z: Matrix
     """Preprocessed and embedded test inputs: all, or the first."""
 
-    measures: dict[str, float]
+    metrics: dict[str, float]
     """Times and sizes."""
 
     notes: list[str]
@@ -168,7 +168,7 @@ def sizes(map_: FittedMap, learner: FittedLearner, Z: Matrix) -> dict[str, float
     return {
         "n_components": float(n_components),
         "nnz_per_row": nnz / n_rows,
-        "model_floats": float(stored_numbers([map_, learner])),
+        "n_stored_floats": float(stored_numbers([map_, learner])),
     }
 
 

@@ -11,30 +11,30 @@ from numpy.typing import ArrayLike
 from kbench.errors import SuiteError
 from kbench.evaluation.checked_predictions import FittedMap
 from kbench.evaluation.lazy_rows import Matrix
-from kbench.evaluation.measures import Criterion
+from kbench.evaluation.metrics import Criterion
 from kbench.evaluation.specs import EstimatorSpec, Nested
 from kbench.records import Make, Ref, Search, TaskType, alternatives
 from kbench.registry.callables import resolve
 from kbench.registry.registry import Registry
 
 Kernel = Callable[[FittedMap, Matrix, Matrix], ArrayLike]
-MeasureFunction = Callable[..., Mapping[str, float]]
+MetricFunction = Callable[..., Mapping[str, float]]
 
 
 @dataclass(frozen=True)
 class Method:
     """A feature map with a learner, and functions that measure them on the test part.
 
-    ``kernel(map, X, Y)`` is the Gram matrix which the map approximates. Measures are
-    called as ``measures(fitted, X, y)``; those of a map may take more arguments (see
-    `kbench.FeatureMap`). `criterion` is the measure of a plugin that searches optimise.
+    ``kernel(map, X, Y)`` is the Gram matrix which the map approximates. Metrics are
+    called as ``metrics(fitted, X, y)``; those of a map may take more arguments (see
+    `kbench.FeatureMap`). `criterion` is the metric of a plugin that searches optimise.
     """
 
     feature_map: EstimatorSpec
     learner: EstimatorSpec
     kernel: Kernel | None = None
-    map_measures: MeasureFunction | None = None
-    learner_measures: MeasureFunction | None = None
+    map_metrics: MetricFunction | None = None
+    learner_metrics: MetricFunction | None = None
     criterion: Criterion | None = None
 
 
@@ -52,7 +52,7 @@ def map_side(ref: Ref, registry: Registry) -> dict[str, Any]:
             what=f"feature map {ref.name!r}",
         ),
         "kernel": resolve(record.kernel) if record.kernel else None,
-        "map_measures": resolve(record.measures) if record.measures else None,
+        "map_metrics": resolve(record.metrics) if record.metrics else None,
     }
 
 
@@ -75,19 +75,19 @@ def learner_side(ref: Ref, registry: Registry, task: TaskType = "classification"
             simpler=record.simpler,
             what=f"learner {ref.name!r}",
         ),
-        "learner_measures": resolve(record.measures) if record.measures else None,
+        "learner_metrics": resolve(record.metrics) if record.metrics else None,
     }
 
 
-def search_side(search_measure: str | None, registry: Registry, n_classes: int) -> dict[str, Any]:
-    """Return the field of a `Method` that the protocol's `search_measure` decides.
+def search_side(search_metric: str | None, registry: Registry, n_classes: int) -> dict[str, Any]:
+    """Return the field of a `Method` that the protocol's `search_metric` decides.
 
-    It is empty for a built-in measure. `n_classes` are those of the dataset.
+    It is empty for a built-in metric. `n_classes` are those of the dataset.
     """
-    measure = registry.all("measure").get(search_measure or "")
-    if measure is None:
+    metric = registry.all("metric").get(search_metric or "")
+    if metric is None:
         return {}
-    return {"criterion": Criterion.of_plugin(measure, resolve(measure.function), n_classes)}
+    return {"criterion": Criterion.of_plugin(metric, resolve(metric.function), n_classes)}
 
 
 def _spec(

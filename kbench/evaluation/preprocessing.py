@@ -181,8 +181,8 @@ class Preprocessing:
         """Fit every step on training inputs, shape (n_samples, n_features)."""
         return self.fit_blocks(lambda: (X,), X)
 
-    def fit_transform(self, X: Matrix, y: np.ndarray, unlabelled: Matrix | None = None) -> Matrix:
-        """Fit every step on training inputs and return them; `unlabelled` inputs count too.
+    def fit_transform(self, X: Matrix, y: np.ndarray, unlabeled: Matrix | None = None) -> Matrix:
+        """Fit every step on training inputs and return them; `unlabeled` inputs count too.
 
         Only categories use the targets.
         """
@@ -190,9 +190,9 @@ class Preprocessing:
         if categories := categories_of(self.kinds):
             self._categories = CategoryMeans(categories, self.task)
             X = self._categories.fit_transform(X, y)
-            if unlabelled is not None:
-                unlabelled = self._categories.transform(unlabelled)
-        everything = stacked(X, unlabelled)
+            if unlabeled is not None:
+                unlabeled = self._categories.transform(unlabeled)
+        everything = stacked(X, unlabeled)
         self._fit(lambda: (everything,), everything)
         return self._scaled(X)
 

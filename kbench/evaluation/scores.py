@@ -9,19 +9,19 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.evaluation.checked_predictions import Committed, Predictions
-from kbench.evaluation.measures import COMPUTE, MEASURES, applies, rows_of
+from kbench.evaluation.metrics import COMPUTE, METRICS, applies, rows_of
 from kbench.evaluation.split_view import Assignment
 from kbench.records import Details
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Measures, details and predictions of one split.
+    """Metrics, details and predictions of one split.
 
     The predictions, `of_seeds` of the map, are of the test rows in the order of the split.
     """
 
-    measures: dict[str, float]
+    metrics: dict[str, float]
     details: Details
     of_seeds: tuple[Predictions, ...]
 
@@ -34,7 +34,7 @@ class Evaluation:
 def scored(
     assignment: Assignment,
     committed: Committed,
-    measures: Mapping[str, float],
+    metrics: Mapping[str, float],
     details: Details,
     what: str,
 ) -> Evaluation:
@@ -52,11 +52,11 @@ def scored(
     own, by_seed = scores_over_seeds(assignment, checked)
     if committed.default:
         of_default, _ = scores_over_seeds(assignment, check(committed.default))
-        own |= {MEASURES[k].of_default: v for k, v in of_default.items() if k in MEASURES}
-    refuse_overwriting(measures, own)
+        own |= {METRICS[k].of_default: v for k, v in of_default.items() if k in METRICS}
+    refuse_overwriting(metrics, own)
     notes = [*assignment.notes, *details.notes]
     return Evaluation(
-        {**own, **measures},
+        {**own, **metrics},
         replace(details, notes=notes, split_hash=assignment.digest, by_seed=by_seed),
         checked,
     )
@@ -65,39 +65,39 @@ def scored(
 def refuse_overwriting(
     added: Mapping[str, float], known: Iterable[str], what: str = "a plugin"
 ) -> Mapping[str, float]:
-    """Return measures that a plugin adds; raise if one has a name of kbench's own."""
+    """Return metrics that a plugin adds; raise if one has a name of kbench's own."""
     if taken := sorted(set(added) & set(known)):
         raise PluginError(
-            f"measures of {what} return {taken[0]!r}, which kbench measures itself; "
+            f"metrics of {what} return {taken[0]!r}, which kbench measures itself; "
             "give it another name"
         )
     return added
 
 
 def scores(assignment: Assignment, predictions: Predictions) -> dict[str, float]:
-    """Score the predictions of one split by all built-in measures that apply."""
+    """Score the predictions of one split by all built-in metrics that apply."""
     truth = assignment.truth
     values = {
         name: compute(truth, predictions)
         for name, compute in COMPUTE.items()
-        if applies(MEASURES[name], truth.task, predictions)
+        if applies(METRICS[name], truth.task, predictions)
     }
     if assignment.seen is not None and truth.task == "classification":
         unseen = rows_of(truth, predictions, np.flatnonzero(~assignment.seen))
-        values["accuracy_unseen"] = COMPUTE["accuracy"](*unseen)
-    measures = {name: value for name, value in values.items() if value is not None}
-    measures["n_test"] = float(len(truth.y))
+        values["accuracy_non_duplicates"] = COMPUTE["accuracy"](*unseen)
+    metrics = {name: value for name, value in values.items() if value is not None}
+    metrics["n_test"] = float(len(truth.y))
     if assignment.seen is not None:
-        measures["seen_rows"] = float(assignment.seen.mean())
-    return measures
+        metrics["duplicate_test_fraction"] = float(assignment.seen.mean())
+    return metrics
 
 
 def scores_over_seeds(
     assignment: Assignment, predictions: Sequence[Predictions]
 ) -> tuple[dict[str, float], dict[str, list[float]]]:
-    """Return the means of the scores over seeds of the map, and each measure by seed.
+    """Return the means of the scores over seeds of the map, and each metric by seed.
 
-    A measure that is not defined for all seeds is absent. The second is empty for one seed.
+    A metric that is not defined for all seeds is absent. The second is empty for one seed.
     """
     each = [scores(assignment, given) for given in predictions]
     if len(each) == 1:
@@ -105,9 +105,9 @@ def scores_over_seeds(
     by_seed = {
         name: [values[name] for values in each]
         for name in each[0]
-        if name in MEASURES and all(name in values for values in each)
+        if name in METRICS and all(name in values for values in each)
     }
-    of_split = {name: value for name, value in each[0].items() if name not in MEASURES}
+    of_split = {name: value for name, value in each[0].items() if name not in METRICS}
     return {
         **{name: float(np.mean(values)) for name, values in by_seed.items()},
         **of_split,

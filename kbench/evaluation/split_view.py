@@ -22,7 +22,7 @@ class Visible:
     ----------
     index : int
         Number of the split.
-    train, test, unlabelled : ndarray of int
+    train, test, unlabeled : ndarray of int
         Row numbers.
     y_train : ndarray, shape (n_train,)
         Labels or targets of the training rows.
@@ -33,7 +33,7 @@ class Visible:
     index: int
     train: np.ndarray
     test: np.ndarray
-    unlabelled: np.ndarray
+    unlabeled: np.ndarray
     y_train: np.ndarray
     weight_train: np.ndarray | None = None
     parts_train: np.ndarray | None = None
@@ -92,17 +92,17 @@ def assign(
     if protocol.missing == "error" and not dataset.pairwise:
         refuse_missing(dataset)
     rows = split(dataset, protocol, index)
-    train, test, unlabelled = rows.train, rows.test, rows.unlabelled
+    train, test, unlabeled = rows.train, rows.test, rows.unlabeled
     if protocol.missing == "drop_rows" and not dataset.pairwise:
         holes = missing_rows(dataset.X)
-        train, test, unlabelled = (part[~holes[part]] for part in (train, test, unlabelled))
+        train, test, unlabeled = (part[~holes[part]] for part in (train, test, unlabeled))
     weight = dataset.sample_weight
     assignment = Assignment(
         Visible(
             index,
             train,
             test,
-            unlabelled,
+            unlabeled,
             y[train],
             None if weight is None else weight[train],
             inner_parts(dataset, protocol, train),
@@ -130,7 +130,7 @@ def _seen(
     if dataset.pairwise:
         return None
     groups = row_groups(dataset.X) if groups is None else groups
-    return np.isin(groups[test], groups[np.concatenate([rows.train, rows.unlabelled])])
+    return np.isin(groups[test], groups[np.concatenate([rows.train, rows.unlabeled])])
 
 
 def _notes(

@@ -45,7 +45,7 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
     few rows, or no official split of that number.
     """
     y = strata(np.asarray(dataset.y), dataset.task)
-    unlabelled = np.empty(0, dtype=np.intp)
+    unlabeled = np.empty(0, dtype=np.intp)
     if protocol.splits == "official":
         if index >= len(dataset.splits):
             raise DatasetError(
@@ -53,7 +53,7 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
                 f"split {index} was requested"
             )
         official = dataset.splits[index]
-        train, test, unlabelled = official.train, official.test, official.unlabelled
+        train, test, unlabeled = official.train, official.test, official.unlabeled
         seed = derive_seed(protocol.seed, "official", dataset.checksum, index)
     elif protocol.splits == "holdout":
         seed = derive_seed(protocol.seed, "holdout", dataset.checksum, index)
@@ -74,18 +74,18 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
         train, test = folds[fold]
     if protocol.train_rows is not None:
         train = sample(train, y, protocol.train_rows, derive_seed(seed, "train_rows"))
-    if protocol.unlabelled_size:
-        rng = np.random.default_rng(derive_seed(seed, "unlabelled"))
-        n_unlabelled = count(protocol.unlabelled_size, len(train))
+    if protocol.unlabeled_size:
+        rng = np.random.default_rng(derive_seed(seed, "unlabeled"))
+        n_unlabelled = count(protocol.unlabeled_size, len(train))
         if n_unlabelled >= len(train):
             raise DatasetError(
-                f"{dataset.name}: unlabelled_size {protocol.unlabelled_size} leaves none of the "
+                f"{dataset.name}: unlabeled_size {protocol.unlabeled_size} leaves none of the "
                 f"{len(train)} training rows"
             )
         order = rng.permutation(len(train))
-        unlabelled = np.union1d(unlabelled, train[order[:n_unlabelled]])
+        unlabeled = np.union1d(unlabeled, train[order[:n_unlabelled]])
         train = np.sort(train[order[n_unlabelled:]])
-    return Split(index, train, test, unlabelled)
+    return Split(index, train, test, unlabeled)
 
 
 def span(rows: np.ndarray) -> slice | None:

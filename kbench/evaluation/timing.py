@@ -107,7 +107,7 @@ Clock = Timed[object] | Stopwatch
 def times(
     map_: Clock, Z: Clock, learner: Clock, Z_test: Clock, predicted: Clock
 ) -> dict[str, float]:
-    """Return the wall-clock and CPU seconds of all steps, by the names of measures."""
+    """Return the wall-clock and CPU seconds of all steps, by the names of metrics."""
     times: dict[str, float] = {}
     for clock, suffix in (("wall", "_s"), ("cpu", "_cpu_s")):
         fits = [getattr(step, clock) for step in (map_, Z, learner)]

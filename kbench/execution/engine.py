@@ -2,8 +2,8 @@
 
 ::
 
-    runner ──Task──▶ LocalEngine (threads here)    ──▶ measure ──▶ Sandbox ──▶ Answer
-           └─Task──▶ an engine of a feature        ──▶ measure ──▶ Sandbox ──▶ Answer
+    runner ──Task──▶ LocalEngine (threads here)    ──▶ metric ──▶ Sandbox ──▶ Answer
+           └─Task──▶ an engine of a feature        ──▶ metric ──▶ Sandbox ──▶ Answer
 
 A task travels in a `Request`; an `Answer` has its outcome and the host that computed it.
 """
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from kbench.execution.request import LOCK, Answer, Assignments, Host, Request, measure
+from kbench.execution.request import LOCK, Answer, Assignments, Host, Request, compute
 from kbench.execution.warm_parents import Preload, WarmParents
 from kbench.messages import option
 from kbench.planning.current_state import Present
@@ -159,7 +159,7 @@ class LocalEngine:
             task, replace(limits, time_s=left) if is_last else limits, self._terms.offline
         )
         with self._parents.using(task.plugins) as sandbox:
-            answer = measure(
+            answer = compute(
                 request, sandbox, self._assignments, self._host, self._jobs, self._present
             )
         if is_last and answer.outcome.status == "timeout":

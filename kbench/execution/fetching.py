@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 
 from kbench.execution.sandbox import CallOutcome
 from kbench.execution.warm_parents import WARM, Preload, WarmParents, variables_of_sources
-from kbench.machine import memory_mb
+from kbench.machine import memory_mib
 from kbench.planning.planner import Planner
 from kbench.records import DatasetFacts, Mistake, Problem, Ref
 from kbench.records.canonical import from_json, to_json
@@ -29,14 +29,14 @@ MEMORY_SHARE = 0.8
 """Share of the machine's memory that fetching one dataset may take."""
 
 
-def load_memory_mb() -> float:
+def load_memory_mib() -> float:
     """Return the memory limit of a call that loads one dataset.
 
     A source checks sizes before it reads; this is for those that do not, and for
     files that lie about their size.
     """
     wanted = LOAD_MEMORY_MB + LOAD_COPIES * max_bytes() / 2**20
-    here = MEMORY_SHARE * memory_mb()
+    here = MEMORY_SHARE * memory_mib()
     return min(wanted, here) if here else wanted
 
 
@@ -102,7 +102,7 @@ class Fetching:
                 f"kbench.execution.task_functions:{function}",
                 payload,
                 time_s=LOAD_TIME_S,
-                memory_mb=load_memory_mb(),
+                memory_mib=load_memory_mib(),
             )
         if outcome.status == "ok" and outcome.value.get("unreachable"):
             self._unreachable.add(ref.name)

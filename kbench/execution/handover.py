@@ -2,7 +2,7 @@
 
 The host keeps the labels of a split. A task gets row numbers and the labels of the
 training part, hands over its predictions, and only then gets the labels of the test
-part, for the measures of plugins. What it changes afterwards has no effect: the
+part, for the metrics of plugins. What it changes afterwards has no effect: the
 host scores what it was handed.
 
 Messages are named arrays, as bytes with their type and shape; nothing is unpickled.
@@ -28,8 +28,8 @@ from kbench.records import TaskType
 _LENGTH = struct.Struct(">I")
 _MAX_HEADER = 1 << 16
 _KINDS = "iufU"
-_ROWS = ("train", "test", "unlabelled", "y_train", "weight_train")
-_INDICES = ("train", "test", "unlabelled")
+_ROWS = ("train", "test", "unlabeled", "y_train", "weight_train")
+_INDICES = ("train", "test", "unlabeled")
 _PREDICTIONS = ("predicted", "probabilities", "decision", "label_probabilities", "sd")
 _SEED = "seed{}_"
 """Prefix of the predictions of later seeds of the map."""
@@ -127,7 +127,7 @@ _TRUTH = ("y", "classes", "weight")
 
 
 def send_scored(channel: socket.socket, truth: Truth, predictions: Predictions) -> None:
-    """Send, on the host, what a measure is computed from; the channel is closed then."""
+    """Send, on the host, what a metric is computed from; the channel is closed then."""
     with channel, contextlib.suppress(OSError, BrokenHandoverError):
         send(channel, _present(truth, _TRUTH) | _present(predictions, _PREDICTIONS))
 
@@ -135,7 +135,7 @@ def send_scored(channel: socket.socket, truth: Truth, predictions: Predictions) 
 def receive_scored(
     channel: socket.socket, task: TaskType, scale: Scale
 ) -> tuple[Truth, Predictions]:
-    """Wait, in a sandboxed process, for what a measure is computed from."""
+    """Wait, in a sandboxed process, for what a metric is computed from."""
     arrays = receive(channel, _ANY_SIZE)
     truth = {name: arrays[name] for name in _TRUTH if name in arrays}
     return Truth(task=task, scale=scale, **truth), _predictions(arrays)

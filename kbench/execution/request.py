@@ -53,7 +53,7 @@ _OTHER_RECORDS = (
 )
 
 _REFS = ("dataset", "feature_map", "learner")
-_FIELDS = ("measures", "details")
+_FIELDS = ("metrics", "details")
 _TIMES = ("fit_time_s", "predict_time_s", "fit_time_cpu_s", "predict_time_cpu_s")
 
 
@@ -67,7 +67,7 @@ class Host:
     """Its host name."""
     cpu: str
     """Model of its CPU."""
-    calibration_s: float
+    machine_speed_s: float
     """Seconds of a small fixed computation (`kbench.machine.calibrate`)."""
 
     @classmethod
@@ -82,7 +82,7 @@ class Request:
     """One task with the terms of its run; it may travel to another machine.
 
     `offline` forbids a host that lacks the data to ask a server for them. `preload` is what
-    `measure_here` imports before the task (see `Terms`).
+    `compute_here` imports before the task (see `Terms`).
     """
 
     task: Task
@@ -183,7 +183,7 @@ class Assignments:
         return assignment
 
 
-def measure(
+def compute(
     request: Request,
     sandbox: Sandbox,
     assignments: Assignments,
@@ -224,7 +224,7 @@ def measure(
         "kbench.execution.task_functions:evaluate_task",
         payload,
         time_s=request.limits.time_s,
-        memory_mb=request.limits.memory_mb,
+        memory_mib=request.limits.memory_mib,
         wanted=wanted,
         converse=handover,
     )
@@ -238,7 +238,7 @@ def measure(
     return Answer(outcome, host, started_ms, ended_ms(), doubts, manifest=manifest)
 
 
-def measure_here(request: Request) -> Answer:
+def compute_here(request: Request) -> Answer:
     """Compute one task in a sandbox of its own: what a job of a batch system does.
 
     The data cache of this machine, or one that it shares with others, has the data. Waits
@@ -251,7 +251,7 @@ def measure_here(request: Request) -> Answer:
         closing(WarmParents({plugins: request.preload})) as parents,
         parents.using(plugins) as sandbox,
     ):
-        return measure(request, sandbox, Assignments(DataCache()), Host.here(), 1, Present())
+        return compute(request, sandbox, Assignments(DataCache()), Host.here(), 1, Present())
 
 
 def now_ms() -> int:
@@ -264,10 +264,10 @@ def _checked(outcome: CallOutcome) -> CallOutcome:
     if outcome.status != "ok":
         return outcome
     value = outcome.value if isinstance(outcome.value, Mapping) else {}
-    measures = value.get("measures")
+    metrics = value.get("metrics")
     lacking = [name for name in _FIELDS if not isinstance(value.get(name), Mapping)]
-    if isinstance(measures, Mapping):
-        lacking += [f"measures[{name!r}]" for name in _TIMES if name not in measures]
+    if isinstance(metrics, Mapping):
+        lacking += [f"metrics[{name!r}]" for name in _TIMES if name not in metrics]
     if not lacking:
         return outcome
     return _failed(outcome, f"the answer of the task lacks {', '.join(lacking)}")
@@ -285,11 +285,11 @@ def _scored(
     try:
         # texts of a task may hold what no file and no server can
         value = encodable(value)
-        measures = {str(name): float(number) for name, number in value["measures"].items()}
+        metrics = {str(name): float(number) for name, number in value["metrics"].items()}
         evaluation = scored(
             assignment,
             handover.committed,
-            measures,
+            metrics,
             Details.from_json(value["details"]),
             f"learner {task.cell.learner.name!r}",
         )
@@ -297,7 +297,7 @@ def _scored(
         return _failed(outcome, str(error))
     key = task_key(task.cell_key, task.split_index)
     scored_value = {
-        "measures": evaluation.measures,
+        "metrics": evaluation.metrics,
         "details": asdict(evaluation.details),
         "predictions": [packed(given, key) for given in evaluation.of_seeds],
     }
@@ -317,9 +317,9 @@ def _waited(outcome: CallOutcome) -> float | None:
     """Return the share of its timed steps that a task spent off the CPU."""
     if outcome.status != "ok":
         return None
-    measures = outcome.value["measures"]
-    wall = measures["fit_time_s"] + measures["predict_time_s"]
-    cpu = measures["fit_time_cpu_s"] + measures["predict_time_cpu_s"]
+    metrics = outcome.value["metrics"]
+    wall = metrics["fit_time_s"] + metrics["predict_time_s"]
+    cpu = metrics["fit_time_cpu_s"] + metrics["predict_time_cpu_s"]
     # Clocks of CPU time may tick every few milliseconds and cannot measure short steps;
     # those were repeated, and their median tolerates a wait or two.
     return max(0.0, 1.0 - cpu / wall) if wall >= CPU_CLOCK_S else 0.0
@@ -329,7 +329,7 @@ def _error(outcome: CallOutcome, predicted: Cost | None) -> str:
     """Return the error of a task, beside the memory that was predicted if it needed too much."""
     if outcome.status != "memory" or predicted is None:
         return outcome.error
-    return f"{outcome.error}; {of_memory(predicted.memory_mb.value)} were predicted"
+    return f"{outcome.error}; {of_memory(predicted.memory_mib.value)} were predicted"
 
 
 def write_result(
@@ -348,17 +348,17 @@ def write_result(
     """
     outcome, host, manifest = answer.outcome, answer.host, answer.manifest
     key = task_key(task.cell_key, task.split_index)
-    measures, details = {}, Details()
+    metrics, details = {}, Details()
     if outcome.status == "ok":
         value = outcome.value
-        measures = {**value["measures"], "peak_memory_mb": outcome.peak_memory_mb}
+        metrics = {**value["metrics"], "peak_memory_mib": outcome.peak_memory_mib}
         details = replace(Details.from_json(value["details"]), contention=answer.doubts)
     result = Result(
         task_key=key,
         cell_key=task.cell_key,
         split=task.split_index,
         status=outcome.status,
-        measures=measures,
+        metrics=metrics,
         details=details,
         error=_error(outcome, predicted),
         printed=outcome.printed,
@@ -372,7 +372,7 @@ def write_result(
         machine=host.machine,
         host=host.name,
         cpu=host.cpu,
-        calibration_s=host.calibration_s,
+        machine_speed_s=host.machine_speed_s,
         cpu_s=outcome.cpu_s,
         predicted=predicted,
         manifest="" if manifest is None else manifest.digest,

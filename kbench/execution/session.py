@@ -58,7 +58,7 @@ class Session:
         if task not in self._checked:
             components, limits = placed_components(self._plan.suite), self._plan.suite.limits
             with self.parents.using(self.parents.every) as sandbox:
-                check_components(sandbox, components, limits.memory_mb, task)
+                check_components(sandbox, components, limits.memory_mib, task)
             self._checked |= {None, task}
 
     def terms(self, until: float) -> Terms:
@@ -123,11 +123,11 @@ def parameter_mistakes(
 
 
 def check_components(
-    sandbox: Sandbox, components: Placed, memory_mb: float, task: TaskType | None = None
+    sandbox: Sandbox, components: Placed, memory_mib: float, task: TaskType | None = None
 ) -> None:
     """Raise a SuiteError with all mistakes in the parameters of components.
 
-    Where there are none, trial fits with a limit of `memory_mb` show refused values.
+    Where there are none, trial fits with a limit of `memory_mib` show refused values.
     """
     problems = parameter_mistakes(sandbox, components, task)
     if not problems:
@@ -135,7 +135,7 @@ def check_components(
             "kbench.execution.task_functions:check_values",
             {"components": components},
             time_s=TRIALS_TIME_S,
-            memory_mb=memory_mb,
+            memory_mib=memory_mib,
         )
         # where a trial does harm, the tasks report which and why
         problems = trials.value if trials.status == "ok" else []

@@ -23,10 +23,10 @@ from kbench.errors import (
     DatasetParameterError,
     KbenchError,
     PluginError,
-    SourceUnreachable,
+    SourceUnreachableError,
 )
 from kbench.evaluation import block_fits, embedding, passes, timing
-from kbench.evaluation.evaluate import evaluate_split, measure_split
+from kbench.evaluation.evaluate import evaluate_split, run_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
 from kbench.evaluation.search import _outer
 from kbench.evaluation.specs import EstimatorSpec
@@ -200,7 +200,7 @@ def _ask_source(
     except DatasetError as error:
         return {
             "unavailable": str(error),
-            "unreachable": isinstance(error, SourceUnreachable),
+            "unreachable": isinstance(error, SourceUnreachableError),
             "mistake": isinstance(error, DatasetParameterError),
         }
     except (ValueError, TypeError) as error:
@@ -375,12 +375,12 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
     method = Method(
         **map_side(cell.feature_map, _registry()),
         **learner_side(cell.learner, _registry(), inputs.task),
-        **search_side(protocol.search_measure, _registry(), n_classes),
+        **search_side(protocol.search_metric, _registry(), n_classes),
     )
     before = global_state.settings()
     with thread_pools().limit(limits=protocol.threads), _no_autologging():
         reveal = partial(hand_over, channel)
-        measures, details = measure_split(inputs, visible, method, protocol, reveal)
+        metrics, details = run_split(inputs, visible, method, protocol, reveal)
     if changes := global_state.changes(before):
         plugins = os.environ.get(PLUGINS)
         changer = f"plugin {plugins}" if plugins else "a built-in component"
@@ -388,7 +388,7 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
             f"{changer} changes global state that decides numbers: {'; '.join(changes[:5])}"
         )
     records = digest(method_code(cell, _registry(), inputs.task))
-    return {"measures": measures, "details": asdict(details), "records": records}
+    return {"metrics": metrics, "details": asdict(details), "records": records}
 
 
 def _record(components: Components, task: TaskType | None = None, *modules: str) -> None:
@@ -410,14 +410,14 @@ def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[
     return evaluate_task(payload, channel)
 
 
-def measure_predictions(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, object]:
-    """Compute a plugin's measure of the predictions of one split, which come through the channel.
+def score_predictions(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, object]:
+    """Compute a plugin's metric of the predictions of one split, which come through the channel.
 
-    The payload has the ``measure``, and ``task``, ``n_classes`` and ``scale`` of the dataset.
+    The payload has the ``metric``, and ``task``, ``n_classes`` and ``scale`` of the dataset.
     """
     truth, predictions = receive_scored(channel, payload["task"], Scale(*payload["scale"]))
-    _record({("measure", payload["measure"])})
-    criterion = search_side(payload["measure"], _registry(), payload["n_classes"])["criterion"]
+    _record({("metric", payload["metric"])})
+    criterion = search_side(payload["metric"], _registry(), payload["n_classes"])["criterion"]
     with thread_pools().limit(limits=1), _no_autologging():
         return {"value": criterion.compute(truth, predictions)}
 

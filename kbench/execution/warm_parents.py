@@ -63,18 +63,18 @@ def variables_of_sources(registry: Registry) -> Preload:
     return {plugins: found for plugins in sets if (found := _variables(plugins, registry))}
 
 
-def preload_of_measures(names: Iterable[str], registry: Registry) -> Preload:
-    """Return the same for processes that compute measures of plugins."""
+def preload_of_metrics(names: Iterable[str], registry: Registry) -> Preload:
+    """Return the same for processes that compute metrics of plugins."""
     sets: dict[tuple[str, ...], list[tuple[Kind, Ref]]] = {}
     for name in names:
-        if name in registry.all("measure"):
-            measure: tuple[Kind, Ref] = ("measure", Ref(name))
-            sets.setdefault(registry.plugins_of(measure), []).append(measure)
-    return {plugins: _preload(plugins, measures, registry) for plugins, measures in sets.items()}
+        if name in registry.all("metric"):
+            metric: tuple[Kind, Ref] = ("metric", Ref(name))
+            sets.setdefault(registry.plugins_of(metric), []).append(metric)
+    return {plugins: _preload(plugins, metrics, registry) for plugins, metrics in sets.items()}
 
 
 def _variables(plugins: tuple[str, ...], registry: Registry) -> tuple[str, ...]:
-    """Return the variables that any component of some plugins declares in `reads_env`."""
+    """Return the variables that any component of some plugins declares in `env_vars`."""
     records = (
         record
         for kind, _ in HOOKS.values()

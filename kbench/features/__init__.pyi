@@ -41,15 +41,15 @@ from kbench.evaluation.checked_predictions import (
     predictions_of,
     restored,
 )
-from kbench.evaluation.definitions import COMPUTED, MEASURES, NEVER_RANKED, SEARCHED
+from kbench.evaluation.definitions import COMPUTED, METRICS, NEVER_RANKED, SEARCHED
 from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.evaluate import parts
 from kbench.evaluation.fitting import fit_in_memory
 from kbench.evaluation.gram_sums import Sums, Targets
 from kbench.evaluation.lazy_rows import BLOCK_ROWS, SALT, hashed, row_hashes
-from kbench.evaluation.measures import COMPUTE, Criterion, applies, rows_of, takes_weights
 from kbench.evaluation.method import Method as FitMethod
 from kbench.evaluation.method import learner_side, map_side, search_side
+from kbench.evaluation.metrics import COMPUTE, Criterion, applies, rows_of, takes_weights
 from kbench.evaluation.passes import MAX_COLUMNS, WHOLE_BYTES, LinearModels, labels
 from kbench.evaluation.preprocessing import Imputer
 from kbench.evaluation.scores import scores as split_scores
@@ -66,7 +66,7 @@ from kbench.evaluation.split_view import (
 from kbench.evaluation.splits import derive_seed, inner_parts, strata, stratified_folds
 from kbench.evaluation.targets import Scale, Truth
 from kbench.execution.engine import Engine, EngineOffer, LocalEngine, Terms, ThisMachine, over_slots
-from kbench.execution.fetching import LOAD_TIME_S, Fetching, load_memory_mb, opened
+from kbench.execution.fetching import LOAD_TIME_S, Fetching, load_memory_mib, opened
 from kbench.execution.handover import Handover, send_scored
 from kbench.execution.plugins import import_registry, importable, load_registry
 from kbench.execution.request import (
@@ -75,8 +75,8 @@ from kbench.execution.request import (
     Assignments,
     Host,
     Request,
-    measure,
-    measure_here,
+    compute,
+    compute_here,
     now_ms,
 )
 from kbench.execution.sandbox import CallOutcome
@@ -86,7 +86,7 @@ from kbench.execution.session import (
     parameter_mistakes,
     placed_components,
 )
-from kbench.execution.warm_parents import Preload, WarmParents, preload_of, preload_of_measures
+from kbench.execution.warm_parents import Preload, WarmParents, preload_of, preload_of_metrics
 from kbench.hookspecs import hookimpl
 from kbench.machine import cluster_id, machine_id
 from kbench.planning.cached_results import Validity, recall, recall_added
@@ -126,7 +126,7 @@ from kbench.planning.suite_file import (
     read,
     suite_of,
 )
-from kbench.planning.tasks import with_measure
+from kbench.planning.tasks import with_metric
 from kbench.records import (
     Added,
     Cell,
@@ -135,7 +135,7 @@ from kbench.records import (
     Delivered,
     Limits,
     Manifest,
-    Measure,
+    Metric,
     Missing,
     Problem,
     Ref,
@@ -158,7 +158,7 @@ from kbench.report.charts import BOTTOM as CHART_BOTTOM
 from kbench.report.charts import HEIGHT as CHART_HEIGHT
 from kbench.report.charts import (
     LEFT,
-    MOST_LINES,
+    MAX_LINES,
     RIGHT,
     SHAPES,
     Axis,
@@ -172,7 +172,7 @@ from kbench.report.charts import (
     linear,
     logarithmic,
     number,
-    of_measure,
+    of_metric,
     spans_decade,
     tick,
 )
@@ -258,13 +258,13 @@ from kbench.results.rows import (
     Row,
     by_dataset,
     columns,
-    known_measure,
+    known_metric,
     newest,
     rounded,
     task_of,
     unequal_splits,
 )
-from kbench.results.rows import is_share as is_share_measure
+from kbench.results.rows import is_share as is_share_metric
 from kbench.results.search_curves import CURVE
 from kbench.results.stats import (
     EQUAL,
@@ -317,8 +317,8 @@ __all__ = [
     "LOAD_TIME_S",
     "LOCK",
     "MAX_COLUMNS",
-    "MEASURES",
-    "MOST_LINES",
+    "MAX_LINES",
+    "METRICS",
     "NEVER_RANKED",
     "NOT_MEASURED",
     "NO_FAILURE",
@@ -390,8 +390,8 @@ __all__ = [
     "Look",
     "Looks",
     "Manifest",
-    "Measure",
     "Method",
+    "Metric",
     "Missing",
     "Names",
     "Note",
@@ -484,6 +484,8 @@ __all__ = [
     "command_of",
     "compared_rows",
     "completion",
+    "compute",
+    "compute_here",
     "content_of",
     "context_of",
     "corrected_t",
@@ -532,10 +534,10 @@ __all__ = [
     "is_data_file",
     "is_number",
     "is_share",
-    "is_share_measure",
+    "is_share_metric",
     "joined",
     "key_of_json",
-    "known_measure",
+    "known_metric",
     "known_suite",
     "labelled",
     "labels",
@@ -549,7 +551,7 @@ __all__ = [
     "linear",
     "listed",
     "lists_of",
-    "load_memory_mb",
+    "load_memory_mib",
     "load_registry",
     "lock_name",
     "logarithmic",
@@ -558,8 +560,6 @@ __all__ = [
     "machine_id",
     "makers",
     "map_side",
-    "measure",
-    "measure_here",
     "missing_rows",
     "modules_of",
     "most_bytes",
@@ -576,7 +576,7 @@ __all__ = [
     "of_block",
     "of_cell_in_full",
     "of_cell_with_splits",
-    "of_measure",
+    "of_metric",
     "of_width",
     "on_dataset",
     "opened",
@@ -598,7 +598,7 @@ __all__ = [
     "placed_components",
     "predictions_of",
     "preload_of",
-    "preload_of_measures",
+    "preload_of_metrics",
     "print_event",
     "printing",
     "ranks",
@@ -658,7 +658,7 @@ __all__ = [
     "width_of",
     "with_expanded",
     "with_flags",
-    "with_measure",
+    "with_metric",
     "without_times",
     "wrapped",
     "write",

@@ -100,10 +100,10 @@ def recall(
 def recall_added(
     planned: Iterable[PlannedCell], validity: Validity, codes: Mapping[str, str]
 ) -> None:
-    """Add the measures that the journal has beside the results of cells.
+    """Add the metrics that the journal has beside the results of cells.
 
-    `codes` has the identities of the measures (`Planner.measure_code`). A value of another
-    measure of the same name, one that is not valid, and one of an earlier result of its task
+    `codes` has the identities of the metrics (`Planner.metric_code`). A value of another
+    metric of the same name, one that is not valid, and one of an earlier result of its task
     are left out. What a task measured itself stays.
     """
     planned = list(planned)
@@ -121,7 +121,7 @@ def recall_added(
                 and (not line["code"] or not validity.why(str(line.get("manifest", ""))))
             }
             if added and result.is_ok:
-                cell.results[index] = replace(result, measures={**added, **result.measures})
+                cell.results[index] = replace(result, metrics={**added, **result.metrics})
 
 
 def _parsed(line: Mapping[str, object]) -> Result | None:
@@ -138,4 +138,4 @@ def _is_raised(result: Result, limits: Limits | None) -> bool:
         return False
     if result.status == "timeout":
         return limits.time_s > result.limits.time_s
-    return result.status == "memory" and limits.memory_mb > result.limits.memory_mb
+    return result.status == "memory" and limits.memory_mib > result.limits.memory_mib

@@ -14,13 +14,13 @@ from kbench.records import Cell, Ref, Search, Suite
 from kbench.registry.registry import Registry
 
 IDENTITY = "identity"
-"""The map with which kernelized learners are planned."""
+"""The map with which uses_kernel learners are planned."""
 
 
 def cells(suite: Suite, registry: Registry) -> list[Cell]:
     """Plan the cells of a suite.
 
-    A kernelized learner works on the inputs, so it is planned once per
+    A uses_kernel learner works on the inputs, so it is planned once per
     dataset, with the map `identity`, whatever maps its block has.
     """
     planned = []
@@ -28,7 +28,7 @@ def cells(suite: Suite, registry: Registry) -> list[Cell]:
         for dataset in block.datasets:
             for learner in block.learners:
                 maps = block.feature_maps
-                if registry.get("learner", learner.name).kernelized:
+                if registry.get("learner", learner.name).uses_kernel:
                     maps = tuple(m for m in maps if m.name == IDENTITY) or (Ref(IDENTITY),)
                 planned += [Cell(dataset, map_, learner, block.protocol) for map_ in maps]
     return planned

@@ -26,9 +26,9 @@ def components_of(cell: Cell, registry: Registry) -> list[tuple[Kind, Ref]]:
         ("feature map", cell.feature_map),
         ("learner", cell.learner),
     ]
-    measure = cell.protocol.search_measure
-    if measure in registry.all("measure"):
-        components.append(("measure", Ref(str(measure))))
+    metric = cell.protocol.search_metric
+    if metric in registry.all("metric"):
+        components.append(("metric", Ref(str(metric))))
     return components
 
 
@@ -87,13 +87,13 @@ def method_code(cell: Cell, registry: Registry, task: TaskType) -> list[Any]:
 def component_code(
     kind: Kind, name: str, registry: Registry, task: TaskType | None = None
 ) -> list[Any]:
-    """Return the callables of a component by field, and what a measure's record says beside.
+    """Return the callables of a component by field, and what a metric's record says beside.
 
     Of a learner they are those for the task.
     """
     record = registry.get(kind, name)
     made = {field: identity_of(make).text for field, make in makes(record, task).items()}
-    meaning = [record.better, record.task, record.needs] if kind == "measure" else []
+    meaning = [record.better, record.task, record.needs] if kind == "metric" else []
     return [made, *meaning]
 
 

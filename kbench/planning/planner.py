@@ -149,7 +149,7 @@ class Planner:
         return Task(cell, index, planned.key, facts.checksum, kinds, records, plugins)
 
     def plugins_of(self, cell: Cell) -> tuple[str, ...]:
-        """Return the third-party plugins of a cell's map, learner and search_measure."""
+        """Return the third-party plugins of a cell's map, learner and search_metric."""
         return self._registry.plugins_of(*components_of(cell, self._registry))
 
     def cell_key(self, cell: Cell, dataset: DatasetFacts) -> str:
@@ -172,23 +172,23 @@ class Planner:
             self._refuse_missing(kind, name)
         return method_code(cell, self._registry, task)
 
-    def measure_code(self, name: str) -> str:
-        """Return the identity of a measure that can be added to known results.
+    def metric_code(self, name: str) -> str:
+        """Return the identity of a metric that can be added to known results.
 
-        It is empty for a built-in measure. PluginError is raised where a file that the measure
+        It is empty for a built-in metric. PluginError is raised where a file that the metric
         declares cannot be read.
         """
         if name in COMPUTED:
             return ""
-        self._refuse_missing("measure", name)
-        return digest(component_code("measure", name, self._registry))
+        self._refuse_missing("metric", name)
+        return digest(component_code("metric", name, self._registry))
 
-    def measure_codes(self) -> dict[str, str]:
-        """Return `measure_code` of all measures that have one, by name."""
+    def metric_codes(self) -> dict[str, str]:
+        """Return `metric_code` of all metrics that have one, by name."""
         codes = dict.fromkeys(COMPUTED, "")
-        for name in self._registry.all("measure"):
+        for name in self._registry.all("metric"):
             with contextlib.suppress(PluginError):
-                codes[name] = self.measure_code(name)
+                codes[name] = self.metric_code(name)
         return codes
 
     def _refuse_missing(self, kind: Kind, name: str) -> None:

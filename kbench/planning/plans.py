@@ -16,7 +16,7 @@ from kbench.errors import KbenchError
 from kbench.planning.cached_results import Validity, recall, recall_added
 from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell
-from kbench.records import Cell, DatasetFacts, Measure, Problem, Ref, Suite, canonical
+from kbench.records import Cell, DatasetFacts, Metric, Problem, Ref, Suite, canonical
 from kbench.records.canonical import dumps, from_json, protocol_of, to_json, with_label
 from kbench.storage.journal import Journal
 
@@ -47,13 +47,13 @@ class Plans:
         """Write the plan of a suite for a store (`Store.name`), unless the journal has it.
 
         Cells whose data are still to be fetched are left out. `codes` are the fingerprints
-        of measures that are added to results. `reopen` says that the results change,
+        of metrics that are added to results. `reopen` says that the results change,
         although no task is to be computed.
         """
         content = _packed([cell for cell in cells if cell.dataset or cell.problem])
         if not content["cells"]:
             return
-        content["measure"] = {"name": suite.compared.name, "better": suite.compared.better}
+        content["metric"] = {"name": suite.compared.name, "better": suite.compared.better}
         if suite.budget:
             content["budget"] = suite.budget
         if codes:
@@ -89,8 +89,8 @@ class Plans:
             stores.setdefault(line["suite"], set()).add(line["store"])
         return stores
 
-    def cells(self, suite: str, store: str | None = None) -> tuple[list[PlannedCell], Measure]:
-        """Return the cells of a suite as last planned, with their results, and its measure.
+    def cells(self, suite: str, store: str | None = None) -> tuple[list[PlannedCell], Metric]:
+        """Return the cells of a suite as last planned, with their results, and its metric.
 
         The latest cell of each name, over all plans, or over those for one
         store: without cells that a later plan has under other labels, or whose
@@ -98,7 +98,7 @@ class Plans:
         newest, and says in `outdated` why these are not valid.
         """
         planned: dict[str, PlannedCell] = {}
-        measure = Measure()
+        metric = Metric()
         codes: dict[str, str] = {}
         self.unread = 0
         for line in self._of(suite):
@@ -106,7 +106,7 @@ class Plans:
                 continue
             try:
                 new = {cell.cell.name: cell for cell in _unpacked(line["content"])}
-                measure = Measure(**line["content"]["measure"])
+                metric = Metric(**line["content"]["metric"])
                 codes |= dict(line["content"].get("codes", {}))
             except _WRONG:
                 # it is unknown what it replaces: nothing earlier is safe to deliver
@@ -124,7 +124,7 @@ class Plans:
         recall(planned.values(), validity)
         recall_added(planned.values(), validity, codes)
         validity.present.save()
-        return [*planned.values()], measure
+        return [*planned.values()], metric
 
     def datasets(self, suite: str) -> dict[str, tuple[Ref, str]]:
         """Return the lines of the datasets that were planned last, with their checksums."""

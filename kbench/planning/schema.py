@@ -18,10 +18,10 @@ from pydantic import (
 )
 
 from kbench.errors import SuiteError
-from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, SEARCHED
+from kbench.evaluation.definitions import METRICS, NEVER_RANKED, SEARCHED
 from kbench.machine import physical_cores
 from kbench.messages import did_you_mean, similar
-from kbench.records import Limits, Measure, Protocol, Published, Step
+from kbench.records import Limits, Metric, Protocol, Published, Step
 
 Lines = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
 
@@ -50,7 +50,7 @@ def _model_of(record: type, **narrower: Any) -> type[StrictTable]:
 _Count = Annotated[int, Field(ge=1)]
 _Several = Annotated[int, Field(ge=2)]
 _Positive = Annotated[float, Field(gt=0)]
-MOST_SEEDS = 50
+MAX_SEEDS = 50
 """Seeds of the map on one split: the predictions of all of them are handed over together."""
 
 _Share = Annotated[float, Field(gt=0, lt=1)] | _Count
@@ -66,14 +66,14 @@ _PROTOCOL = _model_of(
     train_size=_Share | None,
     test_size=_Share,
     train_rows=_Several | None,
-    unlabelled_size=Annotated[float, Field(ge=0, lt=1)] | Annotated[int, Field(ge=0)],
+    unlabeled_size=Annotated[float, Field(ge=0, lt=1)] | Annotated[int, Field(ge=0)],
     preprocess=(Step | _SearchedSteps, "minmax"),
     inner_folds=_Several,
     n_candidates=_Count,
-    search_time_s=_Positive | None,
-    map_seeds=Annotated[int, Field(ge=1, le=MOST_SEEDS)],
+    search_timeout_s=_Positive | None,
+    map_seeds=Annotated[int, Field(ge=1, le=MAX_SEEDS)],
     threads=_Count,
-    gram_rows=_Several,
+    gram_error_rows=_Several,
     seed=Annotated[int, Field(ge=0)],
 )
 
@@ -97,9 +97,9 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
             raise ValueError(f'must be an integer >= 1 or "all", got {value!r}')
         return physical_cores() if value == "all" else value
 
-    @field_validator("search_measure")
+    @field_validator("search_metric")
     @classmethod
-    def _known_measure(cls, value: str | None, info: ValidationInfo) -> str | None:
+    def _known_metric(cls, value: str | None, info: ValidationInfo) -> str | None:
         allowed = [*SEARCHED, *_of_plugins(info)]
         if value is not None and _ranked(value) not in allowed:
             raise ValueError(f"there are {', '.join(allowed)}{similar(value, allowed)}")
@@ -141,7 +141,7 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
         return Protocol(preprocess=steps, **given)
 
 
-_LIMITS = _model_of(Limits, n_splits=_Count | None, time_s=_Positive, memory_mb=_Positive)
+_LIMITS = _model_of(Limits, n_splits=_Count | None, time_s=_Positive, memory_mib=_Positive)
 
 
 class LimitsTable(_LIMITS):  # type: ignore[misc, valid-type]
@@ -155,7 +155,7 @@ _PUBLISHED = _model_of(
     dataset=_Text,
     feature_map=_Text,
     learner=_Text,
-    measure=(_Text, "accuracy"),
+    metric=(_Text, "accuracy"),
     value=Annotated[float, Field(allow_inf_nan=False)],
     sd=Annotated[float, Field(ge=0)] | None,
     n_runs=_Count | None,
@@ -166,8 +166,8 @@ class PublishedTable(_PUBLISHED):  # type: ignore[misc, valid-type]
     """A table `[[published]]`."""
 
 
-class MeasureTable(StrictTable):
-    """The table `measure`."""
+class MetricTable(StrictTable):
+    """The table `metric`."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
     better: Literal["higher", "lower"]
@@ -178,14 +178,14 @@ class MeasureTable(StrictTable):
         return _ranked(value)
 
 
-def _of_plugins(info: ValidationInfo) -> Mapping[str, Measure]:
-    """Return the measures of plugins, which the validation's context has."""
-    measures: Mapping[str, Measure] = (info.context or {}).get("measures", {})
-    return measures
+def _of_plugins(info: ValidationInfo) -> Mapping[str, Metric]:
+    """Return the metrics of plugins, which the validation's context has."""
+    metrics: Mapping[str, Metric] = (info.context or {}).get("metrics", {})
+    return metrics
 
 
 def _ranked(name: str) -> str:
-    """Return the name of a measure by which methods may be ranked."""
+    """Return the name of a metric by which methods may be ranked."""
     if name in NEVER_RANKED:
         raise ValueError(NEVER_RANKED[name])
     return name
@@ -207,7 +207,7 @@ class SuiteFile(StrictTable):
     description: str = ""
     data_from: Annotated[str, Field(max_length=500)] = ""
     budget: Literal["candidates", "seconds"] | None = None
-    measure: MeasureTable | None = None
+    metric: MetricTable | None = None
     protocol: ProtocolTable = ProtocolTable()
     limits: LimitsTable = LimitsTable()
     published: list[PublishedTable] = []
@@ -225,17 +225,17 @@ class SuiteFile(StrictTable):
             return {**raw, "published": [], "published_file": raw["published"]}
         return raw
 
-    @field_validator("measure", mode="before")
+    @field_validator("metric", mode="before")
     @classmethod
-    def _known_measure(cls, value: Any, info: ValidationInfo) -> Any:
+    def _known_metric(cls, value: Any, info: ValidationInfo) -> Any:
         if value is None or isinstance(value, dict):
             return value
         if not isinstance(value, str):
             raise ValueError(
-                'must be the name of a measure, such as "accuracy", or a table such as '
+                'must be the name of a metric, such as "accuracy", or a table such as '
                 '{ name = "...", better = "lower" }'
             )
-        known = {**MEASURES, **_of_plugins(info)}
+        known = {**METRICS, **_of_plugins(info)}
         if _ranked(value) not in known:
             allowed = [name for name in known if name not in NEVER_RANKED]
             raise ValueError(
@@ -245,9 +245,9 @@ class SuiteFile(StrictTable):
         return {"name": value, "better": known[value].better}
 
     @property
-    def compared(self) -> Measure | None:
-        """The measure that tables compare, as a record; None where the task decides it."""
-        return Measure(self.measure.name, self.measure.better) if self.measure else None
+    def compared(self) -> Metric | None:
+        """The metric that tables compare, as a record; None where the task decides it."""
+        return Metric(self.metric.name, self.metric.better) if self.metric else None
 
 
 def explained(

@@ -122,8 +122,8 @@ def checked(
 
 
 def context_of(registry: Registry) -> dict[str, Any]:
-    """Return what the validation of a suite file must know: the measures of plugins."""
-    return {"measures": registry.all("measure")}
+    """Return what the validation of a suite file must know: the metrics of plugins."""
+    return {"metrics": registry.all("metric")}
 
 
 def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Registry) -> Suite:
@@ -138,7 +138,7 @@ def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Re
         limits=Limits(**file.limits.model_dump()),
         published=tuple(Published(**table.model_dump()) for table in file.published),
         published_file=file.published_file,
-        measure=file.compared,
+        metric=file.compared,
         data_from=file.data_from,
         budget=file.budget or "",
     )
@@ -336,14 +336,14 @@ def _beside(suite: Traversable | Path, name: str) -> str:
 def read_published(text: str, name: str) -> tuple[Published, ...]:
     r"""Read figures from the text of a CSV file; `name` is for messages.
 
-    Columns are the fields of `Published`: ``dataset``, ``feature_map``, ``learner``, ``measure``
+    Columns are the fields of `Published`: ``dataset``, ``feature_map``, ``learner``, ``metric``
     and ``value``, perhaps ``sd``, ``n_runs`` and ``source``. Lines that begin with # are comments.
 
     SuiteError is raised with every mistake, up to ten.
 
     Examples
     --------
-    >>> text = "dataset,feature_map,learner,measure,value\niris,rff,ridge,accuracy,0.95\n"
+    >>> text = "dataset,feature_map,learner,metric,value\niris,rff,ridge,accuracy,0.95\n"
     >>> read_published(text, "figures.csv")[0].value
     0.95
     """
@@ -375,7 +375,7 @@ def read_published(text: str, name: str) -> tuple[Published, ...]:
     except csv.Error as error:
         problems.append(f"{name}, line {lines[reader.reader.line_num - 1][0]}: {error}")
     places = Counter(
-        (each.dataset, each.feature_map, each.learner, each.measure) for each in figures
+        (each.dataset, each.feature_map, each.learner, each.metric) for each in figures
     )
     problems += [
         f"{name}: {count} figures of {', '.join(place)}"

@@ -18,7 +18,7 @@ from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell, out_of_date
 from kbench.planning.planner import Planner, with_expanded
 from kbench.planning.plans import Plans
-from kbench.planning.tasks import task_of, with_measure
+from kbench.planning.tasks import task_of, with_metric
 from kbench.records import (
     Block,
     Cell,
@@ -85,14 +85,14 @@ class SuitePlan:
         """The task of the datasets, once one of them is known."""
         return task_of(self.datasets)
 
-    def settle_measure(self) -> None:
-        """Check the tasks of the datasets, which decide the measure that is compared."""
-        self.suite = with_measure(self.suite, self.datasets, self.registry)
+    def settle_metric(self) -> None:
+        """Check the tasks of the datasets, which decide the metric that is compared."""
+        self.suite = with_metric(self.suite, self.datasets, self.registry)
 
     def cells(self) -> tuple[list[PlannedCell], str]:
         """Return the cells with their results in the journal, and a notice; empty for none."""
         planned = self.planner.plan(self.suite, self.datasets)
-        self.codes = self.planner.measure_codes()
+        self.codes = self.planner.metric_codes()
         notice = ""
         if not self.fresh:
             if unreadable := self._recall(planned):
@@ -125,13 +125,13 @@ class SuitePlan:
             self._recall(planned)
         return planned
 
-    # -- the measures of plugins, which are added to results
+    # -- the metrics of plugins, which are added to results
 
     @property
     def late(self) -> tuple[str, ...]:
-        """The measure that the suite compares, if a plugin computes it from predictions."""
+        """The metric that the suite compares, if a plugin computes it from predictions."""
         name = self.suite.compared.name
-        return (name,) if name in self.registry.all("measure") else ()
+        return (name,) if name in self.registry.all("metric") else ()
 
     def keep(
         self,
@@ -140,8 +140,8 @@ class SuitePlan:
         names: Sequence[str] = (),
         **options: bool,
     ) -> None:
-        """Write the plan into the journal, with the fingerprints of the measures of plugins."""
-        had = {name for cell in cells for result in cell.done for name in result.measures}
+        """Write the plan into the journal, with the fingerprints of the metrics of plugins."""
+        had = {name for cell in cells for result in cell.done for name in result.metrics}
         wanted = {*names, *self.late, *had}
         codes = {name: code for name, code in self.codes.items() if code and name in wanted}
         Plans(self.journal).keep(self.suite, location, cells, codes, **options)

@@ -1,4 +1,4 @@
-"""Tasks of datasets: which methods apply to them, and which measure a suite compares.
+"""Tasks of datasets: which methods apply to them, and which metric a suite compares.
 
 The task of a dataset is known once its facts are.
 """
@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kbench.errors import SuiteError
-from kbench.evaluation.definitions import MEASURES, NEVER_RANKED, SEARCHED, default_measure
+from kbench.evaluation.definitions import METRICS, NEVER_RANKED, SEARCHED, default_metric
 from kbench.evaluation.sizes import split_problem
 from kbench.messages import similar
 from kbench.planning.cells import cell_problems, cells
 from kbench.planning.component_refs import for_task
-from kbench.records import Cell, DatasetFacts, Measure, Problem, Protocol, Suite, TaskType
+from kbench.records import Cell, DatasetFacts, Metric, Problem, Protocol, Suite, TaskType
 from kbench.registry.registry import Registry
 
 _SHOWN = 10
@@ -29,14 +29,14 @@ def task_of(datasets: Facts) -> TaskType | None:
     return next(known, None)
 
 
-def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
-    """Return a suite that names the measure to compare, checked against its datasets.
+def with_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
+    """Return a suite that names the metric to compare, checked against its datasets.
 
     `datasets` has the facts of datasets by label. Without any, the suite is returned as
     it is. Default labels of learners become those of the task.
 
     SuiteError is raised where a map or learner is not for the task of its dataset, the datasets
-    have different tasks, a measure or the calibration is not for the task, two learners have the
+    have different tasks, a metric or the calibration is not for the task, two learners have the
     same label, or a dataset has too few rows for its splits.
     """
     tasks = {
@@ -51,18 +51,18 @@ def with_measure(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
         kinds.setdefault(task, label)
     if len(kinds) > 1 and not problems:
         named = " and ".join(f"{label!r} is {task}" for task, label in kinds.items())
-        problems.append(f"a suite compares datasets of one task by one measure, but {named}")
+        problems.append(f"a suite compares datasets of one task by one metric, but {named}")
     task = next(iter(kinds))
     if not problems:
         refused = (calibration_problem(block.protocol, task) for block in suite.blocks)
         problems += {problem: None for problem in refused if problem}
-        problems += _wrong_measure(suite, task, registry)
+        problems += _wrong_metric(suite, task, registry)
         searched = (search_problem(block.protocol, task, registry) for block in suite.blocks)
         problems += {problem: None for problem in searched if problem}
     suite = _labelled(suite, task, registry)
     if problems := [*(problems or cell_problems(suite, registry)), *too_small]:
         raise SuiteError(*problems)
-    return replace(suite, measure=suite.measure or default_measure(task))
+    return replace(suite, metric=suite.metric or default_metric(task))
 
 
 def _too_small(suite: Suite, datasets: Facts) -> list[str]:
@@ -96,24 +96,24 @@ def calibration_problem(protocol: Protocol, task: TaskType) -> str | None:
 
 
 def search_problem(protocol: Protocol, task: TaskType, registry: Registry) -> str | None:
-    """Return why no search of a task can optimise a protocol's measure; None if one can."""
-    name = protocol.search_measure
+    """Return why no search of a task can optimise a protocol's metric; None if one can."""
+    name = protocol.search_metric
     known = _known(registry)
     allowed = [
-        each for each in (*SEARCHED, *registry.all("measure")) if known[each].task in (None, task)
+        each for each in (*SEARCHED, *registry.all("metric")) if known[each].task in (None, task)
     ]
     if name is None or name in allowed:
         return None
     if name in NEVER_RANKED:
         return NEVER_RANKED[name]
     there_are = f"there are {', '.join(allowed)}"
-    if name in SEARCHED or name in registry.all("measure"):
-        return f"search_measure {name!r} is not for {task}; {there_are}"
+    if name in SEARCHED or name in registry.all("metric"):
+        return f"search_metric {name!r} is not for {task}; {there_are}"
     return f"no search can optimise {name!r}; {there_are}{similar(name, allowed)}"
 
 
-def _known(registry: Registry) -> dict[str, Measure]:
-    return {**MEASURES, **registry.all("measure")}
+def _known(registry: Registry) -> dict[str, Metric]:
+    return {**METRICS, **registry.all("metric")}
 
 
 def _mismatches(
@@ -135,13 +135,13 @@ def _mismatches(
     return [f"these do not go together: {'; '.join(listed)}{more}"]
 
 
-def _wrong_measure(suite: Suite, task: TaskType, registry: Registry) -> list[str]:
-    """Return a message if the measure that a suite compares is not for a task."""
+def _wrong_metric(suite: Suite, task: TaskType, registry: Registry) -> list[str]:
+    """Return a message if the metric that a suite compares is not for a task."""
     known = _known(registry)
-    measure = suite.measure and known.get(suite.measure.name, suite.measure)
-    if measure is None or measure.task in (None, task):
+    metric = suite.metric and known.get(suite.metric.name, suite.metric)
+    if metric is None or metric.task in (None, task):
         return []
     names = [
         name for name, other in known.items() if other.task == task and name not in NEVER_RANKED
     ]
-    return [f"measure {measure.name!r} is not for {task}; there are {', '.join(names)}"]
+    return [f"metric {metric.name!r} is not for {task}; there are {', '.join(names)}"]

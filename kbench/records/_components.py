@@ -50,7 +50,7 @@ class DatasetSource:
     depends : sequence of str or path, optional
         What else decides the data: modules that are not imported by a statement, and
         files, as ``"package:relative/path"`` or absolute paths.
-    reads_env : sequence of str, optional
+    env_vars : sequence of str, optional
         Environment variables whose values decide the data.
     named_by_label : bool, default False
         A label in the line of a suite file is also the parameter ``label`` of `load`: the
@@ -79,7 +79,7 @@ class DatasetSource:
     load: Make
     expand: Make | None = None
     depends: Sequence[str | PathLike[str] | Traversable] = ()
-    reads_env: Sequence[str] = ()
+    env_vars: Sequence[str] = ()
     named_by_label: bool = False
     endings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     table: Make | None = None
@@ -112,16 +112,16 @@ class FeatureMap:
     requires : {None, "nonnegative", "unit_ball"}, default None
         Condition on the inputs; kbench adds a fitted scaling step where the
         protocol's preprocessing does not ensure it.
-    measures : callable, optional
-        ``measures(fitted, X, y) -> {name: float}``, called on the test part
+    metrics : callable, optional
+        ``metrics(fitted, X, y) -> {name: float}``, called on the test part
         after the clock has stopped. It may have the keyword-only arguments
         `learner` (fitted on the embedding), `X_train` and `y_train`, with defaults.
         The learner was fitted on these rows. So was the map, unless it uses no
-        labels and the protocol has an `unlabelled_size`.
+        labels and the protocol has an `unlabeled_size`.
     depends : sequence of str or path, optional
         What else decides the numbers: modules that are not imported by a statement, and
         files, as ``"package:relative/path"`` or absolute paths.
-    reads_env : sequence of str, optional
+    env_vars : sequence of str, optional
         Environment variables whose values decide the numbers.
     span : callable or "module:name", optional
         ``span(params) -> str``: a name of what the features span, given the
@@ -147,9 +147,9 @@ class FeatureMap:
     supervised: bool = False
     tasks: Sequence[TaskType] = TASK_TYPES
     requires: Literal["nonnegative", "unit_ball"] | None = None
-    measures: Make | None = None
+    metrics: Make | None = None
     depends: Sequence[str | PathLike[str] | Traversable] = ()
-    reads_env: Sequence[str] = ()
+    env_vars: Sequence[str] = ()
     span: Make | None = None
     family: str = ""
     unbiased: bool = False
@@ -176,7 +176,7 @@ class Learner:
     grid : mapping of str to sequence, optional
         Values to search over, for each parameter that a suite line does not
         give; a `Ref` stands for a component, such as a kernel.
-    kernelized : bool, default False
+    uses_kernel : bool, default False
         The learner has a parameter ``kernel``, or ``kernels``, and works on the
         inputs; it is planned with the map ``identity`` only.
     path : str, optional
@@ -210,13 +210,13 @@ class Learner:
         not given: "ovr" (each class against the rest), "ovo" (each pair of classes) or
         "multinomial". The default of that parameter, if there is one. Labels show it,
         since the scheme can matter more than the map; those of a regressor do not.
-    measures : callable, optional
-        ``measures(fitted, X, y) -> {name: float}``, called on the embedded
+    metrics : callable, optional
+        ``metrics(fitted, X, y) -> {name: float}``, called on the embedded
         test part after the clock has stopped. Targets are standardised as in ``fit``.
     depends : sequence of str or path, optional
         What else decides the numbers: modules that are not imported by a statement, and
         files, as ``"package:relative/path"`` or absolute paths.
-    reads_env : sequence of str, optional
+    env_vars : sequence of str, optional
         Environment variables whose values decide the numbers.
     rotation_invariant : bool, default False
         A rotation of the features changes no prediction: the learner sees
@@ -235,13 +235,13 @@ class Learner:
     make: Make | None = None
     regressor: Make | None = None
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    kernelized: bool = False
+    uses_kernel: bool = False
     path: str | None = None
     simpler: Mapping[str, Literal["smaller", "larger"]] = field(default_factory=dict)
     multiclass: str = ""
-    measures: Make | None = None
+    metrics: Make | None = None
     depends: Sequence[str | PathLike[str] | Traversable] = ()
-    reads_env: Sequence[str] = ()
+    env_vars: Sequence[str] = ()
     rotation_invariant: bool = False
     baseline: bool = False
     family: str = ""
@@ -289,7 +289,7 @@ class KernelSpec:
     depends : sequence of str or path, optional
         What else decides the numbers: modules that are not imported by a statement, and
         files, as ``"package:relative/path"`` or absolute paths.
-    reads_env : sequence of str, optional
+    env_vars : sequence of str, optional
         Environment variables whose values decide the numbers.
     """
 
@@ -297,7 +297,7 @@ class KernelSpec:
     make: Make
     psd: bool = True
     depends: Sequence[str | PathLike[str] | Traversable] = ()
-    reads_env: Sequence[str] = ()
+    env_vars: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -324,14 +324,14 @@ Needs = Literal["predictions", "scores", "probabilities", "distribution"]
 
 
 DEFAULT = "default_"
-"""Prefix of the measures of the default candidate: what a search gained beyond it."""
+"""Prefix of the metrics of the default candidate: what a search gained beyond it."""
 
 
 @dataclass(frozen=True)
-class Measure:
-    """A measure of predictions: a suite compares methods by one, and searches by one.
+class Metric:
+    """A metric of predictions: a suite compares methods by one, and searches by one.
 
-    Plugins add measures by the hook ``kbench_measures``. Two measures are equal if their
+    Plugins add metrics by the hook ``kbench_metrics``. Two metrics are equal if their
     names and directions are.
 
     Parameters
@@ -345,10 +345,10 @@ class Measure:
     task : {"classification", "regression"}, optional
         Task to which it applies; both by default.
     needs : {"predictions", "scores", "probabilities", "distribution"}, optional
-        What it is computed from; a learner without it does not have the measure.
+        What it is computed from; a learner without it does not have the metric.
         It decides the arguments of `function`, see there.
     function : callable or "module:name", optional
-        Computes the measure of a plugin, like a metric of scikit-learn. Its arguments are
+        Computes the metric of a plugin, like a metric of scikit-learn. Its arguments are
         the true labels 0..k-1 or targets of the test part, shape (n,), and
 
         - "predictions": the predicted labels or numbers, shape (n,);
@@ -362,7 +362,7 @@ class Measure:
     depends : sequence of str or path, optional
         What else decides the numbers: modules that are not imported by a statement, and
         files, as ``"package:relative/path"`` or absolute paths.
-    reads_env : sequence of str, optional
+    env_vars : sequence of str, optional
         Environment variables whose values decide the numbers.
     in_units : bool, default False
         Whether its values are in the target's units. Such values are shown by dataset, and
@@ -370,7 +370,7 @@ class Measure:
 
     Examples
     --------
-    >>> Measure("expected_error", "lower").gain(0.25)
+    >>> Metric("expected_error", "lower").gain(0.25)
     -0.25
     """
 
@@ -381,7 +381,7 @@ class Measure:
     needs: Needs = field(default="predictions", compare=False)
     function: Make | None = field(default=None, compare=False)
     depends: Sequence[str | PathLike[str] | Traversable] = field(default=(), compare=False)
-    reads_env: Sequence[str] = field(default=(), compare=False)
+    env_vars: Sequence[str] = field(default=(), compare=False)
     in_units: bool = field(default=False, compare=False)
 
     @property
@@ -391,7 +391,7 @@ class Measure:
 
     @property
     def of_default(self) -> str:
-        """Name of the measure of the default candidate of a search."""
+        """Name of the metric of the default candidate of a search."""
         return f"{DEFAULT}{self.name}"
 
     @property
@@ -406,28 +406,28 @@ class Measure:
 
 # fmt: off
 RESERVED = frozenset({
-    "accuracy", "balanced_accuracy", "expected_error", "f1_macro", "matthews", "roc_auc",
-    "average_precision", "log_loss", "brier", "ece_15_equal_mass", "rmse",
-    "rmse_standardised", "mae", "r2", "nlpd", "nlpd_standardised", "crps",
-    "crps_standardised", "coverage_error_90", "interval_score_90", "accuracy_unseen",
-    "seen_rows", "gram_error_frobenius", "gram_error_spectral", "effective_dimension",
+    "accuracy", "balanced_accuracy", "expected_error", "f1_macro", "mcc", "roc_auc",
+    "average_precision", "log_loss", "brier_score", "ece", "rmse",
+    "rmse_standardized", "mae", "r2", "nlpd", "nlpd_standardized", "crps",
+    "crps_standardized", "coverage_error_90", "interval_score_90", "accuracy_non_duplicates",
+    "duplicate_test_fraction", "gram_error_frobenius", "gram_error_spectral", "effective_dimension",
     "map_fit_time_s", "map_transform_time_s", "learner_fit_time_s", "fit_time_s",
-    "predict_time_s", "search_time_s", "map_fit_time_cpu_s", "map_transform_time_cpu_s",
+    "predict_time_s", "search_timeout_s", "map_fit_time_cpu_s", "map_transform_time_cpu_s",
     "learner_fit_time_cpu_s", "fit_time_cpu_s", "predict_time_cpu_s", "search_time_cpu_s",
     "shared_pass", "embedding_passes", "task_time_s", "task_time_cpu_s",
-    "predicted_memory_mb", "predicted_time_s", "predicted_time_low_s", "predicted_time_high_s",
-    "predict_row_s", "calibration_s", "calibration_time_s", "calibration_time_cpu_s",
+    "predicted_memory_mib", "predicted_time_s", "predicted_time_low_s", "predicted_time_high_s",
+    "predict_time_per_row_s", "machine_speed_s", "calibration_time_s", "calibration_time_cpu_s",
     "calibration_converged", "seconds", "n_train", "n_test", "n_features",
-    "n_components", "n_candidates", "search_at_edge", "search_space", "n_splits",
+    "n_components", "n_candidates", "search_at_boundary", "search_space", "n_splits",
     "n_splits_done", "nnz_per_row",
-    "model_floats", "peak_memory_mb", "converged", "search_converged", "search_complete",
+    "n_stored_floats", "peak_memory_mib", "converged", "search_converged", "search_complete",
     "search_failures",
     "dataset", "feature_map", "learner", "status", "group", "machine", "protocol", "split",
-    "split_hash", "search", "version", "at_edge", "notes", "contention", "timing", "error",
-    "equivalence", "family", "measure", "better", "start_ms", "end_ms",
+    "split_hash", "search", "version", "at_boundary", "notes", "contention", "timing", "error",
+    "equivalence", "family", "metric", "better", "start_ms", "end_ms",
 })
 # fmt: on
-"""Names of numbers and columns that kbench reports: no measure of a plugin has one."""
+"""Names of numbers and columns that kbench reports: no metric of a plugin has one."""
 
-ACCURACY = Measure()
-"""Default measure of suites of classification tasks."""
+ACCURACY = Metric()
+"""Default metric of suites of classification tasks."""

@@ -37,7 +37,7 @@ class Split:
         Number of the split, from 0.
     train, test : ndarray of int, shape (n,)
         Rows to fit on and rows to score on; disjoint.
-    unlabelled : ndarray of int, shape (n,), default empty
+    unlabeled : ndarray of int, shape (n,), default empty
         Rows whose labels must not be used, taken out of the training part:
         landmarks are drawn from them.
     """
@@ -45,7 +45,7 @@ class Split:
     index: int
     train: np.ndarray
     test: np.ndarray
-    unlabelled: np.ndarray = field(default_factory=_no_rows)
+    unlabeled: np.ndarray = field(default_factory=_no_rows)
 
     @property
     def digest(self) -> str:
@@ -53,7 +53,7 @@ class Split:
         import numpy as np
 
         sha = hashlib.sha256()
-        for rows in (self.train, self.test, self.unlabelled):
+        for rows in (self.train, self.test, self.unlabeled):
             sha.update(np.asarray([len(rows)], dtype="<i8").tobytes())
             sha.update(np.asarray(rows, dtype="<i8").tobytes())
         return sha.hexdigest()[:16]
@@ -103,7 +103,7 @@ class Dataset:
     task : {"classification", "regression"}, optional
         By default regression if `y` has a value that is not an integer.
     sample_weight : ndarray of float, shape (n_samples,), optional
-        Weights of the rows, for learners and measures. A learner without weights is
+        Weights of the rows, for learners and metrics. A learner without weights is
         refused on this dataset.
     encoder : TableEncoder, optional
         What has made `X` of the columns of a user's own table. It is not stored in the data

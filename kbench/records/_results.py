@@ -117,24 +117,24 @@ class Mistake(Problem):
 
 @dataclass(frozen=True)
 class Details(AsJson):
-    """Facts that an evaluation reports beside its measures.
+    """Facts that an evaluation reports beside its metrics.
 
     `chosen` has the parameters that the search chose, such as ``learner.C``, and `search`
     all of its candidates: parameters, ``values`` by inner fold, and whether they
-    ``converged``. `at_edge` names parameters whose chosen value is an end of its grid.
+    ``converged``. `at_boundary` names parameters whose chosen value is an end of its grid.
     `notes` has warnings, and facts that a reader must know of the split. `split_hash` is
     that of the split's rows. `map_details` is the attribute ``details_`` of the fitted map, if
-    it has one: plain values. `by_seed` has the built-in measures of predictions for each seed of
+    it has one: plain values. `by_seed` has the built-in metrics of predictions for each seed of
     the map; it is empty where there is one. `contention` says why the times are not reliable; it
     is empty if they are. `search_seconds` has the wall clock of each candidate of `search`.
     `work_s` is the wall clock of all that computes a reported number: search, refit with its
-    repeats and further seeds, default candidate, calibration and measures of the model; the
+    repeats and further seeds, default candidate, calibration and metrics of the model; the
     untimed pass, processes, data and the hand-over are not in it.
     """
 
     chosen: Mapping[str, Any] = field(default_factory=dict)
     search: Sequence[Mapping[str, Any]] = ()
-    at_edge: Sequence[str] = ()
+    at_boundary: Sequence[str] = ()
     notes: Sequence[str] = ()
     split_hash: str = ""
     contention: Sequence[str] = ()
@@ -188,13 +188,13 @@ class Trial(AsJson):
     n_rows: int
     """Training rows."""
     is_whole: bool
-    """The search had all of its candidates. Else it had the first two, and measures that are
+    """The search had all of its candidates. Else it had the first two, and metrics that are
     computed from a number of rows had a sample of them too."""
     status: Status
     """That of a task."""
     seconds: float
     """CPU time of the task; with several threads, its wall clock."""
-    memory_mb: float
+    memory_mib: float
     """Its peak memory."""
     n_threads: int = 1
     """Threads that it had."""
@@ -204,18 +204,18 @@ class Trial(AsJson):
 class Cost:
     """Predicted cost of one task of a cell."""
 
-    memory_mb: Estimate
+    memory_mib: Estimate
     """Peak memory, in units of 2**20 bytes."""
     seconds: Estimate | None = None
     """CPU time on this machine, which is the wall clock where nothing else runs; wall clock,
     where the protocol has several threads. None where no trial of the whole search ended in
     time."""
     is_least: bool = False
-    """A trial has hit the limit of memory: the task needs at least `memory_mb`."""
+    """A trial has hit the limit of memory: the task needs at least `memory_mib`."""
 
     def exceeds(self, limit_mb: float) -> bool:
         """Whether the memory is larger than a limit in nine cases of ten."""
-        return self.memory_mb.low > limit_mb
+        return self.memory_mib.low > limit_mb
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class Result:
         Number of the split, from 0.
     status : str
         ok, error, timeout, memory, crash or skipped.
-    measures : mapping of str to float
+    metrics : mapping of str to float
         Measured numbers; empty unless ok.
     details : Details
         Further facts of the evaluation; empty unless ok.
@@ -252,7 +252,7 @@ class Result:
         Version of kbench.
     machine, host, cpu : str
         Id of the machine that computed it, its host name, the model of its CPU.
-    calibration_s : float
+    machine_speed_s : float
         Seconds of a small fixed computation on that machine.
     cpu_s : float
         CPU time of the whole task.
@@ -272,7 +272,7 @@ class Result:
     cell_key: str
     split: int
     status: Status
-    measures: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
     details: Details = Details()
     error: str = ""
     printed: str = ""
@@ -286,14 +286,14 @@ class Result:
     machine: str = ""
     host: str = ""
     cpu: str = ""
-    calibration_s: float = 0.0
+    machine_speed_s: float = 0.0
     cpu_s: float = 0.0
     predicted: Cost | None = None
     manifest: str = ""
 
     def __post_init__(self) -> None:
         # features see this record, and what they do to it must not be shown as a result
-        object.__setattr__(self, "measures", MappingProxyType(dict(self.measures)))
+        object.__setattr__(self, "metrics", MappingProxyType(dict(self.metrics)))
 
     @property
     def is_ok(self) -> bool:
@@ -306,20 +306,20 @@ class Result:
         return f"{self.task_key}-{self.manifest}" if self.manifest else self.task_key
 
     def of_seeds(self, name: str) -> Sequence[float | None]:
-        """Return a measure of predictions for each seed of the map."""
-        return self.details.by_seed.get(name) or [self.measures.get(name)]
+        """Return a metric of predictions for each seed of the map."""
+        return self.details.by_seed.get(name) or [self.metrics.get(name)]
 
-    def with_measure(self, name: str, value: float) -> Result:
-        """Return the result with one more measure."""
-        return replace(self, measures={**self.measures, name: value})
+    def with_metric(self, name: str, value: float) -> Result:
+        """Return the result with one more metric."""
+        return replace(self, metrics={**self.metrics, name: value})
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the journal's line, as plain JSON values."""
         return vars(self) | {
-            "measures": dict(self.measures),
+            "metrics": dict(self.metrics),
             "details": self.details.to_json() if self.is_ok else {},
             "predicted": asdict(self.predicted) if self.predicted else None,
-            "limits": {"time_s": self.limits.time_s, "memory_mb": self.limits.memory_mb},
+            "limits": {"time_s": self.limits.time_s, "memory_mib": self.limits.memory_mib},
         }
 
     @classmethod
@@ -380,7 +380,7 @@ class Delivered:
 
 @dataclass(frozen=True)
 class Missing:
-    """Splits that lack a measure; `failed` says that they should have it."""
+    """Splits that lack a metric; `failed` says that they should have it."""
 
     reason: str
     n_splits: int
@@ -390,25 +390,25 @@ class Missing:
 
 @dataclass(frozen=True)
 class Added:
-    """The result of adding a measure to known results.
+    """The result of adding a metric to known results.
 
     `n_added` splits have it now and `n_known` had it before; `missing` lack it.
     """
 
-    measure: str
+    metric: str
     n_added: int = 0
     n_known: int = 0
     missing: tuple[Missing, ...] = ()
 
     @property
     def failed(self) -> bool:
-        """Whether a split lacks the measure that should have it."""
+        """Whether a split lacks the metric that should have it."""
         return any(part.failed for part in self.missing)
 
     @property
     def sentence(self) -> str:
         """The result in one line."""
-        text = f"{self.measure}: {counted(self.n_added, 'split')} got it"
+        text = f"{self.metric}: {counted(self.n_added, 'split')} got it"
         if self.n_known:
             text += f", {self.n_known:,} had it"
         for part in self.missing:

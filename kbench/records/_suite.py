@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from kbench.records._components import ACCURACY, Measure
+from kbench.records._components import ACCURACY, Metric
 
 Step = Literal["minmax", "standard", "unit_ball", "none"]
 """Steps of preprocessing."""
@@ -111,8 +111,8 @@ class Protocol:
     train_rows : int, optional
         Training rows at most: a stratified sample of the training part, of which a larger
         one has all rows of a smaller one. The test part is that of all rows.
-    unlabelled_size : float or int, default 0
-        Share or number of the *training* rows set aside as unlabelled.
+    unlabeled_size : float or int, default 0
+        Share or number of the *training* rows set aside as unlabeled.
     preprocess : sequence of {"minmax", "standard", "unit_ball", "none"}
         One step, the same for every method, or several to search over.
     missing : {"error", "drop_rows", "impute", "indicate"}
@@ -141,10 +141,10 @@ class Protocol:
     one_standard_error : bool, default False
         Choose the simplest candidate within one standard error of the best, by
         the learner's `simpler`; else the best.
-    search_measure : str, optional
-        Measure that the search optimises, in its direction; by default the accuracy,
+    search_metric : str, optional
+        Metric that the search optimises, in its direction; by default the accuracy,
         and for regression the root mean squared error.
-    search_time_s : float, optional
+    search_timeout_s : float, optional
         Wall-clock seconds after which the search of a split takes the best so
         far, at least one. Accuracies then depend on the machine.
     calibration : {"none", "sigmoid", "isotonic"}, default "none"
@@ -155,7 +155,7 @@ class Protocol:
         the split are means over them. A map without a seed is fitted once.
     threads : int, default 1
         BLAS and OpenMP threads of a task.
-    gram_rows : int, default 1000
+    gram_error_rows : int, default 1000
         Rows of the test part from which errors of the Gram matrix are computed.
     seed : int, default 0
         Root of every seed.
@@ -168,7 +168,7 @@ class Protocol:
     train_size: float | int | None = None
     test_size: float | int = 0.3
     train_rows: int | None = None
-    unlabelled_size: float | int = 0
+    unlabeled_size: float | int = 0
     preprocess: tuple[Step, ...] = ("minmax",)
     missing: Literal["error", "drop_rows", "impute", "indicate"] = "error"
     inner_folds: int = 3
@@ -178,12 +178,12 @@ class Protocol:
     search: Literal["grid", "random", "halving"] = "grid"
     n_candidates: int = 12
     one_standard_error: bool = False
-    search_measure: str | None = None
-    search_time_s: float | None = None
+    search_metric: str | None = None
+    search_timeout_s: float | None = None
     calibration: Literal["none", "sigmoid", "isotonic"] = "none"
     map_seeds: int = 1
     threads: int = 1
-    gram_rows: int = 1000
+    gram_error_rows: int = 1000
     seed: int = 0
 
 
@@ -197,13 +197,13 @@ class Limits:
         Splits to compute; all folds, or 10 holdouts, by default.
     time_s : float, default 300
         Wall-clock seconds of one task.
-    memory_mb : float, default 4096
+    memory_mib : float, default 4096
         Megabytes (2**20 bytes) that one task may use beyond its start.
     """
 
     n_splits: int | None = None
     time_s: float = 300.0
-    memory_mb: float = 4096.0
+    memory_mib: float = 4096.0
 
 
 @dataclass(frozen=True)
@@ -214,8 +214,8 @@ class Published:
     ----------
     dataset, feature_map, learner : str
         Labels of the cell.
-    measure : str
-        Which measure, such as ``"accuracy"``.
+    metric : str
+        Which metric, such as ``"accuracy"``.
     value : float
         The figure.
     sd : float, optional
@@ -229,7 +229,7 @@ class Published:
     dataset: str
     feature_map: str
     learner: str
-    measure: str
+    metric: str
     value: float
     sd: float | None = None
     n_runs: int | None = None
@@ -248,10 +248,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Suite:
-    """A named set of blocks, with limits, published figures and the measure to compare.
+    """A named set of blocks, with limits, published figures and the metric to compare.
 
     `published_file` is a CSV file of such figures beside the suite file.
-    Without a measure, the task of the datasets decides it. `data_from` says where to get
+    Without a metric, the task of the datasets decides it. `data_from` says where to get
     the files that its datasets name, for a message. `budget` says in which respect methods
     are compared at equal budgets: "candidates" within each family, or "seconds" of the
     search across families too; empty where the suite claims neither.
@@ -262,14 +262,14 @@ class Suite:
     limits: Limits = Limits()
     published: tuple[Published, ...] = ()
     published_file: str = ""
-    measure: Measure | None = None
+    metric: Metric | None = None
     data_from: str = ""
     budget: Literal["", "candidates", "seconds"] = ""
 
     @property
-    def compared(self) -> Measure:
-        """The measure to compare; accuracy while the task is not known."""
-        return self.measure or ACCURACY
+    def compared(self) -> Metric:
+        """The metric to compare; accuracy while the task is not known."""
+        return self.metric or ACCURACY
 
     @property
     def datasets(self) -> tuple[Ref, ...]:

@@ -123,7 +123,7 @@ def makes(record: object, task: TaskType | None = None) -> dict[str, Make]:
 
     With a `task`, a learner's estimator of another task is left out.
     """
-    names = ["make", "regressor", "load", "kernel", "measures", "function"]
+    names = ["make", "regressor", "load", "kernel", "metrics", "function"]
     if task is not None and hasattr(record, "regressor"):
         names.remove("make" if task == "regression" else "regressor")
     fields = {name: getattr(record, name, None) for name in names}

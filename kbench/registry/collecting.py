@@ -31,7 +31,7 @@ from kbench.records import (
     Figure,
     KernelSpec,
     Learner,
-    Measure,
+    Metric,
     Needs,
 )
 from kbench.registry.callables import identity_of, makes
@@ -39,7 +39,7 @@ from kbench.registry.dependencies import declared
 from kbench.registry.installed import GROUP, Plugin
 
 Kind = Literal[
-    "dataset", "kernel", "feature map", "learner", "measure", "figure", "suite", "dashboard"
+    "dataset", "kernel", "feature map", "learner", "metric", "figure", "suite", "dashboard"
 ]
 
 HOOKS: Mapping[str, tuple[Kind, type]] = MappingProxyType(
@@ -48,7 +48,7 @@ HOOKS: Mapping[str, tuple[Kind, type]] = MappingProxyType(
         "kbench_kernels": ("kernel", KernelSpec),
         "kbench_feature_maps": ("feature map", FeatureMap),
         "kbench_learners": ("learner", Learner),
-        "kbench_measures": ("measure", Measure),
+        "kbench_metrics": ("metric", Metric),
         "kbench_figures": ("figure", Figure),
         "kbench_suites": ("suite", Traversable),
         "kbench_dashboards": ("dashboard", Traversable),
@@ -61,8 +61,8 @@ Record = tuple[Kind, str, Any]
 """A kind, a name, and the record that a plugin gives under them."""
 
 _NAME = re.compile(r"[a-z0-9]+([-.][a-z0-9]+)*")
-_MEASURE_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-_MEASURE_NAME_CHARS = 100
+_METRIC_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_METRIC_NAME_CHARS = 100
 _SD = "_sd"
 _ENDING = re.compile(r"\.[a-z0-9_-]+")
 _MAPPINGS = {
@@ -127,8 +127,8 @@ def checked_name(hook: str, record: object, type_: type) -> str:
         if not str(name).isprintable():
             raise PluginError(f"{hook} gives the file {name!r}: its name cannot be printed")
         return PurePath(str(name)).stem if str(name).endswith(".toml") else str(name)
-    if isinstance(record, Measure):
-        _check_measure(hook, record)
+    if isinstance(record, Metric):
+        _check_metric(hook, record)
     elif not isinstance(name, str) or not _NAME.fullmatch(name):
         raise PluginError(
             f"{hook} gives the name {name!r}: names are lower case letters, digits and hyphens"
@@ -141,7 +141,7 @@ def checked_name(hook: str, record: object, type_: type) -> str:
                 f"{hook}: {field_name} of {name!r} must be a mapping of {keys}, "
                 f"got {type(given).__name__}"
             )
-    if isinstance(record, DatasetSource | FeatureMap | KernelSpec | Learner | Measure):
+    if isinstance(record, DatasetSource | FeatureMap | KernelSpec | Learner | Metric):
         try:
             declared(record)
         except PluginError as error:
@@ -165,16 +165,16 @@ def checked_name(hook: str, record: object, type_: type) -> str:
     return name
 
 
-def _check_measure(hook: str, measure: Measure) -> None:
-    """Raise if a plugin's measure has a wrong or a taken name, or lacks what it must have."""
-    name, definition = measure.name, measure.definition
+def _check_metric(hook: str, metric: Metric) -> None:
+    """Raise if a plugin's metric has a wrong or a taken name, or lacks what it must have."""
+    name, definition = metric.name, metric.definition
     text, named = name if isinstance(name, str) else "", f" gives the name {name!r}: "
     wrong = {
-        f"{named}names of measures are lower case letters, digits and underscores": (
-            not _MEASURE_NAME.fullmatch(text)
+        f"{named}names of metrics are lower case letters, digits and underscores": (
+            not _METRIC_NAME.fullmatch(text)
         ),
-        f" gives a name of more than {_MEASURE_NAME_CHARS} characters": (
-            len(text) > _MEASURE_NAME_CHARS
+        f" gives a name of more than {_METRIC_NAME_CHARS} characters": (
+            len(text) > _METRIC_NAME_CHARS
         ),
         f"{named}kbench reports a number of that name itself": text in RESERVED,
         f"{named}names that end in {_SD!r} are those of standard deviations": text.endswith(_SD),
@@ -188,16 +188,16 @@ def _check_measure(hook: str, measure: Measure) -> None:
         "needs": get_args(Needs),
     }
     for field_name, values in allowed.items():
-        value, listed = getattr(measure, field_name), ", ".join(map(repr, values))
+        value, listed = getattr(metric, field_name), ", ".join(map(repr, values))
         reason = f": {field_name} of {name!r} must be {listed}, got {value!r}"
         wrong[reason] = value not in values
     wrong |= {
-        f": the measure {name!r} has no function": measure.function is None,
+        f": the metric {name!r} has no function": metric.function is None,
         f": definition of {name!r} must be one line of text": (
             not isinstance(definition, str) or not definition.strip() or "\n" in definition
         ),
         f": {name!r} needs a distribution, so that its task must be 'regression', "
-        f"got {measure.task!r}": measure.needs == "distribution" and measure.task != "regression",
+        f"got {metric.task!r}": metric.needs == "distribution" and metric.task != "regression",
     }
     for reason, is_wrong in wrong.items():
         if is_wrong:

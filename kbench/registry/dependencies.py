@@ -42,7 +42,7 @@ class Dependencies:
 
 
 def declared(record: Any) -> Dependencies:
-    """Return what a record declares in `depends` and `reads_env`.
+    """Return what a record declares in `depends` and `env_vars`.
 
     PluginError is raised for what names neither a module nor a file nor a variable.
     """
@@ -52,11 +52,11 @@ def declared(record: Any) -> Dependencies:
             modules.add(entry)
         else:
             files.add(_file(record, entry))
-    variables = frozenset(_entries(record, "reads_env"))
+    variables = frozenset(_entries(record, "env_vars"))
     for name in variables:
         if not (isinstance(name, str) and _VARIABLE.fullmatch(name)):
             raise PluginError(
-                f"reads_env of {record.name!r} must have names of environment variables, "
+                f"env_vars of {record.name!r} must have names of environment variables, "
                 f"got {name!r}"
             )
     return Dependencies(frozenset(modules), frozenset(files), variables)

@@ -36,7 +36,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 """Types of fields by their annotations; other fields are callables or mappings."""
 
-_MOST_BYTES = 2**20
+_MAX_BYTES = 2**20
 """Size of a file that exists in no folder, such as one in an archive."""
 
 _HOOK_OF: Mapping[str, str] = {kind: hook for hook, (kind, _) in HOOKS.items()}
@@ -181,7 +181,7 @@ def _described_file(file: Any) -> dict[str, Any]:
     if isinstance(file, Path):
         return {"path": str(file.absolute())}
     content = file.read_bytes()
-    if len(content) > _MOST_BYTES:
+    if len(content) > _MAX_BYTES:
         raise PluginError(f"the file {file.name!r} has {len(content):,} bytes")
     return {"file": str(file.name), "content": base64.b64encode(content).decode("ascii")}
 

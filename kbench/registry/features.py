@@ -39,7 +39,7 @@ FILE = "feature.toml"
 CORE_COMMANDS = ("suite", "results")
 """Commands of the core, in the order of the help page; no feature can have one of these."""
 
-_MOST_BYTES = 2**18
+_MAX_BYTES = 2**18
 _TARGET = re.compile(r"[\w.]+:\w+")
 Target: TypeAlias = Annotated[str, '"module:name"']
 """What a feature provides: an object of one of its modules."""
@@ -198,8 +198,8 @@ def read(path: Path) -> Metadata:
     """
     try:
         # a pipe, or a huge file, would keep every command waiting
-        if path.stat().st_size > _MOST_BYTES or not path.is_file():
-            raise FeatureError(f"is not a file of at most {_MOST_BYTES:,} bytes")
+        if path.stat().st_size > _MAX_BYTES or not path.is_file():
+            raise FeatureError(f"is not a file of at most {_MAX_BYTES:,} bytes")
         return Metadata.of(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise FeatureError(f"cannot read {path}: {error.strerror or error}") from error

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench.report.svg import document, element, escape, text
 from kbench.results.leaderboard import NO_FAMILY
 from kbench.results.rows import Method, Row
@@ -76,16 +76,16 @@ def logarithmic(values: Sequence[float], label: str, written: Callable[[float], 
     return Axis(label, low, high, [(mark, written(mark)) for mark in _round(low, high)], log=True)
 
 
-def of_measure(values: Sequence[float], measure: Measure) -> Axis:
-    """Return an axis on which better values of a measure come later, whatever its direction.
+def of_metric(values: Sequence[float], metric: Metric) -> Axis:
+    """Return an axis on which better values of a metric come later, whatever its direction.
 
-    >>> axis = of_measure([0.2, 0.3], Measure("rmse", "lower"))
+    >>> axis = of_metric([0.2, 0.3], Metric("rmse", "lower"))
     >>> axis.label, axis.share(0.2) > axis.share(0.3)
     ('rmse (lower is better)', True)
     """
-    if measure.better == "higher":
-        return linear(values, measure.words)
-    label = f"{measure.words} (lower is better)"
+    if metric.better == "higher":
+        return linear(values, metric.words)
+    label = f"{metric.words} (lower is better)"
     axis = logarithmic(values, label, number) if spans_decade(values) else linear(values, label)
     return replace(axis, low=axis.high, high=axis.low)
 
@@ -198,7 +198,7 @@ def number(value: float) -> str:
 
 # -- a line per method, with its number at its end
 
-MOST_LINES = 10
+MAX_LINES = 10
 """Lines of a chart; more cannot be told apart."""
 
 DASHES = 4
@@ -226,11 +226,11 @@ def draw_lines(
     vertical: str,
     written: Callable[[float], str],
     written_y: Callable[[float], str],
-    measure: Measure | None = None,
+    metric: Metric | None = None,
 ) -> str:
     """Draw at least one line; the horizontal axis is logarithmic where its values allow.
 
-    The vertical one is too, unless its values are those of a measure. `label` and `vertical`
+    The vertical one is too, unless its values are those of a metric. `label` and `vertical`
     are their labels; `written` and `written_y` write their values.
     """
     every = [(*line.points, *([line.beyond] if line.beyond else [])) for line in lines]
@@ -238,7 +238,7 @@ def draw_lines(
     ys = [y for points in every for _, y in points]
     spans = min(xs) > 0 and max(xs) >= 4 * min(xs)
     across: Axis = logarithmic(xs, label, written) if spans else linear(xs, label)
-    upwards = _better_up(ys, vertical, measure) if measure else logarithmic(ys, vertical, written_y)
+    upwards = _better_up(ys, vertical, metric) if metric else logarithmic(ys, vertical, written_y)
     frame = Frame(across, upwards)
     parts = frame.drawn()
     ends: list[float] = []
@@ -276,10 +276,10 @@ def draw_lines(
     )
 
 
-def _better_up(values: Sequence[float], label: str, measure: Measure) -> Axis:
-    """Return an axis of a measure, labelled by what the values are."""
-    axis = of_measure(values, measure)
-    return replace(axis, label=axis.label.replace(measure.words, label, 1))
+def _better_up(values: Sequence[float], label: str, metric: Metric) -> Axis:
+    """Return an axis of a metric, labelled by what the values are."""
+    axis = of_metric(values, metric)
+    return replace(axis, label=axis.label.replace(metric.words, label, 1))
 
 
 # -- looks: a colour for the learner, a shape for the family

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from kbench import machine
-from kbench.records import ACCURACY, Measure, Published, TaskType
+from kbench.records import ACCURACY, Metric, Published, TaskType
 from kbench.results import stats
 from kbench.results.imported import ImportedRow
 from kbench.results.leaderboard import Certainty, Leaderboard, of_certainty
@@ -52,14 +52,14 @@ class ReportData:
         The MLflow store that has the runs.
     without : sequence of (feature map, learner), optional
         Methods to keep out of the comparison.
-    measure : Measure, default accuracy
+    metric : Metric, default accuracy
         What is compared.
     budget : {"", "candidates", "seconds"}
         The equal budget that the suite claims.
     order : sequence of (feature map, learner), optional
         The first methods of tables; the others follow in the order of their mean ranks.
     digits : int, optional
-        Decimals of the measure in tables; by the size of its values by default.
+        Decimals of the metric in tables; by the size of its values by default.
     focus : sequence of (feature map, learner), optional
         Methods that are shown beside each other one, and that stand out in tables and charts.
     links : mapping of (dataset, feature map, learner) to str, optional
@@ -74,7 +74,7 @@ class ReportData:
     machine: Mapping[str, str] = field(default_factory=dict)
     store: str = ""
     without: Sequence[Method] = ()
-    measure: Measure = ACCURACY
+    metric: Metric = ACCURACY
     budget: str = ""
     order: Sequence[Method] = ()
     digits: int | None = None
@@ -91,8 +91,8 @@ class ReportData:
 
     @cached_property
     def scores(self) -> Scores:
-        """The measure of each method on each dataset that all of them finished."""
-        return stats.scores(self.rows, self.measure, self.without)
+        """The metric of each method on each dataset that all of them finished."""
+        return stats.scores(self.rows, self.metric, self.without)
 
     @cached_property
     def standings(self) -> list[Standing]:
@@ -150,7 +150,7 @@ def machine_facts(owner: str) -> dict[str, str]:
         "machine": owner,
         "cpu": here.cpu,
         "cores": f"{here.physical_cores} ({here.logical_cores} hardware threads)",
-        "memory": f"{here.memory_mb / 1024:.1f} GB",
+        "memory": f"{here.memory_mib / 1024:.1f} GB",
         "system": here.system,
         "versions now": versions,
     }

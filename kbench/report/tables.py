@@ -9,7 +9,7 @@ from typing import Any
 
 from kbench.errors import FeatureError, SuiteError
 from kbench.messages import counted, did_you_mean
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench.registry.features import working
 from kbench.registry.verbs import Verbs
 from kbench.report.charts import duration, duration_unit, number
@@ -34,9 +34,9 @@ from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, colu
 # -- cells
 
 
-def value_writer(measure: Measure, digits: int | None = None) -> Written:
-    """Return the function that writes values of a measure, by its size or with some decimals."""
-    return partial(shown, measure.name) if digits is None else partial(decimals, digits=digits)
+def value_writer(metric: Metric, digits: int | None = None) -> Written:
+    """Return the function that writes values of a metric, by its size or with some decimals."""
+    return partial(shown, metric.name) if digits is None else partial(decimals, digits=digits)
 
 
 def column_of(name: str, **more: Any) -> Column:
@@ -45,51 +45,49 @@ def column_of(name: str, **more: Any) -> Column:
     return Column(name, written=partial(shown, name), numeric=not is_text, **more)
 
 
-def cells(rows: Sequence[Row], measure: Measure) -> Table:
+def cells(rows: Sequence[Row], metric: Metric) -> Table:
     """Return every cell with the columns of results; the best of each dataset is marked."""
     task = task_of(rows)
     plain = PLAIN[task]
-    narrow = {*LABELS, measure.name, *TIMES} | ({plain.name} if plain.in_units else set())
-    spreads = {measure.name: measure.sd, plain.name: plain.sd}
-    default = (
-        [measure.of_default] if any(measure.of_default in row.measures for row in rows) else []
-    )
+    narrow = {*LABELS, metric.name, *TIMES} | ({plain.name} if plain.in_units else set())
+    spreads = {metric.name: metric.sd, plain.name: plain.sd}
+    default = [metric.of_default] if any(metric.of_default in row.metrics for row in rows) else []
     made = [
         column_of(name, sd=spreads.get(name, ""), wide=name not in narrow)
-        for name in (*columns(measure, task), "family", *default)
+        for name in (*columns(metric, task), "family", *default)
     ]
     best: dict[str, float] = {}
-    written = value_writer(measure)
+    written = value_writer(metric)
     for row in rows:
-        if row.is_complete and row.value(measure.name) is not None:
-            gain = measure.gain(row.value(measure.name))
+        if row.is_complete and row.value(metric.name) is not None:
+            gain = metric.gain(row.value(metric.name))
             best[row.dataset] = max(best.get(row.dataset, gain), gain)
     marks, notes = {}, {}
     for i, row in enumerate(rows):
-        place, value = (i, measure.name), row.value(measure.name)
+        place, value = (i, metric.name), row.value(metric.name)
         if value is None:
-            notes[place] = why_not(row, measure)
+            notes[place] = why_not(row, metric)
         elif not row.is_complete:
             notes[place] = few_splits(row)
-        elif written(value) == written(measure.gain(best[row.dataset])):
+        elif written(value) == written(metric.gain(best[row.dataset])):
             marks[place] = "best"
     lines = [{column.name: row.value(column.name) for column in made} for row in rows]
     return Table("cells", "All cells", made, lines, marks, notes, by="dataset")
 
 
-def why_not(row: Row, measure: Measure) -> str:
-    """Say why a row does not have a measure."""
-    return row.status if row.status != "ok" else lacking(measure)
+def why_not(row: Row, metric: Metric) -> str:
+    """Say why a row does not have a metric."""
+    return row.status if row.status != "ok" else lacking(metric)
 
 
-def lacking(measure: Measure) -> str:
-    """Say why a method that finished does not have a measure.
+def lacking(metric: Metric) -> str:
+    """Say why a method that finished does not have a metric.
 
-    >>> lacking(Measure("nlpd", "lower", needs="distribution")), lacking(Measure("my_loss"))
+    >>> lacking(Metric("nlpd", "lower", needs="distribution")), lacking(Metric("my_loss"))
     ('no predictive distribution', 'no my_loss')
     """
     what = {"distribution": "predictive distribution", "probabilities": "probabilities"}
-    return f"no {what.get(measure.needs, measure.name)}"
+    return f"no {what.get(metric.needs, metric.name)}"
 
 
 def few_splits(row: Row) -> str:
@@ -128,7 +126,7 @@ def leaderboard_table(
     families : sequence of str, optional
         Families of the methods to show; places are still those among all methods.
     digits : int, optional
-        Decimals of the measure.
+        Decimals of the metric.
     focus : sequence of (feature map, learner), optional
         Methods with an arrow beside their name.
 
@@ -150,21 +148,21 @@ def leaderboard_table(
     notes = {
         (i, "learner"): "in focus" for i, line in enumerate(board.lines) if line.method in focus
     }
-    return Table("leaderboard", _title(board), made, rows, best_marks(rows, board.measure), notes)
+    return Table("leaderboard", _title(board), made, rows, best_marks(rows, board.metric), notes)
 
 
 def leaderboard_sentences(board: Leaderboard) -> list[str]:
     """Say over which datasets the leaderboard is, and what is missing."""
     found = []
     n = len(board.datasets)
-    if not board.measure.in_units or n < 2:
+    if not board.metric.in_units or n < 2:
         text = f"Means and ranks are over the {counted(n, 'dataset')} that all methods finished"
         text += f", which count as {board.n_groups} groups" if 0 < board.n_groups < n else ""
         left = ", ".join(board.left_out)
         found.append(text + (f"; left out: {left}." if left else "."))
     else:
         found.append(
-            f"{board.measure.words} is in the units of each dataset's target, so there is no mean."
+            f"{board.metric.words} is in the units of each dataset's target, so there is no mean."
         )
     bad = [line for line in board.lines if line.n_failed]
     if bad:
@@ -183,8 +181,8 @@ def leaderboard_sentences(board: Leaderboard) -> list[str]:
 
 
 def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
-    measure = board.measure
-    value = value_writer(measure, digits)
+    metric = board.metric
+    value = value_writer(metric, digits)
     two, whole = partial(decimals, digits=2), partial(decimals, digits=0)
     made = [
         Column("place", "no.", numeric=True),
@@ -195,12 +193,12 @@ def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
         Column("place_low", numeric=True, data_only=True),
         Column("place_high", numeric=True, data_only=True),
         Column("rank", "mean rank", two, True),
-        Column("mean", f"mean {measure.words}", value, True),
+        Column("mean", f"mean {metric.words}", value, True),
         Column("low", "95 % from", value, True),
         Column("high", "to", value, True),
         Column("wins", "wins", whole, True),
         Column("fit_time_s", "fit time", duration, True, unit=duration_unit),
-        Column("predict_row_s", "to predict a row", duration, True, unit=duration_unit),
+        Column("predict_time_per_row_s", "to predict a row", duration, True, unit=duration_unit),
         Column("n_components", "components", number, True),
         Column("search_s", "search, CPU", duration, True, unit=duration_unit),
         Column("candidates", "candidates", number, True),
@@ -222,12 +220,12 @@ def _row(line: Leader) -> dict[str, object]:
     }
 
 
-def best_marks(rows: Sequence[Line], measure: Measure) -> dict[Place, str]:
+def best_marks(rows: Sequence[Line], metric: Metric) -> dict[Place, str]:
     """Mark the best rank and mean; the fastest method is often trivial and has no mark."""
     if len(rows) < 2:
         return {}
     best = {}
-    for name, gain in (("rank", -1), ("mean", measure.gain(1))):
+    for name, gain in (("rank", -1), ("mean", metric.gain(1))):
         values = [row[name] for row in rows if row[name] is not None]
         if values:
             best[name] = max(values, key=lambda value: gain * value)
@@ -262,16 +260,16 @@ OTHERS = (
 """What a reader must know of the table."""
 
 
-def others_table(beside: Sequence[BesideOwn], measure: Measure) -> Table:
+def others_table(beside: Sequence[BesideOwn], metric: Metric) -> Table:
     """Return rows of others, each beside the own row that it may be compared with."""
-    written = partial(shown, measure.name)
+    written = partial(shown, metric.name)
     columns = [
         Column("dataset"),
         Column("feature_map", "feature map"),
         Column("learner"),
         Column("by"),
         Column("splits"),
-        Column("measure", heading(measure), written, True),
+        Column("metric", heading(metric), written, True),
         Column("here", "here", written, True),
         Column("difference", "difference", partial(signed, written=written), True),
         Column("compared"),

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kbench.messages import printable, printable_json, printable_lines
-from kbench.records import Measure
-from kbench.results.rows import MEASURES
+from kbench.records import Metric
+from kbench.results.rows import METRICS
 
 Written = Callable[[Any], str]
 """Writes a value for people."""
@@ -25,21 +25,21 @@ FORMATS = ("table", "csv", "json", "latex", "markdown")
 _DIGITS = {
     "fit_time_s": ".4g",
     "predict_time_s": ".4g",
-    "search_time_s": ".4g",
-    "peak_memory_mb": ".1f",
+    "search_timeout_s": ".4g",
+    "peak_memory_mib": ".1f",
     "n_components": "g",
 }
 
 
 OF_ANY_SIZE = {
     name
-    for measure in MEASURES.values()
-    if measure.task != "classification"
-    for name in (measure.name, measure.sd)
+    for metric in METRICS.values()
+    if metric.task != "classification"
+    for name in (metric.name, metric.sd)
 }
-"""Measures of which four decimals may be too many or too few."""
+"""Metrics of which four decimals may be too many or too few."""
 
-_MOST_NAMED = 6
+_MAX_NAMED = 6
 """Names that a sentence lists."""
 
 _ABBREVIATIONS = ("auc", "crps", "ece", "mae", "nlpd", "rmse", "roc")
@@ -60,7 +60,7 @@ def shown(name: str, value: Any) -> str:
     if isinstance(value, float):
         if name in OF_ANY_SIZE:
             return of_any_size(value)
-        if name in MEASURES or name.removesuffix("_sd") in MEASURES:
+        if name in METRICS or name.removesuffix("_sd") in METRICS:
             return f"{value:.4f}"
         form = _DIGITS.get(name, ".4g" if abs(value) < 1e4 else ".0f")
         return format(value, form)
@@ -103,13 +103,13 @@ def beside(mean: str, sd: float, written: Written) -> str:
     return text if float(text) or not sd else written(sd)
 
 
-def heading(measure: Measure) -> str:
-    """Write a measure's name as a title.
+def heading(metric: Metric) -> str:
+    """Write a metric's name as a title.
 
-    >>> heading(Measure("rmse_standardised")), heading(Measure("roc_auc"))
+    >>> heading(Metric("rmse_standardized")), heading(Metric("roc_auc"))
     ('RMSE standardised', 'ROC AUC')
     """
-    words = [w.upper() if w in _ABBREVIATIONS else w for w in measure.words.split()]
+    words = [w.upper() if w in _ABBREVIATIONS else w for w in metric.words.split()]
     text = " ".join(words)
     return text[:1].upper() + text[1:]
 
@@ -168,9 +168,9 @@ def named(names: Iterable[str]) -> str:
     ('a and b', 'a, b, c, d, e, f and 2 more')
     """
     every = list(names)
-    if len(every) <= _MOST_NAMED + 1:
+    if len(every) <= _MAX_NAMED + 1:
         return joined(every)
-    return f"{', '.join(every[:_MOST_NAMED])} and {len(every) - _MOST_NAMED} more"
+    return f"{', '.join(every[:_MAX_NAMED])} and {len(every) - _MAX_NAMED} more"
 
 
 def joined(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbench.records import ACCURACY, BASELINE, Measure
+from kbench.records import ACCURACY, BASELINE, Metric
 from kbench.results.rows import Method, Row
 from kbench.results.search_curves import Candidates, is_whole, values_of
 from kbench.results.stats import Array
@@ -32,13 +32,13 @@ class Budget:
     """
     parameters: tuple[str, ...] = ()
     """Searched parameters."""
-    at_edge: float | None = None
+    at_boundary: float | None = None
     """Share of the searches whose best value was at an edge of its grid; None where nothing was
     searched, or results do not say it.
     """
     default: float | None = None
     tuned: float | None = None
-    """`default` and `tuned` are means of the measure over the datasets that have both: of the
+    """`default` and `tuned` are means of the metric over the datasets that have both: of the
     default candidate, and of the chosen one. None where there is no such dataset, or where a mean
     over datasets has no unit.
     """
@@ -70,7 +70,7 @@ class Budget:
 
 
 def budgets(
-    rows: Iterable[Row], datasets: Collection[str], measure: Measure = ACCURACY
+    rows: Iterable[Row], datasets: Collection[str], metric: Metric = ACCURACY
 ) -> list[Budget]:
     """Return the budgets of the methods that finished any of some datasets.
 
@@ -85,18 +85,18 @@ def budgets(
     for row in rows:
         if row.is_complete and row.dataset in datasets:
             by_method.setdefault(row.method, []).append(row)
-    return [_budget(method, found, measure) for method, found in by_method.items()]
+    return [_budget(method, found, metric) for method, found in by_method.items()]
 
 
-def _budget(method: Method, rows: Sequence[Row], measure: Measure) -> Budget:
-    candidates = {row.dataset: row.measures["n_candidates"] for row in rows if _counted(row)}
-    searched = [row for row in rows if row.measures.get("n_candidates", 0) > 1]
-    seconds = [row.measures.get("search_time_cpu_s", 0.0) for row in searched]
-    edges = [row for row in searched if "search_at_edge" in row.measures]
+def _budget(method: Method, rows: Sequence[Row], metric: Metric) -> Budget:
+    candidates = {row.dataset: row.metrics["n_candidates"] for row in rows if _counted(row)}
+    searched = [row for row in rows if row.metrics.get("n_candidates", 0) > 1]
+    seconds = [row.metrics.get("search_time_cpu_s", 0.0) for row in searched]
+    edges = [row for row in searched if "search_at_boundary" in row.metrics]
     n_searches = sum(row.n_splits_done for row in edges)
-    default = measure.of_default
-    both = [row for row in rows if {default, measure.name} <= row.measures.keys()]
-    if measure.in_units and len(both) > 1:
+    default = metric.of_default
+    both = [row for row in rows if {default, metric.name} <= row.metrics.keys()]
+    if metric.in_units and len(both) > 1:
         both = []
     return Budget(
         method,
@@ -104,21 +104,21 @@ def _budget(method: Method, rows: Sequence[Row], measure: Measure) -> Budget:
         candidates=candidates,
         search_s=geometric_mean(seconds),
         parameters=tuple(dict.fromkeys(name for row in rows for name in row.search_space)),
-        at_edge=sum(row.measures["search_at_edge"] * row.n_splits_done for row in edges)
+        at_boundary=sum(row.metrics["search_at_boundary"] * row.n_splits_done for row in edges)
         / n_searches
         if n_searches
         else None,
         default=_mean(both, default),
-        tuned=_mean(both, measure.name),
+        tuned=_mean(both, metric.name),
     )
 
 
 def _counted(row: Row) -> bool:
-    return "n_candidates" in row.measures
+    return "n_candidates" in row.metrics
 
 
 def _mean(rows: Sequence[Row], name: str) -> float | None:
-    return float(np.mean([row.measures[name] for row in rows])) if rows else None
+    return float(np.mean([row.metrics[name] for row in rows])) if rows else None
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
@@ -140,7 +140,7 @@ PER_DECADE = 4
 
 
 def budget_curve(
-    splits: Sequence[tuple[Candidates, Sequence[float]]], measure: Measure | None
+    splits: Sequence[tuple[Candidates, Sequence[float]]], metric: Metric | None
 ) -> list[list[float]]:
     """Return points of seconds and the best inner score reached by then, a mean over splits.
 
@@ -150,10 +150,10 @@ def budget_curve(
     shares with others.
 
     `splits` has the candidates of each search, as `search_curves` takes them, and the seconds of
-    each of them; without a measure there is no curve.
+    each of them; without a metric there is no curve.
 
     >>> candidates = [{"values": [0.7]}, {"values": [0.9]}]
-    >>> curve = budget_curve([(candidates, [1.0, 1.0])], Measure("accuracy"))
+    >>> curve = budget_curve([(candidates, [1.0, 1.0])], Metric("accuracy"))
     >>> [(seconds, round(value, 2)) for seconds, value in curve]
     [(1.0, 0.8), (1.77828, 0.8), (2.0, 0.9)]
     """
@@ -164,17 +164,17 @@ def budget_curve(
             for each, spent in zip(candidates, seconds, strict=False)
             if is_whole(each) and values_of(each) and spent > 0
         ]
-        if measure is None or len(known) < 2 or len(seconds) != len(candidates):
+        if metric is None or len(known) < 2 or len(seconds) != len(candidates):
             return []
         found.append(np.array(known))
-    if measure is None or not found:
+    if metric is None or not found:
         return []
     end = max(float(table[:, 1].sum()) for table in found)
     first = max(float(table[:, 1].max()) for table in found)
     steps = np.arange(np.ceil(PER_DECADE * np.log10(first)), PER_DECADE * np.log10(end))
     times = np.array([*(10 ** (steps / PER_DECADE)), end])
-    curves = [_mean_best(measure.gain(table[:, 0]), table[:, 1], times) for table in found]
-    means = measure.gain(np.mean(curves, axis=0))
+    curves = [_mean_best(metric.gain(table[:, 0]), table[:, 1], times) for table in found]
+    means = metric.gain(np.mean(curves, axis=0))
     return [[float(f"{t:.6g}"), float(f"{v:.7g}")] for t, v in zip(times, means, strict=True)]
 
 

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Literal
 
 from kbench.messages import counted
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench.records.canonical import JsonObject
 from kbench.results.rows import Row, by_dataset, newest
 from kbench.results.stored import StoredResults
@@ -48,7 +48,7 @@ class ImportedRow:
     ----------
     row : Row
         Its `machine` is `by`.
-    measure : Measure
+    metric : Metric
         What the suite compares, where it was computed.
     author, cpu : str
         Who computed it, and on what.
@@ -61,7 +61,7 @@ class ImportedRow:
     """
 
     row: Row
-    measure: Measure
+    metric: Metric
     author: str
     cpu: str
     source: str = ""
@@ -105,7 +105,7 @@ class ImportedRow:
 class BesideOwn:
     """A row of others, and the own row that it may be compared with.
 
-    `value` is the mean of the measure over all splits of the row; `here` that of the own row, and
+    `value` is the mean of the metric over all splits of the row; `here` that of the own row, and
     `difference` theirs minus own, over the `n_common` splits that both have. `compared` says what
     the two have in common, or why they are not compared.
     """
@@ -126,18 +126,18 @@ class BesideOwn:
             "learner": row.learner,
             "by": self.other.by,
             "splits": f"{row.n_splits_done} of {row.n_splits}",
-            "measure": self.value,
+            "metric": self.value,
             "here": self.here,
             "difference": self.difference,
             "compared": self.compared,
             "state": self.other.state,
         }
 
-    def to_json(self, measure: Measure) -> JsonObject:
+    def to_json(self, metric: Metric) -> JsonObject:
         """Return what `kbench results --format json` writes: a row, whose it is, and its state."""
-        given = {name: v for name, v in self.to_line().items() if name not in ("measure", "splits")}
+        given = {name: v for name, v in self.to_line().items() if name not in ("metric", "splits")}
         return {
-            **self.other.row.to_json(measure),
+            **self.other.row.to_json(metric),
             **given,
             "source": self.other.source,
             "versions": self.other.versions,
@@ -148,7 +148,7 @@ def without_times(row: Row) -> Row:
     """Return a row without what means something only on the machine that took it.
 
     >>> row = Row("iris", "rff", "ridge", "ok", 5, 5, {"accuracy": 0.9, "fit_time_s": 2.0})
-    >>> without_times(row).measures
+    >>> without_times(row).metrics
     {'accuracy': 0.9}
     """
 
@@ -157,16 +157,16 @@ def without_times(row: Row) -> Row:
 
     return replace(
         row,
-        measures={name: value for name, value in row.measures.items() if kept(name)},
+        metrics={name: value for name, value in row.metrics.items() if kept(name)},
         values_by_split={name: v for name, v in row.values_by_split.items() if kept(name)},
         budget_curve=[],
-        calibration_s="",
+        machine_speed_s="",
         contention="",
     )
 
 
 def why_not_comparable(own: Row, other: Row) -> str:
-    """Return why the measures of two rows must not be compared; empty if they may be.
+    """Return why the metrics of two rows must not be compared; empty if they may be.
 
     Rows with equal keys have equal data, parameters, protocol and code. Others are compared if
     the data and the protocol are equal, and the rows of all common splits.
@@ -187,7 +187,7 @@ def why_not_comparable(own: Row, other: Row) -> str:
 
 
 def beside_own(
-    own: Sequence[Row], others: Iterable[ImportedRow], measure: Measure
+    own: Sequence[Row], others: Iterable[ImportedRow], metric: Metric
 ) -> list[BesideOwn]:
     """Return rows of others, each with the own row that it is compared with, if there is one.
 
@@ -199,7 +199,7 @@ def beside_own(
     found = []
     for other in others:
         mine = by_key.get(other.row.key) or by_labels.get(other.row.labels)
-        found.append(_beside(mine, other, measure))
+        found.append(_beside(mine, other, metric))
     return sorted(
         found,
         key=lambda each: (
@@ -210,14 +210,14 @@ def beside_own(
     )
 
 
-def _beside(own: Row | None, other: ImportedRow, measure: Measure) -> BesideOwn:
-    value = other.row.measures.get(measure.name)
+def _beside(own: Row | None, other: ImportedRow, metric: Metric) -> BesideOwn:
+    value = other.row.metrics.get(metric.name)
     if own is None:
         return BesideOwn(other, value, None, None, 0, "not computed here")
     # one key: the same data, protocol and splits, whatever an earlier store has of them
     same = bool(own.key) and own.key == other.row.key
     reason = "" if same else why_not_comparable(own, other.row)
-    mine, theirs = own.by_split(measure.name), other.row.by_split(measure.name)
+    mine, theirs = own.by_split(metric.name), other.row.by_split(metric.name)
     common = [split for split in mine if split in theirs]
     if reason or not common:
         return BesideOwn(
@@ -230,10 +230,10 @@ def _beside(own: Row | None, other: ImportedRow, measure: Measure) -> BesideOwn:
     return BesideOwn(other, value, here, difference, len(common), text)
 
 
-def as_one_side(others: Sequence[ImportedRow], name: str, measure: Measure) -> StoredResults:
+def as_one_side(others: Sequence[ImportedRow], name: str, metric: Metric) -> StoredResults:
     """Return the last row of each cell as results to compare, without times.
 
     Rows of one author are one side, whatever machines the author has.
     """
     rows = [replace(without_times(each.row), machine=each.author) for each in others]
-    return StoredResults(by_dataset(newest(rows)), name, measure, is_imported=True)
+    return StoredResults(by_dataset(newest(rows)), name, metric, is_imported=True)

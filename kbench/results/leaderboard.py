@@ -1,4 +1,4 @@
-"""One line per method: its place and how certain it is, the measure, times, size and budget."""
+"""One line per method: its place and how certain it is, the metric, times, size and budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kbench.records import ACCURACY, Measure
+from kbench.records import ACCURACY, Metric
 from kbench.results import stats
 from kbench.results.budgets import Budget, budgets
 from kbench.results.rows import NOT_MEASURED, Method, Row
@@ -52,11 +52,11 @@ class Certainty:
             return stats.front(scores.tried_gains, costs, alpha=self.alpha)
         if len(scores.datasets) > 1:
             return _no_front(k, "all datasets belong to one group")
-        rows, name = compared_rows(scores, self.rows, scores.datasets[0]), scores.measure.name
+        rows, name = compared_rows(scores, self.rows, scores.datasets[0]), scores.metric.name
         splits = shared_splits(rows, name)
         if len(splits) < 2:
             return _no_front(k, "all methods share one split of one dataset")
-        gains = scores.measure.gain(split_values(rows, splits, name))
+        gains = scores.metric.gain(split_values(rows, splits, name))
         costs = np.array([[_of_split(row, cost, i) for row in rows] for i in splits], dtype=float)
         return stats.front(np.asarray(gains), costs, stats.holdout_ratio(rows[0]), self.alpha)
 
@@ -79,7 +79,7 @@ def compared_rows(scores: Scores, rows: Sequence[Row], dataset: str) -> list[Row
 
 
 def shared_splits(rows: Sequence[Row], name: str) -> list[str]:
-    """Return the splits of a dataset on which all rows have a measure, of the same test rows."""
+    """Return the splits of a dataset on which all rows have a metric, of the same test rows."""
     found = list(rows[0].by_split(name))
     for row in rows[1:]:
         common = set(stats.common_splits(rows[0], row, name))
@@ -88,14 +88,14 @@ def shared_splits(rows: Sequence[Row], name: str) -> list[str]:
 
 
 def split_values(rows: Sequence[Row], splits: Sequence[str], name: str) -> Array:
-    """Return a measure by split and row."""
+    """Return a metric by split and row."""
     return np.array([[row.by_split(name)[i] for row in rows] for i in splits], dtype=float)
 
 
 def _of_split(row: Row, column: str, split: str) -> float:
     """Return a cost on a split; one that is not kept by split is its mean."""
-    if column == "predict_row_s":
-        seconds, n_test = row.by_split("predict_time_s").get(split), row.measures.get("n_test")
+    if column == "predict_time_per_row_s":
+        seconds, n_test = row.by_split("predict_time_s").get(split), row.metrics.get("n_test")
         return seconds / n_test if seconds is not None and n_test else float("nan")
     value = row.by_split(column).get(split, row.value(column))
     return float("nan") if value is None else float(value)
@@ -127,13 +127,13 @@ class Leader:
     mean: float | None = None
     low: float | None = None
     high: float | None = None
-    """`mean` of the measure over the groups of datasets that all methods finished; `low` and `high`
+    """`mean` of the metric over the groups of datasets that all methods finished; `low` and `high`
     are its 95 % interval.
     """
     wins: int | None = None
     """Groups of datasets on which no method is better."""
     fit_time_s: float | None = None
-    predict_row_s: float | None = None
+    predict_time_per_row_s: float | None = None
     """Times to fit, and to predict one row: geometric means over the same datasets."""
     n_components: float | None = None
     """Mean width of the embedding."""
@@ -144,7 +144,7 @@ class Leader:
     candidates: float | None = None
     """The largest number of candidates of a search."""
     front: str | None = None
-    """Where it is on the front of the measure against the fit time: "frontier", "dominated" or
+    """Where it is on the front of the metric against the fit time: "frontier", "dominated" or
     "undecided".
     """
     n_datasets: int = 0
@@ -176,7 +176,7 @@ class Leaderboard:
     """
 
     lines: tuple[Leader, ...]
-    measure: Measure
+    metric: Metric
     """What is compared."""
     datasets: tuple[str, ...]
     """The datasets behind all means and ranks: those that all compared methods finished."""
@@ -198,7 +198,7 @@ class Leaderboard:
 
 
 def leaderboard(
-    rows: Sequence[Row], measure: Measure = ACCURACY, without: Iterable[Method] = ()
+    rows: Sequence[Row], metric: Metric = ACCURACY, without: Iterable[Method] = ()
 ) -> Leaderboard:
     """Return the leaderboard of some rows.
 
@@ -208,11 +208,11 @@ def leaderboard(
     Parameters
     ----------
     rows : sequence of Row
-    measure : Measure, default accuracy
+    metric : Metric, default accuracy
     without : iterable of (feature map, learner), optional
         Methods to keep out of the comparison; they have a line without a rank.
     """
-    compared = stats.scores(rows, measure, without)
+    compared = stats.scores(rows, metric, without)
     return of_certainty(Certainty(rows, compared, stats.standings(compared, rows)))
 
 
@@ -222,9 +222,7 @@ def of_certainty(certainty: Certainty) -> Leaderboard:
     means = _means(scores)
     found = {
         budget.method: budget
-        for budget in budgets(
-            rows, scores.datasets or {row.dataset for row in rows}, scores.measure
-        )
+        for budget in budgets(rows, scores.datasets or {row.dataset for row in rows}, scores.metric)
     }
     standing_of = {standing.method: standing for standing in certainty.standings}
     by_method: dict[Method, list[Row]] = {method: [] for method in standing_of}
@@ -240,7 +238,7 @@ def of_certainty(certainty: Certainty) -> Leaderboard:
         lines.append(line)
     return Leaderboard(
         tuple(lines),
-        scores.measure,
+        scores.metric,
         scores.datasets,
         scores.left_out,
         len(scores.groups),
@@ -295,7 +293,7 @@ def _placed(line: Leader, standing: Standing, certainty: Certainty) -> Leader:
         high=_known(standing.high),
         wins=standing.wins,
         fit_time_s=_known(standing.fit_time_s),
-        predict_row_s=_known(standing.predict_row_s),
+        predict_time_per_row_s=_known(standing.predict_time_per_row_s),
         n_components=_known(standing.n_components),
         front=None if front.reason else front.places[i].status,
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean as mean
 
-from kbench.records import ACCURACY, Measure
+from kbench.records import ACCURACY, Metric
 from kbench.results.rows import Method, Row, rounded
 from kbench.results.stats import common_splits, holm, on_dataset, signed_rank
 
@@ -57,47 +57,47 @@ class Place:
     best_value: float
 
 
-def against(rows: Sequence[Row], method: Method, measure: Measure = ACCURACY) -> list[Against]:
+def against(rows: Sequence[Row], method: Method, metric: Metric = ACCURACY) -> list[Against]:
     """Compare a method with each other method of some rows; the strongest others come first."""
-    rows = _measured(rows, measure)
+    rows = _measured(rows, metric)
     ours = {row.dataset: row for row in rows if row.method == method}
     others: dict[Method, list[tuple[Row, Row]]] = {}
     for row in rows:
         mine = ours.get(row.dataset)
-        if row.method != method and mine and common_splits(mine, row, measure.name):
+        if row.method != method and mine and common_splits(mine, row, metric.name):
             others.setdefault(row.method, []).append((mine, row))
     group_of, finished = {row.dataset: row.group for row in rows}, {row.labels for row in rows}
-    found = {other: _differences(pairs, measure) for other, pairs in others.items()}
+    found = {other: _differences(pairs, metric) for other, pairs in others.items()}
     for other, differences in found.items():
         for name, group in group_of.items():
             if name not in ours or (name, *other) not in finished:
                 differences[group] = math.nan  # counts against what is claimed
     adjusted = holm([signed_rank(list(each.values())).p for each in found.values()])
     compared = [
-        _against(other, others[other], [*found[other].values()], float(p), measure)
+        _against(other, others[other], [*found[other].values()], float(p), metric)
         for other, p in zip(found, adjusted, strict=True)
     ]
-    return sorted(compared, key=lambda each: (each.won - each.lost, measure.gain(each.difference)))
+    return sorted(compared, key=lambda each: (each.won - each.lost, metric.gain(each.difference)))
 
 
-def places(rows: Sequence[Row], method: Method, measure: Measure = ACCURACY) -> list[Place]:
+def places(rows: Sequence[Row], method: Method, metric: Metric = ACCURACY) -> list[Place]:
     """Return where a method stands on each dataset that it finished, the best places first.
 
     Means are over the method's splits; others that lack some of these do not count.
     """
     found = []
     for dataset in dict.fromkeys(row.dataset for row in rows):
-        here = {row.method: row for row in _measured(rows, measure) if row.dataset == dataset}
+        here = {row.method: row for row in _measured(rows, metric) if row.dataset == dataset}
         mine = here.pop(method, None)
         if mine is None:
             continue
-        splits = mine.by_split(measure.name)
-        ours = rounded(measure.gain(mean(splits.values())))
+        splits = mine.by_split(metric.name)
+        ours = rounded(metric.gain(mean(splits.values())))
         # others may have more splits, but not fewer
         values = {
-            other: rounded(measure.gain(mean(row.by_split(measure.name)[i] for i in splits)))
+            other: rounded(metric.gain(mean(row.by_split(metric.name)[i] for i in splits)))
             for other, row in here.items()
-            if len(common_splits(mine, row, measure.name)) == len(splits)
+            if len(common_splits(mine, row, metric.name)) == len(splits)
         }
         if not values:
             continue
@@ -105,22 +105,22 @@ def places(rows: Sequence[Row], method: Method, measure: Measure = ACCURACY) -> 
         tied = sum(value == ours for value in values.values())
         best = max(values, key=values.__getitem__)
         rank = 1 + better + tied / 2
-        pair = (measure.gain(ours), best, measure.gain(values[best]))
+        pair = (metric.gain(ours), best, metric.gain(values[best]))
         found.append(Place(dataset, rank, len(values) + 1, *pair))
     return sorted(found, key=lambda place: (place.rank - 1) / (place.of - 1))
 
 
-def _measured(rows: Sequence[Row], measure: Measure) -> list[Row]:
-    """Return the rows that finished all splits and have the measure."""
-    return [row for row in rows if row.is_complete and row.value(measure.name) is not None]
+def _measured(rows: Sequence[Row], metric: Metric) -> list[Row]:
+    """Return the rows that finished all splits and have the metric."""
+    return [row for row in rows if row.is_complete and row.value(metric.name) is not None]
 
 
-def _differences(pairs: Sequence[tuple[Row, Row]], measure: Measure) -> dict[str, float]:
+def _differences(pairs: Sequence[tuple[Row, Row]], metric: Metric) -> dict[str, float]:
     """Return for each group of datasets the mean difference, on splits that both rows have."""
     found: dict[str, list[float]] = {}
     for pair in pairs:
-        common = common_splits(*pair, measure.name)
-        ours, other = (mean(row.by_split(measure.name)[i] for i in common) for row in pair)
+        common = common_splits(*pair, metric.name)
+        ours, other = (mean(row.by_split(metric.name)[i] for i in common) for row in pair)
         group = pair[0].group or pair[0].dataset
         found.setdefault(group, []).append(rounded(ours) - rounded(other))
     return {group: mean(differences) for group, differences in found.items()}
@@ -131,28 +131,28 @@ def _against(
     pairs: Sequence[tuple[Row, Row]],
     differences: Sequence[float],
     p: float,
-    measure: Measure,
+    metric: Metric,
 ) -> Against:
     counts = dict.fromkeys(("won", "tied", "lost", "untested"), 0)
     for ours, theirs in pairs:
-        counts[_outcome(ours, theirs, measure)] += 1
+        counts[_outcome(ours, theirs, metric)] += 1
     known = [each for each in differences if not math.isnan(each)]
     mean = sum(known) / len(known) if known else math.nan
     verdict = "not told apart"
     if p <= ALPHA:
-        ranks = signed_rank([measure.gain(each) for each in differences])
+        ranks = signed_rank([metric.gain(each) for each in differences])
         verdict = "better" if ranks.plus > ranks.minus else "worse"
-    comparable = not measure.in_units or len(pairs) == 1
+    comparable = not metric.in_units or len(pairs) == 1
     return Against(
         other, **counts, difference=mean if comparable else math.nan, p=p, verdict=verdict
     )
 
 
-def _outcome(ours: Row, theirs: Row, measure: Measure) -> str:
+def _outcome(ours: Row, theirs: Row, metric: Metric) -> str:
     """Return what the test on one dataset says."""
-    test = on_dataset(ours, theirs, measure, ALPHA)
+    test = on_dataset(ours, theirs, metric, ALPHA)
     if test is None or (test.p is None and not test.is_zero):
         return "untested"
     if test.p is None or test.p > ALPHA:
         return "tied"
-    return "won" if measure.gain(test.difference) > 0 else "lost"
+    return "won" if metric.gain(test.difference) > 0 else "lost"

@@ -9,53 +9,53 @@ from dataclasses import replace
 import numpy as np
 
 from kbench.planning.planned import PlannedCell
-from kbench.records import ACCURACY, DEFAULT, Measure, Result
+from kbench.records import ACCURACY, DEFAULT, Metric, Result
 from kbench.records.canonical import JsonObject, dumps, to_json
 from kbench.results.budgets import budget_curve
-from kbench.results.rows import PLAIN, TIMES, UNKNOWN, Row, measure_of_search
+from kbench.results.rows import PLAIN, TIMES, UNKNOWN, Row, metric_of_search
 from kbench.results.search_curves import choice_of, curves_of, searched_parameters
 
-_SPREADS = (*(measure.name for measure in PLAIN.values()), "r2")
+_SPREADS = (*(metric.name for metric in PLAIN.values()), "r2")
 
 
-def means(results: Sequence[Result], measure: Measure = ACCURACY) -> dict[str, float]:
-    """Average each measure over the splits of a cell that have it, if it is finite on all of them.
+def means(results: Sequence[Result], metric: Metric = ACCURACY) -> dict[str, float]:
+    """Average each metric over the splits of a cell that have it, if it is finite on all of them.
 
-    `results` are those with status "ok". Of `measure`, the accuracy, the root mean
+    `results` are those with status "ok". Of `metric`, the accuracy, the root mean
     squared error and r2 there is also the standard deviation of one split, such as
     ``accuracy_sd`` (ddof 1; absent for a single split). Of the default candidate's
-    measures there is the one of `measure` only.
+    metrics there is the one of `metric` only.
     """
     values: dict[str, list[float]] = {}
     for result in results:
-        for name, value in {**result.measures, **_costs(result)}.items():
-            of_other = name.startswith(DEFAULT) and name != measure.of_default
+        for name, value in {**result.metrics, **_costs(result)}.items():
+            of_other = name.startswith(DEFAULT) and name != metric.of_default
             if not of_other:
                 values.setdefault(name, []).append(value)
     every = ((name, float(np.mean(each))) for name, each in values.items())
     # the mean of the other splits would favour a method that fails on one
     averages = {name: value for name, value in every if math.isfinite(value)}
-    for name in (*_SPREADS, measure.name):
+    for name in (*_SPREADS, metric.name):
         if name in averages and len(values[name]) > 1:
             averages[f"{name}_sd"] = float(np.std(values[name], ddof=1))
     return averages
 
 
 def _notes(results: Iterable[Result], name: str) -> Iterator[str]:
-    """Yield the notes of splits, and where a measure is not finite."""
+    """Yield the notes of splits, and where a metric is not finite."""
     for result in results:
         yield from result.details.notes
-        if not math.isfinite(result.measures.get(name, 0.0)):
+        if not math.isfinite(result.metrics.get(name, 0.0)):
             yield f"{name} is not finite on split {result.split}, and has no mean"
 
 
 def _costs(result: Result) -> dict[str, float]:
-    """Return the predicted cost of a task, and its measured time beside it, as measures."""
+    """Return the predicted cost of a task, and its measured time beside it, as metrics."""
     cost = result.predicted
     if cost is None:
         return {}
     costs = {
-        "predicted_memory_mb": cost.memory_mb.value,
+        "predicted_memory_mib": cost.memory_mib.value,
         "task_time_s": result.seconds,
         "task_time_cpu_s": result.cpu_s,
     }
@@ -66,7 +66,7 @@ def _costs(result: Result) -> dict[str, float]:
     return costs
 
 
-def of_cell(planned: PlannedCell, measure: Measure = ACCURACY) -> Row:
+def of_cell(planned: PlannedCell, metric: Metric = ACCURACY) -> Row:
     """Return the row of a planned cell, whatever its status, without details.
 
     It has labels, status, means, and what decides how cells are compared: the
@@ -80,7 +80,7 @@ def of_cell(planned: PlannedCell, measure: Measure = ACCURACY) -> Row:
         status=planned.status,
         n_splits_done=len(done),
         n_splits=planned.n_splits,
-        measures=means(done, measure),
+        metrics=means(done, metric),
         task=planned.dataset.task if planned.dataset else "classification",
         group=planned.dataset.group if planned.dataset else "",
         key=planned.key,
@@ -93,20 +93,20 @@ def of_cell(planned: PlannedCell, measure: Measure = ACCURACY) -> Row:
     )
 
 
-def of_cell_in_full(planned: PlannedCell, machine: str, measure: Measure = ACCURACY) -> Row:
+def of_cell_in_full(planned: PlannedCell, machine: str, metric: Metric = ACCURACY) -> Row:
     """Return the row of a planned cell with all details that its MLflow run has."""
     done = planned.done
-    row = of_cell_with_splits(planned, machine, measure)
-    searched = measure_of_search(planned.cell.protocol.search_measure, row.task)
+    row = of_cell_with_splits(planned, machine, metric)
+    searched = metric_of_search(planned.cell.protocol.search_metric, row.task)
     candidates = {str(result.split): result.details.search for result in done}
-    measures = dict(row.measures)
-    if searches := [result for result in done if result.measures.get("n_candidates", 0) > 1]:
-        at_edge = [bool(result.details.at_edge) for result in searches]
-        measures["search_at_edge"] = sum(at_edge) / len(at_edge)
-        measures |= choice_of([result.details.search for result in searches], searched)
+    metrics = dict(row.metrics)
+    if searches := [result for result in done if result.metrics.get("n_candidates", 0) > 1]:
+        at_boundary = [bool(result.details.at_boundary) for result in searches]
+        metrics["search_at_boundary"] = sum(at_boundary) / len(at_boundary)
+        metrics |= choice_of([result.details.search for result in searches], searched)
     return replace(
         row,
-        measures=measures,
+        metrics=metrics,
         search=curves_of(candidates, searched),
         budget_curve=budget_curve(
             [(result.details.search, result.details.search_seconds) for result in done], searched
@@ -116,14 +116,14 @@ def of_cell_in_full(planned: PlannedCell, machine: str, measure: Measure = ACCUR
     )
 
 
-def of_cell_with_splits(planned: PlannedCell, machine: str, measure: Measure = ACCURACY) -> Row:
+def of_cell_with_splits(planned: PlannedCell, machine: str, metric: Metric = ACCURACY) -> Row:
     """Return the row of a planned cell with its values by split, without its search."""
     results, done = planned.in_order, planned.done
     since = planned.problem.since_ms if planned.problem else 0
     failed = next((result for result in results if not result.is_ok), None)
     error = failed.error if failed else planned.problem.reason if planned.problem else ""
     doubts = {reason for result in done for reason in result.details.contention}
-    row = of_cell(planned, measure)
+    row = of_cell(planned, metric)
     protocol = planned.cell.protocol
     cpus = {result.cpu for result in done if result.cpu}
     if len(cpus) > 1:
@@ -138,20 +138,20 @@ def of_cell_with_splits(planned: PlannedCell, machine: str, measure: Measure = A
         },
         values_by_split={
             name: {str(i): value for i, value in by_split(done, name).items()}
-            for name in (PLAIN[row.task].name, measure.name, *TIMES)
+            for name in (PLAIN[row.task].name, metric.name, *TIMES)
         },
         values_by_seed={
             name: {str(result.split): result.details.by_seed[name] for result in having}
-            for name in dict.fromkeys((PLAIN[row.task].name, measure.name))
+            for name in dict.fromkeys((PLAIN[row.task].name, metric.name))
             if (having := [result for result in done if name in result.details.by_seed])
         },
         split_hash={str(result.split): result.details.split_hash for result in done},
         version=_joined(result.version for result in results),
-        at_edge=_joined(name for result in done for name in result.details.at_edge),
-        notes=_joined(filter(None, [row.notes, *_notes(done, measure.name)]), "; "),
+        at_boundary=_joined(name for result in done for name in result.details.at_boundary),
+        notes=_joined(filter(None, [row.notes, *_notes(done, metric.name)]), "; "),
         contention=_joined(doubts, "; "),
         timing="" if timings <= {"shared"} else _joined(timings),
-        calibration_s=_joined(f"{result.calibration_s:.4g}" for result in results),
+        machine_speed_s=_joined(f"{result.machine_speed_s:.4g}" for result in results),
         error=error,
         start_ms=min((result.started_ms for result in results), default=since),
         end_ms=max((result.ended_ms for result in results), default=since),
@@ -174,11 +174,11 @@ def _map_details(planned: PlannedCell, done: Sequence[Result]) -> JsonObject:
 
 
 def by_split(results: Iterable[Result], name: str) -> dict[int, float]:
-    """Return a measure by number of the split; a split may lack it."""
+    """Return a metric by number of the split; a split may lack it."""
     return {
-        result.split: result.measures[name]
+        result.split: result.metrics[name]
         for result in results
-        if math.isfinite(result.measures.get(name, math.nan))
+        if math.isfinite(result.metrics.get(name, math.nan))
     }
 
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kbench.evaluation.definitions import MEASURES as MEASURES  # formats of values need it too
-from kbench.records import ACCURACY, Measure, TaskType
+from kbench.evaluation.definitions import METRICS as METRICS  # formats of values need it too
+from kbench.records import ACCURACY, Metric, TaskType
 from kbench.records.canonical import Json, JsonObject
 
-PLAIN: Mapping[TaskType, Measure] = {
+PLAIN: Mapping[TaskType, Metric] = {
     "classification": ACCURACY,
-    "regression": MEASURES["rmse"],
+    "regression": METRICS["rmse"],
 }
-"""The best known measure of each task: shown for each dataset, whatever a suite compares."""
+"""The best known metric of each task: shown for each dataset, whatever a suite compares."""
 
 SHARES = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc")
-"""Measures between 0 and 1, of which 1 - value is an error."""
+"""Metrics between 0 and 1, of which 1 - value is an error."""
 
 LABELS = ("dataset", "feature_map", "learner")
 
@@ -31,9 +31,9 @@ COLUMNS = (
     "accuracy_sd",
     "fit_time_s",
     "predict_time_s",
-    "search_time_s",
+    "search_timeout_s",
     "n_components",
-    "peak_memory_mb",
+    "peak_memory_mib",
     "converged",
 )
 """Columns of a results table of classification, in order, where accuracy is compared."""
@@ -46,11 +46,11 @@ TIMES = ("fit_time_s", "predict_time_s")
 
 TEXTS = (
     "version",
-    "at_edge",
+    "at_boundary",
     "notes",
     "contention",
     "timing",
-    "calibration_s",
+    "machine_speed_s",
     "error",
     "equivalence",
     "family",
@@ -62,14 +62,17 @@ UNKNOWN = "unknown"
 """Stands for the manifest of a result that has none."""
 
 _N_FIELDS = 6
-"""Number of leading columns that are fields of a row, not measures."""
+"""Number of leading columns that are fields of a row, not metrics."""
 
-_NOT_MEASURES = (*COLUMNS[:_N_FIELDS], "converged", "n_components", "predict_row_s", "family")
+_NOT_METRICS = (
+    *COLUMNS[:_N_FIELDS],
+    *("converged", "n_components", "predict_time_per_row_s", "family"),
+)
 
 Method = tuple[str, str]
 Labels = tuple[str, str, str]
 Values = Mapping[str, float]
-"""A measure by the number of the split."""
+"""A metric by the number of the split."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class Row:
         The worst status of its splits.
     n_splits_done, n_splits : int
         Splits that are ok, and that are planned.
-    measures : mapping of str to float
+    metrics : mapping of str to float
         Means over the splits that are ok, and standard deviations of one
         split, such as ``accuracy_sd``.
     task : {"classification", "regression"}
@@ -99,9 +102,9 @@ class Row:
     protocol : mapping of str to str
         Fields of the protocol, as text.
     values_by_split : mapping of str to mapping of str to float
-        Measures by name and number of the split.
+        Metrics by name and number of the split.
     values_by_seed : mapping of str to mapping of str to sequence of float
-        Measures by name, number of the split and seed of the map; empty where there is one seed.
+        Metrics by name, number of the split and seed of the map; empty where there is one seed.
     split_hash : mapping of str to str
         Hash of the row indices, by number of the split.
     search : mapping of str to list
@@ -112,8 +115,8 @@ class Row:
     map_details : mapping
         What the fitted map of the first finished split reports of itself, with ``split`` and the
         ``feature_names`` of the dataset; empty if it reports nothing.
-    version, at_edge, notes, contention, timing, calibration_s, error, equivalence : str
-        See the tags of a run in the documentation; `calibration_s` holds
+    version, at_boundary, notes, contention, timing, machine_speed_s, error, equivalence : str
+        See the tags of a run in the documentation; `machine_speed_s` holds
         numbers with commas between them.
     family : str
         Family of the method (`kbench.records.family_of`); empty where it is its own.
@@ -140,7 +143,7 @@ class Row:
     status: str
     n_splits_done: int
     n_splits: int
-    measures: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
     task: TaskType = "classification"
     group: str = ""
     machine: str = ""
@@ -154,11 +157,11 @@ class Row:
     budget_curve: Sequence[Sequence[float]] = ()
     map_details: Mapping[str, Json] = field(default_factory=dict)
     version: str = ""
-    at_edge: str = ""
+    at_boundary: str = ""
     notes: str = ""
     contention: str = ""
     timing: str = ""
-    calibration_s: str = ""
+    machine_speed_s: str = ""
     error: str = ""
     equivalence: str = ""
     family: str = ""
@@ -189,57 +192,57 @@ class Row:
     @property
     def converged(self) -> bool | None:
         """Whether the fits of all splits converged; None where it is not known."""
-        share = self.measures.get("converged")
+        share = self.metrics.get("converged")
         return None if share is None else share == 1.0
 
     @property
     def n_components(self) -> float | int | None:
         """Width of the embedding, an integer where all splits have the same."""
-        width = self.measures.get("n_components")
+        width = self.metrics.get("n_components")
         return int(width) if width is not None and float(width).is_integer() else width
 
     @property
-    def predict_row_s(self) -> float | None:
+    def predict_time_per_row_s(self) -> float | None:
         """Seconds to predict one row."""
-        n_test, seconds = self.measures.get("n_test"), self.measures.get("predict_time_s")
+        n_test, seconds = self.metrics.get("n_test"), self.metrics.get("predict_time_s")
         return seconds / n_test if n_test and seconds is not None else None
 
     @property
-    def searched(self) -> Measure | None:
-        """The measure that the search optimised; None for a plugin's."""
-        name = self.protocol.get("search_measure", "null")
-        return measure_of_search(None if name == "null" else name, self.task)
+    def searched(self) -> Metric | None:
+        """The metric that the search optimised; None for a plugin's."""
+        name = self.protocol.get("search_metric", "null")
+        return metric_of_search(None if name == "null" else name, self.task)
 
     def value(self, column: str) -> Json:
-        """Return a label, a count or a measure; None where the row has none."""
-        return getattr(self, column) if column in _NOT_MEASURES else self.measures.get(column)
+        """Return a label, a count or a metric; None where the row has none."""
+        return getattr(self, column) if column in _NOT_METRICS else self.metrics.get(column)
 
-    def by_split(self, measure: str) -> Values:
-        """Return a measure by the number of the split."""
-        return self.values_by_split.get(measure, {})
+    def by_split(self, metric: str) -> Values:
+        """Return a metric by the number of the split."""
+        return self.values_by_split.get(metric, {})
 
-    def by_seed(self, measure: str, split: str) -> Sequence[float]:
-        """Return a measure on a split for each seed of the map; empty where it is not known.
+    def by_seed(self, metric: str, split: str) -> Sequence[float]:
+        """Return a metric on a split for each seed of the map; empty where it is not known.
 
         A map without a seed has one value, if several seeds were asked for.
         """
-        if self.measures.get("n_map_seeds") == 1.0:
-            return [self.by_split(measure)[split]]
-        return self.values_by_seed.get(measure, {}).get(split, ())
+        if self.metrics.get("n_map_seeds") == 1.0:
+            return [self.by_split(metric)[split]]
+        return self.values_by_seed.get(metric, {}).get(split, ())
 
-    def to_json(self, measure: Measure = ACCURACY) -> JsonObject:
+    def to_json(self, metric: Metric = ACCURACY) -> JsonObject:
         """Return what `kbench results --format json` writes: columns first, then all else."""
-        names = columns(measure, self.task)
+        names = columns(metric, self.task)
         return {
             **{name: self.value(name) for name in names},
-            **{name: value for name, value in self.measures.items() if name not in names},
+            **{name: value for name, value in self.metrics.items() if name not in names},
             "task": self.task,
             "group": self.group,
             "machine": self.machine,
             "key": self.key,
             "checksum": self.checksum,
             "by_split": self.by_split(PLAIN[self.task].name),
-            "measure_by_split": self.by_split(measure.name),
+            "metric_by_split": self.by_split(metric.name),
             "values_by_split": self.values_by_split,
             "values_by_seed": self.values_by_seed,
             "split_hash": self.split_hash,
@@ -252,21 +255,21 @@ class Row:
             "search_space": list(self.search_space),
             "start_ms": self.start_ms,
             "end_ms": self.end_ms,
-            "measure": measure.name,
-            "better": measure.better,
+            "metric": metric.name,
+            "better": metric.better,
         }
 
 
-def columns(measure: Measure = ACCURACY, task: TaskType = "classification") -> tuple[str, ...]:
-    """Return the columns of a results table: the measure that is compared, then the plain one.
+def columns(metric: Metric = ACCURACY, task: TaskType = "classification") -> tuple[str, ...]:
+    """Return the columns of a results table: the metric that is compared, then the plain one.
 
-    >>> columns(Measure("log_loss", "lower"))[5:9]
+    >>> columns(Metric("log_loss", "lower"))[5:9]
     ('n_splits', 'log_loss', 'log_loss_sd', 'accuracy')
-    >>> columns(Measure("rmse_standardised", "lower"), "regression")[6:10]
-    ('rmse_standardised', 'rmse_standardised_sd', 'rmse', 'rmse_sd')
+    >>> columns(Metric("rmse_standardized", "lower"), "regression")[6:10]
+    ('rmse_standardized', 'rmse_standardised_sd', 'rmse', 'rmse_sd')
     """
     plain = PLAIN[task]
-    shown = (measure.name, measure.sd, plain.name, plain.sd)
+    shown = (metric.name, metric.sd, plain.name, plain.sd)
     others = (name for name in COLUMNS[_N_FIELDS:] if name not in (ACCURACY.name, ACCURACY.sd))
     return tuple(dict.fromkeys((*COLUMNS[:_N_FIELDS], *shown, *others)))
 
@@ -277,27 +280,27 @@ def task_of(rows: Iterable[Row]) -> TaskType:
     return "regression" if "regression" in tasks else "classification"
 
 
-def is_share(measure: Measure) -> bool:
+def is_share(metric: Metric) -> bool:
     """Whether values are between 0 and 1, and 1 - value is an error."""
-    return measure.name in SHARES
+    return metric.name in SHARES
 
 
-def known_measure(measure: Measure) -> Measure:
-    """Return a measure of a file or a store, with what kbench knows of it: needs and units."""
-    known = MEASURES.get(measure.name)
-    return known if known == measure else measure
+def known_metric(metric: Metric) -> Metric:
+    """Return a metric of a file or a store, with what kbench knows of it: needs and units."""
+    known = METRICS.get(metric.name)
+    return known if known == metric else metric
 
 
-def measure_of_search(name: str | None, task: TaskType = "classification") -> Measure | None:
-    """Return the measure that a search optimises, by the protocol's `search_measure`.
+def metric_of_search(name: str | None, task: TaskType = "classification") -> Metric | None:
+    """Return the metric that a search optimises, by the protocol's `search_metric`.
 
-    By default it is the plain one of the task. It is None for a plugin's measure, of which
+    By default it is the plain one of the task. It is None for a plugin's metric, of which
     results have no direction.
 
-    >>> measure_of_search(None).name, measure_of_search("log_loss").better
+    >>> metric_of_search(None).name, metric_of_search("log_loss").better
     ('accuracy', 'lower')
     """
-    return MEASURES.get(name) if name else PLAIN[task]
+    return METRICS.get(name) if name else PLAIN[task]
 
 
 def by_dataset(rows: Sequence[Row]) -> list[Row]:
@@ -354,19 +357,19 @@ def tied_ranks(values: np.ndarray) -> np.ndarray:
     return shared[number]
 
 
-def ranks(rows: Sequence[Row], measure: Measure = ACCURACY) -> list[float | None]:
+def ranks(rows: Sequence[Row], metric: Metric = ACCURACY) -> list[float | None]:
     """Rank each complete row among its dataset's, 1 for the best; ties share the mean rank.
 
-    Rows that are not complete, or lack the measure, have no rank.
+    Rows that are not complete, or lack the metric, have no rank.
     """
     ranked: list[float | None] = [None] * len(rows)
     for dataset in dict.fromkeys(row.dataset for row in rows):
         places = [
             i
             for i, row in enumerate(rows)
-            if row.dataset == dataset and row.is_complete and row.value(measure.name) is not None
+            if row.dataset == dataset and row.is_complete and row.value(metric.name) is not None
         ]
-        values = [-measure.gain(rounded(rows[i].measures[measure.name])) for i in places]
+        values = [-metric.gain(rounded(rows[i].metrics[metric.name])) for i in places]
         for i, rank in zip(places, tied_ranks(np.array(values)), strict=True):
             ranked[i] = float(rank)
     return ranked

@@ -1,4 +1,4 @@
-"""Search curves: the mean of a measure over inner folds against the values of a parameter."""
+"""Search curves: the mean of a metric over inner folds against the values of a parameter."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from kbench.records import ACCURACY, Measure
-from kbench.results.rows import LABELS, measure_of_search
+from kbench.records import ACCURACY, Metric
+from kbench.results.rows import LABELS, metric_of_search
 from kbench.results.stats import optimism
 
-CURVE = ("value", "mean", "standard_error", "n", "at_edge")
+CURVE = ("value", "mean", "standard_error", "n", "at_boundary")
 """Fields of a point of a search curve."""
 
 _NOT_PARAMETERS = ("values", "converged", "error", "share")
@@ -27,7 +27,7 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     A point is the best that inner cross-validation found with one value of one
     parameter, for any values of the other parameters: in each split, the candidate
     of that value with the best mean. Candidates that failed, or that a search left before
-    they had seen all rows, are in no point. A search by a measure of a plugin has no curve:
+    they had seen all rows, are in no point. A search by a metric of a plugin has no curve:
     its direction is not known.
 
     Parameters
@@ -36,9 +36,9 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         One for each cell: ``dataset``, ``feature_map`` and ``learner``, the
         labels, and ``search``, the content of the run's artifact ``search.json``,
         as text or parsed: by number of the split, a list of candidates, each
-        with its parameters and ``values`` of the measure that the search optimises, one
+        with its parameters and ``values`` of the metric that the search optimises, one
         for each inner fold; and, unless they are
-        the defaults, ``search_measure`` of the protocol and ``task`` of the dataset.
+        the defaults, ``search_metric`` of the protocol and ``task`` of the dataset.
 
     Returns
     -------
@@ -50,12 +50,12 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         - ``dataset, feature_map, learner``: the labels;
         - ``parameter``: its name, such as ``"learner.C"``;
         - ``value``: float;
-        - ``measure``: what the search optimised, and ``mean`` is a mean of;
+        - ``metric``: what the search optimised, and ``mean`` is a mean of;
         - ``mean``: over the inner folds of all splits;
         - ``standard_error``: of that mean, None for a single fold. The splits
           share rows, so that it is a lower bound;
         - ``n``: how many inner folds there were, of all splits together;
-        - ``at_edge``: True for a value at an end of its grid that has the best mean
+        - ``at_boundary``: True for a value at an end of its grid that has the best mean
           of its curve, and is better than the next value inwards by a standard error
           of the difference: the grid should be wider.
 
@@ -68,7 +68,7 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     >>> run = {"dataset": "iris", "feature_map": "rff", "learner": "linear-svm",
     ...        "search": {"0": candidates}}
     >>> for row in search_curves([run]):
-    ...     print(row["parameter"], row["value"], row["measure"], round(row["mean"], 3))
+    ...     print(row["parameter"], row["value"], row["metric"], round(row["mean"], 3))
     learner.C 1.0 accuracy 0.8
     learner.C 8.0 accuracy 0.9
     """
@@ -76,53 +76,53 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for run in runs:
         search = run["search"]
         splits = list((json.loads(search) if isinstance(search, str) else search).values())
-        measure = measure_of_search(run.get("search_measure"), run.get("task", "classification"))
-        if measure is None:
+        metric = metric_of_search(run.get("search_metric"), run.get("task", "classification"))
+        if metric is None:
             continue
-        labels = {name: run[name] for name in LABELS} | {"measure": measure.name}
+        labels = {name: run[name] for name in LABELS} | {"metric": metric.name}
         for parameter in _numeric_parameters(splits):
-            points += [{**labels, **point} for point in _curve(parameter, splits, measure)]
+            points += [{**labels, **point} for point in _curve(parameter, splits, metric)]
     return points
 
 
 def curves_of(
-    search: Mapping[str, Candidates], measure: Measure | None = ACCURACY
+    search: Mapping[str, Candidates], metric: Metric | None = ACCURACY
 ) -> dict[str, list[list[Any]]]:
     """Return the curves of one cell by parameter, each point a list of `CURVE`.
 
-    `search` has the candidates of each split, as `search_curves` takes them; `measure` is
+    `search` has the candidates of each split, as `search_curves` takes them; `metric` is
     the one that the search optimises; without it there are no curves.
     """
-    if measure is None:
+    if metric is None:
         return {}
     splits = list(search.values())
     curves = {}
     for parameter in _numeric_parameters(splits):
-        points = [[point[name] for name in CURVE] for point in _curve(parameter, splits, measure)]
+        points = [[point[name] for name in CURVE] for point in _curve(parameter, splits, metric)]
         if points:
             curves[parameter] = [[value, *map(_rounded, others)] for value, *others in points]
     return curves
 
 
-def choice_of(splits: Sequence[Candidates], measure: Measure | None) -> dict[str, float]:
+def choice_of(splits: Sequence[Candidates], metric: Metric | None) -> dict[str, float]:
     """Return what searches found on the inner folds, means over splits.
 
-    ``search_inner`` is the measure of the best candidate, ``search_inner_default`` that of
+    ``search_inner`` is the metric of the best candidate, ``search_inner_default`` that of
     the first one, and ``search_optimism`` how much too good the former is. Empty for a
-    plugin's measure, whose direction is not known, and where no search has two folds.
+    plugin's metric, whose direction is not known, and where no search has two folds.
     """
     found: list[tuple[float, float, float]] = []
-    for candidates in splits if measure is not None else ():
+    for candidates in splits if metric is not None else ():
         seen = [values_of(each) for each in candidates if is_whole(each)]
         n_folds = max(map(len, seen), default=0)
         table = np.array([values for values in seen if len(values) == n_folds], dtype=float)
-        if measure is None or n_folds < 2 or not np.isfinite(table).all():
+        if metric is None or n_folds < 2 or not np.isfinite(table).all():
             continue
         means = table.mean(axis=1)
-        best = float(means[int(np.argmax(measure.gain(means)))])
+        best = float(means[int(np.argmax(metric.gain(means)))])
         default = values_of(candidates[0])
         first = float(np.mean(default)) if len(default) == n_folds else best
-        found.append((best, first, optimism(np.asarray(measure.gain(table)))))
+        found.append((best, first, optimism(np.asarray(metric.gain(table)))))
     if not found:
         return {}
     names = ("search_inner", "search_inner_default", "search_optimism")
@@ -181,16 +181,16 @@ def _numeric_parameters(splits: Sequence[Candidates]) -> list[str]:
 
 
 def _curve(
-    parameter: str, splits: Sequence[Candidates], measure: Measure
+    parameter: str, splits: Sequence[Candidates], metric: Metric
 ) -> Iterator[dict[str, Any]]:
     tried = sorted({c[parameter] for split in splits for c in split if parameter in c})
     folds = {
-        value: [a for split in splits for a in _best(split, parameter, value, measure)]
+        value: [a for split in splits for a in _best(split, parameter, value, metric)]
         for value in tried
     }
     means = {value: float(np.mean(scores)) for value, scores in folds.items() if scores}
-    best = max(means, key=lambda value: measure.gain(means[value]), default=None)
-    edge = best if best is not None and _is_edge(best, folds, tried, measure) else None
+    best = max(means, key=lambda value: metric.gain(means[value]), default=None)
+    edge = best if best is not None and _is_edge(best, folds, tried, metric) else None
     for value, mean in means.items():
         scores = folds[value]
         error = float(np.std(scores, ddof=1)) / math.sqrt(len(scores)) if len(scores) > 1 else None
@@ -200,12 +200,12 @@ def _curve(
             "mean": mean,
             "standard_error": error,
             "n": len(scores),
-            "at_edge": value == edge,
+            "at_boundary": value == edge,
         }
 
 
 def _is_edge(
-    best: Any, folds: Mapping[Any, Sequence[float]], tried: Sequence[Any], measure: Measure
+    best: Any, folds: Mapping[Any, Sequence[float]], tried: Sequence[Any], metric: Metric
 ) -> bool:
     """Tell whether an end of a grid is better than the next value inwards, with evidence.
 
@@ -226,11 +226,11 @@ def _is_edge(
     return gap >= max(error, 1e-12)  # equal means differ by rounding
 
 
-def _best(candidates: Candidates, parameter: str, value: Any, measure: Measure) -> list[float]:
+def _best(candidates: Candidates, parameter: str, value: Any, metric: Metric) -> list[float]:
     """Return the values of the best candidate with a parameter's value; none if none has any."""
     judged = [
         values_of(candidate)
         for candidate in candidates
         if candidate.get(parameter) == value and values_of(candidate) and is_whole(candidate)
     ]
-    return max(judged, key=lambda values: measure.gain(np.mean(values)), default=[])
+    return max(judged, key=lambda values: metric.gain(np.mean(values)), default=[])

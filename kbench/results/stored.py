@@ -18,7 +18,7 @@ from kbench.planning.cached_results import Validity
 from kbench.planning.component_refs import experiment_of
 from kbench.planning.planner import Planner
 from kbench.planning.plans import Plans
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench.results.row_builders import of_cell_in_full
 from kbench.results.rows import UNKNOWN, Labels, Row, by_dataset
 from kbench.storage.journal import Journal, state_folder
@@ -65,7 +65,7 @@ class StoredResults:
     rows : list of Row
     name : str
         The name of the suite there.
-    measure : Measure
+    metric : Metric
         What the suite compares.
     budget : str
         The equal budget that the suite claims.
@@ -81,7 +81,7 @@ class StoredResults:
 
     rows: list[Row]
     name: str
-    measure: Measure
+    metric: Metric
     budget: str = ""
     source: str = ""
     links: Mapping[Labels, str] = field(default_factory=dict)
@@ -102,11 +102,11 @@ def from_journal(query: Query) -> StoredResults:
         journal = Journal(state_folder(place) / "journal.jsonl")
         plans = Plans(journal)
         suites |= plans.suites().keys()
-        cells, measure = plans.cells(name)
-        rows = [of_cell_in_full(cell, place, measure) for cell in cells if cell.is_finished]
+        cells, metric = plans.cells(name)
+        rows = [of_cell_in_full(cell, place, metric) for cell in cells if cell.is_finished]
         if rows:
             return StoredResults(
-                by_dataset(rows), name, measure, plans.budget(name), str(journal.path)
+                by_dataset(rows), name, metric, plans.budget(name), str(journal.path)
             )
     known = sorted(suites)
     hint = similar(name, known) or (f"; it has results of {listed(known)}" if known else "")

@@ -95,7 +95,7 @@ def _fetch(run: Run) -> None:
 
 def _plan(run: Run) -> None:
     """Plan the cells, with their known results; the datasets decide what is compared."""
-    run.plan.settle_measure()
+    run.plan.settle_metric()
     cells, notice = run.plan.cells()
     if notice:
         run.notice(notice)
@@ -137,7 +137,7 @@ def _compute(run: Run, strategy: Strategy, engine: Engine) -> ClusterError | Non
             strategy.tell(cell, result)
             run.watch.finished(cell, result)
             run.notifications.send("kbench_result", run=run, cell=cell, result=result)
-            # a cell that lacks the measure of a plugin is not finished yet
+            # a cell that lacks the metric of a plugin is not finished yet
             for each in same if cell.is_finished and not run.plan.late else ():
                 run.notifications.send("kbench_cell_finished", run=run, cell=each)
     except ClusterError as error:
@@ -149,8 +149,8 @@ def _complete(run: Run) -> list[Added]:
     """Have features add what is computed from the predictions of all cells."""
     answers = run.verbs.each("kbench_results_complete", run=run)
     added = [each for _, found in answers for each in found]
-    for name in {*run.plan.late} - {each.measure for each in added}:
-        run.notice(f"{name} is not computed: no feature adds measures of plugins to results")
+    for name in {*run.plan.late} - {each.metric for each in added}:
+        run.notice(f"{name} is not computed: no feature adds metrics of plugins to results")
     return added
 
 

@@ -11,7 +11,7 @@ from kbench.execution.engine import Engine, EngineOffer, LocalEngine
 from kbench.execution.session import Session
 from kbench.planning.planned import PlannedCell, set_aside
 from kbench.planning.suite_plan import Options, SuitePlan
-from kbench.records import Added, Cell, Cost, Delivered, Measure, Result, Suite, Task
+from kbench.records import Added, Cell, Cost, Delivered, Metric, Result, Suite, Task
 from kbench.registry.registry import Registry
 from kbench.registry.verbs import Notifications, Verbs
 
@@ -22,7 +22,7 @@ class Report:
 
     In its suite, lines that mean many datasets are replaced by these datasets; its
     cells have the journal's results. `seconds` is the wall clock of the whole, and
-    `interrupted` says that the user ended it. `added` are measures of plugins that were
+    `interrupted` says that the user ended it. `added` are metrics of plugins that were
     computed from kept predictions. `foreign` are cells whose accuracy is that of others: they
     were neither computed nor delivered, and have no times. `deliveries` are answers of
     trackers, `left_out` names features that failed while they were told of the run, and `place` is
@@ -41,7 +41,7 @@ class Report:
 
     @property
     def failed(self) -> bool:
-        """Whether a cell or a measure failed; unavailable data is not a failure."""
+        """Whether a cell or a metric failed; unavailable data is not a failure."""
         return any(cell.status not in ("ok", "unavailable") for cell in self.cells) or any(
             added.failed for added in self.added
         )
@@ -64,7 +64,7 @@ class Watcher:
     def predicted(self, cell: PlannedCell, cost: Cost | None, n_done: int, n_cells: int) -> None:
         """Show the predicted cost of a cell, if any, which is one of those to be predicted."""
 
-    def planned(self, cells: list[PlannedCell], n_tasks: int, measure: Measure) -> None:
+    def planned(self, cells: list[PlannedCell], n_tasks: int, metric: Metric) -> None:
         """Show the plan: the cells, the number of tasks to compute, and what is compared."""
 
     def started(self, cell: PlannedCell, split_index: int, slot: int) -> None:

@@ -42,9 +42,9 @@ _OF_SUITE = {"suite": str, "store": str}
 FIELDS: Mapping[str, Mapping[str, type]] = {
     "result": {"task_key": str},
     "manifest": {"digest": str, "content": dict},
-    "measure": {"task_key": str, "name": str, "value": float, "code": str, "ended_ms": int},
+    "metric": {"task_key": str, "name": str, "value": float, "code": str, "ended_ms": int},
     "problem": {"cell_key": str, "reason": str, "at_ms": int},
-    "trials": {"key": str, "memory_mb": float, "trials": list},
+    "trials": {"key": str, "memory_mib": float, "trials": list},
     "plan": {**_OF_SUITE, "digest": str, "content": dict},
     "reopened": _OF_SUITE,
     "settled": _OF_SUITE,
@@ -89,8 +89,8 @@ class Journal:
     --------
     >>> import tempfile
     >>> journal = Journal(Path(tempfile.mkdtemp()) / "journal.jsonl")
-    >>> journal.append("result", task_key="a/0", status="ok", measures={"accuracy": 0.9})
-    >>> [line["measures"] for line in journal.results()["a/0"]]
+    >>> journal.append("result", task_key="a/0", status="ok", metrics={"accuracy": 0.9})
+    >>> [line["metrics"] for line in journal.results()["a/0"]]
     [{'accuracy': 0.9}]
     """
 
@@ -222,12 +222,12 @@ class Journal:
             self._manifests.add(manifest.digest)
 
     def added(self, task_keys: Collection[str]) -> dict[str, list[JsonObject]]:
-        """Return the lines of kind "measure" of tasks, oldest first.
+        """Return the lines of kind "metric" of tasks, oldest first.
 
-        Each adds a measure to the result of its task that ended at its "ended_ms".
+        Each adds a metric to the result of its task that ended at its "ended_ms".
         """
         damaged = self.damaged
-        lines, _ = self._of_tasks("measure", task_keys)
+        lines, _ = self._of_tasks("metric", task_keys)
         self.damaged += damaged
         return lines
 

@@ -42,7 +42,7 @@ class _BalcanMap(ExplicitMap):
         kernel = resolve_kernel(self.kernel)
         if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
             raise ValueError(
-                "X must be square with kernel='precomputed', the Gram matrix of the unlabelled "
+                "X must be square with kernel='precomputed', the Gram matrix of the unlabeled "
                 f"points, got shape {X.shape}"
             )
         rng = check_random_state(self.random_state)

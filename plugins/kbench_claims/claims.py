@@ -19,7 +19,7 @@ from kbench.features import (
     split_values,
     stats,
 )
-from kbench.records import BASELINE, INPUTS, KERNEL, Measure
+from kbench.records import BASELINE, INPUTS, KERNEL, Metric
 from kbench_claims.components import Components, components, splits_needed
 
 NOT_REACHED = "not reachable by splits"
@@ -55,19 +55,19 @@ class Choice:
     """What the searches of a method found on the inner folds, means over datasets."""
 
     method: Method
-    measure: Measure
+    metric: Metric
     """What the searches optimised."""
     n_datasets: int
     inner: float
     default: float
-    """The measure of the best candidate on the inner folds, and of the default candidate."""
+    """The metric of the best candidate on the inner folds, and of the default candidate."""
     optimism: float
     """How much too good the former is, larger is more; see `kbench.results.stats.resampling`."""
 
     @property
     def gain(self) -> float:
         """How much better the best candidate is than the default, on the inner folds."""
-        return float(self.measure.gain(self.inner) - self.measure.gain(self.default))
+        return float(self.metric.gain(self.inner) - self.metric.gain(self.default))
 
     @property
     def is_overfitted(self) -> bool:
@@ -80,14 +80,14 @@ class Spent:
     """What a method reaches in seconds of search, means over datasets."""
 
     method: Method
-    measure: Measure
+    metric: Metric
     """What the search optimised."""
     curve: list[tuple[float, float]]
     """Seconds of the search of a split, and the best inner score; see `budget_curve`."""
     total_s: float
     """Seconds of the whole search and of the fit."""
     outer: float | None
-    """The measure on the test parts; None where it was not measured."""
+    """The metric on the test parts; None where it was not measured."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Claims:
     def n_map_seeds(self) -> int:
         """The largest number of seeds of the map over which the score of a split is a mean."""
         return int(
-            max((row.measures.get("n_map_seeds", 1.0) for row in self.data.rows), default=1.0)
+            max((row.metrics.get("n_map_seeds", 1.0) for row in self.data.rows), default=1.0)
         )
 
     @cached_property
@@ -126,39 +126,39 @@ class Claims:
         tables = []
         for dataset in scores.datasets:
             rows = compared_rows(scores, self.data.rows, dataset)
-            splits = shared_splits(rows, scores.measure.name)
+            splits = shared_splits(rows, scores.metric.name)
             if len(splits) > 1:
-                tables.append(_by_seed(rows, splits, scores.measure.name))
+                tables.append(_by_seed(rows, splits, scores.metric.name))
         return components(tables) if tables else None
 
     @cached_property
     def contests(self) -> list[Contest]:
         """The two best methods of each dataset, and on how many splits they would differ."""
-        measure, found = self.data.scores.measure, []
+        metric, found = self.data.scores.metric, []
         for dataset in dict.fromkeys(row.dataset for row in self.data.rows):
             rows = [
                 row
                 for row in self.data.rows
                 if row.dataset == dataset
                 and row.is_complete
-                and row.value(measure.name) is not None
+                and row.value(metric.name) is not None
                 and row.family != BASELINE
             ]
-            rows.sort(key=lambda row: -measure.gain(row.measures[measure.name]))
+            rows.sort(key=lambda row: -metric.gain(row.metrics[metric.name]))
             if len(rows) > 1:
                 found.append(self.contest(rows[0], rows[1]))
         return found
 
     def contest(self, first: Row, second: Row) -> Contest:
         """Say on how many splits of a dataset two rows would differ significantly."""
-        measure = self.data.scores.measure
-        common = stats.common_splits(first, second, measure.name)
-        a, b = first.by_split(measure.name), second.by_split(measure.name)
+        metric = self.data.scores.metric
+        common = stats.common_splits(first, second, metric.name)
+        a, b = first.by_split(metric.name), second.by_split(metric.name)
         d = np.array([a[i] - b[i] for i in common])
-        unit = stats.unit_of([*a.values(), *b.values()], measure)
+        unit = stats.unit_of([*a.values(), *b.values()], metric)
         place = first.dataset, first.method, second.method
         if len(d) < 2:
-            difference = first.measures[measure.name] - second.measures[measure.name]
+            difference = first.metrics[metric.name] - second.metrics[metric.name]
             return Contest(*place, difference, float("nan"), len(d), None, "one common split")
         mean, sd = float(d.mean()), float(d.std(ddof=1))
         if np.ptp(d) / unit < stats.EQUAL:
@@ -172,16 +172,16 @@ class Claims:
         names = ("search_inner", "search_inner_default", "search_optimism")
         by_method: dict[Method, list[Row]] = {}
         for row in self.data.rows:
-            if row.is_complete and row.searched and all(name in row.measures for name in names):
+            if row.is_complete and row.searched and all(name in row.metrics for name in names):
                 by_method.setdefault(row.method, []).append(row)
         choices = []
         for method, rows in by_method.items():
-            measure = rows[0].searched
-            assert measure is not None
-            if len({row.searched for row in rows}) > 1 or (measure.in_units and len(rows) > 1):
+            metric = rows[0].searched
+            assert metric is not None
+            if len({row.searched for row in rows}) > 1 or (metric.in_units and len(rows) > 1):
                 continue
-            means = [float(np.mean([row.measures[name] for row in rows])) for name in names]
-            choices.append(Choice(method, measure, len(rows), *means))
+            means = [float(np.mean([row.metrics[name] for row in rows])) for name in names]
+            choices.append(Choice(method, metric, len(rows), *means))
         return choices
 
     @cached_property
@@ -194,18 +194,16 @@ class Claims:
         by_labels = {row.labels: row for row in self.data.rows}
         for method in self.data.scores.methods:
             rows = [by_labels[dataset, *method] for dataset in self.data.scores.datasets]
-            measure = rows[0].searched if rows else None
-            if measure is None or not all(row.budget_curve for row in rows):
+            metric = rows[0].searched if rows else None
+            if metric is None or not all(row.budget_curve for row in rows):
                 continue
-            if len({row.searched for row in rows}) > 1 or (measure.in_units and len(rows) > 1):
+            if len({row.searched for row in rows}) > 1 or (metric.in_units and len(rows) > 1):
                 continue
             curve = mean_curve([row.budget_curve for row in rows])
-            outer = [row.value(measure.name) for row in rows]
-            seconds = [
-                row.budget_curve[-1][0] + row.measures.get("fit_time_s", 0.0) for row in rows
-            ]
+            outer = [row.value(metric.name) for row in rows]
+            seconds = [row.budget_curve[-1][0] + row.metrics.get("fit_time_s", 0.0) for row in rows]
             mean = None if None in outer else float(np.mean(outer))
-            found.append(Spent(method, measure, curve, max(seconds), mean))
+            found.append(Spent(method, metric, curve, max(seconds), mean))
         return found
 
     @cached_property
@@ -220,7 +218,7 @@ class Claims:
             for row in rows:
                 found += self._beside_others(row, rows)
                 for kind, holds in (
-                    ("edge", bool(row.at_edge)),
+                    ("edge", bool(row.at_boundary)),
                     ("converged", row.converged is False),
                     ("busy", bool(row.contention)),
                 ):
@@ -230,12 +228,12 @@ class Claims:
 
     def _beside_others(self, row: Row, rows: Sequence[Row]) -> list[Warned]:
         """Compare a row with the baselines, the inputs and the kernel machines of its dataset."""
-        if row.family in (BASELINE, KERNEL) or row.value(self.data.scores.measure.name) is None:
+        if row.family in (BASELINE, KERNEL) or row.value(self.data.scores.metric.name) is None:
             return []
         found = []
         is_map = row.family != INPUTS and row.feature_map not in _inputs(rows)
         for other in rows:
-            if other.value(self.data.scores.measure.name) is None:
+            if other.value(self.data.scores.metric.name) is None:
                 continue
             if other.family == BASELINE and self._is_worse(row, other):
                 found.append(Warned("baseline", row.method, row.dataset, other.method))
@@ -248,20 +246,20 @@ class Claims:
 
     def _is_worse(self, row: Row, other: Row) -> bool:
         """Whether a row is significantly worse, or worse where there is no test."""
-        measure = self.data.scores.measure
-        ours, theirs = row.measures[measure.name], other.measures[measure.name]
-        if measure.gain(ours) >= measure.gain(theirs):
+        metric = self.data.scores.metric
+        ours, theirs = row.metrics[metric.name], other.metrics[metric.name]
+        if metric.gain(ours) >= metric.gain(theirs):
             return False
-        test = stats.on_dataset(row, other, measure, ALPHA)
+        test = stats.on_dataset(row, other, metric, ALPHA)
         return test is None or test.p is None or test.p <= ALPHA
 
     def _is_pointless(self, row: Row, other: Row) -> bool:
         """Whether a row is slower than another and not better."""
-        measure = self.data.scores.measure
-        ours, theirs = row.measures.get("fit_time_s"), other.measures.get("fit_time_s")
+        metric = self.data.scores.metric
+        ours, theirs = row.metrics.get("fit_time_s"), other.metrics.get("fit_time_s")
         if ours is None or theirs is None or ours <= theirs:
             return False
-        gains = [measure.gain(each.measures[measure.name]) for each in (row, other)]
+        gains = [metric.gain(each.metrics[metric.name]) for each in (row, other)]
         return bool(gains[0] <= gains[1])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from kbench.features import Array
 
-MOST_SPLITS = 10_000
+MAX_SPLITS = 10_000
 """Splits beyond which nobody goes."""
 
 
@@ -149,7 +149,7 @@ def _within(table: Array) -> _Within:
 
 
 def splits_needed(
-    difference: float, sd: float, ratio: float, alpha: float = 0.05, most: int = MOST_SPLITS
+    difference: float, sd: float, ratio: float, alpha: float = 0.05, most: int = MAX_SPLITS
 ) -> int | None:
     """Return the number of splits on which a difference would be significant, None for none.
 

@@ -34,15 +34,15 @@ from kbench_claims.published import FAR, Agreement, Beside
 
 
 _BIN = 0.5
-_MOST_Z = 5.0
-_MOST_NAMED = 20
+_MAX_Z = 5.0
+_MAX_NAMED = 20
 
 
 def scatter(found: Agreement) -> str:
     """Draw ours against theirs; figures that are far away are filled."""
     pairs = [(each.published.value, each.ours or 0.0) for each in found.compared]
     values = [value for pair in pairs for value in pair]
-    label = found.measure
+    label = found.metric
 
     def axis(words: str) -> Axis:
         if spans_decade(values):
@@ -71,7 +71,7 @@ def scatter(found: Agreement) -> str:
 
 def histogram(found: Agreement) -> str:
     """Draw the numbers of figures by z, with the curve of a standard normal distribution."""
-    most = _MOST_Z - _BIN / 2
+    most = _MAX_Z - _BIN / 2
     z = [max(-most, min(most, each.z or 0.0)) for each in found.compared]
     counts = Counter(math.floor(value / _BIN) for value in z)
 
@@ -80,7 +80,7 @@ def histogram(found: Agreement) -> str:
 
     top = max(*counts.values(), normal(0.0))
     marks = [(float(mark), str(mark)) for mark in range(-5, 6)]
-    frame = Frame(Axis("z", -_MOST_Z, _MOST_Z, marks), linear([0.0, float(top)], "figures"))
+    frame = Frame(Axis("z", -_MAX_Z, _MAX_Z, marks), linear([0.0, float(top)], "figures"))
     parts = frame.drawn()
     for place, count in sorted(counts.items()):
         left, right = frame.x(place * _BIN), frame.x((place + 1) * _BIN)
@@ -101,7 +101,7 @@ def histogram(found: Agreement) -> str:
     curve = "L".join(f"{frame.x(step):.1f} {frame.y(normal(step)):.1f}" for step in steps)
     parts.append(element("path", d=f"M{curve}", class_="front"))
     return document(
-        CHART_WIDTH, 380.0, parts, f"{found.measure}: distribution of z", class_="scatter"
+        CHART_WIDTH, 380.0, parts, f"{found.metric}: distribution of z", class_="scatter"
     )
 
 
@@ -109,13 +109,13 @@ def sentences(found: Agreement) -> list[str]:
     """Say how well own results agree with the figures, and name those that do not."""
     far = found.exceptions
     said = [
-        f"{counted(len(found.compared), 'figure')} of {found.measure}: "
+        f"{counted(len(found.compared), 'figure')} of {found.metric}: "
         f"{found.share:.1%} within |z| < {FAR:g}; mean of z {signed(found.mean, 2)}, "
         f"standard deviation {found.sd:.2f}."
     ]
     if far:
-        names = "; ".join(named(each) for each in far[:_MOST_NAMED])
-        more = f"; and {len(far) - _MOST_NAMED} more" if len(far) > _MOST_NAMED else ""
+        names = "; ".join(named(each) for each in far[:_MAX_NAMED])
+        more = f"; and {len(far) - _MAX_NAMED} more" if len(far) > _MAX_NAMED else ""
         said.append(f"Exceptions: {names}{more}.")
     return said
 
@@ -123,7 +123,7 @@ def sentences(found: Agreement) -> list[str]:
 def named(each: Beside) -> str:
     """Name a figure with both values and its z."""
     figure = each.published
-    ours, theirs = (shown(figure.measure, value) for value in (each.ours, figure.value))
+    ours, theirs = (shown(figure.metric, value) for value in (each.ours, figure.value))
     method = name_of((figure.feature_map, figure.learner))
     return f"{method} on {figure.dataset}: {ours}, published {theirs}, z {signed(each.z, 1)}"
 
@@ -131,8 +131,8 @@ def named(each: Beside) -> str:
 # -- weights of columns, and a heat map of the matrix
 
 
-_MOST_COLUMNS = 30
-_MOST_BARS = 15
+_MAX_COLUMNS = 30
+_MAX_BARS = 15
 _BAR, _LONG, _CELL, _GAP = 15.0, 150.0, 15.0, 36.0
 _LONGEST_NAME = 24
 
@@ -160,7 +160,7 @@ class LearnedMetric:
         """Names and weights of the columns, the largest weight first."""
         diagonal = [row[i] for i, row in enumerate(self.matrix)]
         pairs = zip(self.names, diagonal, strict=True)
-        return sorted(pairs, key=lambda pair: -pair[1])[:_MOST_BARS]
+        return sorted(pairs, key=lambda pair: -pair[1])[:_MAX_BARS]
 
 
 def learned_metrics(rows: Iterable[Row]) -> list[LearnedMetric]:
@@ -171,7 +171,7 @@ def learned_metrics(rows: Iterable[Row]) -> list[LearnedMetric]:
 def _of(row: Row) -> LearnedMetric | None:
     given = row.map_details
     try:
-        columns = [int(column) for column in given["columns"]][:_MOST_COLUMNS]
+        columns = [int(column) for column in given["columns"]][:_MAX_COLUMNS]
         size = len(columns)
         matrix = [[float(value) for value in line[:size]] for line in given["matrix"][:size]]
         errors = [float(value) for value in given["errors"]]

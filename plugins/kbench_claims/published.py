@@ -18,7 +18,7 @@ from kbench.features import (
     signed,
     value_writer,
 )
-from kbench.records import ACCURACY, Measure, Published
+from kbench.records import ACCURACY, Metric, Published
 
 
 @dataclass(frozen=True)
@@ -39,20 +39,20 @@ class Beside:
 
 
 def beside_published(
-    rows: Sequence[Row], published: Sequence[Published], measure: Measure = ACCURACY
+    rows: Sequence[Row], published: Sequence[Published], metric: Metric = ACCURACY
 ) -> list[Beside]:
     """Compare rows with published figures: one per figure whose cell is planned.
 
-    Figures of measures that the rows do not have are left out.
+    Figures of metrics that the rows do not have are left out.
     """
     by_labels = {row.labels: row for row in rows}
-    known = {name for row in rows for name in row.measures} | set(columns(measure))
+    known = {name for row in rows for name in row.metrics} | set(columns(metric))
     compared = []
     for figure in published:
         row = by_labels.get((figure.dataset, figure.feature_map, figure.learner))
-        if row is None or figure.measure not in known:
+        if row is None or figure.metric not in known:
             continue
-        ours, sd = row.value(figure.measure), row.measures.get(f"{figure.measure}_sd")
+        ours, sd = row.value(figure.metric), row.metrics.get(f"{figure.metric}_sd")
         n = row.n_splits_done
         z = None
         if ours is not None and sd is not None and figure.n_runs:
@@ -70,15 +70,15 @@ FAR = 3.0
 
 @dataclass(frozen=True)
 class Agreement:
-    """How own results agree with the published figures of one measure.
+    """How own results agree with the published figures of one metric.
 
     `mean` and `sd` are those of z over the figures, `share` is the share within `FAR`.
-    If both sides measure the same, z has mean 0 and deviation of about 1 (somewhat more with
+    If both sides metric the same, z has mean 0 and deviation of about 1 (somewhat more with
     few runs), and a share of .997 or somewhat less. Methods that share splits have z's that
     depend on each other: a hard split moves all of them.
     """
 
-    measure: str
+    metric: str
     compared: list[Beside]
     mean: float
     sd: float
@@ -92,17 +92,17 @@ class Agreement:
 
 
 def agreements(compared: Sequence[Beside], least: int = 10) -> list[Agreement]:
-    """Summarise the z of each measure that has `least` figures with one."""
-    by_measure: dict[str, list[Beside]] = {}
+    """Summarise the z of each metric that has `least` figures with one."""
+    by_metric: dict[str, list[Beside]] = {}
     for each in compared:
         if each.z is not None:
-            by_measure.setdefault(each.published.measure, []).append(each)
+            by_metric.setdefault(each.published.metric, []).append(each)
     found = []
-    for measure, members in by_measure.items():
+    for metric, members in by_metric.items():
         if len(members) >= max(least, 2):
             z = [each.z or 0.0 for each in members]
             share = sum(abs(value) < FAR for value in z) / len(z)
-            found.append(Agreement(measure, members, fmean(z), stdev(z), share))
+            found.append(Agreement(metric, members, fmean(z), stdev(z), share))
     return found
 
 
@@ -111,12 +111,12 @@ def agreements(compared: Sequence[Beside], least: int = 10) -> list[Agreement]:
 
 def published(content: ReportData) -> Table:
     """Return own results beside the figures that papers print, one line for each."""
-    four = _written_figures(content.published, content.measure, content.digits)
+    four = _written_figures(content.published, content.metric, content.digits)
     made = [
         Column("dataset"),
         Column("feature_map", "feature map"),
         Column("learner"),
-        Column("measure", wide=True),
+        Column("metric", wide=True),
         Column("ours", "", four, True),
         Column("standard_error", "standard error", four, True),
         Column("n", "splits", numeric=True),
@@ -126,27 +126,27 @@ def published(content: ReportData) -> Table:
     ]
     compared = [
         {**vars(beside.published), **vars(beside), "paper": beside.published.value}
-        for beside in beside_published(content.rows, content.published, content.measure)
+        for beside in beside_published(content.rows, content.published, content.metric)
     ]
     notes = {(i, "ours"): "no result" for i, row in enumerate(compared) if row["ours"] is None}
     return Table("published", "Beside published figures", made, compared, notes=notes)
 
 
-def _written_figures(figures: Sequence[Published], measure: Measure, digits: int | None) -> Written:
-    """Return the function that writes published figures: of one measure, as a rule."""
-    names = {figure.measure for figure in figures}
-    return value_writer(Measure(names.pop()) if len(names) == 1 else measure, digits)
+def _written_figures(figures: Sequence[Published], metric: Metric, digits: int | None) -> Written:
+    """Return the function that writes published figures: of one metric, as a rule."""
+    names = {figure.metric for figure in figures}
+    return value_writer(Metric(names.pop()) if len(names) == 1 else metric, digits)
 
 
 def published_grid(content: ReportData) -> Table:
     """Return datasets against methods as the paper has them; its figures are in brackets."""
-    compared = beside_published(content.rows, content.published, content.measure)
+    compared = beside_published(content.rows, content.published, content.metric)
     sources = list(dict.fromkeys(beside.published.source for beside in compared))
     methods = dict.fromkeys(
         (beside.published.feature_map, beside.published.learner) for beside in compared
     )
     names = headings_of(list(methods))
-    written = _written_figures(content.published, content.measure, content.digits)
+    written = _written_figures(content.published, content.metric, content.digits)
     made = [
         *([Column("source")] if len(sources) > 1 else []),
         Column("dataset"),

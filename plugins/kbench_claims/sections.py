@@ -8,7 +8,7 @@ from functools import partial
 
 from kbench.features import (
     ALPHA,
-    MOST_LINES,
+    MAX_LINES,
     Chart,
     Folded,
     Heading,
@@ -28,7 +28,7 @@ from kbench_claims import pictures, tables
 from kbench_claims.claims import claims_of
 from kbench_claims.published import agreements, beside_published, published
 
-_MOST_FIGURES = 50
+_MAX_FIGURES = 50
 """Published figures that a terminal lists, and pictures of metrics that a page has."""
 
 
@@ -82,9 +82,9 @@ def _seconds(data: ReportData) -> Section:
     text = (
         "Seconds of search: the best inner score that a search reaches by then, an average over "
         "random orders of its candidates, a mean over splits and datasets. Inner scores are "
-        f"optimistic, and of smaller training parts. The ring is the {data.measure.words} on the "
+        f"optimistic, and of smaller training parts. The ring is the {data.metric.words} on the "
         "test parts, at the seconds of the whole search and the fit on the slowest dataset. At "
-        f"most {MOST_LINES} methods are drawn."
+        f"most {MAX_LINES} methods are drawn."
     )
     parts: list[Part] = [*_chart_of_seconds(data, table), Note(text)] if table.rows else []
     return Section("seconds", "Seconds of search", parts, within="times")
@@ -94,9 +94,9 @@ def _chart_of_seconds(data: ReportData, table: Table) -> Iterator[Chart]:
     """Draw the best inner score against the seconds of the search."""
     place = {standing.method: standing.place for standing in data.standings}
     spent = sorted(claims_of(data).spent, key=lambda each: place.get(each.method, 0))
-    if not place or len({each.measure for each in spent}) != 1:
+    if not place or len({each.metric for each in spent}) != 1:
         return
-    measure = spent[0].measure
+    metric = spent[0].metric
     looks = Looks(data.rows)
     drawn = [
         Line(
@@ -106,12 +106,12 @@ def _chart_of_seconds(data: ReportData, table: Table) -> Iterator[Chart]:
             None if each.outer is None else (each.total_s, each.outer),
             looks[each.method].colour,
         )
-        for each in spent[:MOST_LINES]
+        for each in spent[:MAX_LINES]
     ]
-    written = partial(shown, measure.name)
-    label, words = "seconds of search on a split", f"inner {measure.words}"
-    picture = draw_lines(drawn, label, words, duration, written, measure)
-    yield Chart(f"Inner {measure.words} against seconds of search", picture, table)
+    written = partial(shown, metric.name)
+    label, words = "seconds of search on a split", f"inner {metric.words}"
+    picture = draw_lines(drawn, label, words, duration, written, metric)
+    yield Chart(f"Inner {metric.words} against seconds of search", picture, table)
 
 
 def _warnings(data: ReportData) -> Section:
@@ -126,7 +126,7 @@ def _published(data: ReportData, table: Table) -> Section:
         "empty if the paper’s number of runs is not known."
     )
     parts: list[Part] = [Note(text)] if table.rows else []
-    found = agreements(beside_published(data.rows, data.published, data.measure))
+    found = agreements(beside_published(data.rows, data.published, data.metric))
     for each in found:
         label = "Agreement with published figures"
         parts += [
@@ -154,11 +154,10 @@ def _metrics(data: ReportData) -> Section:
         "ones negative. Errors are root mean squared errors of held-out training rows, in units of "
         "the deviation of the targets, before and after learning."
     )
-    if len(found) > _MOST_FIGURES:
-        text += f" {len(found) - _MOST_FIGURES} more are not shown."
+    if len(found) > _MAX_FIGURES:
+        text += f" {len(found) - _MAX_FIGURES} more are not shown."
     parts = [
-        Chart(pictures.described(each), pictures.draw_metric(each))
-        for each in found[:_MOST_FIGURES]
+        Chart(pictures.described(each), pictures.draw_metric(each)) for each in found[:_MAX_FIGURES]
     ]
     return Section("metrics", "Learned directions", [Note(text), *parts] if found else [])
 
@@ -166,15 +165,15 @@ def _metrics(data: ReportData) -> Section:
 def _in_terminal(data: ReportData, table: Table) -> Section:
     """Return ours beside the published figures, a summary of many."""
     parts: list[Part] = []
-    if len(table.rows) > _MOST_FIGURES:
-        found = agreements(beside_published(data.rows, data.published, data.measure))
+    if len(table.rows) > _MAX_FIGURES:
+        found = agreements(beside_published(data.rows, data.published, data.metric))
         parts += [" ".join(pictures.sentences(each)) for each in found]
         parts.append(
             f"{len(table.rows)} figures; `kbench report SUITE --table published` has all of them"
         )
     elif table.rows:
-        of_one = len({row["measure"] for row in table.rows}) == 1
-        left_out = ("measure", "source") if of_one else ("source",)
+        of_one = len({row["metric"] for row in table.rows}) == 1
+        left_out = ("metric", "source") if of_one else ("source",)
         columns = [column for column in table.columns if column.name not in left_out]
         parts.append(replace(table, columns=columns))
         sources = dict.fromkeys(row["source"] for row in table.rows if row["source"])

@@ -23,7 +23,7 @@ from kbench.features import (
     signed,
 )
 from kbench.messages import counted
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench_claims.claims import NOT_REACHED, Contest, claims_of
 
 _METHOD = (Column("feature_map", "feature map"), Column("learner"))
@@ -42,7 +42,7 @@ SOURCES = {
 
 def variance_sentences(content: ReportData) -> list[str]:
     """Say where the variance comes from, and what more splits would do."""
-    claims, measure = claims_of(content), content.measure
+    claims, metric = claims_of(content), content.metric
     found = claims.components
     if found is None:
         return [_no_components(content)]
@@ -61,7 +61,7 @@ def variance_sentences(content: ReportData) -> list[str]:
             "These are shares with one seed of the map; the scores are means over "
             f"{claims.n_map_seeds} seeds on each split."
         )
-    sentences += _of_first_two(content, measure)
+    sentences += _of_first_two(content, metric)
     tested = [contest for contest in claims.contests if contest.n_splits > 1]
     if tested:
         met = sum(contest.is_shown for contest in tested)
@@ -91,7 +91,7 @@ def _no_components(content: ReportData) -> str:
     return "All methods share at most one split of a dataset: no variance can be estimated."
 
 
-def _of_first_two(content: ReportData, measure: Measure) -> list[str]:
+def _of_first_two(content: ReportData, metric: Metric) -> list[str]:
     """Say on how many splits the first two methods by mean rank would differ."""
     if len(content.standings) < 2:
         return []
@@ -104,7 +104,7 @@ def _of_first_two(content: ReportData, measure: Measure) -> list[str]:
     names = f"{name_of(first)} and {name_of(second)}"
     sentences = []
     more = [each for each in found if each.needed is not None and not each.is_shown]
-    written = partial(shown, measure.name)
+    written = partial(shown, metric.name)
     for each in sorted(more, key=lambda each: each.needed or 0)[:1]:
         sentences.append(
             f"A difference of {written(abs(each.difference))} between {names} needs "
@@ -117,8 +117,8 @@ def _of_first_two(content: ReportData, measure: Measure) -> list[str]:
 
 def variance(content: ReportData) -> Table:
     """Return the two best methods of each dataset, and the splits that their difference needs."""
-    written = partial(signed, written=partial(shown, content.measure.name))
-    spread = partial(shown, content.measure.name)
+    written = partial(signed, written=partial(shown, content.metric.name))
+    spread = partial(shown, content.metric.name)
     made = [
         Column("dataset"),
         Column("first"),
@@ -141,7 +141,7 @@ def variance(content: ReportData) -> Table:
 
 def components(content: ReportData) -> Table:
     """Return the sources of variance: standard deviations and shares."""
-    written = partial(shown, content.measure.name)
+    written = partial(shown, content.metric.name)
     made = [
         Column("source"),
         Column("variance", "", lambda value: f"{value:.3g}", True, wide=True),
@@ -195,8 +195,8 @@ def optimism_sentences(content: ReportData) -> list[str]:
     ]
 
 
-def _common_measure(names: Iterable[str]) -> tuple[str, Written]:
-    """Return the name of the measure of all searches, empty if they differ, and its writer."""
+def _common_metric(names: Iterable[str]) -> tuple[str, Written]:
+    """Return the name of the metric of all searches, empty if they differ, and its writer."""
     every = set(names)
     name = every.pop() if len(every) == 1 else ""
     return name, partial(shown, name)
@@ -205,10 +205,10 @@ def _common_measure(names: Iterable[str]) -> tuple[str, Written]:
 def optimism(content: ReportData) -> Table:
     """Return what searches found on the inner folds, and how much too good it is."""
     choices = claims_of(content).choices
-    name, written = _common_measure(choice.measure.name for choice in choices)
+    name, written = _common_metric(choice.metric.name for choice in choices)
     made = [
         *_METHOD,
-        Column("measure", wide=bool(name)),
+        Column("metric", wide=bool(name)),
         Column("n_datasets", "datasets", numeric=True),
         Column("inner", f"inner {name or 'mean'}", written, True),
         Column("optimism", "", partial(signed, written=written), True),
@@ -219,7 +219,7 @@ def optimism(content: ReportData) -> Table:
     rows = [
         dict(zip(LABELS[1:], choice.method, strict=True))
         | vars(choice)
-        | {"measure": choice.measure.name, "gain": choice.gain}
+        | {"metric": choice.metric.name, "gain": choice.gain}
         | {"verdict": "looks overfitted" if choice.is_overfitted else ""}
         for choice in sorted(choices, key=lambda choice: place[choice.method])
     ]
@@ -229,11 +229,11 @@ def optimism(content: ReportData) -> Table:
 def seconds(content: ReportData) -> Table:
     """Return what each method reaches in seconds of search, and its score on the test parts."""
     spent = claims_of(content).spent
-    name, written = _common_measure(each.measure.name for each in spent)
+    name, written = _common_metric(each.metric.name for each in spent)
     made = [
         Column("place", "no.", numeric=True),
         *_METHOD,
-        Column("measure", wide=bool(name)),
+        Column("metric", wide=bool(name)),
         Column("seconds", "seconds of search", duration, True),
         Column("inner", f"inner {name or 'mean'}", written, True),
         Column("total_s", "search and fit", duration, True),
@@ -243,7 +243,7 @@ def seconds(content: ReportData) -> Table:
     rows: list[dict[str, object]] = []
     for each in sorted(spent, key=lambda each: place.get(each.method, 0)):
         method: dict[str, object] = dict(zip(LABELS[1:], each.method, strict=True))
-        method |= {"place": place.get(each.method), "measure": each.measure.name}
+        method |= {"place": place.get(each.method), "metric": each.metric.name}
         for at, value in each.curve:
             last = at == each.curve[-1][0]
             ends: dict[str, float | None] = {
@@ -295,9 +295,9 @@ def warnings(content: ReportData) -> list[str]:
     if one:
         sentences.append(f"Methods share one split, which tests nothing, on {named(one)}.")
     sizes = {
-        row.dataset: round(row.measures["n_test"])
+        row.dataset: round(row.metrics["n_test"])
         for row in content.rows
-        if "coverage_error_90" in row.measures and row.measures.get("n_test", 0) >= 1
+        if "coverage_error_90" in row.metrics and row.metrics.get("n_test", 0) >= 1
     }
     if sizes:
         smallest = sorted(sizes, key=sizes.__getitem__)[:5]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from kbench.features import LABELS, TIMES, Labels
-from kbench.records import Measure
+from kbench.records import Metric
 
 Verdict = Literal["same", "better", "worse", "unknown"]
 
@@ -35,7 +35,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Change:
-    """One measure of one cell on both sides."""
+    """One metric of one cell on both sides."""
 
     a: float | None = None
     b: float | None = None
@@ -69,7 +69,7 @@ class Compared:
     n_splits: int
     """Splits that both finished."""
     changes: dict[str, Change]
-    """By the measure that is compared, and `TIMES`."""
+    """By the metric that is compared, and `TIMES`."""
 
     @property
     def broken(self) -> bool:
@@ -84,27 +84,27 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Result of `compare`: its `measure` is compared beside times.
+    """Result of `compare`: its `metric` is compared beside times.
 
     `only_a` and `only_b` have the status of the cells that the other side does
     not have; `notes` are differences between the sides as a whole.
     """
 
-    measure: Measure
+    metric: Metric
     cells: list[Compared]
     only_a: dict[Labels, str] = field(default_factory=dict)
     only_b: dict[Labels, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def regressions(self, fail_on: Iterable[str]) -> list[tuple[Labels, str]]:
-        """Return the cells that became worse, each with the measure that did.
+        """Return the cells that became worse, each with the metric that did.
 
-        `fail_on` has some of "measure" (the one that is compared), "time"
+        `fail_on` has some of "metric" (the one that is compared), "time"
         and "missing" (b has no data for a cell that was ok in a, or does not
         have the cell). A cell that was ok and failed is in all of them.
         """
         wanted = set(fail_on)
-        names = [self.measure.name] if "measure" in wanted else []
+        names = [self.metric.name] if "metric" in wanted else []
         names += TIMES if "time" in wanted else ()
         worse = [(cell.labels, cell.status_b) for cell in self.cells if wanted and cell.broken]
         if "missing" in wanted:
@@ -118,7 +118,7 @@ class Comparison:
         ]
 
     def count(self, name: str) -> Counter[str]:
-        """Count the verdicts of a measure."""
+        """Count the verdicts of a metric."""
         return Counter(cell.changes[name].verdict for cell in self.cells)
 
     def rows(self) -> list[dict[str, object]]:
@@ -126,22 +126,22 @@ class Comparison:
 
         ``side`` is "both", "a" or "b".
         """
-        names = (self.measure.name, *TIMES)
+        names = (self.metric.name, *TIMES)
         rows = [_as_row(cell, names) for cell in self.cells]
         for side, only in (("a", self.only_a), ("b", self.only_b)):
             for labels, status in only.items():
-                row: dict[str, object] = dict.fromkeys(columns(self.measure))
+                row: dict[str, object] = dict.fromkeys(columns(self.metric))
                 row |= zip(LABELS, labels, strict=True)
                 rows.append(row | {"side": side, f"status_{side}": status})
         return rows
 
 
-def columns(measure: Measure) -> tuple[str, ...]:
+def columns(metric: Metric) -> tuple[str, ...]:
     """Return the keys of `Comparison.rows`, in order."""
     parts = ("a", "b", "change", "low", "high", "p", "verdict")
     return (
         *(*LABELS, "side", "status_a", "status_b", "n_splits"),
-        *(f"{name}_{part}" for name in (measure.name, *TIMES) for part in parts),
+        *(f"{name}_{part}" for name in (metric.name, *TIMES) for part in parts),
         "doubts",
     )
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kbench.features import Labels, Row, StoredResults, Table
-    from kbench.records import Measure
+    from kbench.records import Metric
     from kbench_compare.changes import Change, Comparison
 
 _SIDE = (
@@ -32,8 +32,8 @@ _SIDE = (
 )
 _KEYS = ("version", "machine", "until", "by")
 _BUNDLES = (".zip", ".jsonl")
-_FAIL_ON = ("measure", "time", "missing")
-_EARLIER = {"accuracy": "measure"}
+_FAIL_ON = ("metric", "time", "missing")
+_EARLIER = {"accuracy": "metric"}
 """Names that earlier versions had for kinds of regressions."""
 
 
@@ -56,11 +56,11 @@ def compare(
         str,
         typer.Option(
             metavar="WHAT",
-            help="Exit with 1 if B is worse in: `measure` (that of the suite), `time`, "
+            help="Exit with 1 if B is worse in: `metric` (that of the suite), `time`, "
             "`missing` (ok in A, absent or unavailable in B); several separated by commas, or "
             "`none`.",
         ),
-    ] = "measure,missing",
+    ] = "metric,missing",
     dataset: Annotated[
         list[str] | None,
         typer.Option(
@@ -90,7 +90,7 @@ def compare(
 ) -> None:
     """Compare two suites, stores, versions or machines on the same splits.
 
-    The measure of the suite is compared by its difference, with an interval of the corrected
+    The metric of the suite is compared by its difference, with an interval of the corrected
     resampled t-test (accuracies on a single split: by the binomial error of its test rows).
     Times are compared by their ratio, corrected by the machines' calibration figures; they
     are not judged where they cannot be compared.
@@ -107,17 +107,17 @@ def compare(
     check_number(time_noise, "--time-noise", least=0, error=SuiteError)
     check_number(alpha, "--alpha", above=0, below=1, error=SuiteError)
     of_a, of_b = _side(a, store), _side(b, store)
-    measure = of_a.measure
-    if measure != of_b.measure:
+    metric = of_a.metric
+    if metric != of_b.metric:
         raise SuiteError(
-            f"A compares {measure.name} ({measure.better} is better), B {of_b.measure.name} "
-            f"({of_b.measure.better} is better): they are not comparable"
+            f"A compares {metric.name} ({metric.better} is better), B {of_b.metric.name} "
+            f"({of_b.metric.better} is better): they are not comparable"
         )
     rows_a, rows_b = _only(of_a.rows, dataset or [], a), _only(of_b.rows, dataset or [], b)
     if of_a.is_imported or of_b.is_imported:
         rows_a, rows_b = _comparable(rows_a, rows_b)
     comparison = compared(
-        rows_a, rows_b, measure, Noise(alpha=alpha, time_factor=time_factor, time_noise=time_noise)
+        rows_a, rows_b, metric, Noise(alpha=alpha, time_factor=time_factor, time_noise=time_noise)
     )
     regressions = comparison.regressions(wanted)
     if form is Form.table:
@@ -171,8 +171,8 @@ def _side(text: str, store: str | None) -> StoredResults:
     if earlier:
         rows = newest(rows, version, None if until is None else _moment(until, text))
         _check_any(rows, stored.rows, text, version)
-    checked = _checked([row.to_json(stored.measure) for row in rows], masked(text))
-    return StoredResults(by_dataset([row for row, _ in checked]), stored.name, stored.measure)
+    checked = _checked([row.to_json(stored.metric) for row in rows], masked(text))
+    return StoredResults(by_dataset([row for row, _ in checked]), stored.name, stored.metric)
 
 
 def _of_author(suite: str, options: Mapping[str, str], side: str) -> StoredResults:
@@ -187,7 +187,7 @@ def _of_author(suite: str, options: Mapping[str, str], side: str) -> StoredResul
         known = ", ".join(sorted({each.author for each in kept}))
         hint = f"; there are rows by: {known}" if known else "; `kbench add FILE` adds a bundle"
         raise SuiteError(f"no rows of {suite!r} by {options['by']!r} were added{hint}")
-    return as_one_side(rows, suite, rows[0].measure)
+    return as_one_side(rows, suite, rows[0].metric)
 
 
 def _comparable(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Row], list[Row]]:
@@ -271,15 +271,15 @@ def _of_file(path: Path) -> StoredResults:
         str(path),
         "; `kbench results SUITE --format json` of this version writes all that is needed",
     )
-    measures = {measure for _, measure in checked}
-    if len(measures) > 1:
-        pairs = sorted((measure.name, measure.better) for measure in measures)
+    metrics = {metric for _, metric in checked}
+    if len(metrics) > 1:
+        pairs = sorted((metric.name, metric.better) for metric in metrics)
         names = " and ".join(f"{name} ({better} is better)" for name, better in pairs)
-        raise SuiteError(f"{path}: all rows must compare one measure, got {names}")
-    return StoredResults([row for row, _ in checked], path.stem, measures.pop())
+        raise SuiteError(f"{path}: all rows must compare one metric, got {names}")
+    return StoredResults([row for row, _ in checked], path.stem, metrics.pop())
 
 
-def _checked(rows: Sequence[object], where: str, advice: str = "") -> list[tuple[Row, Measure]]:
+def _checked(rows: Sequence[object], where: str, advice: str = "") -> list[tuple[Row, Metric]]:
     """Parse rows; refuse those that kbench did not write, or that were edited."""
     from kbench_compare.outside import from_outside
 
@@ -321,9 +321,9 @@ def _table(comparison: Comparison) -> Table:
 
     made = {
         name: Column(name, wide=name in ("side", "status_a", "status_b", "doubts"))
-        for name in columns(comparison.measure)
+        for name in columns(comparison.metric)
     }
-    for about in (comparison.measure.name, *TIMES):
+    for about in (comparison.metric.name, *TIMES):
         value = partial(shown, about)
         ratio = "{:.3g}".format
         change = ratio if about in TIMES else partial(signed, written=value)
@@ -344,21 +344,21 @@ def _print(
 
     from kbench.features import LABELS, TIMES, Column, Table, printing, shown, signed
 
-    measure, console = comparison.measure, printing.console()
-    written = partial(signed, written=partial(shown, measure.name))
+    metric, console = comparison.metric, printing.console()
+    written = partial(signed, written=partial(shown, metric.name))
     titles = ("B - A", *(f"{name.removesuffix('_s').replace('_', ' ')} B / A" for name in TIMES))
-    changed = (measure.name, *TIMES)
+    changed = (metric.name, *TIMES)
     columns = [
         *map(Column, LABELS),
-        *(Column(f"{title} value", title, numeric=True) for title in (f"{measure.name} A", "B")),
+        *(Column(f"{title} value", title, numeric=True) for title in (f"{metric.name} A", "B")),
         *(Column(name, title, numeric=True) for name, title in zip(changed, titles, strict=True)),
     ]
     lines: list[list[str]] = []
     marks: dict[tuple[int, str], str] = {}
     for i, cell in enumerate(comparison.cells):
-        change = cell.changes[measure.name]
+        change = cell.changes[metric.name]
         ends = [
-            shown(measure.name, value) or status
+            shown(metric.name, value) or status
             for value, status in ((change.a, cell.status_a), (change.b, cell.status_b))
         ]
         times = [_written(cell.changes[name], "{:.2f}".format) for name in TIMES]
@@ -377,30 +377,30 @@ def _print(
     say()
     for note in comparison.notes:
         say(escape(note))
-    for name in (measure.name, *TIMES):
+    for name in (metric.name, *TIMES):
         counts = comparison.count(name)
         words = {
             "same": "the same within noise",
-            "better": "better" if name == measure.name else "faster",
-            "worse": "worse" if name == measure.name else "slower",
+            "better": "better" if name == metric.name else "faster",
+            "worse": "worse" if name == metric.name else "slower",
             "unknown": "not judged (?)",
         }
         verdicts = [f"{counts[v]} {text}" for v, text in words.items() if counts[v]]
-        direction = f" ({measure.better} is better)" if name == measure.name else ""
+        direction = f" ({metric.better} is better)" if name == metric.name else ""
         say(f"{escape(name)}{direction}: {', '.join(verdicts)}")
     for reason, count in _reasons(comparison).most_common(5):
         say(f"  ? {counted(count, 'cell')}: {escape(reason)}")
     untested = Counter(
         change.untested
         for cell in comparison.cells
-        if (change := cell.changes[measure.name]).untested and change.verdict != "unknown"
+        if (change := cell.changes[metric.name]).untested and change.verdict != "unknown"
     )
     for reason, count in untested.items():
         say(f"{counted(count, 'cell')}: {reason}")
     for labels, name in regressions:
         say(f"[bold]regression[/bold] {escape(name)}: {escape(_name_of(labels))}")
     if wanted:
-        kinds = [measure.name if name == "measure" else name for name in wanted]
+        kinds = [metric.name if name == "metric" else name for name in wanted]
         say(
             f"{counted(len(regressions), 'regression')} of {escape(' and '.join(kinds))} in "
             f"{counted(len(comparison.cells), 'cell')} that both sides have"

@@ -1,4 +1,4 @@
-"""Two sets of rows, cell by cell: changes of the measure and of times, and the verdicts."""
+"""Two sets of rows, cell by cell: changes of the metric and of times, and the verdicts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import median
 
 from kbench.errors import SuiteError
 from kbench.features import (
-    MEASURES,
+    METRICS,
     NO_TEST,
     TIMES,
     Labels,
@@ -20,14 +20,14 @@ from kbench.features import (
     unit_of,
     why_not_comparable,
 )
-from kbench.records import ACCURACY, Measure
+from kbench.records import ACCURACY, Metric
 from kbench_compare.changes import ONE_SPLIT, Change, Compared, Comparison, Noise, Verdict
 
 
 def compare(
     a: Sequence[Row],
     b: Sequence[Row],
-    measure: Measure = ACCURACY,
+    metric: Metric = ACCURACY,
     noise: Noise | None = None,
 ) -> Comparison:
     """Compare two sets of results cell by cell, in the order of `a`; b is the newer side.
@@ -50,12 +50,12 @@ def compare(
     if not both:
         raise SuiteError("the two have no cell in common: same dataset, feature map and learner")
     check_splits([(labels, of_a[labels], of_b[labels]) for labels in both])
-    cells = [_compared(labels, of_a[labels], of_b[labels], measure, noise) for labels in both]
-    cells = _judged(cells, measure.name, lambda change: score_verdict(change, measure, noise))
+    cells = [_compared(labels, of_a[labels], of_b[labels], metric, noise) for labels in both]
+    cells = _judged(cells, metric.name, lambda change: score_verdict(change, metric, noise))
     for name in TIMES:
         cells = _judged(cells, name, lambda change: time_verdict(change, noise))
     return Comparison(
-        measure,
+        metric,
         cells,
         {labels: row.status for labels, row in of_a.items() if labels not in of_b},
         {labels: row.status for labels, row in of_b.items() if labels not in of_a},
@@ -63,10 +63,10 @@ def compare(
     )
 
 
-def _compared(labels: Labels, a: Row, b: Row, measure: Measure, noise: Noise) -> Compared:
+def _compared(labels: Labels, a: Row, b: Row, metric: Metric, noise: Noise) -> Compared:
     splits = [i for i in a.split_hash if i in b.split_hash]
     doubts = doubts_of(a, b)
-    changes = {measure.name: score_change(a, b, splits, measure, noise)}
+    changes = {metric.name: score_change(a, b, splits, metric, noise)}
     for name in TIMES:
         changes[name] = time_change(a, b, splits, name, doubts, noise)
     return Compared(labels, a.status, b.status, len(splits), changes)
@@ -168,23 +168,23 @@ def why_none(a: Row, b: Row, what: str) -> str:
     return f"no {what} of common splits"
 
 
-# -- changes of the measure that a suite compares
+# -- changes of the metric that a suite compares
 
 
-def score_change(a: Row, b: Row, splits: Sequence[str], measure: Measure, noise: Noise) -> Change:
+def score_change(a: Row, b: Row, splits: Sequence[str], metric: Metric, noise: Noise) -> Change:
     """Return the change of what a suite compares, with its interval, over common splits."""
-    pairs = values_on(a, b, splits, measure.name)
+    pairs = values_on(a, b, splits, metric.name)
     if not pairs:
-        return Change(doubts=(why_none(a, b, measure.words),))
+        return Change(doubts=(why_none(a, b, metric.words),))
     mean_a, mean_b = (math.fsum(values) / len(pairs) for values in zip(*pairs, strict=True))
     if len(pairs) < 2:
-        return _one_split(mean_a, mean_b, a.measures.get("n_test"), measure, noise)
+        return _one_split(mean_a, mean_b, a.metrics.get("n_test"), metric, noise)
     d = [right - left for left, right in pairs]
-    unit = unit_of([value for pair in pairs for value in pair], measure)
+    unit = unit_of([value for pair in pairs for value in pair], metric)
     test = corrected_t(d, holdout_ratio(a), noise.alpha, unit)
-    row = _one_row(a, measure)
+    row = _one_row(a, metric)
     # as many rows on every split, though folds differ by a row in size
-    alike = measure.name == ACCURACY.name and max(d) - min(d) < row / 2
+    alike = metric.name == ACCURACY.name and max(d) - min(d) < row / 2
     if test.p is not None and not alike:
         return Change(mean_a, mean_b, test.difference, test.low, test.high, test.p)
     if test.is_zero:
@@ -194,18 +194,18 @@ def score_change(a: Row, b: Row, splits: Sequence[str], measure: Measure, noise:
     # the noise is below the resolution: one row, where shares of rows are one or two apart
     low, high = test.difference - row, test.difference + row
     same = abs(test.difference) < 1.5 * row
-    verdict = "same" if same else _direction(test.difference, measure)
+    verdict = "same" if same else _direction(test.difference, metric)
     return Change(mean_a, mean_b, test.difference, low, high, verdict=verdict, untested=NO_TEST)
 
 
-def _one_row(row: Row, measure: Measure) -> float:
-    """Return how much one test row changes a measure that counts rows; 0 for any other."""
-    known, n_test = MEASURES.get(measure.name), row.measures.get("n_test")
+def _one_row(row: Row, metric: Metric) -> float:
+    """Return how much one test row changes a metric that counts rows; 0 for any other."""
+    known, n_test = METRICS.get(metric.name), row.metrics.get("n_test")
     counts_rows = known and known.task == "classification" and known.needs == "predictions"
     return 1.0 / n_test if n_test and counts_rows else 0.0
 
 
-def _one_split(a: float, b: float, n_test: float | None, measure: Measure, noise: Noise) -> Change:
+def _one_split(a: float, b: float, n_test: float | None, metric: Metric, noise: Noise) -> Change:
     """Compare two values on one split: shares of its test rows, by their binomial error.
 
     The rows count as two samples, with Yates' correction: fewer methods differ
@@ -216,7 +216,7 @@ def _one_split(a: float, b: float, n_test: float | None, measure: Measure, noise
 
     if a == b:
         return Change(a, b, 0.0, verdict="same", untested=NO_TEST)
-    if measure.name != ACCURACY.name or not n_test or not (0 <= a <= 1 and 0 <= b <= 1):
+    if metric.name != ACCURACY.name or not n_test or not (0 <= a <= 1 and 0 <= b <= 1):
         return Change(a, b, b - a, doubts=(ONE_SPLIT,))
     share, row = (a + b) / 2, 1 / n_test
     error = math.sqrt(2 * share * (1 - share) / n_test)
@@ -227,16 +227,16 @@ def _one_split(a: float, b: float, n_test: float | None, measure: Measure, noise
     return Change(a, b, b - a, b - a - wide, b - a + wide, p)
 
 
-def score_verdict(change: Change, measure: Measure, noise: Noise) -> Verdict:
+def score_verdict(change: Change, metric: Metric, noise: Noise) -> Verdict:
     """Judge a change by its adjusted p."""
     assert change.change is not None and change.p_holm is not None
     if change.p_holm > noise.alpha:
         return "same"
-    return _direction(change.change, measure)
+    return _direction(change.change, metric)
 
 
-def _direction(difference: float, measure: Measure) -> Verdict:
-    return "better" if measure.gain(difference) > 0 else "worse"
+def _direction(difference: float, metric: Metric) -> Verdict:
+    return "better" if metric.gain(difference) > 0 else "worse"
 
 
 # -- changes of times: ratios, corrected by the calibration figures of the machines
@@ -290,7 +290,7 @@ def _interval(logs: Sequence[float], noise: Noise) -> tuple[float, float, float]
 
 def _calibration(row: Row) -> list[float]:
     """Return the calibration figures of a row: their median, the least and the greatest."""
-    figures = [float(text) for text in row.calibration_s.split(", ") if text]
+    figures = [float(text) for text in row.machine_speed_s.split(", ") if text]
     figures = [figure for figure in figures if figure > 0]
     return [median(figures), min(figures), max(figures)] if figures else []
 

@@ -9,16 +9,16 @@ from kbench.features import hookimpl
 
 if TYPE_CHECKING:
     from kbench.features import Labels, Row
-    from kbench.records import Measure
+    from kbench.records import Metric
 
 
 @hookimpl
 def kbench_compared_results(
-    a: Sequence[Row], b: Sequence[Row], measure: Measure, thresholds: Mapping[str, float]
+    a: Sequence[Row], b: Sequence[Row], metric: Metric, thresholds: Mapping[str, float]
 ) -> tuple[list[dict[str, object]], list[Labels]]:
     """Compare cell by cell, as the command does."""
     from kbench_compare.changes import Noise
     from kbench_compare.comparison import compare
 
-    found = compare(a, b, measure, Noise(**thresholds))
-    return found.rows(), [labels for labels, _ in found.regressions(["measure"])]
+    found = compare(a, b, metric, Noise(**thresholds))
+    return found.rows(), [labels for labels, _ in found.regressions(["metric"])]

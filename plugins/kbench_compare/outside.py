@@ -20,8 +20,8 @@ from pydantic import (
     field_validator,
 )
 
-from kbench.features import TIMES, Row, known_measure
-from kbench.records import Measure
+from kbench.features import TIMES, Row, known_metric
+from kbench.records import Metric
 
 LONGEST = 10_000
 """Characters of a text; those of MLflow's params and tags are shorter."""
@@ -63,9 +63,9 @@ class _OutsideRow(BaseModel):
     feature_map: Text
     learner: Text
     status: Text
-    measure: Text
+    metric: Text
     better: Literal["higher", "lower"]
-    calibration_s: Annotated[Text, AfterValidator(_numbers)]
+    machine_speed_s: Annotated[Text, AfterValidator(_numbers)]
     contention: Text
     machine: Text
     key: Text = ""
@@ -79,7 +79,7 @@ class _OutsideRow(BaseModel):
     @field_validator("values_by_split", mode="before")
     @classmethod
     def _keep_compared(cls, values: object, others: ValidationInfo) -> object:
-        names = (others.data.get("measure"), *TIMES)
+        names = (others.data.get("metric"), *TIMES)
         return (
             {name: values[name] for name in names if name in values}
             if isinstance(values, dict)
@@ -87,8 +87,8 @@ class _OutsideRow(BaseModel):
         )
 
 
-def from_outside(value: object) -> tuple[Row, Measure]:
-    """Validate one row in the format of `Row.to_json`; return it with its suite's measure.
+def from_outside(value: object) -> tuple[Row, Metric]:
+    """Validate one row in the format of `Row.to_json`; return it with its suite's metric.
 
     The row has what a comparison uses. A `ValueError` says why it cannot be
     compared.
@@ -104,10 +104,10 @@ def from_outside(value: object) -> tuple[Row, Measure]:
         given = _OutsideRow.model_validate(value).model_dump()
     except ValidationError as error:
         raise ValueError(_explained(error.errors()[0])) from None
-    measure = known_measure(Measure(given.pop("measure"), given.pop("better")))
+    metric = known_metric(Metric(given.pop("metric"), given.pop("better")))
     counts = {name: given.pop(name) for name in ("n_train", "n_test")}
-    measures = {name: count for name, count in counts.items() if count is not None}
-    return Row(n_splits_done=0, n_splits=0, measures=measures, **given), measure
+    metrics = {name: count for name, count in counts.items() if count is not None}
+    return Row(n_splits_done=0, n_splits=0, metrics=metrics, **given), metric
 
 
 def _explained(error: Any) -> str:

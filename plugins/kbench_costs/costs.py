@@ -37,7 +37,7 @@ from kbench.records import Cell, Cost, Manifest, Problem, Task, Trial
 from kbench.records.canonical import to_json
 from kbench_costs import prediction as cost
 from kbench_costs.trials import (
-    MOST_ROWS,
+    MAX_ROWS,
     Samples,
     narrower,
     needs_trials,
@@ -45,7 +45,7 @@ from kbench_costs.trials import (
     shortened,
 )
 
-SHARE, LEAST_S, MOST_S = 0.1, 0.5, 5.0
+SHARE, MIN_S, MAX_S = 0.1, 0.5, 5.0
 """CPU time of the trials of one kind, short searches or whole ones.
 
 It is a share of that of all tasks of the cell, between two bounds.
@@ -72,7 +72,7 @@ BEYOND = 1.25
 TRIALS_OF_CELL = 4
 """Trials that a cell has room for, at least, where its smallest one is worth its time."""
 
-MOST_WIDTHS = 5
+MAX_WIDTHS = 5
 """Numbers of components that are tried for the largest that fits."""
 
 
@@ -112,7 +112,7 @@ def predict_costs(run: Run, cells: Sequence[PlannedCell]) -> None:
     """
     if run.options.total_s < math.inf:
         return
-    limit = run.suite.limits.memory_mb
+    limit = run.suite.limits.memory_mib
     # each key once
     chosen = {cell.key: cell for cell in cells if needs_trials(cell, run.registry, limit)}
     if chosen:
@@ -191,7 +191,7 @@ class _Costs:
         for line in self._journal.read("trials"):
             is_valid = not validity.why(str(line.get("manifest", "")))
             if is_valid and line["key"].partition("/")[0] in wanted:
-                self._known[line["key"]] = _parsed(line, self._limits.memory_mb)
+                self._known[line["key"]] = _parsed(line, self._limits.memory_mib)
 
     def _work(self, planned: PlannedCell, slot: int) -> Prediction | None:
         task = self._planner.task(planned, 0)
@@ -203,7 +203,7 @@ class _Costs:
         if not subject.trials:
             self._try(subject, len(planned.missing))
             self._keep(subject)
-        limit = self._limits.memory_mb
+        limit = self._limits.memory_mib
         if not any(trial.status == "ok" for trial in subject.trials):
             self._try_rows(subject, rows_of_width(subject.cell, BEYOND * limit))
         self._known[planned.key] = subject.trials
@@ -245,7 +245,7 @@ class _Costs:
             self._trial(subject, whole[-1].n_rows, True, n_threads, time_s)
 
     def _grow(
-        self, subject: _Subject, is_whole: bool, n_splits: int = 1, most: int = MOST_ROWS
+        self, subject: _Subject, is_whole: bool, n_splits: int = 1, most: int = MAX_ROWS
     ) -> None:
         """Make trials of one kind until the next would take too long.
 
@@ -261,7 +261,7 @@ class _Costs:
             if made[-1].status != "ok" or n == n_all:
                 return
             spent, last = sum(trial.seconds for trial in made), made[-1].seconds
-            budget = min(MOST_S, max(LEAST_S, SHARE * n_splits * last * n_all / n))
+            budget = min(MAX_S, max(MIN_S, SHARE * n_splits * last * n_all / n))
             step = min(STEP, n_all / n)
             # in proportion to the rows at first, and then like the step before
             before = made[-2].seconds if len(made) > 1 else last / STEP
@@ -278,7 +278,7 @@ class _Costs:
         A learner may need less memory for each row once there are many.
         """
         if not any(trial.status == "memory" for trial in subject.trials):
-            need = BEYOND * self._limits.memory_mb
+            need = BEYOND * self._limits.memory_mib
             n = cost.rows_that_need(subject.trials, need, subject.samples.n_rows)
             self._try_rows(subject, n)
         return any(trial.status == "memory" for trial in subject.trials)
@@ -287,7 +287,7 @@ class _Costs:
         """Make one more trial, unless it is known what one on fewer rows needs."""
         most = max(trial.n_rows for trial in subject.trials)
         if n_rows is not None and n_rows > most:
-            n = min(n_rows, subject.samples.n_rows, MOST_ROWS)
+            n = min(n_rows, subject.samples.n_rows, MAX_ROWS)
             self._trial(subject, n, is_whole=False)
             self._keep(subject)
 
@@ -307,8 +307,9 @@ class _Costs:
         cell = subject.cell if is_whole else shortened(subject.cell)
         share, protocol = samples.share(n_rows), cell.protocol
         if not is_whole:
-            # nothing hides how memory grows if samples for measures shrink too
-            protocol = replace(protocol, gram_rows=max(2, int(share * protocol.gram_rows)))
+            # nothing hides how memory grows if samples for metrics shrink too
+            n_gram_rows = max(2, int(share * protocol.gram_error_rows))
+            protocol = replace(protocol, gram_error_rows=n_gram_rows)
         payload = {
             "checksum": task.checksum,
             "kinds": list(task.kinds),
@@ -319,20 +320,20 @@ class _Costs:
             "split": task.split_index,
             "share": share,
         }
-        # what measures cost on a number of rows is in all whole trials
-        sample = samples.first(n_rows, protocol.gram_rows) if is_whole else samples.first(n_rows)
+        # what metrics cost on a number of rows is in all whole trials
+        sample = samples.first(n_rows, *([protocol.gram_error_rows] if is_whole else []))
         with self._run.session.parents.using(task.plugins) as sandbox:
             outcome = sandbox.run(
                 "kbench.execution.task_functions:evaluate_sample",
                 payload,
-                time_s=min(max(LEAST_S, time_s or subject.left_s), self._limits.time_s),
-                memory_mb=self._limits.memory_mb,
+                time_s=min(max(MIN_S, time_s or subject.left_s), self._limits.time_s),
+                memory_mib=self._limits.memory_mib,
                 converse=Handover(sample, protocol.map_seeds),
             )
         subject.manifest |= self._planner.present.made(outcome.recorded) or Manifest()
         seconds = outcome.cpu_s if n_threads == 1 else outcome.seconds
-        least = self._limits.memory_mb if outcome.status == "memory" else 0.0
-        memory = max(outcome.peak_memory_mb, least)
+        least = self._limits.memory_mib if outcome.status == "memory" else 0.0
+        memory = max(outcome.peak_memory_mib, least)
         trial = Trial(n_rows, is_whole, outcome.status, seconds, memory, n_threads)
         subject.trials.append(trial)
         return trial
@@ -342,7 +343,7 @@ class _Costs:
         self._journal.append(
             "trials",
             key=subject.key,
-            memory_mb=self._limits.memory_mb,
+            memory_mib=self._limits.memory_mib,
             manifest=subject.manifest.digest,
             trials=[trial.to_json() for trial in subject.trials],
         )
@@ -350,7 +351,7 @@ class _Costs:
     # -- what would fit
 
     def _refusal(self, predicted: Cost, subject: _Subject) -> str:
-        limit = self._limits.memory_mb
+        limit = self._limits.memory_mib
         width = given_width(subject.cell)
         if width is None:
             return cost.too_large(predicted, limit)
@@ -365,7 +366,7 @@ class _Costs:
         if not width < wider <= MAX_COLUMNS:
             return None
         known = self._cost_of_width(subject, wider)
-        fits = known is not None and known.memory_mb.high <= self._limits.memory_mb
+        fits = known is not None and known.memory_mib.high <= self._limits.memory_mib
         return wider if fits else None
 
     def _cost_of_width(self, subject: _Subject, width: int) -> Cost | None:
@@ -380,13 +381,13 @@ class _Costs:
 
     def _largest(self, predicted: Cost, subject: _Subject, width: int) -> int | None:
         """Return the largest number of components that should fit; None if none is found."""
-        limit = self._limits.memory_mb
-        needs = {width: predicted.memory_mb.high}
-        for _ in range(MOST_WIDTHS):
+        limit = self._limits.memory_mib
+        needs = {width: predicted.memory_mib.high}
+        for _ in range(MAX_WIDTHS):
             smaller = cost.next_width(needs, limit)
             if smaller is None or (known := self._cost_of_width(subject, smaller)) is None:
                 break
-            needs[smaller] = known.memory_mb.high
+            needs[smaller] = known.memory_mib.high
         return cost.largest_width(needs, limit)
 
 
@@ -402,5 +403,5 @@ def _parsed(line: dict[str, object], limit_mb: float) -> list[Trial]:
         trials = [Trial.from_json(trial) for trial in given]
     except TypeError:
         return []
-    is_raised = limit_mb > float(str(line["memory_mb"]))
+    is_raised = limit_mb > float(str(line["memory_mib"]))
     return [t for t in trials if not (is_raised and t.status == "memory")]

@@ -15,7 +15,7 @@ CLOCKS = ("task_time_s", "task_time_cpu_s")
 def memory_errors(rows: Iterable[Row]) -> list[float]:
     """Return predicted over measured memory, minus one, of the rows that have both."""
     pairs = [
-        (row.measures.get("predicted_memory_mb"), row.measures.get("peak_memory_mb"))
+        (row.metrics.get("predicted_memory_mib"), row.metrics.get("peak_memory_mib"))
         for row in rows
         if row.status == "ok"
     ]
@@ -29,20 +29,20 @@ def time_errors(rows: Iterable[Row]) -> tuple[list[float], int]:
 
     Examples
     --------
-    >>> measures = {"predicted_time_s": 12.0, "predicted_time_low_s": 9.0,
+    >>> metrics = {"predicted_time_s": 12.0, "predicted_time_low_s": 9.0,
     ...             "predicted_time_high_s": 16.0, "task_time_cpu_s": 10.0}
-    >>> (error,), n_inside = time_errors([Row("iris", "rff", "ridge", "ok", 5, 5, measures)])
+    >>> (error,), n_inside = time_errors([Row("iris", "rff", "ridge", "ok", 5, 5, metrics)])
     >>> round(error, 2), n_inside
     (0.2, 1)
     """
     errors, n_inside = [], 0
     for row in rows:
         clock = CLOCKS[row.protocol.get("threads", "1") == "1"]
-        found, true = row.measures.get("predicted_time_s"), row.measures.get(clock)
+        found, true = row.metrics.get("predicted_time_s"), row.metrics.get(clock)
         if row.status != "ok" or not found or not true:
             continue
         errors.append(found / true - 1)
-        low, high = (row.measures.get(f"predicted_time_{end}_s", found) for end in ("low", "high"))
+        low, high = (row.metrics.get(f"predicted_time_{end}_s", found) for end in ("low", "high"))
         n_inside += low <= true <= high
     return errors, n_inside
 

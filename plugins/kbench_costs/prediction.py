@@ -127,7 +127,7 @@ MEMORY_BY_WIDTH = Growth(exponent=1.5, exponent_scale=0.5, noise=0.03, drift=0.1
 THREADS_SD = 0.25
 """Standard deviation of the logarithm of what several threads save."""
 
-LEAST_MB, LEAST_S = 8.0, 0.1
+MIN_MB, MIN_S = 8.0, 0.1
 """Costs whose growth is lost in others: they are added before the fit, and taken off after."""
 
 
@@ -145,7 +145,7 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
     >>> trials = [Trial(n, whole, "ok", n / 1000 * (4 if whole else 1), n / 100)
     ...           for n, whole in [(2000, True), (2000, False), (4000, False), (8000, False)]]
     >>> cost = predict(trials, 80_000)
-    >>> 750 < cost.memory_mb.value < 850, 300 < cost.seconds.value < 350
+    >>> 750 < cost.memory_mib.value < 850, 300 < cost.seconds.value < 350
     (True, True)
     """
     together = [trial for trial in trials if trial.n_threads > 1]
@@ -154,28 +154,28 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
         if trial.is_whole and trial.n_rows == n_rows:  # it is the task
             seconds = TIME.measured(max(1e-3, trial.seconds))
             return Cost(
-                MEMORY.measured(max(1.0, trial.memory_mb)), _with_threads(seconds, good, together)
+                MEMORY.measured(max(1.0, trial.memory_mib)), _with_threads(seconds, good, together)
             )
     over = [trial for trial in trials if trial.status == "memory"]
     if not (good or over):
         return None
-    least = max(trial.memory_mb for trial in trials)
+    least = max(trial.memory_mib for trial in trials)
     if over:
         # it grows in proportion to the rows, or faster
-        least = max(trial.memory_mb * n_rows / trial.n_rows for trial in over)
+        least = max(trial.memory_mib * n_rows / trial.n_rows for trial in over)
     memory = Estimate(least, least, least)
-    short, whole = (_by_rows(good, kind, "memory_mb") for kind in (False, True))
+    short, whole = (_by_rows(good, kind, "memory_mib") for kind in (False, True))
     if known := short or whole:
-        with_more = MEMORY.predict(_points(known, LEAST_MB)[-LAST:], n_rows)
-        more = [t.memory_mb - whole[t.n_rows] for t in together if t.status == "ok"]
-        memory = with_more.less(LEAST_MB - max([0.0, *more])).at_least(least)
+        with_more = MEMORY.predict(_points(known, MIN_MB)[-LAST:], n_rows)
+        more = [t.memory_mib - whole[t.n_rows] for t in together if t.status == "ok"]
+        memory = with_more.less(MIN_MB - max([0.0, *more])).at_least(least)
     alone = _seconds(good, n_rows)
     return Cost(memory, alone and _with_threads(alone, good, together), bool(over))
 
 
 def predict_wider(costs: Mapping[int, Cost], width: int) -> Cost:
     """Predict the cost of a wider embedding from those of narrower ones, by width."""
-    memory = {w: known.memory_mb for w, known in costs.items()}
+    memory = {w: known.memory_mib for w, known in costs.items()}
     times = {w: known.seconds for w, known in costs.items() if known.seconds is not None}
     return Cost(
         _wider(memory, width, MEMORY_BY_WIDTH),
@@ -203,12 +203,12 @@ def _with_threads(alone: Estimate, good: Sequence[Trial], together: Sequence[Tri
     return alone
 
 
-def rows_that_need(trials: Sequence[Trial], memory_mb: float, n_rows: int) -> int:
+def rows_that_need(trials: Sequence[Trial], memory_mib: float, n_rows: int) -> int:
     """Return how many of `n_rows` rows should need an amount of memory; at most all."""
 
     def needs(n: int) -> bool:
         cost = predict(trials, n)
-        return cost is not None and cost.memory_mb.value >= memory_mb
+        return cost is not None and cost.memory_mib.value >= memory_mib
 
     return bisect_left(range(n_rows), True, lo=1, key=needs)
 
@@ -217,13 +217,13 @@ def _seconds(good: Sequence[Trial], n_rows: int) -> Estimate | None:
     whole, short = (_by_rows(good, kind, "seconds") for kind in (True, False))
     if not whole:
         return None
-    of_short, of_whole = _points(short, LEAST_S), _points(whole, LEAST_S)
+    of_short, of_whole = _points(short, MIN_S), _points(whole, MIN_S)
     if len(whole) > 1 or max(whole) not in short:
         predicted = TIME.predict(of_whole, n_rows, beside=of_short)
     else:
-        ratio = of_whole[-1][1] / (short[max(whole)] + LEAST_S)
+        ratio = of_whole[-1][1] / (short[max(whole)] + MIN_S)
         predicted = wider(TIME.predict(of_short, n_rows).scaled(ratio), RATIO_SD)
-    return predicted.less(LEAST_S).at_least(max(whole.values()))
+    return predicted.less(MIN_S).at_least(max(whole.values()))
 
 
 def _by_rows(trials: Sequence[Trial], is_whole: bool, cost: str) -> dict[int, float]:
@@ -304,7 +304,7 @@ def too_large(
     'needs 41 GB, the limit is 4 GB; n_components from 3,000 on should fit, in blocks'
     """
     least = "at least " if cost.is_least else ""
-    text = f"needs {least}{of_memory(cost.memory_mb.value)}, the limit is {of_memory(limit_mb)}"
+    text = f"needs {least}{of_memory(cost.memory_mib.value)}, the limit is {of_memory(limit_mb)}"
     narrow = [] if largest is None else [f"up to about {largest:,}"]
     wide = [] if in_blocks is None else [f"from {in_blocks:,} on"]
     if not narrow + wide:

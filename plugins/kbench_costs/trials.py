@@ -19,7 +19,7 @@ ROWS = 20_000
 SHORT = 2
 """Candidates of a short search: a path, a choice, and a refit are in it."""
 
-MOST_WIDER = 8
+MAX_WIDER = 8
 """Times as many components as an embedding has from which a wider one is predicted."""
 
 _BYTES = 8
@@ -37,15 +37,15 @@ def needs_trials(planned: PlannedCell, registry: Registry, limit_mb: float) -> b
     n, widths = facts.n_samples, [facts.n_features, given_width(planned.cell) or 0]
     if n >= ROWS:
         return True
-    if registry.get("learner", planned.cell.learner.name).kernelized:
+    if registry.get("learner", planned.cell.learner.name).uses_kernel:
         widths.append(n)
     return _BYTES * n * max(widths) > limit_mb * 2**20 / 2
 
 
-def rows_of_width(cell: Cell, memory_mb: float) -> int | None:
+def rows_of_width(cell: Cell, memory_mib: float) -> int | None:
     """Return the rows whose dense embedding needs an amount of memory, if its width is given."""
     width = given_width(cell)
-    return width and math.ceil(memory_mb * 2**20 / (_BYTES * width))
+    return width and math.ceil(memory_mib * 2**20 / (_BYTES * width))
 
 
 def narrower(cells: Iterable[PlannedCell], whole_bytes: int) -> dict[str, list[PlannedCell]]:
@@ -69,7 +69,7 @@ def narrower(cells: Iterable[PlannedCell], whole_bytes: int) -> dict[str, list[P
     found = {}
     for family in families.values():
         for width, planned in family.items():
-            near = [each for w, each in family.items() if width / MOST_WIDER <= w < width]
+            near = [each for w, each in family.items() if width / MAX_WIDER <= w < width]
             if near:
                 found[planned.key] = near
     return found
@@ -80,10 +80,10 @@ def shortened(cell: Cell) -> Cell:
     return replace(cell, protocol=replace(cell.protocol, search="random", n_candidates=SHORT))
 
 
-MOST_ROWS = 2**23
+MAX_ROWS = 2**23
 """Training rows of a sample at most."""
 
-_LEAST_TEST_ROWS = 2
+_MIN_TEST_ROWS = 2
 
 
 @dataclass(frozen=True)
@@ -97,21 +97,21 @@ class Samples:
     whole: Assignment
     train: np.ndarray
     test: np.ndarray
-    unlabelled: np.ndarray
+    unlabeled: np.ndarray
 
     @classmethod
     def of(cls, whole: Assignment, seed: int = 0) -> Samples:
         """Draw the order of the rows."""
         rng = np.random.default_rng(seed)
         visible = whole.visible
-        train, test, unlabelled = (
-            rng.permutation(len(rows))[:MOST_ROWS]
-            for rows in (visible.train, visible.test, visible.unlabelled)
+        train, test, unlabeled = (
+            rng.permutation(len(rows))[:MAX_ROWS]
+            for rows in (visible.train, visible.test, visible.unlabeled)
         )
         classes = strata(visible.y_train, whole.task)
         first = np.unique(classes, return_index=True)[1]
         train = np.concatenate([first, train[~np.isin(train, first)]])
-        return cls(whole, train, test, unlabelled)
+        return cls(whole, train, test, unlabeled)
 
     @property
     def n_rows(self) -> int:
@@ -122,7 +122,7 @@ class Samples:
         """Return the part of the training rows that a sample has."""
         return n_rows / self.n_rows
 
-    def first(self, n_rows: int, least_test: int = _LEAST_TEST_ROWS) -> Assignment:
+    def first(self, n_rows: int, least_test: int = _MIN_TEST_ROWS) -> Assignment:
         """Return a sample of training rows, and the same share of the other parts.
 
         It has `least_test` rows of the test part, if there are so many.
@@ -131,14 +131,14 @@ class Samples:
         share = self.share(n_rows)
         train = np.sort(self.train[:n_rows])
         test = np.sort(self.test[: max(least_test, round(share * len(visible.test)))])
-        more = np.sort(self.unlabelled[: round(share * len(visible.unlabelled))])
+        more = np.sort(self.unlabeled[: round(share * len(visible.unlabeled))])
         weight = visible.weight_train
         return Assignment(
             Visible(
                 visible.index,
                 visible.train[train],
                 visible.test[test],
-                visible.unlabelled[more],
+                visible.unlabeled[more],
                 visible.y_train[train],
                 None if weight is None else weight[train],
             ),

@@ -31,11 +31,11 @@ from kbench.features import (
     Present,
     Request,
     WarmParents,
+    compute,
     importable,
     installed,
-    load_memory_mb,
+    load_memory_mib,
     machine,
-    measure,
     modules_of,
     now_ms,
     parameter_mistakes,
@@ -113,7 +113,7 @@ def prepare(
 
 
 def answer(run: str, request: Request, slots: int) -> Answer:
-    """Measure one task, after getting its data if need be.
+    """Metric one task, after getting its data if need be.
 
     ReleasedError is raised where `prepare` must be called again.
     """
@@ -128,7 +128,7 @@ def answer(run: str, request: Request, slots: int) -> Answer:
         outcome = CallOutcome("error", error=f"{problem} (host {here.host.name})")
         return Answer(outcome, here.host, started_ms, now_ms(), lacks_data=True)
     with here.parents.using(request.task.plugins) as sandbox:
-        measured = measure(
+        measured = compute(
             request, sandbox, here.assignments, here.host, slots, here.present, wanted
         )
     if measured.manifest is not None:
@@ -161,7 +161,7 @@ def _fetch(here: _Run, request: Request, wanted: Any) -> str:
                 "kbench.execution.task_functions:load",
                 payload,
                 time_s=LOAD_TIME_S,
-                memory_mb=load_memory_mb(),
+                memory_mib=load_memory_mib(),
                 wanted=wanted,
             )
     if _is_cached(here.assignments.cache, checksum):

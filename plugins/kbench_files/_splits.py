@@ -108,7 +108,7 @@ def _refuse_overlap(is_test: np.ndarray, names: list[str], what: str) -> None:
 N_FOLDS = 5
 """Splits by groups."""
 
-TEST_SHARE, MOST_TEST_ROWS = 0.2, 50_000
+TEST_SHARE, MAX_TEST_ROWS = 0.2, 50_000
 """Size of the test part of a split by order."""
 
 
@@ -179,7 +179,7 @@ def _by_group(dataset: Dataset, values: pandas.Series, name: str, what: str) -> 
 def _by_order(places: np.ndarray) -> Split:
     """Return one split that tests the last rows."""
     order = np.argsort(places, kind="stable")
-    n_test = max(1, min(round(TEST_SHARE * len(order)), MOST_TEST_ROWS))
+    n_test = max(1, min(round(TEST_SHARE * len(order)), MAX_TEST_ROWS))
     # training rows in their order, which inner folds divide into blocks
     return Split(0, order[:-n_test], np.sort(order[-n_test:]))
 

@@ -109,9 +109,9 @@ COLUMNS = 64
 """Columns that are scored alone, at most: the best of the screen."""
 
 PAIRS = 12
-"""Pairs that are scored, at most: the best of a screen of all pairs of `MOST_PAIRED` columns."""
+"""Pairs that are scored, at most: the best of a screen of all pairs of `MAX_PAIRED` columns."""
 
-LEAST_GAIN = 0.005
+MIN_GAIN = 0.005
 """By how much a pair must predict better than its better column."""
 
 PAIR_ROWS = 400
@@ -126,10 +126,10 @@ WIDE_VALUES, WIDE_ROWS = 30_000_000, 20_000
 SMOOTH_COLUMNS = 256
 """Columns that are compared along the file, at most."""
 
-LEAST_PRESENT = 0.5
+MIN_PRESENT = 0.5
 """Share of the test rows that have a column, if it is scored on these."""
 
-LEAST_TEST = 10
+MIN_TEST = 10
 """Test rows that a score needs."""
 
 
@@ -158,7 +158,7 @@ def measured(
     kinds: Sequence[str] = (),
     seed: int = 0,
 ) -> Leakage:
-    """Measure the signs of leakage of one split; see `kbench.find_leakage`."""
+    """Metric the signs of leakage of one split; see `kbench.find_leakage`."""
     attributes = Attributes(X, names, kinds)
     train, test = np.sort(train), np.sort(test)
     if is_numeric:  # a target that is missing or infinite tells nothing
@@ -167,7 +167,7 @@ def measured(
         y = np.where(np.isfinite(y), y, 0.0)
     targets = Targets.of(y, is_numeric)
     short = ""
-    if len(train) < LEAST_TEST or len(test) < LEAST_TEST:
+    if len(train) < MIN_TEST or len(test) < MIN_TEST:
         short = f"{len(train):,} training and {len(test):,} test rows"
     elif not len(attributes):
         short = "no columns"
@@ -179,7 +179,7 @@ def measured(
     notes: list[str] = []
     looked_up, copied = _of_copies(parts, notes)
     new = np.setdiff1d(test, copied)
-    if len(copied) and len(new) >= LEAST_TEST and not targets[new].is_constant:
+    if len(copied) and len(new) >= MIN_TEST and not targets[new].is_constant:
         # any column finds the training row that a test row is a copy of
         parts = replace(parts, test=new)
         notes.append(f"columns and neighbours: scored on {len(new):,} test rows without copies")
@@ -203,7 +203,7 @@ def _of_columns(parts: Parts, notes: list[str]) -> Iterator[Finding]:
     screens = [scoring.screened(attributes.values(rows, block), targets[rows]) for block in blocks]
     alike = np.concatenate(screens)
     chosen = np.sort(np.argsort(-alike, kind="stable")[:COLUMNS])
-    few = np.sort(np.argsort(-alike[chosen], kind="stable")[: scoring.MOST_PAIRED])
+    few = np.sort(np.argsort(-alike[chosen], kind="stable")[: scoring.MAX_PAIRED])
     for what, part in (("alone", chosen), ("in pairs", few)):
         if len(part) < n:
             notes.append(f"scored {what}: the {len(part)} of {n:,} columns that look best")
@@ -235,7 +235,7 @@ def _of_column(
     every = scoring.of_one(x, y, x_test, y_test, nominal)
     has, has_test = ~np.isnan(x), ~np.isnan(x_test)
     share = float(has_test.mean())
-    if share == 1 or share < LEAST_PRESENT or has_test.sum() < LEAST_TEST or not has.any():
+    if share == 1 or share < MIN_PRESENT or has_test.sum() < MIN_TEST or not has.any():
         return every, 1.0
     here = scoring.of_one(x[has], y[has], x_test[has_test], y_test[has_test], nominal)
     return (here, share) if every < here else (every, 1.0)
@@ -244,7 +244,7 @@ def _of_column(
 def _gains(pair: Score, better: Score) -> bool:
     """Tell whether a pair leaves at most half of what its better column leaves to predict."""
     left = 1.0 - better.value
-    return 1.0 - pair.value <= left - max(0.5 * left, LEAST_GAIN)
+    return 1.0 - pair.value <= left - max(0.5 * left, MIN_GAIN)
 
 
 def _best_pairs(
@@ -335,7 +335,7 @@ def _of_copies(parts: Parts, notes: list[str]) -> tuple[list[Finding], np.ndarra
     for j in range(n) if n > 1 else ():
         rest = keys[new] - scoring.of_column(x_test[new, j], j)
         rest_known = known - scoring.of_column(x[:, j], j)
-        if np.isin(rest, rest_known).sum() < LEAST_TEST:
+        if np.isin(rest, rest_known).sum() < MIN_TEST:
             continue
         attribute = parts.attributes.all[j]
         found, scored = scoring.interpolated(

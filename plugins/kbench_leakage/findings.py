@@ -10,25 +10,25 @@ from kbench_leakage.scoring import Score
 
 Kind = Literal["column", "sum", "difference", "within", "order", "copies", "near copies"]
 
-LEAST_SCORE = 0.95
+MIN_SCORE = 0.95
 """R2, or share of the errors avoided, from which a column or two are named."""
 
-LEAST_LOOKUP = 0.9
+MIN_LOOKUP = 0.9
 """The same for rows that are looked up by others."""
 
-LEAST_SMOOTH = 0.5
+MIN_SMOOTH = 0.5
 """R2 of a column by its neighbours in the file, from which rows can be told to be neighbours."""
 
-LEAST_GUESS = 1e-6
+MIN_GUESS = 1e-6
 """Probability of guessing all test rows by the most frequent class, below which it is not luck."""
 
-LEAST_COPIES, LEAST_NEAR = 0.05, 0.5
+MIN_COPIES, MIN_NEAR = 0.05, 0.5
 """Shares of test rows that are named: copies, and those that differ in one input."""
 
 BEYOND_CHANCE = 0.2
 """Share of copies beyond that by chance, which is named even where it is not twice as many."""
 
-LEAST_GROUPED = 0.5
+MIN_GROUPED = 0.5
 """R2 from which rows that differ in one input are named."""
 
 
@@ -87,19 +87,19 @@ class Finding:
         least = self.score.least(self.n_scored, self.is_numeric)
         if self.kind == "copies":
             more = min(2 * self.by_chance, self.by_chance + BEYOND_CHANCE)
-            return self.share >= max(LEAST_COPIES, more)
+            return self.share >= max(MIN_COPIES, more)
         if self.kind == "near copies":
-            wanted = LEAST_GROUPED if self.is_numeric else LEAST_LOOKUP
-            return least >= wanted and self.share >= max(LEAST_NEAR, 2 * self.by_chance)
+            wanted = MIN_GROUPED if self.is_numeric else MIN_LOOKUP
+            return least >= wanted and self.share >= max(MIN_NEAR, 2 * self.by_chance)
         if self.kind == "order":
-            return least >= LEAST_LOOKUP and self.share >= LEAST_SMOOTH
-        return least >= LEAST_SCORE or self._is_perfect
+            return least >= MIN_LOOKUP and self.share >= MIN_SMOOTH
+        return least >= MIN_SCORE or self._is_perfect
 
     @property
     def _is_perfect(self) -> bool:
         """Whether all test rows are right, which guessing the most frequent class would not be."""
         by_guess = self.score.base**self.n_scored
-        return not self.is_numeric and self.score.accuracy == 1.0 and by_guess < LEAST_GUESS
+        return not self.is_numeric and self.score.accuracy == 1.0 and by_guess < MIN_GUESS
 
     @property
     def what(self) -> str:
@@ -121,7 +121,7 @@ class Finding:
         if self.kind == "order":
             found = "the training rows next to test rows in the file predict their target"
             slow = f" ({self.columns[0]} changes slowly along the file)"
-            return f"{found}: {self._scored}" + slow * (self.share >= LEAST_SMOOTH)
+            return f"{found}: {self._scored}" + slow * (self.share >= MIN_SMOOTH)
         if self.kind == "copies":
             found = f"{_percent(self.share)} of the test rows have the inputs of a training row"
             return f"{found}, whose target predicts theirs: {self._scored}"

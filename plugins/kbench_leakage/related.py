@@ -20,23 +20,23 @@ from kbench_leakage.scoring import of_column
 N_HASHES = 256
 """Smallest hashes of rows that are kept."""
 
-MOST_VALUES = 30_000_000
+MAX_VALUES = 30_000_000
 """Values of a dataset whose rows and columns are hashed."""
 
-LEAST_DISTINCT = 10
+MIN_DISTINCT = 10
 """Different values of a column from which equal ones elsewhere are not a coincidence."""
 
-LEAST_SHARED = 0.05
+MIN_SHARED = 0.05
 """Share of common rows from which two datasets are related."""
 
-LEAST_COLUMNS = 0.5
+MIN_COLUMNS = 0.5
 """Share of common columns from which they are."""
 
 _GENERIC = re.compile(
     r"(x|v|f|a|c|col|column|att|attr|attribute|feature|var|pixel|input)?[_ -]?\d*", re.IGNORECASE
 )
 _STEM = re.compile(r"[^\W\d_]{4,}")
-_MOST_REASONS = 3
+_MAX_REASONS = 3
 _SAYS_NOTHING = frozenset({"data", "dataset", "file", "sample", "table", "test", "train"})
 
 
@@ -63,7 +63,7 @@ def sketch(X: object, y: np.ndarray, names: tuple[str, ...] = ()) -> Sketch:
     (20, 3, True)
     """
     telling = tuple(name for name in names if not _GENERIC.fullmatch(name))
-    if not isinstance(X, np.ndarray) or X.size > MOST_VALUES or not X.size:
+    if not isinstance(X, np.ndarray) or X.size > MAX_VALUES or not X.size:
         return Sketch(telling, (), 0, ())
     # the values of a row in any order: columns are sorted otherwise in other versions
     rows = np.zeros(len(X), dtype=np.uint64)
@@ -84,7 +84,7 @@ def sketch(X: object, y: np.ndarray, names: tuple[str, ...] = ()) -> Sketch:
 def _of_column(values: np.ndarray) -> int:
     """Return a hash of the values in any order; 0 for a few different ones."""
     ordered = np.sort(np.asarray(values, dtype=float))
-    if np.count_nonzero(np.diff(ordered)) + 1 < LEAST_DISTINCT:
+    if np.count_nonzero(np.diff(ordered)) + 1 < MIN_DISTINCT:
         return 0
     return int.from_bytes(hashlib.sha256((ordered + 0.0).tobytes()).digest()[:8], "big")
 
@@ -97,13 +97,13 @@ def relation(a: Sketch, b: Sketch) -> str:
     >>> relation(one, one), relation(one, sketch(X[:30, 1:], X[:30, 0]))
     ('the same rows', 'the target of one is a column of the other')
     """
-    if a.rows and b.rows and (share := _resemblance(a.rows, b.rows)) >= LEAST_SHARED:
+    if a.rows and b.rows and (share := _resemblance(a.rows, b.rows)) >= MIN_SHARED:
         return "the same rows" if share == 1 else f"about {share:.0%} of all rows are in both"
     if a.target in b.columns or b.target in a.columns:
         return "the target of one is a column of the other"
     if a.columns and b.columns:
         common = len(set(a.columns) & set(b.columns))
-        if common >= LEAST_COLUMNS * min(len(a.columns), len(b.columns)):
+        if common >= MIN_COLUMNS * min(len(a.columns), len(b.columns)):
             return f"{common} columns have the same values"
     common = len(set(a.names) & set(b.names))
     if common > 2 and common >= 0.8 * max(len(a.names), len(b.names)):
@@ -155,7 +155,7 @@ def families(
         family = tuple(name for name in names if name in members)
         reasons = [reason for name in family for reason in why[name]]
         if reasons:
-            more = f"; and {len(reasons) - _MOST_REASONS} more pairs"
-            listed = "; ".join(reasons[:_MOST_REASONS]) + more * (len(reasons) > _MOST_REASONS)
+            more = f"; and {len(reasons) - _MAX_REASONS} more pairs"
+            listed = "; ".join(reasons[:_MAX_REASONS]) + more * (len(reasons) > _MAX_REASONS)
             found.append((family, listed))
     return found

@@ -12,7 +12,7 @@ import numpy as np
 
 from kbench.features import SALT, hashed
 
-MOST_CLASSES = 50
+MAX_CLASSES = 50
 """Classes that are told apart; of more, the rarest count as one."""
 
 
@@ -34,8 +34,8 @@ class Targets:
         _, labels, counts = np.unique(y, return_inverse=True, return_counts=True)
         place = np.empty(len(counts), dtype=np.intp)
         place[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
-        labels = np.minimum(place[labels.reshape(-1)], MOST_CLASSES - 1)
-        return cls(labels, min(len(counts), MOST_CLASSES))
+        labels = np.minimum(place[labels.reshape(-1)], MAX_CLASSES - 1)
+        return cls(labels, min(len(counts), MAX_CLASSES))
 
     def __getitem__(self, rows: np.ndarray) -> Targets:
         return Targets(self.values[rows], self.n_classes)
@@ -206,13 +206,13 @@ def _differ(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray((a != b) & ~(np.isnan(a) & np.isnan(b)))
 
 
-MOST_PAIRED = 50
+MAX_PAIRED = 50
 """Columns of which all pairs are tried."""
 
-MOST_GROUPS = 10
+MAX_GROUPS = 10
 """Columns of groups within which the others are tried."""
 
-LEAST_GROUPS, LEAST_ROWS = 5, 5
+MIN_GROUPS, MIN_ROWS = 5, 5
 """Groups that a column has at least, and their rows on average."""
 
 
@@ -242,9 +242,9 @@ def all_pairs(values: np.ndarray, nominal: np.ndarray) -> Iterator[Pair]:
             yield Pair(a, b, "sum")
             yield Pair(a, b, "difference")
     sizes = [len(np.unique(values[:, j])) for j in range(d)]
-    groups = [j for j in range(d) if LEAST_GROUPS <= sizes[j] <= len(values) / LEAST_ROWS]
+    groups = [j for j in range(d) if MIN_GROUPS <= sizes[j] <= len(values) / MIN_ROWS]
     groups.sort(key=lambda j: -sizes[j])
-    for a in groups[:MOST_GROUPS]:
+    for a in groups[:MAX_GROUPS]:
         yield from (Pair(a, b, "within") for b in numeric if b != a)
 
 
@@ -265,7 +265,7 @@ BINS = 20
 SORTED = 0.95
 """Rank correlation of a numeric target with the order of the file, from which it is sorted."""
 
-LEAST_RUNS, RUNS = 20, 3
+MIN_RUNS, RUNS = 20, 3
 """Runs of one class along the file, and times each class comes, of which there must be more."""
 
 
@@ -330,7 +330,7 @@ def is_sorted(y: np.ndarray, is_numeric: bool) -> bool:
             return False
         return bool(abs(np.corrcoef(numbers, np.arange(len(y)))[0, 1]) >= SORTED)
     n_runs = 1 + int((y[1:] != y[:-1]).sum())
-    return n_runs < min(max(LEAST_RUNS, RUNS * len(np.unique(y))), len(y) / 2)
+    return n_runs < min(max(MIN_RUNS, RUNS * len(np.unique(y))), len(y) / 2)
 
 
 def of_column(values: np.ndarray, column: int) -> np.ndarray:

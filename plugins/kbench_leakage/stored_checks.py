@@ -21,10 +21,10 @@ from kbench_leakage.related import Sketch, families
 
 Kept = TypeVar("Kept", Leakage, Sketch)
 
-FIELDS = ("splits", "n_folds", "train_size", "test_size", "unlabelled_size", "seed")
+FIELDS = ("splits", "n_folds", "train_size", "test_size", "unlabeled_size", "seed")
 """Fields of a protocol that decide the rows of a split."""
 
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 """Size of a file that is read."""
 
 
@@ -39,7 +39,7 @@ def key_of(checksum: str, protocol: Mapping[str, str], names: Sequence[str] = ()
 
 @cache
 def _code() -> str:
-    """Return a hash of the code of this package: other code measures again."""
+    """Return a hash of the code of this package: other code metrics again."""
     sha = hashlib.sha256()
     for each in sorted(files(__package__).iterdir(), key=lambda each: each.name):
         if each.name.endswith(".py"):
@@ -52,7 +52,7 @@ def recall(kind: type[Kept], key: str) -> Kept | None:
     from pydantic import TypeAdapter
 
     try:
-        return TypeAdapter(kind).validate_json(read_file(_path(key), MOST_BYTES))
+        return TypeAdapter(kind).validate_json(read_file(_path(key), MAX_BYTES))
     except (OSError, ValueError):
         return None
 
@@ -113,7 +113,7 @@ def _measured(facts: DatasetFacts, protocol: Protocol) -> Leakage:
     made = sketch(data.X, np.asarray(data.y), tuple(facts.feature_names))
     keep(key_of(facts.checksum, {}), made)
     # all training rows, with missing values as they are; nobody asks here which rows are equal
-    whole = replace(protocol, train_rows=None, unlabelled_size=0, missing="impute")
+    whole = replace(protocol, train_rows=None, unlabeled_size=0, missing="impute")
     visible = assign(data, whole, 0, np.zeros(len(data.y), dtype=np.intp)).visible
     return measured(
         data.X,

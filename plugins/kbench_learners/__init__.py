@@ -119,14 +119,14 @@ def _learner(name, family, grid, multiclass="", **options):
     makes = zip(("make", "regressor"), estimators, strict=False)
     options |= {field: f"{__name__}.{module}:{each}" for field, each in makes if each}
     simpler = {parameter: _SIMPLER[parameter] for parameter in grid if parameter in _SIMPLER}
-    options = {"simpler": simpler, "kernelized": family == "kernel", **options}
+    options = {"simpler": simpler, "uses_kernel": family == "kernel", **options}
     return Learner(name, family=family, grid=grid, multiclass=multiclass, **options)
 
 
 @hookimpl
 def kbench_learners():
     """List the learners."""
-    margins = {"measures": f"{__name__}._linear_svm:margin_error"}
+    margins = {"metrics": f"{__name__}._linear_svm:margin_error"}
     invariant = {"rotation_invariant": True}
     exact = {**margins, **invariant}
     perceptron = {"alpha": [0.0, 1e-5, 1e-4, 1e-3], "averaged": [False, True]}

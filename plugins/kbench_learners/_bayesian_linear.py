@@ -30,7 +30,7 @@ _MAX_SIDE = 6000
 
 # Ratios of the variance of the function to that of the noise that are tried, with so many
 # per factor of 10: beyond them the data have no signal or no noise.
-_LEAST_SIGNAL, _MOST_SIGNAL, _PER_DECADE = 1e-8, 1e10, 8
+_MIN_SIGNAL, _MAX_SIGNAL, _PER_DECADE = 1e-8, 1e10, 8
 
 _BLOCK_ENTRIES = 2_000_000
 
@@ -233,8 +233,8 @@ class _Spectrum:
             return -self.log_likelihood(ratio, noise_at(ratio))
 
         unit = max(self.count, 1.0) / total  # where function and noise have equal variances
-        decades = np.log10(_MOST_SIGNAL / _LEAST_SIGNAL)
-        grid = np.log(unit * np.geomspace(_LEAST_SIGNAL, _MOST_SIGNAL, int(decades * _PER_DECADE)))
+        decades = np.log10(_MAX_SIGNAL / _MIN_SIGNAL)
+        grid = np.log(unit * np.geomspace(_MIN_SIGNAL, _MAX_SIGNAL, int(decades * _PER_DECADE)))
         losses = np.array([loss(x) for x in grid])
         # of equal ones the first, which has the least signal
         equal = losses <= losses.min() + 1e-9 * max(1.0, abs(losses.min()))

@@ -22,7 +22,7 @@ from kbench_learners._estimator import (
     row_weights,
 )
 
-LEAST_ROWS = 500
+MIN_ROWS = 500
 """With fewer rows nothing is held out: a tenth is too few to choose by.
 
 On six data sets of 150 to 569 rows (5 folds, 10 rounds without improvement), gradient boosting
@@ -37,11 +37,11 @@ SHARE = 0.1
 def can_hold_out(y, has_classes: bool) -> bool:
     """Return True if a stratified tenth of the rows can be held out.
 
-    There must be at least `LEAST_ROWS`, of each class at least two, and no more classes than
+    There must be at least `MIN_ROWS`, of each class at least two, and no more classes than
     held-out rows.
     """
     n = len(y)
-    if n < LEAST_ROWS:
+    if n < MIN_ROWS:
         return False
     if not has_classes:
         return True

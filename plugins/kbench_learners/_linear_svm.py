@@ -240,7 +240,7 @@ class LinearSVM(LinearClassifier, PathClassifier):
 
 
 def margin_error(fitted, X, y):
-    """Measure the share of rows within the margin or on its wrong side.
+    """Metric the share of rows within the margin or on its wrong side.
 
     The margin of a row is ``y f(x)`` for two classes, else half of the distance
     between the score of its class and the best other one, or the smallest

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
     from kbench.features import Kind, Registry, Summaries
-    from kbench.records import Make, Measure
+    from kbench.records import Make, Metric
 
 _KINDS: dict[str, Kind | None] = {
     "datasets": "dataset",
     "kernels": "kernel",
     "feature-maps": "feature map",
     "learners": "learner",
-    "measures": "measure",
+    "metrics": "metric",
     "suites": "suite",
     "plugins": None,
 }
@@ -47,7 +47,7 @@ def list_(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List what is installed, with descriptions: components, measures, suites and plugins."""
+    """List what is installed, with descriptions: components, metrics, suites and plugins."""
     from kbench.features import Summaries, load_registry
 
     chosen = _what(what)
@@ -121,8 +121,8 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
             }
             for plugin in registry.plugins
         ]
-    if kind == "measure":
-        return [_measure(*given) for given in _measures_of(registry)]
+    if kind == "metric":
+        return [_metric(*given) for given in _metrics_of(registry)]
     return [
         {
             "name": name,
@@ -137,23 +137,23 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
     ]
 
 
-def _measures_of(registry: Registry) -> Iterator[tuple[Measure, str]]:
-    """Yield all measures with their plugins: those of kbench, then those of plugins by name."""
-    from kbench.features import MEASURES
+def _metrics_of(registry: Registry) -> Iterator[tuple[Metric, str]]:
+    """Yield all metrics with their plugins: those of kbench, then those of plugins by name."""
+    from kbench.features import METRICS
 
-    yield from ((measure, "kbench") for measure in MEASURES.values())
-    for name, measure in sorted(registry.all("measure").items()):
-        yield measure, registry.owner("measure", name).name
+    yield from ((metric, "kbench") for metric in METRICS.values())
+    for name, metric in sorted(registry.all("metric").items()):
+        yield metric, registry.owner("metric", name).name
 
 
-def _measure(measure: Measure, plugin: str) -> dict[str, str]:
+def _metric(metric: Metric, plugin: str) -> dict[str, str]:
     return {
-        "name": measure.name,
+        "name": metric.name,
         "plugin": plugin,
-        "description": measure.definition,
-        "better": measure.better,
-        "task": measure.task or "any",
-        "needs": measure.needs,
+        "description": metric.definition,
+        "better": metric.better,
+        "task": metric.task or "any",
+        "needs": metric.needs,
     }
 
 
@@ -165,13 +165,13 @@ def _text(file: Traversable) -> str:
 
 
 def _anything(incomplete: str) -> list[str]:
-    """Return the components, measures and suites that begin so."""
+    """Return the components, metrics and suites that begin so."""
     from kbench.features import load_registry
 
     registry = load_registry()
     kinds: tuple[Kind, ...] = ("dataset", "kernel", "feature map", "learner", "suite")
     names = {name for kind in kinds for name in registry.all(kind)}
-    return sorted({*completion.of(names)(incomplete), *completion.measures(incomplete)})
+    return sorted({*completion.of(names)(incomplete), *completion.metrics(incomplete)})
 
 
 def show(
@@ -185,14 +185,14 @@ def show(
 
     registry = load_registry()
     kinds = [kind for kind in registry.kinds_of(name) if kind not in ("figure", "dashboard")]
-    measures = {measure.name: (measure, plugin) for measure, plugin in _measures_of(registry)}
-    if name in measures:
-        _show_measure(*measures[name])
-        kinds = [kind for kind in kinds if kind != "measure"]
+    metrics = {metric.name: (metric, plugin) for metric, plugin in _metrics_of(registry)}
+    if name in metrics:
+        _show_metric(*metrics[name])
+        kinds = [kind for kind in kinds if kind != "metric"]
     elif not kinds:
         known = [
             *(known_name for kind in _KINDS.values() if kind for known_name in registry.all(kind)),
-            *measures,
+            *metrics,
         ]
         raise SuiteError(f"nothing is called {name!r}{did_you_mean(name, known)}")
     for kind in kinds:
@@ -215,13 +215,13 @@ def show(
         echo("")
 
 
-def _show_measure(measure: Measure, plugin: str) -> None:
-    facts = _measure(measure, plugin)
-    echo(measure.name, nl=False, bold=True)
-    echo("  (measure)")
+def _show_metric(metric: Metric, plugin: str) -> None:
+    facts = _metric(metric, plugin)
+    echo(metric.name, nl=False, bold=True)
+    echo("  (metric)")
     for field in ("plugin", "better", "task", "needs"):
         echo(f"{field}: {facts[field]}")
-    echo(f"\n{measure.definition}\n")
+    echo(f"\n{metric.definition}\n")
 
 
 def _show_component(record: Any, make: Make) -> None:

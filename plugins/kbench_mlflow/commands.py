@@ -118,7 +118,7 @@ def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
     views = views_of(load_registry(), lambda text: echo(text, err=True))
     try:
         plain = PLAIN[task_of(stored.rows)].name
-        handle.present(experiment, views, stored.measure, plain)
+        handle.present(experiment, views, stored.metric, plain)
     except StoreError as error:
         echo(f"MLflow's plain page only: {error}", err=True)
         views = {}

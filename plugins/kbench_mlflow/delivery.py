@@ -21,7 +21,7 @@ from kbench.features import (
     Registry,
     ReportData,
     checksums,
-    known_measure,
+    known_metric,
     line_key,
     lock_name,
     still_working,
@@ -47,7 +47,7 @@ class Delivery:
     """Writes finished cells of a suite to the MLflow store at a URI.
 
     The journal keeps a line for each run that was delivered; `machine` is the identity of this one,
-    and `views` are saved views for MLflow's page of the suite. `measure`, what the suite compares,
+    and `views` are saved views for MLflow's page of the suite. `metric`, what the suite compares,
     is known once its datasets are; `options` name the store in commands.
     """
 
@@ -60,7 +60,7 @@ class Delivery:
         views: Mapping[str, View] | None = None,
     ) -> None:
         self._suite, self._journal, self._machine = suite, journal, machine
-        self.measure, self.budget, self.views = ACCURACY, "", views or {}
+        self.metric, self.budget, self.views = ACCURACY, "", views or {}
         self.options: Sequence[str] = ()
         self.uri, self._store = uri, Store(uri)
         self._experiment: Experiment | None = None
@@ -158,7 +158,7 @@ class Delivery:
         )
 
     def _run(self, planned: PlannedCell) -> CellRun:
-        return as_run(planned, self._suite, self._machine, self.measure, self.budget)
+        return as_run(planned, self._suite, self._machine, self.metric, self.budget)
 
     def _last_delivery(self) -> Mapping[str, Json] | None:
         """Return the newest line that says where this suite was delivered."""
@@ -186,8 +186,8 @@ class Delivery:
         """Write the views: a store that refuses them may accept runs all the same."""
         with contextlib.suppress(StoreError):
             if self.views:
-                plain = PLAIN[known_measure(self.measure).task or "classification"].name
-                self._store.present(experiment, self.views, self.measure, plain)
+                plain = PLAIN[known_metric(self.metric).task or "classification"].name
+                self._store.present(experiment, self.views, self.metric, plain)
 
     def _tidy(self, experiment: Experiment, planned: Collection[PlannedCell]) -> None:
         """Mark runs whose key or data have changed; drop those that waited for data.
@@ -203,7 +203,7 @@ class Delivery:
             # over all cells of the store: this command may have planned a few of them
             rows = [of_run(run) for run in self._store.cells(experiment, self._machine)]
             still_working()
-            methods = method_runs(rows, known_measure(self.measure))
+            methods = method_runs(rows, known_metric(self.metric))
             self._store.log_methods(experiment, self._machine, methods)
             still_working()
             self._present(experiment)
@@ -345,7 +345,7 @@ def _deliver(
         try:
             with journal.lock(lock_name(suite, name), waiting):
                 delivery = Delivery(store, suite, journal, machine, views)
-                cells, delivery.measure = plans.cells(suite, planned_for)
+                cells, delivery.metric = plans.cells(suite, planned_for)
                 delivery.budget = plans.budget(suite, planned_for)
                 delivered = delivery.finish(cells)
                 if not delivered.problem:

@@ -18,13 +18,13 @@ from kbench.features import (
     StoredResults,
     by_dataset,
     experiment_of,
-    known_measure,
+    known_metric,
     load_registry,
     machine_id,
     runnable,
 )
 from kbench.messages import listed, option, similar
-from kbench.records import ACCURACY, Measure
+from kbench.records import ACCURACY, Metric
 from kbench.records.canonical import Json, JsonObject
 from kbench_mlflow.known_stores import stored_suites
 from kbench_mlflow.tracking.address import Address, check_store, default_uri, sqlite_uri
@@ -64,7 +64,7 @@ def stored_results(query: Query) -> StoredResults:
     return StoredResults(
         by_dataset([of_run(run) for run in runs]),
         name,
-        measure_of(runs),
+        metric_of(runs),
         budget_of(runs),
         address.name,
         _links(address, runs),
@@ -120,7 +120,7 @@ def of_run(run: StoredRun) -> Row:
         status=run.status,
         n_splits_done=run.n_splits_done,
         n_splits=_parse_count(tags.get("n_splits", ""), run.n_splits_done),
-        measures=run.metrics,
+        metrics=run.metrics,
         task="regression" if tags.get("task") == "regression" else "classification",
         group=tags.get("group", ""),
         machine=run.machine,
@@ -144,17 +144,17 @@ def of_run(run: StoredRun) -> Row:
     )
 
 
-def measure_of(runs: Sequence[StoredRun]) -> Measure:
-    """Return the measure that most of a suite's MLflow runs name; accuracy by default."""
+def metric_of(runs: Sequence[StoredRun]) -> Metric:
+    """Return the metric that most of a suite's MLflow runs name; accuracy by default."""
     named = Counter(
-        (run.tags["kbench.measure"], run.tags.get("kbench.better"))
+        (run.tags["kbench.metric"], run.tags.get("kbench.better"))
         for run in runs
-        if run.tags.get("kbench.measure")
+        if run.tags.get("kbench.metric")
     )
     if not named:
         return ACCURACY
     name, better = named.most_common(1)[0][0]
-    return known_measure(Measure(name, "lower" if better == "lower" else "higher"))
+    return known_metric(Metric(name, "lower" if better == "lower" else "higher"))
 
 
 def budget_of(runs: Sequence[StoredRun]) -> str:

@@ -23,12 +23,12 @@ from kbench.features import (
     scores,
     task_of,
 )
-from kbench.records import ACCURACY, Measure, Ref, written
+from kbench.records import ACCURACY, Metric, Ref, written
 from kbench.records.canonical import Json, dumps
 from kbench_mlflow.tracking.run import CHOSEN, CellRun, DatasetInput
 from kbench_mlflow.tracking.summaries import MethodRun, on_dataset
 
-BY_SPLIT = (*TIMES, "search_time_s")
+BY_SPLIT = (*TIMES, "search_timeout_s")
 ERROR_TAIL = 4000
 TAG_CHARS = 7900
 """Longer tags are cut by the store."""
@@ -38,14 +38,14 @@ def as_run(
     planned: PlannedCell,
     suite: str,
     machine: str,
-    measure: Measure = ACCURACY,
+    metric: Metric = ACCURACY,
     budget: str = "",
 ) -> CellRun:
     """Return the MLflow run of a finished cell, computed on `machine`.
 
-    `measure` and `budget` are those of the suite.
+    `metric` and `budget` are those of the suite.
     """
-    row, facts = of_cell_in_full(planned, machine, measure), planned.dataset
+    row, facts = of_cell_in_full(planned, machine, metric), planned.dataset
     # a cluster's machines; a run of this machine needs its id only
     remote = [result for result in planned.in_order if result.machine not in ("", machine)]
     tags = {
@@ -59,8 +59,8 @@ def as_run(
         "search_curves": _curves(row),
         "budget_curve": dumps(row.budget_curve) if row.budget_curve else "",
         "map_details": _fitting(dumps(row.map_details)) if row.map_details else "",
-        "measure": measure.name,
-        "better": measure.better,
+        "metric": metric.name,
+        "better": metric.better,
         "budget": budget,
         **{f"{name}_by_split": _numbered(values) for name, values in row.values_by_split.items()},
         **{f"{name}_by_seed": _fitting(_numbered(v)) for name, v in row.values_by_seed.items()},
@@ -82,9 +82,9 @@ def as_run(
         end_ms=row.end_ms,
         params=_params(planned, row),
         tags={name: value for name, value in tags.items() if value},
-        metrics={**row.measures, **_chosen(planned)},
+        metrics={**row.metrics, **_chosen(planned)},
         n_splits_done=row.n_splits_done,
-        by_split=_by_split(planned, row, measure),
+        by_split=_by_split(planned, row, metric),
         dataset=data,
         artifacts=_artifacts(planned, row),
     )
@@ -129,9 +129,9 @@ def _curves(row: Row) -> str:
     return text if curves else ""
 
 
-def _by_split(planned: PlannedCell, row: Row, measure: Measure) -> dict[str, dict[int, float]]:
+def _by_split(planned: PlannedCell, row: Row, metric: Metric) -> dict[str, dict[int, float]]:
     done = planned.done
-    names = (measure.name, PLAIN[row.task].name, *BY_SPLIT)
+    names = (metric.name, PLAIN[row.task].name, *BY_SPLIT)
     values = {name: by_split(done, name) for name in names} if done else {}
     for result in done:
         for name, value in result.details.chosen.items():
@@ -183,17 +183,17 @@ def _artifacts(planned: PlannedCell, row: Row) -> dict[str, str]:
     return artifacts
 
 
-_GEOMETRIC = ("fit_time_s", "predict_time_s", "search_time_s")
-_ARITHMETIC = ("n_components", "peak_memory_mb")
+_GEOMETRIC = ("fit_time_s", "predict_time_s", "search_timeout_s")
+_ARITHMETIC = ("n_components", "peak_memory_mib")
 
 
-def method_runs(rows: Sequence[Row], measure: Measure) -> list[MethodRun]:
+def method_runs(rows: Sequence[Row], metric: Metric) -> list[MethodRun]:
     """Return a run for each method that is compared, by the rules of the report.
 
     Datasets of one group are averaged first; times are geometric means. Values in the units of
     different targets are not averaged.
     """
-    compared = scores(rows, measure)
+    compared = scores(rows, metric)
     if not compared.datasets:
         return []
     columns = {
@@ -204,7 +204,7 @@ def method_runs(rows: Sequence[Row], measure: Measure) -> list[MethodRun]:
     if not plain.in_units or len(compared.datasets) == 1:
         columns[plain.name] = _means(compared, rows, plain.name)
     if compared.has_one_unit:
-        columns[measure.name] = compared.values.mean(axis=0)
+        columns[metric.name] = compared.values.mean(axis=0)
         if len(compared.methods) > 1:
             columns["mean_rank"] = ranks(compared.gains).mean(axis=0)
     columns["n_datasets"] = np.full(len(compared.methods), float(len(compared.datasets)))
@@ -227,11 +227,11 @@ def _run(
     method: Method, metrics: dict[str, float], compared: Scores, rows: Sequence[Row]
 ) -> MethodRun:
     own = [row for row in rows if row.method == method and row.dataset in compared.datasets]
-    measure = compared.measure.name
+    metric = compared.metric.name
     by_dataset = {
-        on_dataset(measure, row.dataset): row.measures[measure]
+        on_dataset(metric, row.dataset): row.metrics[metric]
         for row in rows
-        if row.method == method and row.status == "ok" and measure in row.measures
+        if row.method == method and row.status == "ok" and metric in row.metrics
     }
     metrics = metrics | by_dataset
     return MethodRun(
@@ -241,8 +241,8 @@ def _run(
         tags={
             "datasets": ", ".join(compared.datasets),
             "left_out": ", ".join(compared.left_out),
-            "measure": measure,
-            "better": compared.measure.better,
+            "metric": metric,
+            "better": compared.metric.better,
             "family": next((row.family for row in own if row.family), ""),
         },
         start_ms=min((row.start_ms for row in own if row.start_ms), default=0),

@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "_figures": ["draw_decision_boundary", "draw_simplices", "five_gon"],
         "_map": ["NestedBarycentricMap"],
-        "_margins": ["margin_measures"],
+        "_margins": ["margin_metrics"],
         "_mesh": ["SimplicialMeshMap"],
         "_mesh_cells": ["mesh_kernel", "rotated_mesh_kernel"],
         "_theory": [
@@ -25,8 +25,8 @@ def kbench_feature_maps() -> list[FeatureMap]:
     """List the paper's uniform and adaptive map, rotated roots, and the mesh."""
     depths = {"depth": (2, 3, 4, 5)}
     nested, mesh = "kbench_nbcs._map", "kbench_nbcs._mesh"
-    shared = {"measures": f"{nested}:measures", "family": "partition"}
-    of_mesh = {"kernel": f"{mesh}:mesh_gram", "measures": f"{mesh}:measures", "family": "partition"}
+    shared = {"metrics": f"{nested}:metrics", "family": "partition"}
+    of_mesh = {"kernel": f"{mesh}:mesh_gram", "metrics": f"{mesh}:metrics", "family": "partition"}
     with_labels = {"supervised": True, "tasks": ("classification",)}
     rotated = {"depth": (1, 2), "n_roots": (4, 16)}
     return [

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from kbench.parameters import choice, integer, number
 from kbench_nbcs._base import CoordinateMap, index_type, random_frame
 from kbench_nbcs._forest import Forest, chunks, grow_uniform, split_points
-from kbench_nbcs._margins import margin_measures, scheme_of
+from kbench_nbcs._margins import margin_metrics, scheme_of
 from kbench_nbcs._roots import Root, clip_to_root, corner_root, fitted_root, slopes_of_simplices
 
 # With this share of the rows on faces of the root, a uniform subdivision is a
@@ -386,13 +386,13 @@ rotated_map = partial(NestedBarycentricMap, n_roots=4, rotate=True)
 adaptive_map = partial(NestedBarycentricMap, split="adaptive")
 
 
-def measures(fitted, X, y, *, learner=None, X_train=None, y_train=None):
-    """Measure a fitted map on a test part, and the margins of a linear classifier on it.
+def metrics(fitted, X, y, *, learner=None, X_train=None, y_train=None):
+    """Metric a fitted map on a test part, and the margins of a linear classifier on it.
 
     ``n_splits``, and ``outside``, the share of (row, root) pairs that were
     clipped. Where the learner (fitted on the embedded training part) is a linear
     classifier of two classes, or one against rest or against one, also the
-    `margin_measures` of the training part: ``train_margin``,
+    `margin_metrics` of the training part: ``train_margin``,
     ``train_margin_error``, ``train_hinge_loss``, ``compression_size`` and the
     bounds, each with whether it is vacuous.
     """
@@ -402,7 +402,7 @@ def measures(fitted, X, y, *, learner=None, X_train=None, y_train=None):
     pairs = max(1, X.shape[0] * len(fitted._roots))
     values = {"n_splits": float(fitted.n_splits_), "outside": n_outside / pairs}
     if learner is not None and scheme_of(learner) is not None:
-        for name, value in margin_measures(fitted, learner, X_train, y_train).items():
+        for name, value in margin_metrics(fitted, learner, X_train, y_train).items():
             of_margins = name in ("margin", "margin_error", "hinge_loss")
             values[f"train_{name}" if of_margins else name] = value
     return values

@@ -34,7 +34,7 @@ def scheme_of(learner):
     return "ovr" if n_problems == n_classes and not joint else None
 
 
-def margin_measures(nbcs, learner, X, y, delta=0.05):
+def margin_metrics(nbcs, learner, X, y, delta=0.05):
     """Margin, margin error and generalisation bounds of a linear classifier on a map.
 
     The intercept is put into the weights (the coordinates of a root sum to 1),
@@ -103,7 +103,7 @@ def margin_measures(nbcs, learner, X, y, delta=0.05):
     >>> y = np.abs(X[:, 0]) > 0.5
     >>> nbcs = NestedBarycentricMap(2).fit(X)
     >>> svm = LinearSVC(dual=False).fit(nbcs.transform(X), y)
-    >>> measured = margin_measures(nbcs, svm, X, y)
+    >>> measured = margin_metrics(nbcs, svm, X, y)
     >>> measured["compression_size"], measured["bound_vc_vacuous"]
     (4.0, 1.0)
     """

@@ -201,7 +201,7 @@ class SimplicialMeshMap(CoordinateMap):
 
     *Unknown vertices.* In training every row's coordinates sum to 1 per mesh
     (with ``min_count=1``). A new row keeps those on known vertices only; the
-    share is the measure `coverage`. A row far from all training rows is 0.
+    share is the metric `coverage`. A row far from all training rows is 0.
 
     *Defaults* were chosen on segment, vowel, glass, ionosphere, diabetes and
     semeion: with ridge regression, its alpha chosen on the test parts, mean
@@ -487,8 +487,8 @@ def mesh_gram(fitted, X, Y):
     return gram / (fitted.n_roots * fitted.n_levels)
 
 
-def measures(fitted, X, y):
-    """Measure the ``coverage`` of a test part by vertices that were seen in training.
+def metrics(fitted, X, y):
+    """Metric the ``coverage`` of a test part by vertices that were seen in training.
 
     It is the mean kept share of the coordinates, in [0, 1]; hashed columns keep all.
     """

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kbench import Dataset, DatasetError, DatasetParameterError, Ref
-from kbench.errors import SourceUnreachable
+from kbench.errors import SourceUnreachableError
 from kbench.parameters import check_choice, check_integer
 from kbench.records import TASK_TYPES
 from kbench_openml._client import client, one_process, translated, write_whole
@@ -86,7 +86,7 @@ def load(
     try:
         if not offline and not is_reachable(server):
             if not _may_be_cached(server, data_id, task_id):
-                raise SourceUnreachable(
+                raise SourceUnreachableError(
                     f"{what}: {server.host} cannot be reached. Run again with a network; "
                     "datasets in the cache need none."
                 )
@@ -99,7 +99,7 @@ def load(
             if data_id is None:
                 data_id = find(openml, str(dataset), version, what)
             return load_data(openml, int(data_id), target, tuple(ignore), task, what, offline)
-    except SourceUnreachable:
+    except SourceUnreachableError:
         is_as_bundled = target in (None, "class") and task in (None, "classification")
         if data_id == WINE and is_as_bundled and not ignore:
             return _bundled_wine()
@@ -149,7 +149,7 @@ def expand(openml_suite: int | str | None = None, **params: object) -> list[Ref]
         tasks = [int(task) for task in json.loads(kept.read_text("utf-8"))["tasks"]]
     except (OSError, ValueError, KeyError, TypeError):
         if is_offline() or not is_reachable(server):
-            raise SourceUnreachable(
+            raise SourceUnreachableError(
                 f"{what}: {server.host} cannot be reached, and its list of tasks is not in the "
                 "cache. Run again with a network."
             ) from None

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbench import DatasetError
-from kbench.errors import SourceUnreachable
+from kbench.errors import SourceUnreachableError
 from kbench.messages import option, printable
 from kbench.tables.limits import max_bytes
 
@@ -184,9 +184,9 @@ def polite(what: str, server: str, offline: bool = False) -> Iterator[None]:
             requests.Session.request = original
 
 
-def not_cached(what: str) -> SourceUnreachable:
+def not_cached(what: str) -> SourceUnreachableError:
     """Return the error for data that only a server has, where none may be asked."""
-    return SourceUnreachable(
+    return SourceUnreachableError(
         f"{what}: it is not in the cache, and no server may be asked "
         f"({option('offline', True)}, KBENCH_OFFLINE, or none answered). Run again with a network."
     )
@@ -338,7 +338,7 @@ def _foreign(what: str, address: str, server: str) -> DatasetError:
 
 def _unreachable(what: str, url: str, error: BaseException) -> DatasetError:
     # files may be on another server, whose failure does not make OpenML unreachable
-    kind = SourceUnreachable if "/api/" in url else DatasetError
+    kind = SourceUnreachableError if "/api/" in url else DatasetError
     return kind(f"{what}: {host(url)} cannot be reached: {shortened(error)}")
 
 

@@ -12,7 +12,7 @@ from kbench.features import (
     CHART_HEIGHT,
     CHART_WIDTH,
     LEFT,
-    MOST_LINES,
+    MAX_LINES,
     RIGHT,
     SHAPES,
     Axis,
@@ -30,17 +30,17 @@ from kbench.features import (
     element,
     escape,
     heading,
-    is_share_measure,
+    is_share_metric,
     logarithmic,
     name_of,
     number,
-    of_measure,
+    of_metric,
     pareto_front,
     shown,
     text,
     width_of,
 )
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench_reporting.findings import growth, places
 from kbench_reporting.tables import methods, sizes
 
@@ -60,7 +60,7 @@ class Cost:
 
 COSTS = (
     Cost("fit_time_s", "fit time", "fit time, geometric mean over datasets"),
-    Cost("predict_row_s", "prediction time", "time to predict one row, geometric mean"),
+    Cost("predict_time_per_row_s", "prediction time", "time to predict one row, geometric mean"),
     Cost("n_components", "number of components", "components, mean over datasets", number),
 )
 
@@ -85,8 +85,8 @@ def drawn_costs(content: ReportData) -> Iterator[Cost]:
 
 
 def of_costs(content: ReportData) -> Iterator[Chart]:
-    """Draw the measure against the costs of several methods over common datasets."""
-    standings, words = content.standings, heading(content.measure)
+    """Draw the metric against the costs of several methods over common datasets."""
+    standings, words = content.standings, heading(content.metric)
     looks = Looks(content.rows)
     styles = [looks[standing.method] for standing in standings]
     for cost in drawn_costs(content):
@@ -97,7 +97,7 @@ def of_costs(content: ReportData) -> Iterator[Chart]:
             [standing.name for standing in standings],
             costs,
             [standing.mean for standing in standings],
-            content.measure,
+            content.metric,
             cost.label,
             cost.written,
             [place.status for place in places(content, cost.attribute)],
@@ -106,7 +106,7 @@ def of_costs(content: ReportData) -> Iterator[Chart]:
         shown = {"place", "feature_map", "learner", "mean", cost.attribute, "front", "p_front"}
         table = _with_statuses(methods(content), content, cost.attribute)
         columns = [replace(c, wide=False) for c in table.columns if c.name in shown]
-        as_error = draw(as_error=True) if is_share_measure(content.measure) else ""
+        as_error = draw(as_error=True) if is_share_metric(content.metric) else ""
         yield Chart(title, draw(), replace(table, title=title, columns=columns), as_error)
 
 
@@ -117,14 +117,14 @@ def of_growth(content: ReportData) -> Iterator[Chart]:
         looks = Looks(content.rows)
         drawn = [
             Line(name_of(line.method), line.points, line.place, colour=looks[line.method].colour)
-            for line in found[:MOST_LINES]
+            for line in found[:MAX_LINES]
         ]
         label, title = "training rows", "Fit time against training rows"
         picture = draw_lines(drawn, label, "fit time", number, duration)
         yield Chart(title, picture, sizes(content))
 
 
-# -- a measure against a cost: a number per method, names where there is room
+# -- a metric against a cost: a number per method, names where there is room
 
 _R, _SIZE, _NUMBER = 10.0, 11.5, 10.5
 _FILLED: tuple[Status, ...] = ("frontier", "undecided", "dominated")
@@ -138,7 +138,7 @@ _WORDS: Mapping[Status, str] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Axes of a chart of a measure against a cost, the height of each method, and the front.
+    """Axes of a chart of a metric against a cost, the height of each method, and the front.
 
     A method that is `below` the vertical axis is far worse than all others.
     """
@@ -154,21 +154,21 @@ def scatter(
     names: Sequence[str],
     costs: Sequence[float],
     values: Sequence[float],
-    measure: Measure,
+    metric: Metric,
     label: str,
     written: Callable[[float], str] = duration,
     statuses: Sequence[Status] = (),
     as_error: bool = False,
     styles: Sequence[Look] = (),
 ) -> str:
-    """Draw a measure against a cost on a logarithmic axis; the Pareto front is a line.
+    """Draw a metric against a cost on a logarithmic axis; the Pareto front is a line.
 
     Each method is shown by its place, from 1, with its colour and shape; those at one place have
     the look of the first. A point is filled on the front, empty off it, and half filled where this
     is undecided, as without `statuses`. A few methods that are far worse than the others stand
     below the axis, with an arrow.
     """
-    plan = planned(costs, values, measure, label, written, as_error)
+    plan = planned(costs, values, metric, label, written, as_error)
     frame = Frame(plan.horizontal, plan.vertical)
     parts = frame.drawn()
     points = [
@@ -197,7 +197,7 @@ def scatter(
         a, b = points[group[0]]
         status = min((statuses[i] for i in group), key=_FILLED.index)
         titles = (
-            f"{names[i]}: {measure.words} {shown(measure.name, values[i])}, "
+            f"{names[i]}: {metric.words} {shown(metric.name, values[i])}, "
             f"{written(costs[i])}, {_WORDS[statuses[i]]}{_BELOW if plan.below[i] else ''}"
             for i in group
         )
@@ -218,30 +218,30 @@ def scatter(
         )
         taken.append((a - half, b - _R, a + half, b + _R))
     for i in [*front, *(i for i in range(len(points)) if i not in front)]:
-        name = f"{names[i]}: {shown(measure.name, values[i])}" if plan.below[i] else names[i]
+        name = f"{names[i]}: {shown(metric.name, values[i])}" if plan.below[i] else names[i]
         parts += _label(name, points[i], taken)
     return document(
         CHART_WIDTH,
         CHART_HEIGHT,
         parts,
-        f"{measure.words} against {label}",
+        f"{metric.words} against {label}",
         role="group",
         class_="scatter",
     )
 
 
-def upper_part(values: Sequence[float], measure: Measure) -> list[float]:
+def upper_part(values: Sequence[float], metric: Metric) -> list[float]:
     """Return the values that an axis shows: without a few that are far worse than the others.
 
     A quarter of them at most, if the gap before the others is the larger half of the range.
     One bad baseline would leave no room for the differences of all others.
 
-    >>> upper_part([0.46, 0.89, 0.91, 0.95], Measure("accuracy"))
+    >>> upper_part([0.46, 0.89, 0.91, 0.95], Metric("accuracy"))
     [0.89, 0.91, 0.95]
-    >>> upper_part([0.5, 0.6, 0.7, 0.8], Measure("accuracy"))
+    >>> upper_part([0.5, 0.6, 0.7, 0.8], Metric("accuracy"))
     [0.5, 0.6, 0.7, 0.8]
     """
-    order = sorted(values, key=measure.gain)
+    order = sorted(values, key=metric.gain)
     spread = abs(order[-1] - order[0])
     for n in range(len(order) // 4, 0, -1):
         if abs(order[n] - order[n - 1]) > spread / 2:
@@ -253,37 +253,37 @@ def upper_part(values: Sequence[float], measure: Measure) -> list[float]:
 def planned(
     costs: Sequence[float],
     values: Sequence[float],
-    measure: Measure,
+    metric: Metric,
     label: str,
     written: Callable[[float], str],
     as_error: bool = False,
 ) -> Plan:
-    """Place a measure, or 1 - value on a logarithmic axis, against a cost; better ones higher.
+    """Place a metric, or 1 - value on a logarithmic axis, against a cost; better ones higher.
 
     A value of 1 has no logarithm: it stands at half the smallest other error.
 
-    >>> plan = planned([1.0, 2.0], [0.9, 0.99], Measure("accuracy"), "time", str, True)
+    >>> plan = planned([1.0, 2.0], [0.9, 0.99], Metric("accuracy"), "time", str, True)
     >>> plan.vertical.label, plan.vertical.share(0.01) > plan.vertical.share(0.1)
     ('1 - accuracy (lower is better)', True)
-    >>> [round(error, 3) for error in planned([1.0, 2.0], [0.9, 1.0], Measure("accuracy"),
+    >>> [round(error, 3) for error in planned([1.0, 2.0], [0.9, 1.0], Metric("accuracy"),
     ...                                       "time", str, True).heights]
     [0.1, 0.05]
     """
-    inside = upper_part(values, measure)
-    worst = min(map(measure.gain, inside))
-    vertical, heights = of_measure(inside, measure), list(values)
+    inside = upper_part(values, metric)
+    worst = min(map(metric.gain, inside))
+    vertical, heights = of_metric(inside, metric), list(values)
     if as_error:
         least = min((1 - value for value in inside if 1 - value > 1e-9), default=0.01) / 2
         heights = [max(1 - value, least) for value in values]
         errors = [max(1 - value, least) for value in inside]
-        axis = logarithmic(errors, f"1 - {measure.words} (lower is better)", number)
+        axis = logarithmic(errors, f"1 - {metric.words} (lower is better)", number)
         vertical = replace(axis, low=axis.high, high=axis.low)
     return Plan(
         logarithmic(costs, label, written),
         vertical,
         heights,
-        [measure.gain(value) < worst for value in values],
-        pareto_front(costs, [measure.gain(round(value, 12)) for value in values]),
+        [metric.gain(value) < worst for value in values],
+        pareto_front(costs, [metric.gain(round(value, 12)) for value in values]),
     )
 
 

@@ -125,7 +125,7 @@ def report(
         bool, typer.Option("--transpose", help="Methods as rows, datasets as columns.")
     ] = False,
     digits: Annotated[
-        int | None, typer.Option("--digits", metavar="N", help="Decimals of the measure.")
+        int | None, typer.Option("--digits", metavar="N", help="Decimals of the metric.")
     ] = None,
     caption: Annotated[
         str, typer.Option("--caption", metavar="TEXT", help="Caption of a LaTeX table.")
@@ -229,7 +229,7 @@ def plot(
         str,
         typer.Argument(
             autocompletion=_pictures,
-            help="measure-time, measure-predict-time, measure-components, time-rows, ranks, "
+            help="metric-time, metric-predict-time, metric-components, time-rows, ranks, "
             "or a plugin's.",
         ),
     ],
@@ -308,7 +308,7 @@ def _content(
         | ({"results": stored.left_out} if stored.left_out else {}),
         stored.source,
         [by_name[name] for name in without],
-        stored.measure,
+        stored.metric,
         stored.budget,
         order=kept if methods else (),
         digits=digits,
@@ -316,7 +316,7 @@ def _content(
         links=stored.links,
         others=[
             each
-            for each in imported_rows(stored.name, stored.measure, notice)
+            for each in imported_rows(stored.name, stored.metric, notice)
             if (not datasets or each.row.dataset in wanted)
             and (not methods or each.row.method in kept)
         ],

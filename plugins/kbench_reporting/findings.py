@@ -38,7 +38,7 @@ from kbench.features import (
     unequal_splits,
 )
 from kbench.messages import counted
-from kbench.records import Measure
+from kbench.records import Metric
 
 # -- the main table
 
@@ -59,13 +59,13 @@ class Entry:
 def entries(content: ReportData) -> list[tuple[str, list[Entry]]]:
     """Return for each dataset an entry per method, in the order of `content.methods`."""
     by_labels = {row.labels: row for row in content.rows}
-    measure, found = content.measure, []
+    metric, found = content.metric, []
     for dataset in content.datasets:
         rows = [by_labels.get((dataset, *method)) for method in content.methods]
         gains = {
-            row.method: measure.gain(rounded(row.value(measure.name)))
+            row.method: metric.gain(rounded(row.value(metric.name)))
             for row in rows
-            if row is not None and row.is_complete and row.value(measure.name) is not None
+            if row is not None and row.is_complete and row.value(metric.name) is not None
         }
         best = max(gains, key=lambda method: gains[method], default=None)
         best_row = None if best is None else by_labels[dataset, *best]
@@ -81,7 +81,7 @@ def _mark(
         return ""
     if gains[row.method] == gains[best.method]:
         return "best"
-    test = on_dataset(best, row, content.measure, ALPHA)
+    test = on_dataset(best, row, content.metric, ALPHA)
     if test is None or test.p is None:
         return "untested"
     return "tie" if test.p > ALPHA else ""
@@ -128,7 +128,7 @@ def sizes(content: ReportData) -> list[int]:
     Empty where there are fewer than three, or the largest is not four
     times the smallest: no growth can be fitted then.
     """
-    found = sorted({round(row.measures["n_train"]) for row in _sized(content)})
+    found = sorted({round(row.metrics["n_train"]) for row in _sized(content)})
     return found if len(found) > 2 and found[-1] >= 4 * found[0] else []
 
 
@@ -138,7 +138,7 @@ def _sized(content: ReportData) -> list[Row]:
     return [
         row
         for row in content.rows
-        if row.dataset in compared and row.is_complete and row.measures.get("n_train")
+        if row.dataset in compared and row.is_complete and row.metrics.get("n_train")
     ]
 
 
@@ -148,9 +148,9 @@ def growth(content: ReportData) -> list[Growth]:
         return []
     seconds: dict[Method, dict[int, list[float]]] = {}
     for row in _sized(content):
-        if fit_time_s := row.measures.get("fit_time_s"):
+        if fit_time_s := row.metrics.get("fit_time_s"):
             by_size = seconds.setdefault(row.method, {})
-            by_size.setdefault(round(row.measures["n_train"]), []).append(fit_time_s)
+            by_size.setdefault(round(row.metrics["n_train"]), []).append(fit_time_s)
     found = []
     for standing in content.standings:
         by_size = seconds.get(standing.method, {})
@@ -212,8 +212,8 @@ def doubts(rows: Sequence[Row]) -> dict[str, object]:
     for row in rows:
         if row.notes:
             noted.setdefault(row.notes, []).append(row)
-        if row.at_edge:
-            text = f"chosen at the edge of its grid: {row.at_edge}"
+        if row.at_boundary:
+            text = f"chosen at the edge of its grid: {row.at_boundary}"
             noted.setdefault(text, []).append(row)
     return {
         "partial": partial_rows(rows),
@@ -318,7 +318,7 @@ def ordered_budgets(content: ReportData) -> list[Budget]:
     They are over the datasets that all methods finished, else over all.
     """
     datasets = content.scores.datasets or content.datasets
-    found = budgets_of(content.rows, datasets, content.measure)
+    found = budgets_of(content.rows, datasets, content.metric)
     place = {method: i for i, method in enumerate(content.methods)}
     found.sort(key=lambda budget: place[budget.method])
     first: dict[str | Method, int] = {}
@@ -448,10 +448,10 @@ def _group_named(group: str | tuple[str, str]) -> str:
 
 # -- digits
 
-_MOST_DECIMALS = 6
+_MAX_DECIMALS = 6
 
 
-def decimals_for(rows: Iterable[Row], measure: Measure) -> int | None:
+def decimals_for(rows: Iterable[Row], metric: Metric) -> int | None:
     """Return the decimals that show two digits of the usual standard error of some means.
 
     The error is that of the corrected t-test. It is None where no spread is known.
@@ -460,18 +460,18 @@ def decimals_for(rows: Iterable[Row], measure: Measure) -> int | None:
     --------
     >>> from kbench.features import Row
     >>> def row(sd):
-    ...     measures = {"accuracy": 0.9, "accuracy_sd": sd, "n_test": 10.0, "n_train": 40.0}
-    ...     return Row("iris", "rff", "ridge", "ok", 4, 4, measures)
-    >>> [decimals_for([row(sd)], Measure("accuracy")) for sd in (0.02, 20.0)]
+    ...     metrics = {"accuracy": 0.9, "accuracy_sd": sd, "n_test": 10.0, "n_train": 40.0}
+    ...     return Row("iris", "rff", "ridge", "ok", 4, 4, metrics)
+    >>> [decimals_for([row(sd)], Metric("accuracy")) for sd in (0.02, 20.0)]
     [3, 0]
-    >>> decimals_for([row(0.0)], Measure("accuracy")) is None
+    >>> decimals_for([row(0.0)], Metric("accuracy")) is None
     True
     """
     errors = [
-        row.value(measure.sd) * math.sqrt(1 / row.n_splits_done + holdout_ratio(row))
+        row.value(metric.sd) * math.sqrt(1 / row.n_splits_done + holdout_ratio(row))
         for row in rows
-        if row.n_splits_done and 0 < (row.value(measure.sd) or 0) < math.inf
+        if row.n_splits_done and 0 < (row.value(metric.sd) or 0) < math.inf
     ]
     if not errors:
         return None
-    return min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(median(errors)))))
+    return min(_MAX_DECIMALS, max(0, 1 - math.floor(math.log10(median(errors)))))

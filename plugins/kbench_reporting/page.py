@@ -21,7 +21,7 @@ from kbench.errors import PluginError
 from kbench.features import (
     ALPHA,
     EQUAL,
-    MOST_LINES,
+    MAX_LINES,
     NO_TEST,
     OF_ANY_SIZE,
     OTHERS,
@@ -67,7 +67,7 @@ _SUBSCRIPT = re.compile(r"_\{(\w+)\}")
 _EMBEDDED_SVG = 300_000
 """Bytes of a plugin's figure beyond which it is embedded as PNG."""
 
-_MOST_LISTED = 50
+_MAX_LISTED = 50
 """Remarks of a kind that are listed; the table `doubts` has all."""
 _SCRIPTS = (
     *("sort", "fold", "filter", "choose", "numbers", "cells", "details", "two", "search"),
@@ -108,26 +108,26 @@ def page(
         "shown": shown,
         "beside": beside,
         "counted": counted,
-        "most_listed": _MOST_LISTED,
+        "most_listed": _MAX_LISTED,
     }
     numbers = {method: str(i) for i, method in enumerate(content.methods)}
     by_name = {name_of(method): number for method, number in numbers.items()}
     environment.globals["numbers_of"] = partial(_numbers_of, numbers | by_name)
     folder = files(__package__) / "templates"
-    names = columns(content.measure, content.task)
+    names = columns(content.metric, content.task)
     curves = curves_of(content)
     values: dict[str, object] = {
         "content": content,
         "lead": lead,
-        "measure": content.measure,
-        "heading": heading(content.measure),
-        "lacking": lacking(content.measure),
-        "written": partial(shown, content.measure.name),
+        "metric": content.metric,
+        "heading": heading(content.metric),
+        "lacking": lacking(content.metric),
+        "written": partial(shown, content.metric.name),
         "digits_of": partial(_digits_of, content),
         "looks": Looks(content.rows),
         "sample": lambda shape: Markup(charts.sample(shape)),
         "leaderboard_sentences": leaderboard_sentences(content.leaderboard),
-        "unmeasured": stats.unmeasured(content.rows, content.measure),
+        "unmeasured": stats.unmeasured(content.rows, content.metric),
         "run": findings.what_was_run(content.rows),
         "doubts": findings.doubts(content.rows),
         "matrix": findings.entries(content),
@@ -139,7 +139,7 @@ def page(
         "cells": Markup(
             _script_json([[row.value(name) for name in names] for row in content.rows])
         ),
-        "most_lines": MOST_LINES,
+        "most_lines": MAX_LINES,
         "version": __version__,
         "alpha": ALPHA,
         "rope": ROPE,
@@ -160,7 +160,7 @@ def page(
     }
     if content.standings:
         means = [standing.mean for standing in content.standings]
-        values["best_mean"] = max(means, key=content.measure.gain)
+        values["best_mean"] = max(means, key=content.metric.gain)
         values["stable"] = findings.is_stable(content)
         values["stability"] = findings.stability_sentences(content)
         values["fronts"] = [
@@ -186,14 +186,14 @@ def _digits_of(content: ReportData, entries: Sequence[findings.Entry]) -> Writte
     rows = [entry.row for entry in entries if entry.row is not None]
     digits = content.digits
     if digits is None:
-        digits = findings.decimals_for(rows, content.measure)
-    return value_writer(content.measure, digits)
+        digits = findings.decimals_for(rows, content.metric)
+    return value_writer(content.metric, digits)
 
 
 def curves_of(content: ReportData) -> dict[str, object]:
     """Return the search curves as the page draws them: by method, parameter, dataset.
 
-    Each has the name of the measure of its search, its direction, and whether it is in
+    Each has the name of the metric of its search, its direction, and whether it is in
     the target's units.
     """
     place = {method: i for i, method in enumerate(content.methods)}
@@ -216,7 +216,7 @@ def curves_of(content: ReportData) -> dict[str, object]:
 def splits_by_cell(content: ReportData) -> dict[str, object]:
     """Return the data with which the page compares any two methods on each dataset.
 
-    The measure of every split, rounded to twelve digits: to fewer, equal differences
+    The metric of every split, rounded to twelve digits: to fewer, equal differences
     would differ.
     """
     from scipy.stats import t
@@ -224,12 +224,12 @@ def splits_by_cell(content: ReportData) -> dict[str, object]:
     place = {method: i for i, method in enumerate(content.methods)}
     cells: list[tuple[int, int, float, float, dict[str, float]]] = []
     for row in content.rows:
-        value = row.value(content.measure.name)
+        value = row.value(content.metric.name)
         if row.status != "ok" or value is None:
             continue
         by_split = {
             f"{i}/{str(row.split_hash.get(i, ''))[:6]}": rounded(split_value)
-            for i, split_value in row.by_split(content.measure.name).items()
+            for i, split_value in row.by_split(content.metric.name).items()
         }
         ratio = round(holdout_ratio(row), 6)
         number = content.datasets.index(row.dataset)
@@ -240,9 +240,9 @@ def splits_by_cell(content: ReportData) -> dict[str, object]:
         "datasets": content.datasets,
         "methods": [name_of(method) for method in content.methods],
         "cells": cells,
-        "sign": content.measure.gain(1),
-        "in_units": content.measure.in_units,
-        "any_size": content.measure.task != "classification" and content.measure != ACCURACY,
+        "sign": content.metric.gain(1),
+        "in_units": content.metric.in_units,
+        "any_size": content.metric.task != "classification" and content.metric != ACCURACY,
         "equal": EQUAL,
         "no_test": NO_TEST,
         "t": [0.0, 0.0, *critical],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from kbench import records
 from kbench.errors import PluginError, SuiteError
 from kbench.features import (
-    MOST_LINES,
+    MAX_LINES,
     Axis,
     Looks,
     Reference,
@@ -19,7 +19,7 @@ from kbench.features import (
     ReportData,
     Status,
     duration,
-    is_share_measure,
+    is_share_metric,
     logarithmic,
     name_of,
     number,
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COSTS = {
-    "measure-time": COSTS[0],
-    "measure-predict-time": COSTS[1],
-    "measure-components": COSTS[2],
+    "metric-time": COSTS[0],
+    "metric-predict-time": COSTS[1],
+    "metric-components": COSTS[2],
 }
 _FILLS: Mapping[Status, Literal["full", "left", "none"]] = {
     "frontier": "full",
@@ -50,10 +50,10 @@ _FILLS: Mapping[Status, Literal["full", "left", "none"]] = {
 """A point is filled on the front, empty off it, and half filled where this is undecided."""
 _MARKERS = "osDv^P"
 """Markers of matplotlib that stand for the shapes of families."""
-_ERRORS = {kind.replace("measure", "error"): cost for kind, cost in _COSTS.items()}
-"""The same with 1 - value on a logarithmic axis, of measures whose best value is 1."""
+_ERRORS = {kind.replace("metric", "error"): cost for kind, cost in _COSTS.items()}
+"""The same with 1 - value on a logarithmic axis, of metrics whose best value is 1."""
 KINDS = (*_COSTS, *_ERRORS, "time-rows", "ranks")
-_EARLIER = {kind.replace("measure", "accuracy"): kind for kind in _COSTS}
+_EARLIER = {kind.replace("metric", "accuracy"): kind for kind in _COSTS}
 """Names that earlier versions had for kinds."""
 
 # PDF and SVG keep text as text; the same figure gives the same bytes
@@ -75,7 +75,7 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
         raise SuiteError(f"no picture is called {kind!r}{did_you_mean(kind, [*KINDS, *given])}")
     if not content.scores.has_one_unit:
         raise SuiteError(
-            f"nothing to draw: {content.measure.name} is in the units of each dataset's target"
+            f"nothing to draw: {content.metric.name} is in the units of each dataset's target"
         )
     if not content.standings:
         raise SuiteError("nothing to draw: no dataset was finished by at least two methods")
@@ -84,10 +84,10 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
     if kind == "time-rows":
         return saved(_growth(content), form)
     if kind in _ERRORS:
-        if not is_share_measure(content.measure):
+        if not is_share_metric(content.metric):
             raise SuiteError(
-                f"nothing to draw: 1 - {content.measure.name} is not an error; "
-                f"draw {kind.replace('error', 'measure')}"
+                f"nothing to draw: 1 - {content.metric.name} is not an error; "
+                f"draw {kind.replace('error', 'metric')}"
             )
         return saved(_against(content, _ERRORS[kind], as_error=True), form)
     return saved(_against(content, _COSTS[kind]), form)
@@ -95,7 +95,7 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
 
 def given_picture(figure: records.Figure, content: ReportData, form: str) -> bytes:
     """Return a plugin's figure as a file; any error in it becomes a `PluginError`."""
-    rows = [row.to_json(content.measure) for row in content.rows]
+    rows = [row.to_json(content.metric) for row in content.rows]
     try:
         if isinstance(figure.draw, Reference):
             drawn = figure.draw.call(f"{__name__}:draw_in_sandbox", {"rows": rows, "form": form})
@@ -183,7 +183,7 @@ def _ranks(content: ReportData) -> Figure:
 
 
 def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
-    """Draw the measure against a cost, better values higher; the Pareto front is a line.
+    """Draw the metric against a cost, better values higher; the Pareto front is a line.
 
     A few methods that are far worse than the others stand at the lower end, with an arrow.
     """
@@ -192,7 +192,7 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
     if not all(map(math.isfinite, costs)):
         raise SuiteError(f"nothing to draw: {cost.title} is not known of every method")
     means = [standing.mean for standing in standings]
-    plan = planned(costs, means, content.measure, cost.label, cost.written, as_error)
+    plan = planned(costs, means, content.metric, cost.label, cost.written, as_error)
     figure, axes = _framed(plan.horizontal, plan.vertical, max(3.6, 0.2 * len(standings)))
     steps = [costs[i] for i in plan.front], [plan.heights[i] for i in plan.front]
     axes.step(*steps, where="post", color="0.6", lw=1, zorder=0)
@@ -204,7 +204,7 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
         name = _in_legend(place, standing.name)
         if plan.below[i]:
             y = axes.get_ylim()[0]
-            name += f" ({shown(content.measure.name, standing.mean)}, below the axis)"
+            name += f" ({shown(content.metric.name, standing.mean)}, below the axis)"
             axes.annotate("↓", (x, y), (-9, 3), textcoords="offset points", size=8)
         axes.plot(
             x,
@@ -224,7 +224,7 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
 
 def _growth(content: ReportData) -> Figure:
     """Draw fit times against the number of training rows."""
-    growth = findings.growth(content)[:MOST_LINES]
+    growth = findings.growth(content)[:MAX_LINES]
     if not growth:
         raise SuiteError(
             "nothing to draw: the datasets that all methods finished have fewer than three "

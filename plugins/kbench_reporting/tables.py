@@ -45,7 +45,7 @@ from kbench.features import (
     why_not,
 )
 from kbench.features import ranks as rank_within
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench_reporting.findings import (
     columns_of_standings,
     entries,
@@ -67,9 +67,9 @@ _LABELS = (
 )
 
 
-def _differences(measure: Measure, digits: int | None = None) -> Written:
-    """Return the function that writes differences of a measure."""
-    return partial(signed, written=value_writer(measure, digits))
+def _differences(metric: Metric, digits: int | None = None) -> Written:
+    """Return the function that writes differences of a metric."""
+    return partial(signed, written=value_writer(metric, digits))
 
 
 def _two_digits(value: float) -> str:
@@ -77,24 +77,22 @@ def _two_digits(value: float) -> str:
 
 
 def main(content: ReportData) -> Table:
-    """Return datasets against methods: mean and standard deviation of the measure."""
-    return _against_methods("main", content, content.measure)
+    """Return datasets against methods: mean and standard deviation of the metric."""
+    return _against_methods("main", content, content.metric)
 
 
 def plain(content: ReportData) -> Table:
-    """Return the plain measure of the task in the same form, beside another that is compared."""
-    measure = PLAIN[content.task]
-    has_it = any(row.value(measure.name) is not None for row in content.rows)
-    if measure == content.measure or not has_it:
-        return Table(
-            "plain", "The plain measure of the task", [Column("dataset")], [], is_grid=True
-        )
-    return _against_methods("plain", content, measure)
+    """Return the plain metric of the task in the same form, beside another that is compared."""
+    metric = PLAIN[content.task]
+    has_it = any(row.value(metric.name) is not None for row in content.rows)
+    if metric == content.metric or not has_it:
+        return Table("plain", "The plain metric of the task", [Column("dataset")], [], is_grid=True)
+    return _against_methods("plain", content, metric)
 
 
-def _against_methods(table: str, content: ReportData, measure: Measure) -> Table:
-    """Return datasets against methods by a measure; marks are those of the compared one."""
-    compared, written = measure == content.measure, value_writer(measure, content.digits)
+def _against_methods(table: str, content: ReportData, metric: Metric) -> Table:
+    """Return datasets against methods by a metric; marks are those of the compared one."""
+    compared, written = metric == content.metric, value_writer(metric, content.digits)
     names = headings_of(content.methods)
     made = [Column("dataset")]
     for name in names.values():
@@ -105,21 +103,21 @@ def _against_methods(table: str, content: ReportData, measure: Measure) -> Table
         values: dict[str, object] = {"dataset": dataset}
         for method, entry in zip(content.methods, cells_of, strict=True):
             name, row = names[method], entry.row
-            values[name] = row.value(measure.name) if row else None
-            values[f"{name} (sd)"] = row.value(measure.sd) if row else None
+            values[name] = row.value(metric.name) if row else None
+            values[f"{name} (sd)"] = row.value(metric.sd) if row else None
             if entry.mark and compared:
                 marks[i, name] = entry.mark
             if row is None:
                 notes[i, name] = "not planned"
-            elif row.value(measure.name) is None:
-                notes[i, name] = why_not(row, measure)
+            elif row.value(metric.name) is None:
+                notes[i, name] = why_not(row, metric)
             elif row.n_splits_done < row.n_splits:
                 notes[i, name] = few_splits(row)
             elif row.converged is False:
                 notes[i, name] = "not converged"
         rows.append(values)
-    title = f"{measure.words} of each method on each dataset"
-    if measure.in_units:
+    title = f"{metric.words} of each method on each dataset"
+    if metric.in_units:
         title += ", in the units of its target"
     return Table(table, title, made, rows, marks, notes, is_grid=True)
 
@@ -138,7 +136,7 @@ def methods(content: ReportData) -> Table:
         of_board["front"],
         Column("p_front", "P(front)", share, True, wide=True),
         Column("dominated_by", data_only=True),
-        *(of_board[name] for name in ("fit_time_s", "predict_row_s")),
+        *(of_board[name] for name in ("fit_time_s", "predict_time_per_row_s")),
         replace(of_board["n_components"], wide=True),
     ]
     rows: list[dict[str, object]] = []
@@ -152,7 +150,7 @@ def methods(content: ReportData) -> Table:
         if by:
             notes[i, "front"] = f"by {by}"
     # the fastest method is often trivial, so that times have no mark
-    marks = best_marks(rows, content.measure)
+    marks = best_marks(rows, content.metric)
     return Table("methods", "Methods over all datasets", made, rows, marks, notes)
 
 
@@ -162,7 +160,7 @@ def _known(value: object) -> object:
 
 def focus(content: ReportData) -> Table:
     """Return the methods in focus beside each other method, with tests over datasets."""
-    written = _differences(content.measure, content.digits)
+    written = _differences(content.metric, content.digits)
     made = [
         Column("method"),
         Column("against"),
@@ -174,7 +172,7 @@ def focus(content: ReportData) -> Table:
     ]
     rows: list[dict[str, object]] = []
     for method in content.focus:
-        for each in against(content.rows, method, content.measure):
+        for each in against(content.rows, method, content.metric):
             names = {"method": name_of(method), "against": name_of(each.other)}
             more = {"datasets": each.n_datasets, "difference": _known(each.difference)}
             rows.append(vars(each) | names | more | {"p_holm": each.p})
@@ -209,7 +207,7 @@ def pairs(content: ReportData) -> Table:
 
     A missing cell counts in the tests against the method that is better by them.
     """
-    written = _differences(content.measure, content.digits)
+    written = _differences(content.metric, content.digits)
     made = [
         Column("first"),
         Column("second"),
@@ -309,8 +307,8 @@ def doubts(content: ReportData) -> Table:
     reasons = [(row, few_splits(row)) for row in partial_rows(content.rows)]
     reasons += [(row, "a fit did not converge") for row in not_converged(content.rows)]
     for row in content.rows:
-        if row.at_edge:
-            reasons.append((row, f"chosen at the edge of its grid: {row.at_edge}"))
+        if row.at_boundary:
+            reasons.append((row, f"chosen at the edge of its grid: {row.at_boundary}"))
         if row.notes:
             reasons.append((row, row.notes))
         if row.contention:
@@ -339,31 +337,31 @@ def sizes(content: ReportData) -> Table:
 
 
 def search(content: ReportData) -> Table:
-    """Return what the searches saw: their measure by the values of each parameter."""
+    """Return what the searches saw: their metric by the values of each parameter."""
     rows: list[dict[str, object]] = [
         {
             **dict(zip(LABELS, row.labels, strict=True)),
             "parameter": parameter,
-            "measure": measure.name,
+            "metric": metric.name,
             **dict(zip(CURVE, point, strict=True)),
         }
         for row in content.rows
-        if (measure := row.searched) is not None
+        if (metric := row.searched) is not None
         for parameter, points in row.search.items()
         for point in points
     ]
-    names = {str(row["measure"]) for row in rows}
+    names = {str(row["metric"]) for row in rows}
     name = names.pop() if len(names) == 1 else ""
     four = partial(shown, name)
     made = [
         *_LABELS,
         Column("parameter"),
-        Column("measure", wide=bool(name)),
+        Column("metric", wide=bool(name)),
         Column("value", "", number, True),
         Column("mean", f"inner {name or 'mean'}", four, True),
         Column("standard_error", "standard error", four, True),
         Column("n", "inner folds", numeric=True),
-        Column("at_edge", "best at an edge"),
+        Column("at_boundary", "best at an edge"),
     ]
     title = "Mean over the inner folds by searched parameter"
     return Table("search", title, made, rows, by="dataset")
@@ -371,8 +369,8 @@ def search(content: ReportData) -> Table:
 
 def budgets(content: ReportData) -> Table:
     """Return the budget of each method: candidates, CPU time, and what the search gained."""
-    found, measure = ordered_budgets(content), content.measure
-    written = value_writer(measure)
+    found, metric = ordered_budgets(content), content.metric
+    written = value_writer(metric)
     made = [
         Column("family", "", lambda family: family or "its own"),
         *_LABELS[1:],
@@ -380,17 +378,17 @@ def budgets(content: ReportData) -> Table:
         Column("most", "to", number, True),
         Column("search_time_cpu_s", "CPU time of a search", duration, True, unit=duration_unit),
         Column("searched", "", _without_sides),
-        Column("at_edge", "best at an edge", lambda share: f"{share * 100:.0f} %", True),
+        Column("at_boundary", "best at an edge", lambda share: f"{share * 100:.0f} %", True),
     ]
     if any(budget.default is not None for budget in found):
         made += [
-            Column("default", f"default {measure.words}", written, True),
+            Column("default", f"default {metric.words}", written, True),
             Column("tuned", "tuned", written, True),
-            Column("difference", "", _differences(measure), True),
+            Column("difference", "", _differences(metric), True),
         ]
     rows = [
         dict(zip(LABELS[1:], budget.method, strict=True))
-        | {name: getattr(budget, name) for name in ("family", "least", "most", "at_edge")}
+        | {name: getattr(budget, name) for name in ("family", "least", "most", "at_boundary")}
         | {"search_time_cpu_s": budget.search_s, "searched": ", ".join(budget.parameters)}
         | {"default": budget.default, "tuned": budget.tuned, "difference": _difference(budget)}
         for budget in found
@@ -427,10 +425,10 @@ def leaderboard(content: ReportData) -> Table:
 
 def others(content: ReportData) -> Table:
     """Return the rows that others computed, beside ours."""
-    beside = beside_own(content.rows, content.others, content.measure)
-    return others_table(beside, content.measure)
+    beside = beside_own(content.rows, content.others, content.metric)
+    return others_table(beside, content.metric)
 
 
 def cells(content: ReportData) -> Table:
     """Return every cell with its columns."""
-    return cells_table(content.rows, content.measure)
+    return cells_table(content.rows, content.metric)

@@ -1,5 +1,5 @@
-"""Rescoring: measures that are added to results, from the predictions that were kept.
+"""Rescoring: metrics that are added to results, from the predictions that were kept.
 
-A suite that compares the measure of a plugin gets it here, before trackers see its results;
-``kbench rescore`` adds any measure to known results.
+A suite that compares the metric of a plugin gets it here, before trackers see its results;
+``kbench rescore`` adds any metric to known results.
 """

@@ -1,4 +1,4 @@
-"""`kbench rescore`: adds measures to known results, from the predictions that were kept."""
+"""`kbench rescore`: adds metrics to known results, from the predictions that were kept."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 @options_from("run_suite")
 def rescore(
     suite: str,
-    measure: Annotated[
+    metric: Annotated[
         list[str],
         typer.Option(
             metavar="NAME",
-            help="Measure of `kbench list measures`; repeatable.",
-            autocompletion=completion.measures,
+            help="Metric of `kbench list metrics`; repeatable.",
+            autocompletion=completion.metrics,
         ),
     ],
     offline: bool = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON line per measure, and nothing else.")
+        bool, typer.Option("--json", help="Print one JSON line per metric, and nothing else.")
     ] = False,
 ) -> None:
-    """Add measures to known results without computing these again.
+    """Add metrics to known results without computing these again.
 
-    Measures are computed from the predictions that were kept of each split.
+    Metrics are computed from the predictions that were kept of each split.
 
-    The exit code is 1 if a measure failed, or the store does not have all runs yet.
+    The exit code is 1 if a metric failed, or the store does not have all runs yet.
     """
     from kbench.features import (
         Options,
@@ -46,17 +46,17 @@ def rescore(
         load_registry,
         notices,
     )
-    from kbench_rescoring.rescoring import measure_called
+    from kbench_rescoring.rescoring import metric_called
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     registry = load_registry()
     chosen = chosen_suite(suite, registry)
     options = Options(
-        None, offline=offline, given={**given(), "rescore": list(dict.fromkeys(measure))}
+        None, offline=offline, given={**given(), "rescore": list(dict.fromkeys(metric))}
     )
-    for name in measure:
-        measure_called(name, registry)
+    for name in metric:
+        metric_called(name, registry)
     verbs = Verbs(_notice)
     for text in notices(registry, options, verbs):
         _notice(text)
@@ -64,7 +64,7 @@ def rescore(
     for added in report.added:
         echo(json.dumps(asdict(added)) if as_json else added.sentence)
     if not as_json and not report.interrupted:
-        _print_end(report, measure)
+        _print_end(report, metric)
     for delivered in report.deliveries:
         if delivered.problem and not as_json:
             echo(f"kbench: {delivered.problem}", err=True)
@@ -76,11 +76,11 @@ def rescore(
 
 
 def _print_end(report: Report, names: list[str]) -> None:
-    """Print the measures of all cells that have one."""
+    """Print the metrics of all cells that have one."""
     from kbench.features import LABELS, by_dataset, row_builders, show
 
     rows = by_dataset([row_builders.of_cell(cell) for cell in report.cells])
-    having = [row for row in rows if any(name in row.measures for name in names)]
+    having = [row for row in rows if any(name in row.metrics for name in names)]
     if having:
         show.print_rows(having, (*LABELS, *dict.fromkeys(names)))
 

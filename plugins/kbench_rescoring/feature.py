@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def kbench_strategy(run: Run) -> Strategy | None:
-    """Compute no task where measures are added to known results."""
+    """Compute no task where metrics are added to known results."""
     if "rescore" not in run.options.given:
         return None
     from kbench_rescoring.rescoring import KnownOnly
@@ -23,7 +23,7 @@ def kbench_strategy(run: Run) -> Strategy | None:
 
 @hookimpl
 def kbench_results_complete(run: Run) -> Sequence[Added]:
-    """Add the measure that the suite compares, if it is a plugin's, or those asked for."""
+    """Add the metric that the suite compares, if it is a plugin's, or those asked for."""
     asked = run.options.given.get("rescore")
     names = asked or run.plan.late
     if not names:

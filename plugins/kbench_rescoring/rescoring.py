@@ -1,4 +1,4 @@
-"""Measures that are added to known results, from the predictions that were kept of them."""
+"""Metrics that are added to known results, from the predictions that were kept of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kbench.errors import DatasetError, KbenchError, SuiteError
 from kbench.features import (
     COMPUTE,
     COMPUTED,
-    MEASURES,
+    METRICS,
     PLAIN,
     Assignment,
     Assignments,
@@ -29,15 +29,15 @@ from kbench.features import (
     blob_of_seed,
     most_bytes,
     over_slots,
-    preload_of_measures,
+    preload_of_metrics,
     send_scored,
     unpacked,
 )
 from kbench.messages import did_you_mean
-from kbench.records import STOPPING, Added, Measure, Missing, Ref, Result
+from kbench.records import STOPPING, Added, Metric, Missing, Ref, Result
 
 TIME_S = 60.0
-"""Wall clock of a plugin's measure of one split, if the suite's limit is not shorter."""
+"""Wall clock of a plugin's metric of one split, if the suite's limit is not shorter."""
 
 _LACKS = {
     "probabilities": "no probabilities",
@@ -48,9 +48,9 @@ _LACKS = {
 
 @dataclass(frozen=True)
 class _Scored:
-    """A measure of one split, or the reason why there is none.
+    """A metric of one split, or the reason why there is none.
 
-    `failed` says that there should be one. `manifest` is what the measure of a plugin was computed
+    `failed` says that there should be one. `manifest` is what the metric of a plugin was computed
     from; None for built-in ones.
     """
 
@@ -61,36 +61,36 @@ class _Scored:
 
 
 class Rescoring:
-    """Adds measures to the known results of a run, and writes them to the journal.
+    """Adds metrics to the known results of a run, and writes them to the journal.
 
     Functions of plugins run in sandboxed processes, one for each split, with limits. A
-    measure that hits a limit or ends its process is not tried on further splits.
+    metric that hits a limit or ends its process is not tried on further splits.
 
-    SuiteError is raised for a measure that does not exist or is not for the task.
+    SuiteError is raised for a metric that does not exist or is not for the task.
     """
 
     def __init__(self, run: Run, names: Sequence[str]) -> None:
         self._run, self._planner = run, run.plan.planner
-        self._measures = {name: measure_called(name, run.registry) for name in names}
+        self._metrics = {name: metric_called(name, run.registry) for name in names}
         self._cells = [cell for cell in run.cells if cell.dataset is not None]
-        _refuse_other_task(self._measures, self._cells)
-        self._codes = {name: self._planner.measure_code(name) for name in names}
+        _refuse_other_task(self._metrics, self._cells)
+        self._codes = {name: self._planner.metric_code(name) for name in names}
         self._assignments = Assignments(run.session.cache)
-        self._parents = WarmParents(preload_of_measures(self._measures, run.registry))
+        self._parents = WarmParents(preload_of_metrics(self._metrics, run.registry))
         self._stopped: dict[str, str] = {}
 
     def add(self) -> list[Added]:
-        """Add the measures to all results that lack them; the cells have them then.
+        """Add the metrics to all results that lack them; the cells have them then.
 
         A value is in the journal before it is used: a kill loses only the split that it
         interrupts.
         """
         by_key = {cell.key: cell for cell in self._cells}
         splits = [(cell, result) for cell in by_key.values() for result in cell.done]
-        n_known = Counter(name for _, result in splits for name in result.measures)
+        n_known = Counter(name for _, result in splits for name in result.metrics)
         n_added: Counter[str] = Counter()
         missing: dict[str, dict[tuple[str, bool], list[str]]] = {name: {} for name in self._codes}
-        lacking = [each for each in splits if self._measures.keys() - each[1].measures.keys()]
+        lacking = [each for each in splits if self._metrics.keys() - each[1].metrics.keys()]
         with closing(self._parents):
             for (cell, result), scores in over_slots(lacking, self._scores, self._run.jobs):
                 for name, scored in scores.items():
@@ -110,18 +110,18 @@ class Rescoring:
                     for (reason, failed), learners in missing[name].items()
                 ),
             )
-            for name in self._measures
+            for name in self._metrics
         ]
 
     def _write(
         self, split: PlannedCell, result: Result, name: str, value: float, made: Manifest | None
     ) -> None:
-        """Write a measure, and before it what a plugin has computed it from."""
+        """Write a metric, and before it what a plugin has computed it from."""
         journal = self._run.journal
         if made is not None:
             journal.keep_manifest(made)
         journal.append(
-            "measure",
+            "metric",
             task_key=result.task_key,
             name=name,
             value=value,
@@ -131,12 +131,12 @@ class Rescoring:
         )
         for cell in self._cells:
             if cell.key == split.key:
-                cell.results[result.split] = cell.results[result.split].with_measure(name, value)
+                cell.results[result.split] = cell.results[result.split].with_metric(name, value)
 
     def _scores(self, split: tuple[PlannedCell, Result], slot: int) -> dict[str, _Scored]:
-        """Compute the measures that one split lacks."""
+        """Compute the metrics that one split lacks."""
         cell, result = split
-        names = [name for name in self._measures if name not in result.measures]
+        names = [name for name in self._metrics if name not in result.metrics]
         assert cell.dataset is not None
         try:
             assignment = self._assignments.of(self._planner.task(cell, result.split))
@@ -151,7 +151,7 @@ class Rescoring:
     def _over_seeds(
         self, name: str, truth: Truth, predictions: Sequence[Predictions], n_classes: int
     ) -> _Scored:
-        """Return the mean of a measure over seeds of the map; no value if one seed lacks it."""
+        """Return the mean of a metric over seeds of the map; no value if one seed lacks it."""
         values: list[float] = []
         manifests: list[Manifest] = []
         for given in predictions:
@@ -193,73 +193,73 @@ class Rescoring:
         return predictions
 
     def _scored(self, name: str, truth: Truth, given: Predictions, n_classes: int) -> _Scored:
-        measure = self._measures[name]
+        metric = self._metrics[name]
         undefined = "it is not defined for the test part"
-        if not applies(measure, truth.task, given):
-            return _Scored(None, _LACKS.get(measure.needs, measure.needs), failed=False)
+        if not applies(metric, truth.task, given):
+            return _Scored(None, _LACKS.get(metric.needs, metric.needs), failed=False)
         if name in COMPUTE:
             return _Scored(COMPUTE[name](truth, given), undefined, failed=False)
         if name in self._stopped:
             return _Scored(None, self._stopped[name])
-        plugins = self._run.registry.plugins_of(("measure", Ref(name)))
+        plugins = self._run.registry.plugins_of(("metric", Ref(name)))
         with self._parents.using(plugins) as sandbox:
             outcome = sandbox.run(
-                "kbench.execution.task_functions:measure_predictions",
+                "kbench.execution.task_functions:score_predictions",
                 {
-                    "measure": name,
+                    "metric": name,
                     "task": truth.task,
                     "n_classes": n_classes,
                     "scale": [truth.scale.mean, truth.scale.sd],
                 },
                 time_s=min(self._run.suite.limits.time_s, TIME_S),
-                memory_mb=self._run.suite.limits.memory_mb,
+                memory_mib=self._run.suite.limits.memory_mib,
                 converse=partial(send_scored, truth=truth, predictions=given),
             )
         why = _last_line(outcome.error)
         if outcome.status in STOPPING:
-            why = self._stopped[name] = f"the measure ended with {outcome.status}: {why}"
+            why = self._stopped[name] = f"the metric ended with {outcome.status}: {why}"
         if outcome.status != "ok":
             return _Scored(None, why)
         value = outcome.value.get("value") if isinstance(outcome.value, dict) else math.nan
         if value is not None and not (isinstance(value, float) and math.isfinite(value)):
-            return _Scored(None, "the measure returned no finite number")
+            return _Scored(None, "the metric returned no finite number")
         made = self._planner.present.made(outcome.recorded)
         return _Scored(value, undefined, failed=False, manifest=made)
 
 
 def add(run: Run, names: Sequence[str]) -> list[Added]:
-    """Add measures to the results of a run; they are in the journal before they are used."""
-    if any(name not in r.measures for cell in run.cells for r in cell.done for name in names):
+    """Add metrics to the results of a run; they are in the journal before they are used."""
+    if any(name not in r.metrics for cell in run.cells for r in cell.done for name in names):
         run.session.machine.acquire()
         run.plan.keep(run.location, run.cells, names, reopen=True)
     return Rescoring(run, names).add()
 
 
-def measure_called(name: str, registry: Registry) -> Measure:
-    """Return a measure that is computed from predictions, by its name.
+def metric_called(name: str, registry: Registry) -> Metric:
+    """Return a metric that is computed from predictions, by its name.
 
     SuiteError is raised where there is none.
     """
-    of_plugins = registry.all("measure")
+    of_plugins = registry.all("metric")
     if name in COMPUTED:
-        return MEASURES[name]
+        return METRICS[name]
     if name in of_plugins:
-        measure: Measure = of_plugins[name]
-        return measure
-    if name in MEASURES:
-        raise SuiteError(f"measure {name!r} is not computed from predictions")
+        metric: Metric = of_plugins[name]
+        return metric
+    if name in METRICS:
+        raise SuiteError(f"metric {name!r} is not computed from predictions")
     known = [*COMPUTED, *of_plugins]
-    raise SuiteError(f"no measure is called {name!r}{did_you_mean(name, known)}")
+    raise SuiteError(f"no metric is called {name!r}{did_you_mean(name, known)}")
 
 
-def _refuse_other_task(measures: Mapping[str, Measure], cells: Sequence[PlannedCell]) -> None:
-    """Raise if a measure is not for the task of a dataset."""
-    for name, measure in measures.items():
+def _refuse_other_task(metrics: Mapping[str, Metric], cells: Sequence[PlannedCell]) -> None:
+    """Raise if a metric is not for the task of a dataset."""
+    for name, metric in metrics.items():
         for cell in cells:
             assert cell.dataset is not None
-            if measure.task not in (None, cell.dataset.task):
+            if metric.task not in (None, cell.dataset.task):
                 raise SuiteError(
-                    f"measure {name!r} is for {measure.task}, and "
+                    f"metric {name!r} is for {metric.task}, and "
                     f"{cell.cell.dataset.label!r} is {cell.dataset.task}"
                 )
 

@@ -24,7 +24,7 @@ from kbench._version import __version__
 from kbench.errors import BundleError, KbenchError, SuiteError
 from kbench.features import (
     HOST,
-    MEASURES,
+    METRICS,
     DataCache,
     ImportedRow,
     PlannedCell,
@@ -47,7 +47,7 @@ from kbench.records import (
     Cell,
     DatasetFacts,
     Limits,
-    Measure,
+    Metric,
     Protocol,
     Ref,
     Result,
@@ -150,10 +150,10 @@ def _read(path: Path) -> Bundle:
 _VERSIONS = ("kbench-core", "python", "numpy", "scipy", "scikit-learn")
 
 
-def rows_of(bundle: Bundle, measure: Measure, records: Records) -> Iterator[ImportedRow]:
+def rows_of(bundle: Bundle, metric: Metric, records: Records) -> Iterator[ImportedRow]:
     """Yield the rows of a bundle's cells that have results.
 
-    `measure` is the one whose spread and values by split rows have; `records` say which splits
+    `metric` is the one whose spread and values by split rows have; `records` say which splits
     were recomputed.
     """
     cpus = [each.cpu for each in bundle.manifest.machines]
@@ -179,25 +179,25 @@ def rows_of(bundle: Bundle, measure: Measure, records: Records) -> Iterator[Impo
             family=family,
         )
         cpu = ", ".join(dict.fromkeys(cpus[shared[split].machine] for split in sorted(shared)))
-        row = of_cell_with_splits(planned, f"{bundle.author} on {cpu}", measure)
+        row = of_cell_with_splits(planned, f"{bundle.author} on {cpu}", metric)
         checks = checks_of(shared, records)
-        yield ImportedRow(row, measure, bundle.author, cpu, bundle.id[:SHORT], versions, checks)
+        yield ImportedRow(row, metric, bundle.author, cpu, bundle.id[:SHORT], versions, checks)
 
 
 def kept_rows(
-    suite: str, measure: Measure | None = None, notice: Callable[[str], None] = lambda text: None
+    suite: str, metric: Metric | None = None, notice: Callable[[str], None] = lambda text: None
 ) -> list[ImportedRow]:
     """Return the rows of a suite in the bundles that are kept here, without their times.
 
-    `measure` is by default that of the first bundle; rows of a cell that an author has given
+    `metric` is by default that of the first bundle; rows of a cell that an author has given
     several times, made from the same code, are the last ones that were computed. `notice` is
     told which bundle is left out.
     """
     records = kept()
     found: dict[tuple[str, str, str, str], ImportedRow] = {}
     for bundle in of_suite(suite, notice):
-        measure = measure or measure_of(bundle)
-        for other in rows_of(bundle, measure, records):
+        metric = metric or metric_of(bundle)
+        for other in rows_of(bundle, metric, records):
             place = (other.author, other.cpu, other.row.key, other.row.made_from)
             known = found.get(place)
             if known is None or known.row.end_ms < other.row.end_ms:
@@ -208,15 +208,15 @@ def kept_rows(
 def stored_results(name: str) -> StoredResults:
     """Return the last row of each cell of a bundle, whatever machines its author has."""
     bundle = find(name)
-    measure = measure_of(bundle)
-    return as_one_side(list(rows_of(bundle, measure, {})), bundle.manifest.suite, measure)
+    metric = metric_of(bundle)
+    return as_one_side(list(rows_of(bundle, metric, {})), bundle.manifest.suite, metric)
 
 
-def measure_of(bundle: Bundle) -> Measure:
-    """Return the measure of a bundle; one of a plugin need not be installed."""
-    name, better = bundle.manifest.measure, bundle.manifest.better
-    known = MEASURES.get(name)
-    return known if known is not None and known.better == better else Measure(name, better)
+def metric_of(bundle: Bundle) -> Metric:
+    """Return the metric of a bundle; one of a plugin need not be installed."""
+    name, better = bundle.manifest.metric, bundle.manifest.better
+    known = METRICS.get(name)
+    return known if known is not None and known.better == better else Metric(name, better)
 
 
 def meaning_of(cell: Cell) -> tuple[str, str]:
@@ -272,7 +272,7 @@ def _n_splits(suite: str) -> int | None:
 
 
 _OF_A_MACHINE = ("_s", "_mb")
-"""Ends of the names of measures that mean something only on the machine that took them."""
+"""Ends of the names of metrics that mean something only on the machine that took them."""
 
 _SHOWN = 5
 _PINNED = ("kbench-core", "numpy", "scipy", "scikit-learn")
@@ -326,12 +326,12 @@ def _known(bundle: Bundle, shared: SharedResult) -> Result:
     cpu = bundle.manifest.machines[shared.machine].cpu
     number = f", machine {shared.machine + 1}" if len(bundle.manifest.machines) > 1 else ""
     result = shared.result(f"{bundle.author} on {cpu}{number}", cpu)
-    measures = {
-        name: value for name, value in result.measures.items() if not name.endswith(_OF_A_MACHINE)
+    metrics = {
+        name: value for name, value in result.metrics.items() if not name.endswith(_OF_A_MACHINE)
     }
     details = replace(result.details, search_seconds=(), work_s=0.0, contention=())
     return replace(
-        result, measures=measures, details=details, seconds=0.0, cpu_s=0.0, calibration_s=0.0
+        result, metrics=metrics, details=details, seconds=0.0, cpu_s=0.0, machine_speed_s=0.0
     )
 
 

@@ -54,7 +54,7 @@ FILES = (SUITE, LOCK, DATASETS, CELLS, RESULTS, DEPENDENCIES, PLUGINS)
 """Files of each bundle, beside its manifest."""
 
 
-MOST_SPLITS = 100_000
+MAX_SPLITS = 100_000
 
 _PROTOCOL = TypeAdapter(Protocol)
 
@@ -118,7 +118,7 @@ class Origin(Line):
     format: Annotated[int, BeforeValidator(_format)]
     suite: Annotated[str, checked(check_label, "suite")]
     author: Author
-    measure: Annotated[str, checked(check_component, "measure")]
+    metric: Annotated[str, checked(check_component, "metric")]
     better: Literal["higher", "lower"]
     versions: Versions
     machines: list[SharedMachine]
@@ -174,7 +174,7 @@ class SharedCell(Line):
     protocol: JsonObject
     kinds: list[str]
     code: list[Json]
-    n_splits: Annotated[int, Field(gt=0, le=MOST_SPLITS)]
+    n_splits: Annotated[int, Field(gt=0, le=MAX_SPLITS)]
     family: Label
     equivalence: Label
 
@@ -203,7 +203,7 @@ class SharedLimits(Line):
     """Limits of a task; None for none."""
 
     time_s: float | None
-    memory_mb: float | None
+    memory_mib: float | None
 
 
 class SharedDetails(Line):
@@ -211,7 +211,7 @@ class SharedDetails(Line):
 
     chosen: JsonObject = {}
     search: list[JsonObject] = []
-    at_edge: list[str] = []
+    at_boundary: list[str] = []
     notes: list[str] = []
     split_hash: str = ""
     contention: list[str] = []
@@ -232,7 +232,7 @@ class SharedResult(Line):
     cell: str
     split: NonNegativeInt
     status: Literal["ok", "error", "timeout", "memory", "crash"]
-    measures: dict[str, float]
+    metrics: dict[str, float]
     details: SharedDetails
     error: str = ""
     printed: str = ""
@@ -244,14 +244,14 @@ class SharedResult(Line):
     timing: Literal["shared", "exclusive"]
     version: Version
     machine: NonNegativeInt
-    calibration_s: NonNegativeFloat
+    machine_speed_s: NonNegativeFloat
     cpu_s: NonNegativeFloat
     manifest: str = ""
 
     def result(self, machine: str, cpu: str) -> Result:
         """Return the record; `machine` is the name that its machine has here."""
         given = {name: value for name, value in self.limits if value is not None}
-        no_limit = {"time_s": float("inf"), "memory_mb": float("inf")}
+        no_limit = {"time_s": float("inf"), "memory_mib": float("inf")}
         return Result(
             **self.model_dump(exclude={"cell", "machine", "limits", "details"}),
             task_key=task_key(self.cell, self.split),

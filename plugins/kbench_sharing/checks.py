@@ -1,4 +1,4 @@
-"""What a bundle says, checked: keys, references, times and ranges of measures.
+"""What a bundle says, checked: keys, references, times and ranges of metrics.
 
 Each check raises one BundleError of one sentence. None can refuse numbers that are
 invented in an honest form: `kbench_sharing.verifying` is for these.
@@ -21,7 +21,7 @@ from kbench_sharing.bundle_records import SharedCell, SharedDataset, SharedResul
 from kbench_sharing.untrusted_text import check_component
 
 SLACK = 1e-9
-"""By how much rounding may lead a measure out of its range."""
+"""By how much rounding may lead a metric out of its range."""
 
 CLOSE = 1e-6
 """Relative difference that rounding, or sums in another order on any CPU, may make."""
@@ -29,26 +29,26 @@ CLOSE = 1e-6
 DAY_MS = 86_400_000
 
 _OF_SHARES = (
-    *("accuracy", "balanced_accuracy", "expected_error", "accuracy_unseen", "f1_macro", "roc_auc"),
-    *("average_precision", "ece_15_equal_mass", "coverage_error_90", "converged"),
+    *("accuracy", "balanced_accuracy", "expected_error", "accuracy_non_duplicates", "f1_macro"),
+    *("roc_auc", "average_precision", "ece", "coverage_error_90", "converged"),
 )
 _POSITIVE = (
-    *("log_loss", "rmse", "rmse_standardised", "mae", "crps", "crps_standardised"),
-    *("interval_score_90", "peak_memory_mb", "n_test", "n_train", "n_components", "n_candidates"),
+    *("log_loss", "rmse", "rmse_standardized", "mae", "crps", "crps_standardized"),
+    *("interval_score_90", "peak_memory_mib", "n_test", "n_train", "n_components", "n_candidates"),
 )
 RANGES: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(_OF_SHARES, (0.0, 1.0)),
     **dict.fromkeys(_POSITIVE, (0.0, math.inf)),
-    "matthews": (-1.0, 1.0),
-    "brier": (0.0, 2.0),
+    "mcc": (-1.0, 1.0),
+    "brier_score": (0.0, 2.0),
     "r2": (-math.inf, 1.0),
 }
-"""Least and largest values of measures; those of the default candidate are the same."""
+"""Least and largest values of metrics; those of the default candidate are the same."""
 
 _OF_CONTENT = ("task", "is_weighted", "n_samples", "n_features", "n_classes", "n_missing")
 """Facts of a dataset that its checksum decides."""
 
-_WITHIN = ("fit_time_s", "predict_time_s", "search_time_s")
+_WITHIN = ("fit_time_s", "predict_time_s", "search_timeout_s")
 
 
 def check_datasets(datasets: Iterable[SharedDataset]) -> dict[str, SharedDataset]:
@@ -101,7 +101,7 @@ def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDatase
 def check_result(
     result: SharedResult, cell: SharedCell, dataset: SharedDataset, n_machines: int, now_ms: int
 ) -> None:
-    """Check the result of a split: times that are possible, measures in their ranges."""
+    """Check the result of a split: times that are possible, metrics in their ranges."""
     name = f"split {result.split} of {cell.name}"
     if result.split >= cell.n_splits:
         raise BundleError(f"{name} is beyond the {counted(cell.n_splits, 'split')} of its cell")
@@ -109,25 +109,25 @@ def check_result(
         raise BundleError(f"{name} was computed by a machine that it does not have")
     _check_times(result, name, now_ms)
     if result.status != "ok":
-        if result.measures or result.details.model_fields_set:
-            raise BundleError(f"{name} has measures, and its status is {result.status}")
+        if result.metrics or result.details.model_fields_set:
+            raise BundleError(f"{name} has metrics, and its status is {result.status}")
         return
-    measures = result.measures
+    metrics = result.metrics
     plain = PLAIN[dataset.task].name
-    if plain not in measures:
-        raise BundleError(f"{name} is ok and lacks the measure {plain!r}")
-    for measure, value in measures.items():
-        check_component(measure, "measure")
-        low, high = RANGES.get(measure.removeprefix("default_"), (-math.inf, math.inf))
-        if measure.endswith("_s"):
+    if plain not in metrics:
+        raise BundleError(f"{name} is ok and lacks the metric {plain!r}")
+    for metric, value in metrics.items():
+        check_component(metric, "metric")
+        low, high = RANGES.get(metric.removeprefix("default_"), (-math.inf, math.inf))
+        if metric.endswith("_s"):
             low = 0.0
         if not low - SLACK <= value <= high + SLACK:
-            raise BundleError(f"{name} has the {measure} {value:g}, which no result can have")
-    for measure in _WITHIN:
+            raise BundleError(f"{name} has the {metric} {value:g}, which no result can have")
+    for metric in _WITHIN:
         # times are rounded to three digits
-        if measures.get(measure, 0.0) > 1.011 * result.seconds + 1e-3:
-            raise BundleError(f"{name} has a {measure} longer than its task")
-    rows = measures.get("n_train", 0.0) + measures.get("n_test", 0.0)
+        if metrics.get(metric, 0.0) > 1.011 * result.seconds + 1e-3:
+            raise BundleError(f"{name} has a {metric} longer than its task")
+    rows = metrics.get("n_train", 0.0) + metrics.get("n_test", 0.0)
     if dataset.n_samples and rows > dataset.n_samples:
         raise BundleError(f"{name} has more rows than its dataset")
     try:
@@ -144,7 +144,7 @@ def _check_counts(
     Rows that are left out because values are missing, equal rows that stay together, and
     splits of the data's own leave their numbers open, and so do weights the accuracies.
     """
-    n_test = result.measures.get("n_test", 0.0)
+    n_test = result.metrics.get("n_test", 0.0)
     if n_test < 1 or n_test % 1:
         raise BundleError(f"{name} has {n_test:g} test rows")
     sizes = _test_sizes(protocol, dataset)
@@ -160,7 +160,7 @@ def _check_counts(
         raise BundleError(
             f"{name} has other seeds of its map than the {protocol.map_seeds} planned"
         )
-    mean = result.measures["accuracy"]
+    mean = result.metrics["accuracy"]
     accuracies = by_seed.get("accuracy", [])
     if accuracies and not math.isclose(sum(accuracies) / len(accuracies), mean, rel_tol=CLOSE):
         raise BundleError(f"{name} has an accuracy that is not the mean of those of its seeds")
@@ -169,11 +169,11 @@ def _check_counts(
             raise BundleError(
                 f"{name} has the accuracy {accuracy:g}, which is no number of {n_test:g} test rows"
             )
-    for measure in ("accuracy", f"{DEFAULT}accuracy"):
-        value = result.measures.get(measure)
+    for metric in ("accuracy", f"{DEFAULT}accuracy"):
+        value = result.metrics.get(metric)
         if value is not None and not _is_mean_count(value, n_test, protocol.map_seeds):
             raise BundleError(
-                f"{name} has the {measure} {value:g}, which is no number of {n_test:g} test rows"
+                f"{name} has the {metric} {value:g}, which is no number of {n_test:g} test rows"
             )
 
 
@@ -238,10 +238,10 @@ class Alike:
 TIME_DIGITS = 3
 """Significant digits of times: those of one machine vary by several per cent."""
 
-MEASURE_DIGITS = 7
-"""Significant digits of measures that are not shares of rows.
+METRIC_DIGITS = 7
+"""Significant digits of metrics that are not shares of rows.
 
-A sum in another order may change a measure by a millionth (`kbench_sharing.verifying`).
+A sum in another order may change a metric by a millionth (`kbench_sharing.verifying`).
 """
 
 _ROWS = ("n_test", "n_train")
@@ -258,12 +258,12 @@ def of_time(seconds: float) -> float:
 
 
 def of_value(value: float) -> float:
-    """Round a measure that is not a share of rows.
+    """Round a metric that is not a share of rows.
 
     >>> of_value(0.12345678912345)
     0.1234568
     """
-    return float(f"{value:.{MEASURE_DIGITS}g}")
+    return float(f"{value:.{METRIC_DIGITS}g}")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -279,23 +279,21 @@ def of_score(value: float) -> float:
     return value if share == value else of_value(value)
 
 
-def of_measures(measures: Mapping[str, float]) -> dict[str, float]:
-    """Round measures of a split; shares of its test or training rows stay as they are.
+def of_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
+    """Round metrics of a split; shares of its test or training rows stay as they are.
 
-    >>> of_measures({"accuracy": 29 / 30, "n_test": 30.0, "log_loss": 1 / 7})
+    >>> of_metrics({"accuracy": 29 / 30, "n_test": 30.0, "log_loss": 1 / 7})
     {'accuracy': 0.9666666666666667, 'n_test': 30.0, 'log_loss': 0.1428571}
     """
-    rows = [measures[name] for name in _ROWS if measures.get(name, 0.0) > 0]
-    errors = {
-        1.0 - measures[name] for name in ("accuracy", f"{DEFAULT}accuracy") if name in measures
-    }
+    rows = [metrics[name] for name in _ROWS if metrics.get(name, 0.0) > 0]
+    errors = {1.0 - metrics[name] for name in ("accuracy", f"{DEFAULT}accuracy") if name in metrics}
     return {
         name: of_time(value)
         if name.endswith("_s")
         else value
         if value in errors or any(is_share(value, n) for n in rows)
         else of_value(value)
-        for name, value in measures.items()
+        for name, value in metrics.items()
     }
 
 

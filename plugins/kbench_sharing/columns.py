@@ -1,7 +1,7 @@
 """Results as columns: a line is a block of results, with a list of values for each field.
 
 xz packs columns into half of the bytes of results that are written one after the other. Fields of
-measures, details and limits are columns of their own, and so are fields of candidates of a search.
+metrics, details and limits are columns of their own, and so are fields of candidates of a search.
 What a result does not have is null.
 """
 
@@ -17,11 +17,11 @@ from kbench.records.canonical import Json, JsonObject, dumps, encodable
 BLOCK = 1_000
 """Results of a block."""
 
-MOST_RESULTS = 200_000
+MAX_RESULTS = 200_000
 _OF_A_RESULT = 50
 """Lists and objects that each result counts for, whatever is in it."""
 
-_NESTED = ("measures", "details", "limits")
+_NESTED = ("metrics", "details", "limits")
 _SEARCH = "details/search"
 
 
@@ -83,9 +83,9 @@ def unpacked(
                 "in all columns"
             )
         n_results += n
-        if n_results > MOST_RESULTS:
+        if n_results > MAX_RESULTS:
             raise BundleError(
-                f"it has more than the {MOST_RESULTS:,} results that are read at once: divide it, "
+                f"it has more than the {MAX_RESULTS:,} results that are read at once: divide it, "
                 "by datasets or methods"
             )
         most -= n * _OF_A_RESULT + sum(_n_candidates(*column) for column in columns.items())

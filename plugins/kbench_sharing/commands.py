@@ -220,7 +220,7 @@ def verify(
 
 
 def _of_predictions(verifying: Verifying, bundle: Bundle, units: Sequence[Unit]) -> bool:
-    """Print how measures from the predictions agree; return whether one differs."""
+    """Print how metrics from the predictions agree; return whether one differs."""
     having = [unit for unit in units if unit in bundle.predictions]
     if not having:
         return False
@@ -230,7 +230,7 @@ def _of_predictions(verifying: Verifying, bundle: Bundle, units: Sequence[Unit])
         verdicts[found.verdict] += 1
         if found.verdict != "equal":
             echo(f"  {_said(found.verdict)}: {names[key]}, split {split}: {found.detail}")
-    echo(f"measures from the predictions of {len(having)} splits: {_counts(verdicts)}")
+    echo(f"metrics from the predictions of {len(having)} splits: {_counts(verdicts)}")
     return verdicts["different"] > 0
 
 

@@ -18,7 +18,7 @@ from kbench_sharing.untrusted_text import check_label
 UNKNOWN = "an earlier version of kbench did not record what it was made from"
 """Why a result without dependencies is not reused."""
 
-MOST_NAMES = 20_000
+MAX_NAMES = 20_000
 """Different names that a bundle may have: each is looked up when its results are to be reused."""
 
 _SHOWN = 3
@@ -67,8 +67,8 @@ def read_dependencies(
             raise BundleError("it has the same dependencies twice")
         _check(manifest)
         found[line.digest] = manifest
-    if len({name for each in found.values() for name in _names(each)}) > MOST_NAMES:
-        raise BundleError(f"its dependencies have more than {MOST_NAMES:,} names")
+    if len({name for each in found.values() for name in _names(each)}) > MAX_NAMES:
+        raise BundleError(f"its dependencies have more than {MAX_NAMES:,} names")
     named = {each.manifest for of_cell in results.values() for each in of_cell.values()} - {""}
     if named - found.keys():
         raise BundleError("it has a result whose dependencies it does not have")

@@ -10,7 +10,7 @@ from kbench.features import hookimpl
 if TYPE_CHECKING:
     from kbench.features import (
         ImportedRow,
-        Measure,
+        Metric,
         Options,
         PlannedCell,
         Query,
@@ -63,9 +63,9 @@ def kbench_stored_results(query: Query) -> StoredResults | None:
 
 @hookimpl
 def kbench_imported_rows(
-    suite: str, measure: Measure | None, notice: Callable[[str], None]
+    suite: str, metric: Metric | None, notice: Callable[[str], None]
 ) -> Sequence[ImportedRow]:
     """Return the rows of the bundles that were added."""
     from kbench_sharing.added_bundles import kept_rows
 
-    return kept_rows(suite, measure, notice)
+    return kept_rows(suite, metric, notice)

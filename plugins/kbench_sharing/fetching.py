@@ -16,13 +16,13 @@ from urllib.parse import SplitResult, urlsplit
 from kbench._version import __version__
 from kbench.errors import BundleError
 from kbench.messages import masked, printable
-from kbench_sharing.zip_file import MOST_ZIPPED
+from kbench_sharing.zip_file import MAX_ZIPPED
 
-MOST_REDIRECTS = 5
+MAX_REDIRECTS = 5
 SILENCE_S = 30.0
 """Seconds without a byte after which a server is given up."""
 
-MOST_S = 600.0
+MAX_S = 600.0
 """Seconds for the whole file, from looking up the name to the last byte."""
 
 _CHUNK = 1 << 20
@@ -37,7 +37,7 @@ def is_url(text: str) -> bool:
     return "://" in text
 
 
-def fetched(url: str, most: int = MOST_ZIPPED) -> bytes:
+def fetched(url: str, most: int = MAX_ZIPPED) -> bytes:
     """Return the bytes behind a URL.
 
     BundleError is raised where it is not https, the server refuses, redirects too often or to
@@ -70,9 +70,9 @@ def _in_time(url: str, most: int) -> bytes:
 
     threading.Thread(target=fetch, name="kbench-fetch", daemon=True).start()
     try:
-        found = ended.get(timeout=max(MOST_S, 0.0))
+        found = ended.get(timeout=max(MAX_S, 0.0))
     except queue.Empty:
-        raise BundleError(f"it takes longer than {MOST_S:g} s") from None
+        raise BundleError(f"it takes longer than {MAX_S:g} s") from None
     if isinstance(found, Exception):
         raise found
     return found
@@ -83,7 +83,7 @@ def _fetched(url: str, most: int) -> bytes:
     opener = urllib.request.build_opener(_Redirects(parts))
     headers = {"User-Agent": f"kbench/{__version__}", "Accept-Encoding": "identity"}
     request = urllib.request.Request(url, headers=headers)
-    until = time.monotonic() + MOST_S
+    until = time.monotonic() + MAX_S
     with opener.open(request, timeout=SILENCE_S) as answer:
         if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise BundleError("the server packs it once more, which was not asked for")
@@ -97,7 +97,7 @@ def _fetched(url: str, most: int) -> bytes:
             if len(content) > most:
                 raise BundleError(f"it has more than the {most:,} bytes allowed")
             if time.monotonic() > until:
-                raise BundleError(f"it takes longer than {MOST_S:g} s")
+                raise BundleError(f"it takes longer than {MAX_S:g} s")
     if said.isdecimal() and len(content) < int(said[:20]):
         raise BundleError("the server ended before the file did")
     return bytes(content)
@@ -125,7 +125,7 @@ def _is_here(host: str | None) -> bool:
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows a few redirects, none from https to http and none to this machine."""
 
-    max_redirections = max_repeats = MOST_REDIRECTS
+    max_redirections = max_repeats = MAX_REDIRECTS
 
     def __init__(self, first: SplitResult) -> None:
         self._first = first

@@ -30,7 +30,7 @@ _TABLES: Mapping[str, str] = {
     "leaderboard": "of each method, with ranks",
     "pairs": "of pairs of methods, with tests",
 }
-_FIGURES = ("measure-time", "ranks")
+_FIGURES = ("metric-time", "ranks")
 _LIBRARIES = ("python", "numpy", "scipy", "scikit-learn", "blas")
 
 
@@ -53,19 +53,19 @@ def paper_files(known: Known, files: Mapping[str, bytes], registry: Registry) ->
     rows = [
         of_cell_in_full(cell, machine.machine_id(), known.suite.compared) for cell in known.cells
     ]
-    content = ReportData(known.suite.name, rows, measure=known.suite.compared)
+    content = ReportData(known.suite.name, rows, metric=known.suite.compared)
     made: dict[str, bytes] = {"results.zip": zipped(files)}
     for name, words in _TABLES.items():
         table = table_named(name, content)
         if table.rows:
-            caption = f"{content.measure.words} {words}".capitalize()
+            caption = f"{content.metric.words} {words}".capitalize()
             text = as_float(write(table, "latex"), f"{caption}.", f"tab:{name}")
             made[f"tables/{name}.tex"] = f"{text}\n".encode()
     for kind in _FIGURES:
         try:
             made[f"figures/{kind}.pdf"] = picture(kind, content, registry, "pdf")
         except SuiteError:
-            # one dataset or method has no ranks, and a measure in units no mean
+            # one dataset or method has no ranks, and a metric in units no mean
             continue
     made["reproducibility.tex"] = _statement(bundle).encode()
     made["CITATION.cff"] = _citation(known, bundle).encode()

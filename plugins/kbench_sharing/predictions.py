@@ -1,4 +1,4 @@
-"""Predictions of splits in a bundle: its second tier, from which measures can be computed again.
+"""Predictions of splits in a bundle: its second tier, from which metrics can be computed again.
 
 Each line has the kept predictions of one split and one seed of the map, in the form of
 `kbench.storage.predictions`, which is never unpickled.
@@ -30,7 +30,7 @@ from kbench_sharing.checks import CLOSE
 if TYPE_CHECKING:
     from kbench.features import Predictions, Truth
 
-_MOST_CLASSES_AWAY = 20
+_MAX_CLASSES_AWAY = 20
 """Classes that the training part of a split may lack."""
 
 
@@ -45,7 +45,7 @@ def lines_of_predictions(
         for result in cell.in_order:
             if not result.is_ok:
                 continue
-            most = most_bytes(int(result.measures.get("n_test", 0.0)), cell.dataset.n_classes)
+            most = most_bytes(int(result.metrics.get("n_test", 0.0)), cell.dataset.n_classes)
             for seed in range(len(result.of_seeds(PLAIN[cell.dataset.task].name))):
                 data = journal.blob(result.address, blob_of_seed(seed), most)
                 if data is not None:
@@ -83,7 +83,7 @@ def _checked(
     """Return predictions whose shapes, types and values are possible; BundleError if not."""
     import numpy as np
 
-    rows = result.measures.get("n_test", 0.0)
+    rows = result.metrics.get("n_test", 0.0)
     if not 0 < rows <= 2**31 or rows % 1:
         raise BundleError(f"{place} is of a split whose number of test rows is not known")
     n_rows, key = int(rows), task_key(result.cell, line.split)
@@ -111,29 +111,29 @@ def _n_classes(dataset: SharedDataset) -> Iterable[int]:
     """Return the numbers of classes that a training part may have: it may lack rare ones."""
     if dataset.task == "regression":
         return (0,)
-    return range(dataset.n_classes, max(dataset.n_classes - _MOST_CLASSES_AWAY, 1) - 1, -1)
+    return range(dataset.n_classes, max(dataset.n_classes - _MAX_CLASSES_AWAY, 1) - 1, -1)
 
 
 def differing(
     result: SharedResult, seeds: Sequence[Predictions], truth: Truth
 ) -> tuple[str, float, float] | None:
-    """Return the first measure that the predictions do not have: name, stored and computed value.
+    """Return the first metric that the predictions do not have: name, stored and computed value.
 
-    Measures that need more than predictions are not compared, and None is returned if all others
+    Metrics that need more than predictions are not compared, and None is returned if all others
     agree. PluginError is raised for predictions of other rows or classes.
     """
     from kbench.features import COMPUTE
 
     n_rows = len(truth.y)
     checked = [given.checked(truth.task, truth.classes, n_rows, "it") for given in seeds]
-    names = [name for name in result.measures if name in COMPUTE]
+    names = [name for name in result.metrics if name in COMPUTE]
     for name in names:
         values = [COMPUTE[name](truth, given) for given in checked]
         known = [value for value in values if value is not None]
         if len(known) < len(values):
-            return name, result.measures[name], math.nan
+            return name, result.metrics[name], math.nan
         computed = sum(known) / len(known)
-        stored = result.measures[name]
+        stored = result.metrics[name]
         # what is shared has seven digits
         if not math.isclose(stored, computed, rel_tol=CLOSE, abs_tol=CLOSE**2):
             return name, stored, computed

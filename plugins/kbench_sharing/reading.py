@@ -30,17 +30,17 @@ from kbench_sharing.checks import Alike, check_cells, check_datasets, check_resu
 from kbench_sharing.columns import line_of, packed, unpacked
 from kbench_sharing.dependencies import read_dependencies
 from kbench_sharing.fetching import fetched
-from kbench_sharing.untrusted_text import MOST_COLUMN, MOST_LINE, parsed
+from kbench_sharing.untrusted_text import MAX_COLUMN, MAX_LINE, parsed
 from kbench_sharing.zip_file import Bounds
 
 Record = TypeVar("Record", bound=Line)
 
-MOST_SUITE = 1 << 20
+MAX_SUITE = 1 << 20
 
-MOST_LINES = 100_000
+MAX_LINES = 100_000
 """Datasets, cells or plugins."""
 
-MOST_ROWS = 64 << 20
+MAX_ROWS = 64 << 20
 """Bytes of a rows file."""
 
 ROWS = ".jsonl"
@@ -56,7 +56,7 @@ def read_bundle(path: Path) -> Bundle:
         if path.is_dir():
             return bundle_of(zip_file.of_folder(path))
         try:
-            data = read_file(path, zip_file.MOST_ZIPPED)
+            data = read_file(path, zip_file.MAX_ZIPPED)
         except OSError as error:
             raise BundleError(f"it cannot be read: {error.strerror or error}") from error
         return _of_file(data)
@@ -81,8 +81,8 @@ def _of_file(data: bytes) -> Bundle:
         return bundle_of(zip_file.of_zip(data), Bounds(len(data)))
     if not data.startswith(b"{"):
         raise BundleError("it is not a zip file, and no rows file either")
-    if len(data) > MOST_ROWS:
-        raise BundleError(f"a rows file has {MOST_ROWS >> 20} MB at most")
+    if len(data) > MAX_ROWS:
+        raise BundleError(f"a rows file has {MAX_ROWS >> 20} MB at most")
     return bundle_of_rows(data)
 
 
@@ -98,7 +98,7 @@ def bundle_of(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundle:
     manifest = _manifest(files)
     _check_texts(files)
     cells = list(_lines(files, bundle_records.CELLS, SharedCell))
-    blocks = _values(files, bundle_records.RESULTS, MOST_COLUMN)
+    blocks = _values(files, bundle_records.RESULTS, MAX_COLUMN)
     bundle = _checked(
         zip_file.sha256(files[bundle_records.MANIFEST]),
         manifest,
@@ -112,7 +112,7 @@ def bundle_of(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundle:
     if bundle_records.PREDICTIONS in files:
         from kbench_sharing.predictions import checked_predictions
 
-        given = _values(files, bundle_records.PREDICTIONS, MOST_COLUMN)
+        given = _values(files, bundle_records.PREDICTIONS, MAX_COLUMN)
         lines = ((place, SharedPredictions.read(value, place)) for place, value in given)
         return replace(bundle, predictions=checked_predictions(lines, bundle, bounds.predictions))
     return bundle
@@ -144,7 +144,7 @@ def bundle_of_rows(data: bytes) -> Bundle:
         raise BundleError("it names no author")
     cell = SharedCell.read(values[2], "line 3")
     blocks = [
-        (f"line {number}", parsed(line, f"line {number}", MOST_COLUMN))
+        (f"line {number}", parsed(line, f"line {number}", MAX_COLUMN))
         for number, line in enumerate(lines[3:], 4)
     ]
     results = list(unpacked(blocks, [cell.key], bounds.lists))
@@ -220,7 +220,7 @@ def _manifest(files: dict[str, bytes]) -> Manifest:
 
 
 def _values(
-    files: Mapping[str, bytes], name: str, most: int = MOST_LINE
+    files: Mapping[str, bytes], name: str, most: int = MAX_LINE
 ) -> Iterator[tuple[str, Json]]:
     """Yield the place and the value of each line of a file."""
     for number, line in enumerate(files[name].splitlines(), 1):
@@ -229,8 +229,8 @@ def _values(
 
 
 def _lines(files: Mapping[str, bytes], name: str, record: type[Record]) -> Iterator[Record]:
-    if files[name].count(b"\n") > MOST_LINES:
-        raise BundleError(f"{name} has more than {MOST_LINES:,} lines")
+    if files[name].count(b"\n") > MAX_LINES:
+        raise BundleError(f"{name} has more than {MAX_LINES:,} lines")
     for place, value in _values(files, name):
         yield record.read(value, place)
 
@@ -238,8 +238,8 @@ def _lines(files: Mapping[str, bytes], name: str, record: type[Record]) -> Itera
 def _check_texts(files: Mapping[str, bytes]) -> None:
     """Check the files that are shown or read as text."""
     for name in (bundle_records.SUITE, bundle_records.LOCK):
-        if len(files[name]) > MOST_SUITE:
-            raise BundleError(f"{name} has more than {MOST_SUITE >> 20} MB")
+        if len(files[name]) > MAX_SUITE:
+            raise BundleError(f"{name} has more than {MAX_SUITE >> 20} MB")
         try:
             text = files[name].decode("utf-8")
             tomllib.loads(text if name == bundle_records.SUITE else "")

@@ -137,7 +137,7 @@ def check_record(record: Record, result: SharedResult | None, author: str, now_m
 CHECKS = "checks"
 """Folder of these files in a repository."""
 
-MOST_CHECKS = 8 << 20
+MAX_CHECKS = 8 << 20
 """Bytes of such a file."""
 
 
@@ -153,7 +153,7 @@ def read_records(repository: Path, name: str, bundle: Bundle) -> list[Record]:
     if PurePosixPath(name).suffix != ROWS:
         raise BundleError(f"it has no place in {CHECKS}")
     records = []
-    for number, line in enumerate(read_named(repository, name, MOST_CHECKS).splitlines(), 1):
+    for number, line in enumerate(read_named(repository, name, MAX_CHECKS).splitlines(), 1):
         place = f"line {number}"
         records.append(Record.read(parsed(line, place), place))
     splits = {(record.cell, record.split) for record in records}

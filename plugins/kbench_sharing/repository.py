@@ -29,10 +29,10 @@ from kbench_sharing.bundle_records import Bundle, Origin, SharedCell
 from kbench_sharing.checks import Alike
 from kbench_sharing.columns import line_of, packed
 from kbench_sharing.dependencies import lines_of
-from kbench_sharing.reading import MOST_ROWS, ROWS, bundle_of_rows
+from kbench_sharing.reading import MAX_ROWS, ROWS, bundle_of_rows
 from kbench_sharing.recomputed import (
     CHECKS,
-    MOST_CHECKS,
+    MAX_CHECKS,
     Record,
     Records,
     file_of,
@@ -106,7 +106,7 @@ def publish(bundle: Bundle, repository: Path) -> Published:
             f"{repository} is a bare repository of git, which has no files of its own: push to it, "
             f"with --to {repository.resolve().as_uri()}"
         )
-    return add_files(repository, rows_files(bundle), MOST_ROWS)
+    return add_files(repository, rows_files(bundle), MAX_ROWS)
 
 
 def rows_key_by_cell(bundle: Bundle, repository: Path) -> dict[str, str]:
@@ -138,7 +138,7 @@ def publish_records(bundle: Bundle, records: Iterable[Record], repository: Path)
     for record in records:
         by_rows.setdefault(keys[record.cell], []).append(record)
     files = (file_of(key, found) for key, found in sorted(by_rows.items()))
-    return add_files(repository, files, MOST_CHECKS).n_new
+    return add_files(repository, files, MAX_CHECKS).n_new
 
 
 def names(repository: Path) -> list[str]:
@@ -154,7 +154,7 @@ def read_rows(repository: Path, name: str) -> Bundle:
     path = PurePosixPath(name)
     if len(path.parts) != _DEPTH or path.suffix != ROWS:
         raise BundleError("it is no rows file, and a repository has nothing else in its results")
-    data = read_named(repository, name, MOST_ROWS)
+    data = read_named(repository, name, MAX_ROWS)
     bundle = bundle_of_rows(data)
     if place(bundle.manifest.suite, bundle.cells[0], data) != name:
         raise BundleError("it lies in the folder of another suite or method")

@@ -30,9 +30,9 @@ from kbench.features import (
     write_file,
 )
 from kbench.messages import counted
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench.records.canonical import JsonObject
-from kbench_sharing.added_bundles import measure_of, planned_splits, rows_of
+from kbench_sharing.added_bundles import metric_of, planned_splits, rows_of
 from kbench_sharing.bundle_records import Bundle
 from kbench_sharing.checks import CLOSE
 from kbench_sharing.recomputed import Records
@@ -68,8 +68,8 @@ class Published:
 
     @property
     def value(self) -> float | None:
-        """The mean of the suite's measure, None without one."""
-        return self.row.measures.get(self.other.measure.name)
+        """The mean of the suite's metric, None without one."""
+        return self.row.metrics.get(self.other.metric.name)
 
     def with_row(self, row: Row) -> Published:
         """Return the same with another row."""
@@ -78,7 +78,7 @@ class Published:
 
 @dataclass
 class Board:
-    """All rows of one suite and measure, in the order of their labels.
+    """All rows of one suite and metric, in the order of their labels.
 
     `compared` has one row for each dataset and method: of those that share data and protocol
     with most others, the one with most splits, the first to be computed. Its times are kept
@@ -86,7 +86,7 @@ class Board:
     """
 
     suite: str
-    measure: Measure
+    metric: Metric
     rows: list[Published] = field(default_factory=list)
     compared: list[Row] = field(default_factory=list)
     timed_on: str = ""
@@ -113,15 +113,15 @@ class Board:
 
 
 def boards(files: Iterable[tuple[str, Bundle, Records]]) -> list[Board]:
-    """Return the boards of rows files with their records, by suite and measure."""
+    """Return the boards of rows files with their records, by suite and metric."""
     found: dict[tuple[str, str, str], Board] = {}
     for place, bundle, records in files:
-        suite, measure = bundle.manifest.suite, measure_of(bundle)
+        suite, metric = bundle.manifest.suite, metric_of(bundle)
         (cell,) = bundle.cells
-        (other,) = rows_of(bundle, measure, records)
+        (other,) = rows_of(bundle, metric, records)
         comparable = f"{other.row.checksum}/{cell.protocol_key}"
         planned = planned_splits(suite, cell.protocol_record)
-        board = found.setdefault((suite, measure.name, measure.better), Board(suite, measure))
+        board = found.setdefault((suite, metric.name, metric.better), Board(suite, metric))
         board.rows.append(Published(place, other, comparable, planned))
     for board in found.values():
         _complete(board)
@@ -193,7 +193,7 @@ def _references(rows: Sequence[Published]) -> dict[str, Group]:
     }
 
 
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -254,10 +254,10 @@ def pages(found: Sequence[Board]) -> Iterable[tuple[str, str]]:
 
 
 def _folders(found: Sequence[Board]) -> list[str]:
-    """Return the folder of each board: that of its suite, and of its measure if there are more."""
+    """Return the folder of each board: that of its suite, and of its metric if there are more."""
     suites = [board.suite for board in found]
     return [
-        f"suites/{slug(suite if suites.count(suite) == 1 else f'{suite} by {board.measure.name}')}"
+        f"suites/{slug(suite if suites.count(suite) == 1 else f'{suite} by {board.metric.name}')}"
         for suite, board in zip(suites, found, strict=True)
     ]
 
@@ -266,7 +266,7 @@ def _line(board: Board, address: str) -> JsonObject:
     return {
         "address": address,
         "name": board.suite,
-        "measure": heading(board.measure),
+        "metric": heading(board.metric),
         "n_rows": len(board.rows),
         "n_datasets": len({each.row.dataset for each in board.rows}),
         "n_methods": len({each.row.method for each in board.rows}),
@@ -276,7 +276,7 @@ def _line(board: Board, address: str) -> JsonObject:
 
 def _of_board(board: Board, template: Template) -> Iterable[tuple[str, str]]:
     """Yield the pages of a suite, of its datasets and of its methods."""
-    made = leaderboard(board.compared, board.measure)
+    made = leaderboard(board.compared, board.metric)
     table = leaderboard_table(made)
     others = board.others()
     lines = [_row(board, each, others.get(each.place, "")) for each in board.rows]
@@ -286,7 +286,7 @@ def _of_board(board: Board, template: Template) -> Iterable[tuple[str, str]]:
     yield (
         "index.html",
         template.render(
-            heading=board.measure.words,
+            heading=board.metric.words,
             title=board.suite,
             sentences=[f"{counted(len(lines), 'row')} by {_names(board.rows)}."],
             path=[("All suites", "../../index.html")],
@@ -310,7 +310,7 @@ def _of_board(board: Board, template: Template) -> Iterable[tuple[str, str]]:
             yield (
                 f"{kind}/{slug(name)}.html",
                 template.render(
-                    heading=board.measure.words,
+                    heading=board.metric.words,
                     title=name,
                     sentences=[f"{counted(len(numbers), 'row')} of {board.suite}, by {authors}."],
                     path=[("All suites", "../../../index.html"), (board.suite, "../index.html")],
@@ -323,16 +323,16 @@ def _of_board(board: Board, template: Template) -> Iterable[tuple[str, str]]:
 
 def _names(rows: Iterable[Published]) -> str:
     names = sorted({each.other.author for each in rows})
-    if len(names) > _MOST_NAMED:
-        names = [*names[:_MOST_NAMED], f"{len(names) - _MOST_NAMED} more"]
+    if len(names) > _MAX_NAMED:
+        names = [*names[:_MAX_NAMED], f"{len(names) - _MAX_NAMED} more"]
     return ", ".join(names)
 
 
 def _row(board: Board, each: Published, others: str) -> JsonObject:
-    row, name = each.row, board.measure.name
+    row, name = each.row, board.metric.name
     value = shown(name, each.value)
-    sd = row.measures.get(board.measure.sd)
-    fit_time = row.measures.get("fit_time_s")
+    sd = row.metrics.get(board.metric.sd)
+    fit_time = row.metrics.get("fit_time_s")
     return {
         "dataset": row.dataset,
         "method": name_of(row.method),

@@ -13,9 +13,9 @@ from kbench.errors import BundleError
 from kbench.messages import printable
 from kbench.records.canonical import Json, JsonObject
 
-MOST_LABEL = 500
-MOST_LINE = 8 << 20
-MOST_COLUMN = 64 << 20
+MAX_LABEL = 500
+MAX_LINE = 8 << 20
+MAX_COLUMN = 64 << 20
 """Bytes of a line, and of one that is a column of results."""
 
 _DEEPEST = 40
@@ -46,7 +46,7 @@ _AUTHOR = re.compile(r"[ -~À-ÏÑ-ÖØ-öø-İĴ-ķĹ-ľŁ-ňŊ-ž]*")
 
 
 _OTHER = re.compile(r"[^a-z0-9.]+")
-_MOST_SLUG = 60
+_MAX_SLUG = 60
 
 
 def slug(text: str) -> str:
@@ -59,7 +59,7 @@ def slug(text: str) -> str:
     >>> slug("../../etc/passwd")
     'etc-passwd-3754d6cb'
     """
-    plain = _OTHER.sub("-", text.lower()).strip("-.")[:_MOST_SLUG].strip("-.")
+    plain = _OTHER.sub("-", text.lower()).strip("-.")[:_MAX_SLUG].strip("-.")
     ending = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return plain if plain and plain == text else f"{plain or 'x'}-{ending}"
 
@@ -78,7 +78,7 @@ def _unique(pairs: list[tuple[str, Json]]) -> JsonObject:
 _DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique)
 
 
-def parsed(line: bytes, place: str, most: int = MOST_LINE) -> Json:
+def parsed(line: bytes, place: str, most: int = MAX_LINE) -> Json:
     """Parse a JSON value; BundleError for NaN, a name given twice, and deep nesting."""
     if len(line) > most:
         raise BundleError(f"{place} has more than {most >> 20} MB")
@@ -110,8 +110,8 @@ def _depth(value: Json) -> int:
 def check_label(text: str, what: str) -> str:
     """Refuse a text that would not be shown as it is, or looks like another one."""
     words = [word for word in re.findall(r"\w+", text) if not word.isascii()]
-    if len(text) > MOST_LABEL:
-        problem = f"has more than {MOST_LABEL} characters"
+    if len(text) > MAX_LABEL:
+        problem = f"has more than {MAX_LABEL} characters"
     elif not text.isprintable():
         problem = "has characters that cannot be shown"
     elif _INVISIBLE.search(text):

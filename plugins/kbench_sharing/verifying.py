@@ -38,14 +38,14 @@ from kbench.features import (
     machine,
     placed_components,
     preload_of,
-    with_measure,
+    with_metric,
 )
 from kbench.messages import last_line, number, printable
 from kbench.records import DEFAULT, Block, Cell, DatasetFacts, Limits, Protocol, Suite, Task
 from kbench.records.canonical import Json, to_json
 from kbench_sharing.added_bundles import other_versions
 from kbench_sharing.bundle_records import Bundle, SharedCell, SharedResult
-from kbench_sharing.checks import CLOSE, of_measures
+from kbench_sharing.checks import CLOSE, of_metrics
 from kbench_sharing.dependencies import why_changed
 from kbench_sharing.predictions import differing
 
@@ -84,8 +84,8 @@ def noticed(share: float, k: int) -> float:
 
 Finding = Verdict | Literal["not recomputed"]
 
-_OF_LABELS = ("accuracy", "accuracy_unseen", "expected_error")
-_OF_CLASSES = ("balanced_accuracy", "f1_macro", "matthews", "roc_auc", "average_precision")
+_OF_LABELS = ("accuracy", "accuracy_non_duplicates", "expected_error")
+_OF_CLASSES = ("balanced_accuracy", "f1_macro", "mcc", "roc_auc", "average_precision")
 _ONE_ROW, _ONE_ROW_OF_CLASS = 1.01, 2.5
 """What one row of the test part may change, in units of 1 / rows."""
 
@@ -102,30 +102,30 @@ class Agreement:
 
 def agreement(
     theirs: SharedResult,
-    measures: Mapping[str, float],
+    metrics: Mapping[str, float],
     details: Mapping[str, Json],
     other_cpu: bool,
     added: Collection[str] = (),
 ) -> Agreement:
-    """Compare a result with the measures and details that were computed here.
+    """Compare a result with the metrics and details that were computed here.
 
     Times and memory are not compared. On another CPU or BLAS, a label of one row may be
-    another one. `added` names measures of plugins, which are not computed with a task.
+    another one. `added` names metrics of plugins, which are not computed with a task.
     """
     if theirs.details.split_hash != details.get("split_hash"):
         return Agreement("different", "the rows of the split are others")
     if theirs.details.chosen != details.get("chosen"):
         return Agreement("different", "the search chose other parameters")
     noise = ""
-    measures = {**measures, **of_measures({n: v for n, v in measures.items() if math.isfinite(v)})}
-    for name, value in theirs.measures.items():
+    metrics = {**metrics, **of_metrics({n: v for n, v in metrics.items() if math.isfinite(v)})}
+    for name, value in theirs.metrics.items():
         if name.endswith(_NOT_COMPARED) or name in added:
             continue
-        here = measures.get(name, math.nan)
+        here = metrics.get(name, math.nan)
         if value == here:
             continue
         text = f"{name} {number(value)}, here {number(here)}"
-        allowed = _allowed(name, measures.get("n_test", 0.0)) if other_cpu else 0.0
+        allowed = _allowed(name, metrics.get("n_test", 0.0)) if other_cpu else 0.0
         if math.isclose(value, here, rel_tol=CLOSE, abs_tol=max(allowed, CLOSE**2)):
             noise = noise or text
         else:
@@ -140,7 +140,7 @@ def agreement(
 
 
 def _allowed(name: str, n_test: float) -> float:
-    """Return what one row with another label may change of a measure."""
+    """Return what one row with another label may change of a metric."""
     name = name.removeprefix(DEFAULT)
     rows = _ONE_ROW if name in _OF_LABELS else _ONE_ROW_OF_CLASS if name in _OF_CLASSES else 0.0
     return rows / n_test if n_test else 0.0
@@ -214,7 +214,7 @@ class Verifying:
                 yield from self._computed(parents, suite, tasks)
 
     def predictions(self, chosen: Iterable[Unit]) -> Iterator[tuple[Unit, Agreement]]:
-        """Compute measures from the predictions of results whose data can be had here.
+        """Compute metrics from the predictions of results whose data can be had here.
 
         Nothing is fitted. A result is yielded without a verdict where its data are others here.
         """
@@ -300,14 +300,14 @@ class Verifying:
             with parents.using(parents.every) as sandbox:
                 task = self._bundle.datasets[shared.dataset].task
                 placed = placed_components(suite)
-                check_components(sandbox, placed, self._limits.memory_mb, task)
+                check_components(sandbox, placed, self._limits.memory_mib, task)
             facts = fetching.dataset(ref)
             if not isinstance(facts, DatasetFacts):
                 return f"its data are not here: {printable(last_line(facts.reason), 300)}"
             if facts.checksum != self._bundle.datasets[shared.dataset].checksum:
                 return "its data are others here: their checksum is not that of the bundle"
-            # refuses folds that the data are too few for, and measures of another task
-            suite = with_measure(suite, {ref.label: facts}, self._registry)
+            # refuses folds that the data are too few for, and metrics of another task
+            suite = with_metric(suite, {ref.label: facts}, self._registry)
             (cell,) = self._planner.plan(suite, {ref.label: facts})
         except KbenchError as error:
             return printable(str(error).splitlines()[0], 300)
@@ -347,9 +347,9 @@ class Verifying:
         cpu = self._bundle.manifest.machines[theirs.machine].cpu
         blas = self._bundle.manifest.versions.get("blas")
         other = cpu != machine.cpu_model() or blas != machine.versions().get("blas")
-        added = self._registry.all("measure").keys()
+        added = self._registry.all("metric").keys()
         value = outcome.value
-        return agreement(theirs, value["measures"], to_json(value["details"]), other, added)
+        return agreement(theirs, value["metrics"], to_json(value["details"]), other, added)
 
 
 def _check_protocol(protocol: Protocol, registry: Registry) -> None:

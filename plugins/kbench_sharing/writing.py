@@ -31,14 +31,14 @@ from kbench.features import (
     recall_added,
     source_of,
     with_expanded,
-    with_measure,
+    with_metric,
 )
 from kbench.messages import option
 from kbench.records import DatasetFacts, Ref, Result, Suite
 from kbench.records.canonical import Json, JsonObject, digest, to_json, with_label
 from kbench_sharing import bundle_records, zip_file
 from kbench_sharing.bundle_records import SOURCES
-from kbench_sharing.checks import of_measures, of_score, of_time
+from kbench_sharing.checks import of_metrics, of_score, of_time
 from kbench_sharing.columns import line_of, packed
 from kbench_sharing.dependencies import lines_of as lines_of_dependencies
 from kbench_sharing.dependencies import portable
@@ -85,11 +85,11 @@ def known_results(suite: Suite, registry: Registry, journal: Journal) -> Known:
     datasets: dict[str, DatasetFacts] = {
         label: facts for label, facts in found.items() if facts is not None
     }
-    suite = with_measure(suite, datasets, registry)
+    suite = with_metric(suite, datasets, registry)
     planned = planner.plan(suite, datasets)
     validity = Validity(journal, planner.present)
     recall(planned, validity, suite.limits)
-    recall_added(planned, validity, planner.measure_codes())
+    recall_added(planned, validity, planner.metric_codes())
     planner.present.save()
     cells = [cell for cell in planned if cell.results and cell.dataset is not None]
     if not cells:
@@ -100,7 +100,7 @@ def known_results(suite: Suite, registry: Registry, journal: Journal) -> Known:
     return Known(suite, cells, planner, len(planned) - len(cells), journal.manifests())
 
 
-_TIMES = ("seconds", "calibration_s", "cpu_s")
+_TIMES = ("seconds", "machine_speed_s", "cpu_s")
 
 
 def files_of(
@@ -158,13 +158,13 @@ def files_of(
             else {bundle_records.PREDICTIONS: _predictions(cells, predictions)}
         ),
     }
-    measure = known.suite.compared
+    metric = known.suite.compared
     manifest = {
         "format": bundle_records.FORMAT,
         "suite": known.suite.name,
         "author": author,
-        "measure": measure.name,
-        "better": measure.better,
+        "metric": metric.name,
+        "better": metric.better,
         "versions": versions(),
         "machines": [_machine(*each) for each in machines],
         "files": {
@@ -270,8 +270,8 @@ def _result(result: Result, known: Known, number: int, with_errors: bool) -> Jso
         "manifest": portable(known.manifest_of(result)).digest,
         "limits": limits,
         "details": details,
-        # a measure that is not defined has no value in JSON, and none in a table
-        "measures": of_measures({n: v for n, v in result.measures.items() if math.isfinite(v)}),
+        # a metric that is not defined has no value in JSON, and none in a table
+        "metrics": of_metrics({n: v for n, v in result.metrics.items() if math.isfinite(v)}),
     }
 
 

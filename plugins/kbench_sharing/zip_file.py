@@ -34,7 +34,7 @@ _UNPACKED, _LISTS, _PREDICTIONS = 100, 10, 300
 
 _FREE_LISTS = 200_000
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Bytes of all files of a bundle together."""
 
 
@@ -51,7 +51,7 @@ class Bounds:
     @property
     def unpacked(self) -> int:
         """Bytes of all files in it."""
-        return min(MOST_BYTES, _FREE + _UNPACKED * self.n_bytes)
+        return min(MAX_BYTES, _FREE + _UNPACKED * self.n_bytes)
 
     @property
     def lists(self) -> int:
@@ -61,17 +61,17 @@ class Bounds:
     @property
     def predictions(self) -> int:
         """Bytes of all predictions."""
-        return min(MOST_BYTES, _FREE + _PREDICTIONS * self.n_bytes)
+        return min(MAX_BYTES, _FREE + _PREDICTIONS * self.n_bytes)
 
 
-MOST_ZIPPED = 256 << 20
+MAX_ZIPPED = 256 << 20
 """Bytes of the zip file."""
 
 ZIP = b"PK\x03\x04"
 """First bytes of a zip file with entries."""
 
-MOST_FILES = 2000
-MOST_NAME = 200
+MAX_FILES = 2000
+MAX_NAME = 200
 
 _SOURCE = re.compile(r"sources/[A-Za-z0-9_.-]+(/[A-Za-z0-9_-]+)*/[A-Za-z0-9_-]+\.py")
 _LINES, _XZ = ".jsonl", ".xz"
@@ -186,8 +186,8 @@ def _of_xz(data: bytes, left: int, most: int) -> bytes:
 
 
 def _check_entries(entries: list[zipfile.ZipInfo], most: int) -> None:
-    if len(entries) > MOST_FILES:
-        raise BundleError(f"it has more than {counted(MOST_FILES, 'file')}")
+    if len(entries) > MAX_FILES:
+        raise BundleError(f"it has more than {counted(MAX_FILES, 'file')}")
     seen: set[str] = set()
     for entry in entries:
         # a zero byte ends the name that zipfile shows
@@ -227,7 +227,7 @@ def of_folder(folder: Path) -> dict[str, bytes]:
         # a results repository, or any other folder: its files say nothing to the user
         raise BundleError(f"it has no {MANIFEST}")
     files: dict[str, bytes] = {}
-    left = MOST_BYTES
+    left = MAX_BYTES
     for name in names_below(folder):
         check_name(name)
         try:
@@ -237,8 +237,8 @@ def of_folder(folder: Path) -> dict[str, bytes]:
                 f"{name!r} is a link, a device or too large, or cannot be read"
             ) from error
         left -= len(files[name])
-        if len(files) > MOST_FILES:
-            raise BundleError(f"it has more than {counted(MOST_FILES, 'file')}")
+        if len(files) > MAX_FILES:
+            raise BundleError(f"it has more than {counted(MAX_FILES, 'file')}")
     return files
 
 
@@ -253,8 +253,8 @@ def names_below(folder: Path, below: str = "") -> list[str]:
 
 def check_name(name: str) -> None:
     """Refuse a name of a file that no bundle has: nothing of it becomes a path."""
-    if len(name) > MOST_NAME:
-        raise BundleError(f"it has a file whose name has more than {MOST_NAME} characters")
+    if len(name) > MAX_NAME:
+        raise BundleError(f"it has a file whose name has more than {MAX_NAME} characters")
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts or "\\" in name or ":" in name:
         raise BundleError(f"the name {_shown(name)} leads out of the bundle")

@@ -26,13 +26,13 @@ from kbench_tables.text_scan import UnitScan, formats_of, sentence, several_form
 if TYPE_CHECKING:
     import pandas
 
-MOST_INDICATORS = 20
+MAX_INDICATORS = 20
 """Categories of a column that become indicators, at most; more are encoded by the target."""
 
-MOST_KEPT = 100_000
+MAX_KEPT = 100_000
 """Different values of a column that are counted, at most."""
 
-LEAST_NUMBERS = 20
+MIN_NUMBERS = 20
 """Different numbers or dates beside which a text is a mistake, not a category."""
 
 SHOWN = 40
@@ -179,7 +179,7 @@ class ColumnProfile:
                 kept.append(form)
                 if len(kept) == 1:
                     self._add_dates(days)
-            elif self._lost is None and self._n_dates + wrong[0] >= LEAST_NUMBERS:
+            elif self._lost is None and self._n_dates + wrong[0] >= MIN_NUMBERS:
                 self._lost = (form, texts[wrong[0]])
         self.formats = kept
 
@@ -191,13 +191,13 @@ class ColumnProfile:
     def _add_different(self, values: Any) -> None:
         if not self.is_many:
             self.different.update(values.tolist() if hasattr(values, "tolist") else list(values))
-            if len(self.different) > MOST_KEPT:
+            if len(self.different) > MAX_KEPT:
                 self.is_many, self.different = True, set()
 
     @property
     def n_different(self) -> int:
-        """Different values; more than `MOST_KEPT` are not counted."""
-        return MOST_KEPT + 1 if self.is_many else len(self.different)
+        """Different values; more than `MAX_KEPT` are not counted."""
+        return MAX_KEPT + 1 if self.is_many else len(self.different)
 
     @property
     def n_values(self) -> int:
@@ -209,7 +209,7 @@ class ColumnProfile:
         if self._lost is not None and not self.formats:
             return f"dates ({self._lost[0]})", self._lost[1]
         units = self.units
-        if self.kinds == {"texts"} and units.is_nearly(LEAST_NUMBERS):
+        if self.kinds == {"texts"} and units.is_nearly(MIN_NUMBERS):
             return f"numbers with {units.unit!r}", units.odd
         if self.kinds != {"texts"} or self.is_many:
             return None
@@ -217,7 +217,7 @@ class ColumnProfile:
         # a column with two decimal marks is one of numbers too
         odd = {text for text in texts if not is_number(text.replace(",", "."))}
         n_numbers = len(texts) - len(odd)
-        if n_numbers > LEAST_NUMBERS and len(odd) < n_numbers / 4:
+        if n_numbers > MIN_NUMBERS and len(odd) < n_numbers / 4:
             first = re.search(r"which has '(.*)'\)$", self.note)
             by_comma = {text for text in texts if "," in text}
             odd = odd or min(by_comma, texts - by_comma, key=len)
@@ -334,7 +334,7 @@ def _fate(profile: ColumnProfile, asked: Asked) -> Fate:
             return _of_units(profile, column)
     is_text = profile.n_different > TEXT_ABOVE and (share > 0.5 or profile.is_many)
     if is_text and not is_kept:
-        n_different = f"more than {MOST_KEPT:,}" * profile.is_many or f"{profile.n_different:,}"
+        n_different = f"more than {MAX_KEPT:,}" * profile.is_many or f"{profile.n_different:,}"
         what = "an identifier" if _is_id(name) else "text"
         note = f"{n_different} different values in {n:,} rows; {_keeping(name)}"
         return Fate(name, what, LEFT_OUT, 0, note + (_formats(profile) or _signs(profile)))
@@ -375,7 +375,7 @@ def _of_categories(profile: ColumnProfile, asked: Asked) -> Fate:
     what = "truth values" if is_truth else "categories" + _marks(profile)[1]
     how_many = f"{what} ({k:,})" if not is_truth else what
     note = (_marks(profile)[0] + _signs(profile)).removeprefix("; ")
-    if k > MOST_INDICATORS and "by_target" in asked.taken:
+    if k > MAX_INDICATORS and "by_target" in asked.taken:
         return Fate(name, how_many, BY_TARGET, 1, note)
     missing = ", and whether it is missing" if profile.n_missing else ""
     width = k + bool(missing)
@@ -463,7 +463,7 @@ def _signs(profile: ColumnProfile) -> str:
     if profile.is_many or not profile.different or profile.kinds != {"texts"}:
         return ""
     values = [str(value) for value in profile.different]
-    if len(values) > LEAST_NUMBERS and all(map(is_number, values)):
+    if len(values) > MIN_NUMBERS and all(map(is_number, values)):
         return "; numbers that are stored as text: store them as numbers to use them"
     if mixed := profile.units.mixed():
         return f"; {mixed}"

@@ -26,7 +26,7 @@ from kbench.tables.texts import (
 PLAIN_SHARE = 0.1
 """Share of different values that may lack the unit of all others, zeros aside."""
 
-MOST_UNITS = 6
+MAX_UNITS = 6
 """Different units that a message takes for units."""
 
 TRIED = 200
@@ -118,7 +118,7 @@ class UnitScan:
             return ""
         units = [each for each, _ in self._units.most_common() if each]
         n_plain, n_all = self._units[""], sum(self._units.values())
-        is_mixed = 1 < len(units) <= MOST_UNITS  # more are codes such as seats
+        is_mixed = 1 < len(units) <= MAX_UNITS  # more are codes such as seats
         if len(units) == 1 and n_plain:
             is_mixed = units[0] == "%" or n_plain > PLAIN_SHARE * n_all
         if not is_mixed or self.n_odd > self.n_numbers:
@@ -140,7 +140,7 @@ def sentence(column: UnitColumn) -> str:
     return ", ".join(parts) or "brackets or a sign at the end are a minus"
 
 
-MOST_MIXED, MOST_FORMATS = 1000, 4
+MAX_MIXED, MAX_FORMATS = 1000, 4
 """Different texts that are looked at where dates may have several formats, and these formats."""
 
 _SHORT_YEARS = [
@@ -175,8 +175,8 @@ def several_formats(values: Iterable[str]) -> list[tuple[str, str]]:
     [('ISO8601', '2024-03-31'), ('%d.%m.%Y', '31.03.2024')]
     """
     found: list[tuple[str, str]] = []
-    left = [value.strip() for value in itertools.islice(values, MOST_MIXED)]
-    while left and len(found) < MOST_FORMATS:
+    left = [value.strip() for value in itertools.islice(values, MAX_MIXED)]
+    while left and len(found) < MAX_FORMATS:
         forms = formats_of(left[:1])
         if not forms:
             return []

@@ -40,7 +40,7 @@ def check_shapes(subject: Subject) -> None:
     if data.pairwise and n_samples != n_features:
         raise subject.fail(f"is pairwise, and X has shape {data.X.shape}; it must be square")
     for split in data.splits:
-        rows = np.concatenate([split.train, split.test, split.unlabelled])
+        rows = np.concatenate([split.train, split.test, split.unlabeled])
         if len(np.unique(rows)) != len(rows) or rows.min() < 0 or rows.max() >= n_samples:
             raise subject.fail(
                 f"split {split.index} has a row twice or one that does not exist; its parts are "

@@ -188,17 +188,15 @@ def check_unfitted(subject: Subject) -> None:
         subject.warn("works before fit; if it has no state, say so with the tag requires_fit=False")
 
 
-def check_measures(subject: Subject) -> None:
-    """`measures` returns finite or NaN floats under names that MLflow takes."""
+def check_metrics(subject: Subject) -> None:
+    """`metrics` returns finite or NaN floats under names that MLflow takes."""
     X, y = sample(subject)
     fitted = subject.fitted(X, y)
-    measures = resolve(subject.record.measures)(fitted, X, y)
-    for name, value in dict(measures).items():
+    metrics = resolve(subject.record.metrics)(fitted, X, y)
+    for name, value in dict(metrics).items():
         if not isinstance(name, str) or not _METRIC_NAME.fullmatch(name):
-            raise subject.fail(
-                f"measures returns the name {name!r}; use letters, digits and _ only"
-            )
-        with subject.failing(f"measures returns {value!r} for {name!r}; it must be one number"):
+            raise subject.fail(f"metrics returns the name {name!r}; use letters, digits and _ only")
+        with subject.failing(f"metrics returns {value!r} for {name!r}; it must be one number"):
             float(value)
 
 

@@ -18,20 +18,20 @@ from kbench_testing._subject import (
     standardised,
 )
 
-MOST_PASSES = 1000
+MAX_PASSES = 1000
 """Passes over a small set after which a fit should be done."""
 
-LEAST_AGREEMENT = 0.95
+MIN_AGREEMENT = 0.95
 """Share of the rows on which two fits must agree."""
 
 _OF_PASSES = ("add", "step", "is_done", "nbytes", "estimators")
 
 
 def check_kernelized(subject: Subject) -> None:
-    """A kernelized learner has a parameter `kernel` or, for several of them, `kernels`."""
+    """A uses_kernel learner has a parameter `kernel` or, for several of them, `kernels`."""
     if not {"kernel", "kernels"} & set(subject.parameters() or {"kernel": None}):
         raise subject.fail(
-            "is declared kernelized and has no parameter 'kernel' or 'kernels'; add it, or drop "
+            "is declared uses_kernel and has no parameter 'kernel' or 'kernels'; add it, or drop "
             "the flag"
         )
 
@@ -52,7 +52,7 @@ def check_path(subject: Subject) -> None:
     along = _in_order(subject, "fit_path", estimator.fit_path(X.copy(), y.copy(), values), values)
     for value, fitted in zip(values, along, strict=True):
         agreeing = _agreement(subject, subject.fitted(X, y, **{name: value}), fitted, X, y)
-        if agreeing < LEAST_AGREEMENT:
+        if agreeing < MIN_AGREEMENT:
             raise subject.fail(
                 f"fit_path and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}"
             )
@@ -69,7 +69,7 @@ def check_sums(subject: Subject) -> None:
     fits = estimator.fit_sums(_sums_of(X, y, subject), values)
     for value, fitted in zip(values, _in_order(subject, "fit_sums", fits, values), strict=True):
         agreeing = _agreement(subject, subject.fitted(X, y, **{name: value}), fitted, X, y)
-        if agreeing < LEAST_AGREEMENT:
+        if agreeing < MIN_AGREEMENT:
             raise subject.fail(
                 f"fit_sums and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}; "
                 "centre by sums.mean and sums.target_mean, and weigh the penalty as fit does"
@@ -110,7 +110,7 @@ def check_passes(subject: Subject) -> None:
         alone = subject.fitted(X, y, **{name: value})
         agreeing = _agreement(subject, alone, fitted, X, y)
         is_close = not hasattr(alone, "coef_") or _is_close([alone], [fitted], X)
-        if agreeing < LEAST_AGREEMENT or not is_close:
+        if agreeing < MIN_AGREEMENT or not is_close:
             raise subject.fail(
                 f"begin_fit and fit disagree at {name}={value!r}, on {1 - agreeing:.0%} of the "
                 "rows in the class; give labels as sample.classes has them, take as many passes "
@@ -139,7 +139,7 @@ def _in_passes(
             f"begin_fit returns a {type(fit).__name__} without {', '.join(lacking)}; it needs "
             f"{', '.join(_OF_PASSES)}"
         )
-    for _ in range(MOST_PASSES):
+    for _ in range(MAX_PASSES):
         if fit.is_done:
             break
         for rows in blocks:
@@ -153,7 +153,7 @@ def _in_passes(
         fit.step()
     else:
         raise subject.fail(
-            f"begin_fit is not done after {MOST_PASSES} passes over {len(y)} rows; set is_done, "
+            f"begin_fit is not done after {MAX_PASSES} passes over {len(y)} rows; set is_done, "
             "at the latest after max_iter of them"
         )
     if not 0 <= fit.nbytes < np.inf:

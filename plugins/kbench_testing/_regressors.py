@@ -9,7 +9,7 @@ from kbench.features import checked_numbers, predictions_of
 from kbench_testing._subject import Subject, is_poor, linear, quiet, standardised
 
 _NORMAL_90 = 1.645
-_LEAST_EXPLAINED = 0.4
+_MIN_EXPLAINED = 0.4
 
 
 def _data(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -32,7 +32,7 @@ def check_better_than_mean(subject: Subject) -> None:
         raise subject.skip("tagged poor_score")
     (X, y), (X_new, y_new) = _data(0), _data(1)
     explained = _explained(subject, subject.output(subject.fitted(X, y), X_new), y_new)
-    if not explained > _LEAST_EXPLAINED:
+    if not explained > _MIN_EXPLAINED:
         raise subject.fail(
             f"explains {explained:.0%} of the variance of new targets on a linear problem whose "
             "inputs explain 80%; check signs, the intercept and the loss, and that predictions "
@@ -56,7 +56,7 @@ def check_distribution(subject: Subject) -> None:
         mean, _ = fitted.predict(X_new.copy(), return_std=True)
     if not np.allclose(mean, alone, rtol=1e-6, atol=1e-8):
         raise subject.fail("predict gives other means with return_std=True than without")
-    if explained <= _LEAST_EXPLAINED and not is_poor(subject):
+    if explained <= _MIN_EXPLAINED and not is_poor(subject):
         raise subject.skip("not calibrated on what it cannot predict: see check_better_than_mean")
     covered = float(np.mean(np.abs(y_new - given.predicted) <= _NORMAL_90 * given.sd))
     if not 0.75 <= covered <= 0.985:

@@ -57,12 +57,12 @@ def kbench_feature_maps():
 def kbench_learners():
     """List the 0-1 learner, the hinge loss over the same ball, and sigmoids of halfspaces."""
     module = "kbench_zero_one._classifier"
-    ball = {"grid": {"B": _B}, "path": "B", "measures": f"{module}:certificates"}
+    ball = {"grid": {"B": _B}, "path": "B", "metrics": f"{module}:certificates"}
     classes = {"zero-one": "ZeroOneKernelClassifier", "zero-one-hinge": "ZeroOneHingeClassifier"}
     sigmoid = "kbench_zero_one._sigmoid:SigmoidHalfspace"
     return [
         *(
-            Learner(name, f"{module}:{cls}", family="kernel", kernelized=True, **ball)
+            Learner(name, f"{module}:{cls}", family="kernel", uses_kernel=True, **ball)
             for name, cls in classes.items()
         ),
         Learner("sigmoid-halfspace", sigmoid, family="linear"),

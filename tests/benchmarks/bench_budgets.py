@@ -64,7 +64,7 @@ class Split:
     n_candidates: float
     tuned: float
     default: float
-    at_edge: tuple[str, ...]
+    at_boundary: tuple[str, ...]
 
 
 def development_cells(suite: Suite, registry: Registry, changes: dict[str, Any]) -> list[Cell]:
@@ -141,11 +141,11 @@ def measured(cell: Cell, split: int) -> Split | None:
         ),
         f"{cell.feature_map.label} + {cell.learner.label}",
         cell.dataset.label,
-        found.measures["search_time_cpu_s"],
-        found.measures["n_candidates"],
-        found.measures["accuracy"],
-        found.measures.get("default_accuracy", found.measures["accuracy"]),
-        tuple(f"{name} = {found.details.chosen[name]}" for name in found.details.at_edge),
+        found.metrics["search_time_cpu_s"],
+        found.metrics["n_candidates"],
+        found.metrics["accuracy"],
+        found.metrics.get("default_accuracy", found.metrics["accuracy"]),
+        tuple(f"{name} = {found.details.chosen[name]}" for name in found.details.at_boundary),
     )
 
 
@@ -183,7 +183,7 @@ def table(splits: list[Split], reference: str, key: str) -> None:
         each_s = seconds_per_candidate(group)
         n = sorted({each.n_candidates for each in group})
         counts = f"{n[0]:g}" if len(n) == 1 else f"{n[0]:g}-{n[-1]:g}"
-        edges = np.mean([bool(each.at_edge) for each in group])
+        edges = np.mean([bool(each.at_boundary) for each in group])
         default, tuned = (
             np.mean([np.mean([getattr(s, field) for s in g]) for g in by_set(group)])
             for field in ("default", "tuned")
@@ -227,8 +227,8 @@ def main() -> None:
     table(splits, options.reference, "family")
     table(splits, "", "method")
     searched = [each for each in splits if each.n_candidates > 1]
-    edges = Counter((each.method, name) for each in searched for name in each.at_edge)
-    n_edges = sum(bool(each.at_edge) for each in searched)
+    edges = Counter((each.method, name) for each in searched for name in each.at_boundary)
+    n_edges = sum(bool(each.at_boundary) for each in searched)
     print(f"\n{n_edges} of {len(searched)} searches at an edge ({n_edges / len(searched):.1%})")
     for (method, name), n in edges.most_common():
         print(f"{n:4d}  {method}: {name}")

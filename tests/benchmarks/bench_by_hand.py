@@ -141,9 +141,9 @@ def ours(data: Dataset, cell: Cell, registry: Registry, truth: np.ndarray) -> Si
     right = np.asarray(found.predictions.predicted) == truth
     return Side(
         right.astype(int).tolist(),
-        int(found.measures["n_candidates"]),
-        found.measures["search_time_cpu_s"],
-        {**found.details.chosen, "at edge": list(found.details.at_edge)},
+        int(found.metrics["n_candidates"]),
+        found.metrics["search_time_cpu_s"],
+        {**found.details.chosen, "at edge": list(found.details.at_boundary)},
     )
 
 

@@ -99,10 +99,10 @@ def show(folder: Path, given: argparse.Namespace) -> None:
             print(f"{cell.cell.name[:50]:50} {cell.status} {cell.problem and cell.problem.reason}")
             continue
         (result,) = cell.done
-        cost, true = cell.cost, result.measures["peak_memory_mb"]
-        memory.append(cost.memory_mb.value / true - 1)
+        cost, true = cell.cost, result.metrics["peak_memory_mib"]
+        memory.append(cost.memory_mib.value / true - 1)
         line = (
-            f"{cell.cell.name[:50]:50} {cost.memory_mb.value:7.0f} {true:9.0f} {memory[-1]:+6.0%}"
+            f"{cell.cell.name[:50]:50} {cost.memory_mib.value:7.0f} {true:9.0f} {memory[-1]:+6.0%}"
         )
         if cost.seconds is not None:
             # with several threads the wall clock is predicted
@@ -114,7 +114,7 @@ def show(folder: Path, given: argparse.Namespace) -> None:
         made = trials[cell.key]
         seconds, rows = sum(t["seconds"] for t in made), max(t["n_rows"] for t in made)
         print(
-            f"{line}   trials {seconds:.1f} s, up to {rows:,} of {result.measures['n_train']:,.0f}"
+            f"{line}   trials {seconds:.1f} s, up to {rows:,} of {result.metrics['n_train']:,.0f}"
         )
     for what, errors in (("memory", memory), ("time", time)):
         if errors:

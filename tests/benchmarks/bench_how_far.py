@@ -10,7 +10,7 @@ task runs at a time, with all physical cores. A method that ended at a limit is 
 more rows. Results are kept in FOLDER: a second call prints them again and adds what is new.
 
 Seconds are wall clock: of the search and the fit together, and of the prediction of the test
-rows. Memory is `peak_memory_mb` of the task.
+rows. Memory is `peak_memory_mib` of the task.
 """
 
 from __future__ import annotations
@@ -79,18 +79,18 @@ dtype = "float32"
 threads = "all"
 [limits]
 time_s = {time_s}
-memory_mb = {memory_mb}
+memory_mib = {memory_mib}
 """
 
 
-def measured(method: str, n: int, folder: Path, time_s: float, memory_mb: float) -> dict[str, str]:
+def measured(method: str, n: int, folder: Path, time_s: float, memory_mib: float) -> dict[str, str]:
     """Run one task, unless its result is known, and return what the table shows."""
     import kbench
 
     map_, learner = METHODS[method]
     name = re.sub("[^a-z]+", "-", method)
     file = folder / f"{name}-{n}.toml"
-    limits = {"time_s": time_s, "memory_mb": memory_mb}
+    limits = {"time_s": time_s, "memory_mib": memory_mib}
     file.write_text(
         SUITE.format(total=n + N_TEST, n_test=N_TEST, map_=map_, learner=learner, **limits)
     )
@@ -102,9 +102,9 @@ def measured(method: str, n: int, folder: Path, time_s: float, memory_mb: float)
         return {"status": str(row["status"])}
     return {
         "status": "ok",
-        "s": f"{row['fit_time_s'] + row['search_time_s']:.1f}",
+        "s": f"{row['fit_time_s'] + row['search_timeout_s']:.1f}",
         "predict": f"{row['predict_time_s']:.2f}",
-        "MB": f"{row['peak_memory_mb']:,.0f}",
+        "MB": f"{row['peak_memory_mib']:,.0f}",
         "accuracy": f"{row['accuracy']:.3f}",
     }
 

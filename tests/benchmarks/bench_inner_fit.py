@@ -85,9 +85,9 @@ def measured(cell: Cell, split: int) -> Pair | None:
         registry.get("feature map", cell.feature_map.name).family,
         cell.dataset.label,
         tuple(name for name in chosen if chosen[name] != other[name]),
-        outer.measures["accuracy"] - fold.measures["accuracy"],
-        tuple(best_inner(each) - each.measures["accuracy"] for each in (fold, outer)),  # type: ignore[arg-type]
-        tuple(each.measures["search_time_cpu_s"] for each in (fold, outer)),  # type: ignore[arg-type]
+        outer.metrics["accuracy"] - fold.metrics["accuracy"],
+        tuple(best_inner(each) - each.metrics["accuracy"] for each in (fold, outer)),  # type: ignore[arg-type]
+        tuple(each.metrics["search_time_cpu_s"] for each in (fold, outer)),  # type: ignore[arg-type]
     )
 
 

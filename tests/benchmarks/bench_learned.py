@@ -155,14 +155,14 @@ def evaluated(data, split, cell, registry):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = evaluate_split(data, split, method, cell.protocol)
-    measures, details = found.measures, found.details.map_details
+    metrics, details = found.metrics, found.details.map_details
     return {
-        "rmse": measures["rmse_standardised"],
-        "seconds": measures["search_time_cpu_s"] + measures["fit_time_cpu_s"],
-        "candidates": int(measures["n_candidates"]),
+        "rmse": metrics["rmse_standardized"],
+        "seconds": metrics["search_time_cpu_s"] + metrics["fit_time_cpu_s"],
+        "candidates": int(metrics["n_candidates"]),
         "how": f"{details['metric']} {details['round']}" if details.get("round") else "",
-        "train": int(measures["n_train"]),
-        "test": int(measures["n_test"]),
+        "train": int(metrics["n_train"]),
+        "test": int(metrics["n_test"]),
     }
 
 

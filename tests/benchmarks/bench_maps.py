@@ -23,12 +23,12 @@ from canon import records, unfitted  # noqa: E402
 
 DENSE, STRUCTURED = ("rff", "orthogonal-rff"), ("fastfood", "sorf")
 SIZES = [(d, 1024) for d in (4, 16, 64, 256, 1024)] + [(64, n) for n in (64, 256, 4096)]
-MOST_INPUTS = {
+MAX_INPUTS = {
     # d (d + 1) / 2 products, and (d + 1)^2 cells
     **dict.fromkeys(("polynomial", "nbcs", "nbcs-adaptive"), 256),
     **dict.fromkeys(("nbcs-rotated", "nbcs-rotated-learned"), 64),
 }
-MOST_LANDMARKS = 1024
+MAX_LANDMARKS = 1024
 LEARNED = {(16, 1024), (64, 1024)}
 """Sizes at which learned maps are measured: they cost what their base map does, and a product."""
 ROWS = 256
@@ -84,7 +84,7 @@ def main():
 
     print("\nevery map, float64: microseconds per row")
     for d, n in SIZES:
-        X = rng.uniform(size=(MOST_LANDMARKS, d))
+        X = rng.uniform(size=(MAX_LANDMARKS, d))
         X /= np.sqrt(d)  # in the unit ball, and not negative
         maps = fitted(measured(d, n), X, n)
         times = timed(maps, X[:ROWS], max(3, given.rounds // 2))
@@ -99,8 +99,8 @@ def measured(d, n):
     return [
         name
         for name, record in records().items()
-        if d <= MOST_INPUTS.get(name, d)
-        and (n <= MOST_LANDMARKS or record.family != "landmarks")
+        if d <= MAX_INPUTS.get(name, d)
+        and (n <= MAX_LANDMARKS or record.family != "landmarks")
         and ((d, n) in LEARNED or record.family != "learned")
     ]
 

@@ -19,7 +19,7 @@ Prints medians of several rounds, one BLAS thread::
   cells are written to MLflow beside them, and while nothing is written
   (exclusive timing); goal: within 5 % or 1 ms;
 - *measured work*: the share of jobs x wall clock in which tasks compute numbers that they
-  report: search, refit with the repeats of its short steps, default candidate, measures of
+  report: search, refit with the repeats of its short steps, default candidate, metrics of
   the model, calibration (``work_s`` of the journal). With ``--suite NAME``, of one run of
   that suite in a new store, and nothing else is measured; goal for ``uci``: at least 0.9;
 - *known*: the command for 300 cells that are all in the journal and in the
@@ -112,15 +112,14 @@ def tasks(folder: Path, name: str) -> list[dict[str, Any]]:
 
 def median_fit(lines: Sequence[dict[str, Any]]) -> float:
     """Return the median over the tasks of the time to fit."""
-    return statistics.median(line["measures"]["fit_time_s"] for line in lines)
+    return statistics.median(line["metrics"]["fit_time_s"] for line in lines)
 
 
 def median_own(lines: Sequence[dict[str, Any]]) -> float:
     """Return the median over the tasks of the time beside search, fit and prediction."""
-    steps = ("search_time_s", "fit_time_s", "predict_time_s")
+    steps = ("search_timeout_s", "fit_time_s", "predict_time_s")
     return statistics.median(
-        (line["ended_ms"] - line["started_ms"]) / 1e3
-        - sum(line["measures"][step] for step in steps)
+        (line["ended_ms"] - line["started_ms"]) / 1e3 - sum(line["metrics"][step] for step in steps)
         for line in lines
     )
 
@@ -165,7 +164,7 @@ def by_hand(folder: Path) -> None:
         method = Method(
             **map_side(cell.feature_map, registry),
             **learner_side(cell.learner, registry, facts.task),
-            **search_side(cell.protocol.search_measure, registry, facts.n_classes),
+            **search_side(cell.protocol.search_metric, registry, facts.n_classes),
         )
         found = [evaluate_split(dataset, index, method, cell.protocol) for index in range(2)]
         before = time.perf_counter()
@@ -174,8 +173,8 @@ def by_hand(folder: Path) -> None:
             mlflow.log_params({**labels, **cell.learner.params})
             mlflow.log_metrics(
                 {
-                    name: statistics.fmean(each.measures[name] for each in found)
-                    for name in found[0].measures
+                    name: statistics.fmean(each.metrics[name] for each in found)
+                    for name in found[0].metrics
                 }
             )
         logging += time.perf_counter() - before

@@ -84,7 +84,7 @@ COLUMNS = (
     "limit",
     "side",
     "rows",
-    "measure",
+    "metric",
     "cores",
     "score",
     "default",
@@ -94,7 +94,7 @@ COLUMNS = (
 )
 """Columns of the results: `error` and `default` are of the side "boosting"."""
 
-HELD_OUT, MOST_HELD_OUT = 1 / 3, 20_000
+HELD_OUT, MAX_HELD_OUT = 1 / 3, 20_000
 
 SPACE: dict[str, list[Any]] = {
     "learning_rate": [0.03, 0.05, 0.1, 0.2],
@@ -107,11 +107,11 @@ SPACE: dict[str, list[Any]] = {
 
 @dataclass
 class Table:
-    """A table, its measure, and how its file is written."""
+    """A table, its metric, and how its file is written."""
 
     name: str
     frame: pd.DataFrame
-    measure: str
+    metric: str
     comma: bool = False
 
     def write(self, frame: pd.DataFrame, path: Path) -> None:
@@ -128,7 +128,7 @@ def soiled(name: str, data: Any, rng: np.random.Generator) -> Table:
     y = np.asarray(data.y)
     if data.task == "classification":
         y = np.array([f"class {k}" for k in range(int(y.max()) + 1)])[y]
-    measure = "rmse" if data.task == "regression" else "accuracy"
+    metric = "rmse" if data.task == "regression" else "accuracy"
     rows = np.arange(len(y))
     kinds = rng.permutation(["dates", "ids", "holes", "comma", "rare"])[:3]
     if "rare" in kinds and data.task == "classification":
@@ -138,7 +138,7 @@ def soiled(name: str, data: Any, rng: np.random.Generator) -> Table:
         n = max(40, int(0.05 * (len(y) - len(is_rare)) / 0.95))
         gone = rng.permutation(is_rare)[n:]
         rows = np.delete(rows, gone)
-        measure = "roc_auc" if len(labels) == 2 else "balanced_accuracy"
+        metric = "roc_auc" if len(labels) == 2 else "balanced_accuracy"
     rows = rng.permutation(rows)
     X, y = X[rows], y[rows]
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
@@ -155,7 +155,7 @@ def soiled(name: str, data: Any, rng: np.random.Generator) -> Table:
     if "ids" in kinds:
         frame.insert(0, "customer_id", rng.permutation(len(frame)) + 10_000)
     frame["target"] = y
-    return Table(f"{name} ({', '.join(sorted(kinds))})", frame, measure, "comma" in kinds)
+    return Table(f"{name} ({', '.join(sorted(kinds))})", frame, metric, "comma" in kinds)
 
 
 def tables(names: list[str], seed: int) -> Any:
@@ -189,18 +189,18 @@ def numbers_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 def score(table: Table, y: Any, predicted: Any, ranks: Any = None) -> float:
     """Return a score that is better if it is higher."""
-    if table.measure == "rmse":
+    if table.metric == "rmse":
         return -float(np.sqrt(np.mean((y - predicted) ** 2)))
-    if table.measure == "roc_auc":
+    if table.metric == "roc_auc":
         return float(roc_auc_score(y, ranks))
-    if table.measure == "balanced_accuracy":
+    if table.metric == "balanced_accuracy":
         return float(np.mean([np.mean(predicted[y == k] == k) for k in np.unique(y)]))
     return float(np.mean(y == predicted))
 
 
 def scored(table: Table, model: Any, X: Any, y: Any) -> float:
     ranks = None
-    if table.measure == "roc_auc":
+    if table.metric == "roc_auc":
         has = hasattr(model, "predict_proba")
         ranks = model.predict_proba(X)[:, 1] if has else model.decision_function(X)
     return score(table, y, np.asarray(model.predict(X)), ranks)
@@ -208,11 +208,11 @@ def scored(table: Table, model: Any, X: Any, y: Any) -> float:
 
 def standard_error(table: Table, y: Any, value: float) -> float:
     """Return the standard error of a score on the held-out rows."""
-    if table.measure == "rmse":
+    if table.metric == "rmse":
         return abs(value) / np.sqrt(2 * len(y))
     counts = np.unique(y, return_counts=True)[1]
-    n = len(y) if table.measure == "accuracy" else counts.min()
-    if table.measure == "balanced_accuracy":  # a mean over classes
+    n = len(y) if table.metric == "accuracy" else counts.min()
+    if table.metric == "balanced_accuracy":  # a mean over classes
         n = len(counts) ** 2 / (1 / counts).sum()
     return float(np.sqrt(max(value * (1 - value), 1 / n) / n))
 
@@ -225,7 +225,7 @@ def boosting(
     The best candidate of a limit is the best one that ended in time to fit another one of
     the longest so far: it is fitted once more, on all rows.
     """
-    is_numbers = table.measure == "rmse"
+    is_numbers = table.metric == "rmse"
     make = HistGradientBoostingRegressor if is_numbers else HistGradientBoostingClassifier
     X, y = numbers_of(train), train["target"].to_numpy()
     X_test, y_test = numbers_of(test), test["target"].to_numpy()
@@ -275,7 +275,7 @@ def recommended(
     file = folder / "table.csv"
     table.write(train, file)
     command = ["kbench", "run", str(file), "--target", "target", "--time-limit", str(limit)]
-    command += ["--measure", table.measure, "--json", "--fresh", "--jobs", str(n_jobs)]
+    command += ["--metric", table.metric, "--json", "--fresh", "--jobs", str(n_jobs)]
     command += ["--store", f"sqlite:///{folder}/mlflow.db"]
     began = time.monotonic()
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -369,7 +369,7 @@ def is_above_default(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
 def line_of(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
     """Return a line of the printed table."""
     return (
-        f"{ours['table']:42} {ours['rows']:7,} {ours['measure']:18} {ours['score']:9.4f} "
+        f"{ours['table']:42} {ours['rows']:7,} {ours['metric']:18} {ours['score']:9.4f} "
         f"tuned {theirs['score']:9.4f} ({theirs['what']}) default {theirs['default']:9.4f} s.e. "
         f"{theirs['error']:.4f} {'ok ' if is_good(ours, theirs) else 'LOW'} "
         f"{'' if is_above_default(ours, theirs) else 'BELOW DEFAULT '}"
@@ -379,11 +379,11 @@ def line_of(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
 
 def measure(table: Table, seed: int, limits: list[float], results: Results) -> None:
     """Measure both sides of a table, as far as the results lack them, and print them."""
-    n_test = min(MOST_HELD_OUT, int(HELD_OUT * len(table.frame)))
+    n_test = min(MAX_HELD_OUT, int(HELD_OUT * len(table.frame)))
     test, train = table.frame.iloc[:n_test], table.frame.iloc[n_test:]
     n_cores = len(os.sched_getaffinity(0))
     same = {"table": table.name, "seed": seed, "rows": len(table.frame), "cores": n_cores}
-    same["measure"] = table.measure
+    same["metric"] = table.metric
     missing = [x for x in limits if results.of(table.name, seed, x, "boosting") is None]
     if missing:
         for result in boosting(table, train, test, missing, n_cores):

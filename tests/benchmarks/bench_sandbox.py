@@ -53,7 +53,7 @@ def overhead(sandbox, megabytes=0):
     times = []
     for _ in range(N_CALLS if not megabytes else 20):
         start = time.perf_counter()
-        outcome = sandbox.run(f"{ME}:nothing", payload, time_s=60, memory_mb=1024)
+        outcome = sandbox.run(f"{ME}:nothing", payload, time_s=60, memory_mib=1024)
         times.append(1000 * (time.perf_counter() - start))
         assert outcome.status == "ok", outcome
     return f"{min(times):6.2f} {statistics.median(times):6.2f} ms"

@@ -4,7 +4,7 @@
     python tests/benchmarks/bench_sharing.py 10000 uci.zip nbcs.zip --site
 
 Results of the bundles are repeated on made-up datasets: shares of rows are drawn from binomial
-distributions, other measures and times are multiplied with random factors, so that their digits
+distributions, other metrics and times are multiplied with random factors, so that their digits
 are random. With --site, the rows are published, 20 files are checked again, and the site is
 written.
 """
@@ -36,10 +36,10 @@ N_SPLITS = 5
 def redrawn(result, draw, start_ms):
     """Return a result with other numbers, as another run of another dataset would have."""
     made = json.loads(json.dumps(result))
-    measures = made["measures"]
-    n_test = measures.get("n_test", 0.0)
+    metrics = made["metrics"]
+    n_test = metrics.get("n_test", 0.0)
     new = {}
-    for name, value in measures.items():
+    for name, value in metrics.items():
         if name.endswith("_s"):
             new[name] = of_time(value * draw.lognormal(0, 0.1))
         elif name.endswith("_mb"):
@@ -52,12 +52,12 @@ def redrawn(result, draw, start_ms):
             new[name] = of_value(value * (1 - 0.01 * draw.random()))
         else:
             new[name] = value
-    for one, other in (("accuracy_unseen", "accuracy"), ("expected_error", "accuracy")):
+    for one, other in (("accuracy_non_duplicates", "accuracy"), ("expected_error", "accuracy")):
         for prefix in ("", "default_"):
-            if f"{prefix}{one}" in measures:
+            if f"{prefix}{one}" in metrics:
                 of = new[f"{prefix}{other}"]
                 new[f"{prefix}{one}"] = 1.0 - of if one == "expected_error" else of
-    made["measures"] = new
+    made["metrics"] = new
     details = made["details"]
     sizes = [41, 42, 42, 42, 42]
     for candidate in details["search"]:
@@ -73,7 +73,7 @@ def redrawn(result, draw, start_ms):
     details["work_s"] = of_time(details["work_s"] * draw.lognormal(0, 0.1))
     for name in ("seconds", "cpu_s"):
         made[name] = of_time(made[name] * draw.lognormal(0, 0.1))
-    for name in ("fit_time_s", "predict_time_s", "search_time_s"):
+    for name in ("fit_time_s", "predict_time_s", "search_timeout_s"):
         new[name] = min(new.get(name, 0.0), made["seconds"])
     made["started_ms"] = start_ms
     made["ended_ms"] = start_ms + round(1000 * made["seconds"]) + int(draw.integers(0, 30))

@@ -130,7 +130,7 @@ def map_of(name: str) -> Any:
 def split(folder: Path, task: str, part: str, name: str = "rff") -> dict[str, float]:
     """Measure one split."""
     from kbench import Protocol
-    from kbench.evaluation.evaluate import measure_split
+    from kbench.evaluation.evaluate import run_split
     from kbench.evaluation.method import Method
 
     inputs, (visible, y_test) = split_of(folder, task)
@@ -148,10 +148,10 @@ def split(folder: Path, task: str, part: str, name: str = "rff") -> dict[str, fl
     rows = {name: getattr(visible, name)[few] for name in ("train", "test", "y_train")}
     y_few = y_test[few]
     # loads what a task's process has loaded already
-    measure_split(inputs, replace(visible, **rows), method, protocol, lambda *given: y_few)
+    run_split(inputs, replace(visible, **rows), method, protocol, lambda *given: y_few)
     with Memory() as memory:
         start, cpu = time.perf_counter(), time.process_time()
-        measures, details = measure_split(inputs, visible, method, protocol, reveal)
+        metrics, details = run_split(inputs, visible, method, protocol, reveal)
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     error = (
         np.sqrt(np.mean((given[0] - y_test) ** 2))
@@ -162,12 +162,12 @@ def split(folder: Path, task: str, part: str, name: str = "rff") -> dict[str, fl
         "MB": memory.peak,
         "seconds": seconds,
         "cpu": cpu,
-        "pass cpu": measures["map_transform_time_cpu_s"] + measures["learner_fit_time_cpu_s"],
-        "passes": measures.get("embedding_passes", 0.0),
+        "pass cpu": metrics["map_transform_time_cpu_s"] + metrics["learner_fit_time_cpu_s"],
+        "passes": metrics.get("embedding_passes", 0.0),
         "error": float(error),
         "alpha": details.chosen.get("learner.alpha", 0.0),
-        "fit cpu": measures["fit_time_cpu_s"],
-        "converged": measures["converged"],
+        "fit cpu": metrics["fit_time_cpu_s"],
+        "converged": metrics["converged"],
         "products cpu": products(len(visible.train)),
     }
 
@@ -238,7 +238,7 @@ def passes(n: int, feature_map: str) -> None:
 
 
 def main() -> None:
-    """Measure both tasks and print what was found."""
+    """Metric both tasks and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--small", type=int, default=20_000)

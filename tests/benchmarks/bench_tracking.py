@@ -31,8 +31,8 @@ N_RUNS = 60
 
 
 def a_run(number: int) -> CellRun:
-    """Return a run of the usual size: 5 splits of 13 measures."""
-    measures = [f"measure_{i}" for i in range(13)]
+    """Return a run of the usual size: 5 splits of 13 metrics."""
+    metrics = [f"metric_{i}" for i in range(13)]
     return CellRun(
         key=f"{number:064d}",
         machine="0123456789abcdef",
@@ -42,9 +42,9 @@ def a_run(number: int) -> CellRun:
         end_ms=1_700_000_000_900 + 1000 * number,
         params={f"learner.p{i}": str(i) for i in range(10)},
         tags={"suite": "uci", "version": "0.1.0", "split_hash": "0123456789abcdef " * 5},
-        metrics={name: number + i / 7 for i, name in enumerate(measures)},
+        metrics={name: number + i / 7 for i, name in enumerate(metrics)},
         n_splits_done=5,
-        by_split={name: {i: number + i / 7 for i in range(5)} for name in measures},
+        by_split={name: {i: number + i / 7 for i in range(5)} for name in metrics},
         dataset=DatasetInput(f"data-{number % 18}", "0" * 64, "sklearn", 150, 4),
     )
 

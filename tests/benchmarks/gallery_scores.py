@@ -18,15 +18,15 @@ import kbench
 
 HERE = Path(__file__).parent
 FILE = HERE.parents[1] / "docs" / "measured" / "map_scores.json"
-MEASURES = {
+METRICS = {
     "gallery": ("accuracy", "higher"),
-    "gallery_regression": ("rmse_standardised", "lower"),
+    "gallery_regression": ("rmse_standardized", "lower"),
 }
 
 
 def scores(suite, stores):
     """Return mean and standard deviation over splits by dataset and map."""
-    measure, better = MEASURES[suite]
+    metric, better = METRICS[suite]
     frames = [kbench.load_results(suite, store=store).to_frame() for store in stores]
     cells = pd.concat(frames)
     cells = cells[(cells["status"] == "ok") & (cells["n_splits_done"] == cells["n_splits"])]
@@ -36,9 +36,9 @@ def scores(suite, stores):
         if missing := set(maps) - set(rows["feature_map"]):
             print(f"{dataset}: left out, without {', '.join(sorted(missing))}")
             continue
-        digits = rows.set_index("feature_map").loc[maps, [measure, f"{measure}_sd"]].round(4)
+        digits = rows.set_index("feature_map").loc[maps, [metric, f"{metric}_sd"]].round(4)
         found[dataset] = {
-            "measure": measure,
+            "metric": metric,
             "better": better,
             "n_splits": int(rows["n_splits"].iloc[0]),
             "scores": {name: list(map(float, row)) for name, row in digits.iterrows()},

@@ -10,10 +10,10 @@ import sys
 
 KEPT = (
     "dataset", "feature_map", "learner", "status", "n_splits_done", "n_splits",
-    "accuracy", "accuracy_sd", "fit_time_s", "predict_time_s", "search_time_s",
+    "accuracy", "accuracy_sd", "fit_time_s", "predict_time_s", "search_timeout_s",
     "search_time_cpu_s", "n_components", "n_candidates", "n_test", "converged",
     "group", "family", "equivalence", "version", "values_by_split",
-    "search_space", "measure", "better", "contention",
+    "search_space", "metric", "better", "contention",
 )  # fmt: skip
 
 
@@ -22,7 +22,7 @@ def short(name, value):
     if name == "contention":
         return "the machine was busy" if value else ""
     if name == "values_by_split":
-        value = {measure: value[measure] for measure in ("accuracy",) if measure in value}
+        value = {metric: value[metric] for metric in ("accuracy",) if metric in value}
     if isinstance(value, dict):
         return {key: short("", each) for key, each in value.items()}
     return float(f"{value:.6g}") if isinstance(value, float) else value

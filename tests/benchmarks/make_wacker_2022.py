@@ -92,10 +92,10 @@ def line(method, projection, is_complex, n, bandwidth):
     )
 
 
-def learner_of(rows, measure):
+def learner_of(rows, metric):
     """The source's learner of one dataset, as a label and a line of a suite."""
     (alpha,) = rows["alpha"].unique()
-    if measure == "accuracy":
+    if metric == "accuracy":
         return (
             "dirichlet-gp",
             f'{{ name = "dirichlet-gp", label = "dirichlet-gp", alpha = {alpha} }}',
@@ -107,12 +107,12 @@ def learner_of(rows, measure):
     )
 
 
-def figures_of(dataset, rows, measure):
-    """The published values of one method that can be compared, by measure."""
+def figures_of(dataset, rows, metric):
+    """The published values of one method that can be compared, by metric."""
     found = {"gram_error_frobenius": rows["k_rel_frob_error"]}
     if dataset not in OTHER_TARGETS and not rows["comp"].any():
         error = rows["test_error"]
-        found[measure] = 1.0 - (error if measure == "accuracy" else error / rows["dummy_error"])
+        found[metric] = 1.0 - (error if metric == "accuracy" else error / rows["dummy_error"])
     return found
 
 
@@ -121,17 +121,17 @@ def main():
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     for suite, sets in SETS.items():
-        measure = FIGURES[suite]
+        metric = FIGURES[suite]
         blocks, figures = [], []
         for dataset, data in sets.items():
             rows = pd.read_csv(folder / f"{dataset}.csv")
             bandwidth = rows["kernel_len"].mean()
-            learner, learner_line = learner_of(rows, measure)
+            learner, learner_line = learner_of(rows, metric)
             lines = []
             for key, group in rows.groupby(["method", "proj", "comp", "D"], sort=True):
                 label, written = line(*key, bandwidth)
                 lines.append(written)
-                for compared, values in figures_of(dataset, group, measure).items():
+                for compared, values in figures_of(dataset, group, metric).items():
                     value, sd, n = values.mean(), values.std(ddof=1), len(values)
                     figures.append(
                         f"{dataset},{label},{learner},{compared},{value:.7f},{sd:.7f},{n},"
@@ -150,11 +150,11 @@ def main():
                 )
             )
         top = [
-            HEADER.format(learner=LEARNERS[suite], figure=measure),
+            HEADER.format(learner=LEARNERS[suite], figure=metric),
             'description = "Published errors of random features, sketches and optimised Maclaurin '
             'series of the Gaussian kernel"',
             f'published = "{suite}.csv"',
-            'measure = { name = "gram_error_frobenius", better = "lower" }',
+            'metric = { name = "gram_error_frobenius", better = "lower" }',
         ]
         if suite.endswith("regression"):
             top.append(
@@ -168,7 +168,7 @@ def main():
             'splits = "holdout"',
             "test_size = 0.1",
             'preprocess = "standard"',
-            "gram_rows = 5000",
+            "gram_error_rows = 5000",
             "",
             "[limits]",
             "n_splits = 10",
@@ -176,7 +176,7 @@ def main():
         ]
         (SUITES / f"{suite}.toml").write_text("\n".join(top) + "\n" + "\n\n".join(blocks) + "\n")
         head = ["# Means over ten seeds; source and licence: see the suite of this name."]
-        head.append("dataset,feature_map,learner,measure,value,sd,n_runs,source")
+        head.append("dataset,feature_map,learner,metric,value,sd,n_runs,source")
         (SUITES / f"{suite}.csv").write_text("\n".join(head + figures) + "\n")
 
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kbench.records import ACCURACY as ACCURACY_MEASURE
+from kbench.records import ACCURACY as ACCURACY_METRIC
 from kbench_mlflow.reading import of_run
 from kbench_mlflow.runs import method_runs
 from kbench_mlflow.tracking.store import Store
@@ -61,7 +61,7 @@ def cells():
                     "accuracy": accuracy,
                     "fit_time_s": seconds,
                     "predict_time_s": 0.125,
-                    "search_time_s": 2.0 + i + j,
+                    "search_timeout_s": 2.0 + i + j,
                     "n_candidates": 5.0,
                     "chosen.log10.learner.alpha": i - 2.0,
                     **({"chosen.feature_map.factor": 0.5 + j} if i else {}),
@@ -88,7 +88,7 @@ def served(migrated_store, tmp_path_factory):
     store.log(experiment, replace(FAILED, name="failed", params=labels))
     report = store.log_report(experiment, "m1", {"report.html": HTML})
     rows = [of_run(run) for run in store.cells(experiment, "m1")]
-    assert store.log_methods(experiment, "m1", method_runs(rows, ACCURACY_MEASURE)) == 2
+    assert store.log_methods(experiment, "m1", method_runs(rows, ACCURACY_METRIC)) == 2
     store.present(experiment, {view.key: view for view in VIEWS.values()})
     assert len(live(store, experiment)) == 9
     port = a_free_port()
@@ -262,7 +262,7 @@ def test_searches_open_with_parallel_coordinates_of_chosen_values(laptop, served
     assert "factor" not in one
     for text in (both, one):
         assert "alpha" in text
-        assert "search_time_s" in text
+        assert "search_timeout_s" in text
         assert "accuracy" in text
 
 

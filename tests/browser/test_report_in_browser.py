@@ -72,7 +72,7 @@ def test_sorting_filtering_and_comparing(tmp_path):
     answer, console = ask(tmp_path, page(made, Registry()), script)
     assert console == []
     best = made.methods[0]
-    stored = [each.measures["accuracy"] for each in rows if each.method == best]
+    stored = [each.metrics["accuracy"] for each in rows if each.method == best]
     assert answer["up"] == sorted(stored)
     assert answer["down"] == sorted(stored, reverse=True)
     assert answer["shown"] == ["map-2"]

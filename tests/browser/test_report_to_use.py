@@ -175,7 +175,7 @@ def test_all_cells_sort_and_filter_beyond_what_is_drawn(opened):
     tab.locator("#all-cells summary").click()
     expect(tab.locator("#all tbody tr")).to_have_count(1000)
     tab.locator("#all thead button", has_text="accuracy").first.click()
-    lowest = f"{min(row.measures['accuracy'] for row in rows):.4f}"
+    lowest = f"{min(row.metrics['accuracy'] for row in rows):.4f}"
     expect(tab.locator("#all tbody tr").first.locator("td").nth(6)).to_have_text(lowest)
     tab.locator("#all-more").click()
     expect(tab.locator("#all tbody tr")).to_have_count(1400)

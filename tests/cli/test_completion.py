@@ -22,10 +22,10 @@ FOUND = [
     ("kbench suite uci --feature-map nystroem-k", "nystroem-kmeans"),
     ("kbench suite uci --dataset son", "sonar"),
     ("kbench report uci --table mai", "main"),
-    ("kbench plot measure-c", "measure-components"),
+    ("kbench plot metric-c", "metric-components"),
     ("kbench results my-t", "my-trial"),
     ("kbench compare my-t", "my-trial"),
-    ("kbench rescore uci --measure f1_ma", "f1_macro"),
+    ("kbench rescore uci --metric f1_ma", "f1_macro"),
 ]
 HOSTILE = ["my-t$(touch harm)", "my-t`touch harm`", "my-t\\$(touch harm)", "my-t'; touch harm; '"]
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kbench import Measure
+from kbench import Metric
 from kbench.results.stored import StoredResults
 from kbench.storage import files
 from kbench_mlflow import commands
@@ -132,6 +132,6 @@ def test_the_server_of_pages_gets_credentials_by_its_environment(
 
 def test_results_hold_the_address_of_their_store_and_do_not_show_it():
     address = Address.parse(ADDRESSES[0].format(port=1))
-    found = StoredResults([], "trial", Measure("accuracy"), source=address.name)
+    found = StoredResults([], "trial", Metric("accuracy"), source=address.name)
     assert CANARY not in repr(found) + repr(address)
     assert CANARY in address.uri

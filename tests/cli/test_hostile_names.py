@@ -44,7 +44,7 @@ def test_no_table_has_control_characters(form):
         text.encode()
         if form == "json":
             assert isinstance(json.loads(text), list)
-    table = cells(made.rows, made.measure)
+    table = cells(made.rows, made.metric)
     assert "a\ufffd[2J" in write(table, "csv")
     assert json.loads(write(table, "json"))[0]["dataset"] == HOSTILE, "JSON loses nothing"
 
@@ -59,7 +59,7 @@ def test_a_page_has_no_control_characters():
 @pytest.mark.parametrize("formula", ["=1+1", "+1", "-1+2", "@SUM(A1)", "|x", "\t=1", " =1", "\r=1"])
 def test_no_name_is_a_formula_in_a_spreadsheet(formula):
     made = content([row(formula, "b", accuracies=(0.7, 0.9))])
-    (_, line) = csv.reader(io.StringIO(write(cells(made.rows, made.measure), "csv")))
+    (_, line) = csv.reader(io.StringIO(write(cells(made.rows, made.metric), "csv")))
     assert line[0].startswith("'")
 
 
@@ -139,13 +139,13 @@ def test_help_names_the_extra(capfd, monkeypatch):
 
 
 @pytest.mark.parametrize("value", ["3", "[1]", "true"])
-def test_a_measure_that_is_none_is_named_in_words(value, tmp_path, capfd):
+def test_a_metric_that_is_none_is_named_in_words(value, tmp_path, capfd):
     path = tmp_path / "small.toml"
-    path.write_text(f'measure = {value}\ndatasets = ["iris"]\nfeature_maps = ["rff"]\n')
+    path.write_text(f'metric = {value}\ndatasets = ["iris"]\nfeature_maps = ["rff"]\n')
     code, _, err = command("suite", path, "--dry-run", capfd=capfd)
     assert code == 2
-    assert 'must be the name of a measure, such as "accuracy", or a table' in err
-    assert "MeasureTable" not in err
+    assert 'must be the name of a metric, such as "accuracy", or a table' in err
+    assert "MetricTable" not in err
 
 
 @pytest.mark.parametrize("table", ["protocol", "limits"])

@@ -75,7 +75,7 @@ def test_a_focus_has_its_table_in_reports_and_is_drawn_in_plots(store):
     text = call("report", "trial", "--table", "focus", "--focus", "map-1", *STORE).stdout
     assert [line.split(" | ")[1] for line in text.splitlines()[2:]] != []
     assert all("| map-1 + ridge | " in line for line in text.splitlines()[2:])
-    for kind in ("ranks", "measure-time"):
+    for kind in ("ranks", "metric-time"):
         for more in ((), ("--focus", "map-1")):
             name = f"{kind}{len(more)}.svg"
             call("plot", kind, "trial", "-o", name, *more, *STORE)

@@ -77,7 +77,7 @@ def test_a_forgery_that_was_recomputed_is_marked(run):
     files = dict(read_bundle(Path("../ada.zip")).files)
     values = results_of(files)
     for line in values:
-        line["measures"]["accuracy"] = 1.0
+        line["metrics"]["accuracy"] = 1.0
     zip_file.write(Path("forged.zip"), signed(with_results(files, values)))
     run("add", "forged.zip")
     assert run("verify", "forged.zip", "--sample", 6)[0] == 1

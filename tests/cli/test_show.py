@@ -136,11 +136,11 @@ def test_the_plan_of_many_cells_has_a_line_for_each_dataset(monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("names", [["accuracy"], ["accuracy", "gram_error_frobenius"]])
-def test_published_figures_of_several_measures_name_theirs(capsys, names):
+def test_published_figures_of_several_metrics_name_theirs(capsys, names):
     values = {"accuracy": 0.9, "accuracy_sd": 0.1, "gram_error_frobenius": 0.2}
     row = Row("iris", "rff", "ridge", "ok", 5, 5, values)
     figures = [Published("iris", "rff", "ridge", name, 0.5) for name in names]
     show.print_published([row], figures)
     out = capsys.readouterr().out
-    assert ("measure" in out) == (len(names) > 1)
+    assert ("metric" in out) == (len(names) > 1)
     assert ("gram_error_frobenius" in out) == (len(names) > 1)

@@ -65,7 +65,7 @@ def test_probabilities_are_those_of_scikit_learn_on_the_same_folds(make, data, c
     # an isotonic calibration may give a label the probability 0
     clipped = np.clip(expected, np.finfo(float).eps, 1.0)
     right = clipped[np.arange(len(y_test)), y_test]
-    assert found.measures["log_loss"] == pytest.approx(np.mean(-np.log(right)), rel=1e-9)
+    assert found.metrics["log_loss"] == pytest.approx(np.mean(-np.log(right)), rel=1e-9)
 
 
 @pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
@@ -80,11 +80,11 @@ def test_the_option_changes_no_label_and_adds_what_needs_probabilities(data, cal
     np.testing.assert_array_equal(found.predictions.decision, plain.predictions.decision)
     assert found.details.chosen == plain.details.chosen
     assert found.details.search == plain.details.search
-    added = set(found.measures) - set(plain.measures)
+    added = set(found.metrics) - set(plain.metrics)
     expected = {"log_loss", "calibration_converged"}
     assert added >= expected | {"calibration_time_s", "calibration_time_cpu_s"}
-    same = [name for name in plain.measures if not name.endswith("_s")]
-    assert {n: found.measures[n] for n in same} == {n: plain.measures[n] for n in same}
+    same = [name for name in plain.metrics if not name.endswith("_s")]
+    assert {n: found.metrics[n] for n in same} == {n: plain.metrics[n] for n in same}
 
 
 def test_the_chosen_candidate_and_map_are_fitted_on_the_inner_folds():
@@ -134,7 +134,7 @@ def test_a_calibration_improves_the_log_loss_of_misleading_decision_values(calib
     found = evaluate_split(data, 0, method, Protocol(calibration=calibration))
     taken_at_face_value = 1.0 / (1.0 + np.exp(-found.predictions.decision))
     y_test = assign(data, Protocol(), 0).y_test
-    assert found.measures["log_loss"] < 0.6 < log_loss(y_test, taken_at_face_value)
+    assert found.metrics["log_loss"] < 0.6 < log_loss(y_test, taken_at_face_value)
 
 
 @pytest.mark.parametrize("data", [weighted(IRIS), weighted(CANCER)], ids=lambda data: data.name)
@@ -215,7 +215,7 @@ def test_probabilities_of_a_learner_are_left_alone():
     plain = evaluate_split(IRIS, 0, method, Protocol())
     found = evaluate_split(IRIS, 0, method, SIGMOID)
     np.testing.assert_array_equal(found.predictions.probabilities, plain.predictions.probabilities)
-    assert set(found.measures) == set(plain.measures)
+    assert set(found.metrics) == set(plain.metrics)
     assert found.details == plain.details
 
 
@@ -228,7 +228,7 @@ class Silent(DummyClassifier):
 def test_a_learner_without_decision_values_is_noted():
     found = evaluate_split(IRIS, 0, Method(IDENTITY, EstimatorSpec(Silent)), SIGMOID)
     assert found.predictions.probabilities is None
-    assert "log_loss" not in found.measures
+    assert "log_loss" not in found.metrics
     (note,) = found.details.notes
     expected = "the learner has neither probabilities nor decision values"
     assert note == f"no calibrated probabilities: {expected}"
@@ -247,7 +247,7 @@ def test_decision_values_of_pairs_are_not_calibrated():
     found = evaluate_split(data, 0, Method(IDENTITY, EstimatorSpec(Pairs)), SIGMOID)
     expected = "no calibrated probabilities: 6 decision values per row, not 4"
     assert expected in found.details.notes
-    assert "log_loss" not in found.measures
+    assert "log_loss" not in found.metrics
 
 
 def with_rare_class(n_rare):
@@ -270,7 +270,7 @@ def test_a_class_of_one_row_has_no_calibration_and_a_note_says_so():
         "no calibrated probabilities: all training rows of class 2 (numbered from 0) "
         "are in one inner fold"
     )
-    assert 0 <= found.measures["accuracy"] <= 1
+    assert 0 <= found.metrics["accuracy"] <= 1
 
 
 def test_a_class_with_fewer_rows_than_folds_is_calibrated_and_noted():
@@ -297,8 +297,8 @@ class Stubborn(Overconfident):
 
 def test_fits_that_did_not_converge_are_reported():
     found = evaluate_split(IRIS, 0, Method(IDENTITY, EstimatorSpec(Stubborn)), SIGMOID)
-    assert found.measures["converged"] == 1.0
-    assert found.measures["calibration_converged"] == 0.0
+    assert found.metrics["converged"] == 1.0
+    assert found.metrics["calibration_converged"] == 0.0
     assert "3 of 3 fits of the calibration did not converge" in found.details.notes
 
 
@@ -311,10 +311,10 @@ class Slow(Overconfident):
 
 
 def test_the_time_of_the_calibration_is_in_no_other_time():
-    found = evaluate_split(IRIS, 0, Method(IDENTITY, EstimatorSpec(Slow)), SIGMOID).measures
+    found = evaluate_split(IRIS, 0, Method(IDENTITY, EstimatorSpec(Slow)), SIGMOID).metrics
     assert found["calibration_time_s"] >= 3 * 0.05
     assert found["calibration_time_cpu_s"] < found["calibration_time_s"]
-    assert found["search_time_s"] == 0.0
+    assert found["search_timeout_s"] == 0.0
     assert found["fit_time_s"] < 3 * 0.05
     assert found["predict_time_s"] < 0.05
 

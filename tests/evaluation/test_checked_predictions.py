@@ -122,9 +122,9 @@ def test_one_row_that_is_no_distribution_is_enough(factor):
 
 
 def test_probabilities_are_rounded_as_their_type_is():
-    exact = evaluated(spoilt(Learner, "predict_proba", lambda p: p)).measures["log_loss"]
+    exact = evaluated(spoilt(Learner, "predict_proba", lambda p: p)).metrics["log_loss"]
     for change in (lambda p: p.astype(np.float32) * np.float32(1.0005), lambda p: p * (1 + 5e-7)):
-        near = evaluated(spoilt(Learner, "predict_proba", change)).measures["log_loss"]
+        near = evaluated(spoilt(Learner, "predict_proba", change)).metrics["log_loss"]
         assert near == pytest.approx(exact, abs=1e-3)
     for change in (lambda p: p.astype(np.float32) * np.float32(1.002), lambda p: p * (1 + 5e-6)):
         with pytest.raises(PluginError, match="a row with the sum 1"):
@@ -196,4 +196,4 @@ def test_large_but_finite_values_pass():
         def predict(self, X):
             return np.full(len(X), self.label_)
 
-    assert evaluated(Constant, huge).measures["accuracy"] == pytest.approx(1 / 3)
+    assert evaluated(Constant, huge).metrics["accuracy"] == pytest.approx(1 / 3)

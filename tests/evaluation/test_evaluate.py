@@ -17,10 +17,10 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
 
 from kbench import Dataset, DatasetError, PluginError, Protocol, Split
-from kbench.evaluation.evaluate import evaluate_split, gram_error, measure_split
+from kbench.evaluation.evaluate import evaluate_split, gram_error, run_split
 from kbench.evaluation.fitting import stored_numbers
-from kbench.evaluation.measures import MEASURES
 from kbench.evaluation.method import Method
+from kbench.evaluation.metrics import METRICS
 from kbench.evaluation.specs import EstimatorSpec, Nested
 from kbench.evaluation.split_view import assign
 from kbench.evaluation.splits import split
@@ -54,7 +54,7 @@ def test_scores_are_those_of_scikit_learn_on_the_same_rows(iris):
         "n_test": 30,
     }
     for name, value in expected.items():
-        assert found.measures[name] == pytest.approx(value, rel=1e-9), name
+        assert found.metrics[name] == pytest.approx(value, rel=1e-9), name
     assert found.details.split_hash == rows.digest
 
 
@@ -65,7 +65,7 @@ def test_the_same_call_gives_the_same_numbers(iris):
     )
     one, other = (evaluate_split(iris, 0, method, Protocol()) for _ in range(2))
     timeless = [
-        {k: v for k, v in each.measures.items() if not k.endswith("_s")} for each in (one, other)
+        {k: v for k, v in each.metrics.items() if not k.endswith("_s")} for each in (one, other)
     ]
     assert timeless[0] == timeless[1]
     assert one.details == other.details
@@ -105,9 +105,9 @@ def test_times_are_apart_and_the_search_is_in_none_of_them(iris):
     learner = EstimatorSpec(Slow, {"fit_s": 0.06, "predict_s": 0.05}, {"candidate": (0, 1)})
     found = evaluate_split(
         iris, 0, Method(EstimatorSpec(FunctionTransformer), learner), Protocol()
-    ).measures
+    ).metrics
     # two candidates in three folds
-    assert found["search_time_s"] >= 6 * 0.11
+    assert found["search_timeout_s"] >= 6 * 0.11
     assert 0.06 <= found["learner_fit_time_s"] < 6 * 0.06
     assert 0.05 <= found["predict_time_s"] < 6 * 0.05
     parts = ("map_fit_time_s", "map_transform_time_s", "learner_fit_time_s")
@@ -120,23 +120,23 @@ def test_times_are_apart_and_the_search_is_in_none_of_them(iris):
 def test_candidates_that_failed_are_counted_and_noted(iris):
     learner = EstimatorSpec(Slow, {"fit_s": 0.0}, {"fit_s": (0.0, "long", "longer")})
     found = evaluate_split(iris, 0, Method(EstimatorSpec(FunctionTransformer), learner), Protocol())
-    assert found.measures["search_failures"] == 2.0
+    assert found.metrics["search_failures"] == 2.0
     (note,) = [note for note in found.details.notes if "failed" in note]
     assert note.startswith("2 of 3 candidates of the search failed, the first with TypeError: ")
-    assert evaluate_split(iris, 0, PLAIN, Protocol()).measures["search_failures"] == 0.0
+    assert evaluate_split(iris, 0, PLAIN, Protocol()).metrics["search_failures"] == 0.0
 
 
 def test_a_search_that_was_stopped_says_so(iris):
     learner = EstimatorSpec(Slow, {"fit_s": 0.02}, {"candidate": (0, 1, 2, 3)})
     method = Method(EstimatorSpec(FunctionTransformer), learner)
-    found = evaluate_split(iris, 0, method, Protocol(search_time_s=0.01))
-    assert found.measures["search_complete"] == 0.0
-    assert found.measures["n_candidates"] == 1.0
+    found = evaluate_split(iris, 0, method, Protocol(search_timeout_s=0.01))
+    assert found.metrics["search_complete"] == 0.0
+    assert found.metrics["n_candidates"] == 1.0
     assert "search stopped by its budget of 0.01 s after 1 of 4 candidates" in found.details.notes
     rows = found.details.search
     assert [len(row["values"]) for row in rows] == [3, 0, 0, 0]
     assert [row["converged"] for row in rows] == [True, False, False, False]
-    assert evaluate_split(iris, 0, PLAIN, Protocol()).measures["search_complete"] == 1.0
+    assert evaluate_split(iris, 0, PLAIN, Protocol()).metrics["search_complete"] == 1.0
 
 
 def test_scores_on_a_part_of_the_rows_are_told_from_those_on_all(iris):
@@ -164,9 +164,9 @@ def test_how_often_a_step_is_repeated_decides_no_number():
 def test_a_fit_that_did_not_converge_is_said_so(iris):
     learner = EstimatorSpec(LogisticRegression, {"max_iter": 1})
     found = evaluate_split(iris, 0, Method(EstimatorSpec(FunctionTransformer), learner), Protocol())
-    assert found.measures["converged"] == 0.0
+    assert found.metrics["converged"] == 0.0
     assert any("converge" in note for note in found.details.notes)
-    assert evaluate_split(iris, 0, PLAIN, Protocol()).measures["converged"] == 1.0
+    assert evaluate_split(iris, 0, PLAIN, Protocol()).metrics["converged"] == 1.0
 
 
 def test_missing_values_follow_the_protocol():
@@ -176,9 +176,9 @@ def test_missing_values_follow_the_protocol():
     data = Dataset("holes", X, (X[:, 0] > 0).astype(int))
     with pytest.raises(DatasetError, match="missing values in x1"):
         evaluate_split(data, 0, PLAIN, Protocol())
-    dropped = evaluate_split(data, 0, PLAIN, Protocol(missing="drop_rows")).measures
+    dropped = evaluate_split(data, 0, PLAIN, Protocol(missing="drop_rows")).metrics
     assert dropped["n_train"] + dropped["n_test"] == 60 - 9
-    imputed = evaluate_split(data, 0, PLAIN, Protocol(missing="impute")).measures
+    imputed = evaluate_split(data, 0, PLAIN, Protocol(missing="impute")).metrics
     assert imputed["n_train"] + imputed["n_test"] == 60
     assert imputed["accuracy"] > 0.8
 
@@ -186,22 +186,23 @@ def test_missing_values_follow_the_protocol():
 def test_rows_seen_in_training_are_counted_and_scored_apart():
     X = np.repeat(np.arange(10.0), 10)[:, None]
     data = Dataset("copies", X, np.tile([0, 1], 50))
-    found = evaluate_split(data, 0, PLAIN, Protocol()).measures
-    assert found["seen_rows"] == 1.0
-    assert "accuracy_unseen" not in found
+    found = evaluate_split(data, 0, PLAIN, Protocol()).metrics
+    assert found["duplicate_test_fraction"] == 1.0
+    assert "accuracy_non_duplicates" not in found
     X = np.arange(100.0)[:, None]
-    found = evaluate_split(Dataset("unique", X, np.tile([0, 1], 50)), 0, PLAIN, Protocol()).measures
-    assert found["seen_rows"] == 0.0
-    assert found["accuracy_unseen"] == found["accuracy"]
+    found = evaluate_split(Dataset("unique", X, np.tile([0, 1], 50)), 0, PLAIN, Protocol()).metrics
+    assert found["duplicate_test_fraction"] == 0.0
+    assert found["accuracy_non_duplicates"] == found["accuracy"]
 
 
 def test_rows_seen_without_their_labels_are_seen():
     X = np.array([0.0, 1, 2, 0, 1, 5])[:, None]
-    parts = Split(0, train=np.array([0, 2]), test=np.array([3, 4, 5]), unlabelled=np.array([1]))
+    parts = Split(0, train=np.array([0, 2]), test=np.array([3, 4, 5]), unlabeled=np.array([1]))
     data = Dataset("d", X, np.array([0, 0, 1, 0, 0, 1]), splits=[parts])
     protocol = Protocol(splits="official")
     assert assign(data, protocol, 0).seen.tolist() == [True, True, False]
-    assert evaluate_split(data, 0, PLAIN, protocol).measures["seen_rows"] == pytest.approx(2 / 3)
+    metrics = evaluate_split(data, 0, PLAIN, protocol).metrics
+    assert metrics["duplicate_test_fraction"] == pytest.approx(2 / 3)
 
 
 def test_a_class_absent_from_training_is_noted():
@@ -238,17 +239,17 @@ def test_sparse_data_stay_sparse(iris):
         Dataset("s", X, iris.y), 0, Method(look, EstimatorSpec(LinearSVC)), Protocol()
     )
     assert all(scipy.sparse.issparse(each) for each in seen)
-    assert 0 < found.measures["nnz_per_row"] < 4
+    assert 0 < found.metrics["nnz_per_row"] < 4
 
 
-def test_measures_of_plugins_are_taken_on_the_test_part(iris):
+def test_metrics_of_plugins_are_taken_on_the_test_part(iris):
     method = Method(
         EstimatorSpec(FunctionTransformer),
         EstimatorSpec(LogisticRegression),
-        map_measures=lambda fitted, X, y: {"rows_of_map": len(X)},
-        learner_measures=lambda fitted, X, y: {"hits": float((fitted.predict(X) == y).mean())},
+        map_metrics=lambda fitted, X, y: {"rows_of_map": len(X)},
+        learner_metrics=lambda fitted, X, y: {"hits": float((fitted.predict(X) == y).mean())},
     )
-    found = evaluate_split(iris, 0, method, Protocol()).measures
+    found = evaluate_split(iris, 0, method, Protocol()).metrics
     assert found["rows_of_map"] == 30
     assert found["hits"] == found["accuracy"]
 
@@ -289,7 +290,7 @@ def test_the_majority_class_has_the_accuracy_of_its_share():
     y = np.array([0] * 70 + [1] * 30)
     data = Dataset("skewed", np.arange(100.0)[:, None], y)
     method = Method(EstimatorSpec(FunctionTransformer), EstimatorSpec(DummyClassifier))
-    found = evaluate_split(data, 0, method, Protocol()).measures
+    found = evaluate_split(data, 0, method, Protocol()).metrics
     assert found["accuracy"] == pytest.approx(0.7)
     assert found["balanced_accuracy"] == pytest.approx(0.5)
 
@@ -307,16 +308,16 @@ class Drawn(DummyClassifier):
 def test_the_expected_error_of_a_rule_that_draws_is_exact(iris):
     method = Method(EstimatorSpec(FunctionTransformer), EstimatorSpec(Drawn))
     found = evaluate_split(iris, 0, method, Protocol())
-    assert found.measures["expected_error"] == pytest.approx(2 / 3)
-    assert found.measures["accuracy"] != pytest.approx(1 / 3, abs=1e-3)
+    assert found.metrics["expected_error"] == pytest.approx(2 / 3)
+    assert found.metrics["accuracy"] != pytest.approx(1 / 3, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", ["expected_error", "accuracy", "fit_time_s", "n_test"])
-def test_measures_of_a_plugin_cannot_overwrite_those_of_kbench(iris, name):
+def test_metrics_of_a_plugin_cannot_overwrite_those_of_kbench(iris, name):
     method = Method(
         EstimatorSpec(FunctionTransformer),
         EstimatorSpec(LogisticRegression),
-        learner_measures=lambda fitted, X, y: {name: 0.125},
+        learner_metrics=lambda fitted, X, y: {name: 0.125},
     )
     with pytest.raises(PluginError, match=rf"return '{name}', which kbench measures itself"):
         evaluate_split(iris, 0, method, Protocol())
@@ -333,21 +334,19 @@ def test_labels_of_the_test_part_are_revealed_after_the_predictions(iris):
             order.append("predict")
             return super().predict(X)
 
-    def measures(fitted, X, y):
-        order.append("measures")
+    def metrics(fitted, X, y):
+        order.append("metrics")
         return {"hits": float((y == secret).all())}
 
     def reveal(committed):
         order.append("reveal")
         return assignment.y_test
 
-    method = Method(
-        EstimatorSpec(FunctionTransformer), EstimatorSpec(Spy), learner_measures=measures
-    )
-    found, _ = measure_split(
+    method = Method(EstimatorSpec(FunctionTransformer), EstimatorSpec(Spy), learner_metrics=metrics)
+    found, _ = run_split(
         Inputs.of(iris), assignment.visible, method, Protocol(inner_folds=2), reveal
     )
-    assert order[-2:] == ["reveal", "measures"]
+    assert order[-2:] == ["reveal", "metrics"]
     assert "reveal" not in order[:-2]
     assert found["hits"] == 1.0
     assert "accuracy" not in found
@@ -420,7 +419,7 @@ def test_unlabelled_rows_are_preprocessed_as_the_others(calls):
     data = Dataset("line", X, np.arange(60) % 2, splits=[parts])
     evaluate_split(data, 0, RECORDED, Protocol(splits="official"))
     fits = [(rows, most) for call, rows, most, _ in calls if call == "fit map"]
-    # scaled by training and unlabelled rows together
+    # scaled by training and unlabeled rows together
     assert fits == [(30, 1.0), (30, 1.0)]
 
 
@@ -442,30 +441,30 @@ def test_the_default_candidate_is_scored_on_the_test_part(iris):
     found = evaluate_split(iris, 0, Method(EstimatorSpec(FunctionTransformer), learner), Protocol())
     untuned = EstimatorSpec(LogisticRegression, {"tol": 1e-10, "C": 1e-4})
     alone = evaluate_split(iris, 0, Method(EstimatorSpec(FunctionTransformer), untuned), Protocol())
-    of_default = {k.removeprefix("default_") for k in found.measures if k.startswith("default_")}
-    assert of_default == MEASURES.keys() & found.measures.keys()
+    of_default = {k.removeprefix("default_") for k in found.metrics if k.startswith("default_")}
+    assert of_default == METRICS.keys() & found.metrics.keys()
     for name in of_default:
-        assert found.measures[f"default_{name}"] == alone.measures[name]
-    assert found.measures["default_accuracy"] < found.measures["accuracy"]
+        assert found.metrics[f"default_{name}"] == alone.metrics[name]
+    assert found.metrics["default_accuracy"] < found.metrics["accuracy"]
     # nothing was searched: there is nothing to compare
-    assert not any(name.startswith("default_") for name in alone.measures)
+    assert not any(name.startswith("default_") for name in alone.metrics)
 
 
 def test_the_default_candidate_may_be_the_best(iris):
     learner = EstimatorSpec(LogisticRegression, space={"C": (10.0, 1e-4)})
-    measures = evaluate_split(
+    metrics = evaluate_split(
         iris, 0, Method(EstimatorSpec(FunctionTransformer), learner), Protocol()
-    ).measures
-    assert measures["default_accuracy"] == measures["accuracy"]
-    assert measures["default_log_loss"] == measures["log_loss"]
+    ).metrics
+    assert metrics["default_accuracy"] == metrics["accuracy"]
+    assert metrics["default_log_loss"] == metrics["log_loss"]
 
 
 def test_a_default_that_cannot_be_fitted_is_a_note(iris):
     wide = EstimatorSpec(SelectKBest, space={"k": ("none", 2)}, supervised=True)
     found = evaluate_split(iris, 0, Method(wide, EstimatorSpec(LogisticRegression)), Protocol())
     assert any(note.startswith("the default parameters fail: ") for note in found.details.notes)
-    assert "accuracy" in found.measures
-    assert "default_accuracy" not in found.measures
+    assert "accuracy" in found.metrics
+    assert "default_accuracy" not in found.metrics
 
 
 def test_a_default_learner_that_cannot_be_fitted_is_a_note(iris):
@@ -473,14 +472,14 @@ def test_a_default_learner_that_cannot_be_fitted_is_a_note(iris):
     method = Method(EstimatorSpec(FunctionTransformer), learner)
     found = evaluate_split(iris, 0, method, Protocol())
     assert any(note.startswith("the default parameters fail: ") for note in found.details.notes)
-    assert "default_accuracy" not in found.measures
+    assert "default_accuracy" not in found.metrics
 
 
 def test_the_default_candidate_shares_the_map_and_a_search_is_the_warm_up(calls, iris):
     learner = EstimatorSpec(LogisticRegression, space={"C": (1e-4, 10.0)})
     found = evaluate_split(iris, 0, Method(EstimatorSpec(Recorded), learner), Protocol())
     assert found.details.chosen["learner.C"] == 10.0
-    assert "default_accuracy" in found.measures
+    assert "default_accuracy" in found.metrics
     assert [rows for call, rows, _, _ in calls if call == "fit map"] == [80, 80, 80, 120]
 
 
@@ -489,8 +488,8 @@ def test_a_search_of_one_candidate_takes_the_default(iris):
     one = Protocol(search="random", n_candidates=1)
     found = evaluate_split(iris, 0, Method(EstimatorSpec(FunctionTransformer), learner), one)
     assert found.details.chosen["learner.C"] == 0.01
-    assert found.details.at_edge == []
-    assert found.measures["n_candidates"] == 1
+    assert found.details.at_boundary == []
+    assert found.metrics["n_candidates"] == 1
 
 
 class Talkative(FunctionTransformer):

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 from kbench import Dataset, Protocol
 from kbench.evaluation.checked_predictions import Committed
-from kbench.evaluation.evaluate import evaluate_split, measure_split
+from kbench.evaluation.evaluate import evaluate_split, run_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.specs import EstimatorSpec
 from kbench.evaluation.split_view import assign
@@ -30,7 +30,7 @@ def drawn(method, draw):
 
 
 def of_scores(found):
-    return {k: v for k, v in found.measures.items() if "time" not in k and k != "n_map_seeds"}
+    return {k: v for k, v in found.metrics.items() if "time" not in k and k != "n_map_seeds"}
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_scores_are_means_of_runs_with_one_seed_each(data, learner, protocol):
     method, once = Method(SAMPLER, learner), Protocol(inner_folds=2, **protocol)
     found = evaluate_split(data, 0, method, replace(once, map_seeds=3))
     alone = [evaluate_split(data, 0, drawn(method, k), once) for k in range(3)]
-    assert found.measures["n_map_seeds"] == 3
+    assert found.metrics["n_map_seeds"] == 3
     for name, values in found.details.by_seed.items():
-        assert list(values) == [each.measures[name] for each in alone]
-        assert found.measures[name] == pytest.approx(np.mean(values), rel=1e-12)
+        assert list(values) == [each.metrics[name] for each in alone]
+        assert found.metrics[name] == pytest.approx(np.mean(values), rel=1e-12)
     name = "rmse" if data is NUMBERS else "accuracy"
     assert len(set(found.details.by_seed[name])) > 1
     assert {"log_loss", "accuracy"} <= found.details.by_seed.keys() or data is NUMBERS
@@ -63,11 +63,11 @@ def test_one_seed_gives_what_the_first_of_several_gives():
         evaluate_split(CLASSES, 0, method, p) for p in (replace(SEEDS, map_seeds=1), SEEDS)
     )
     assert one.details.by_seed == {}
-    assert "n_map_seeds" not in one.measures
+    assert "n_map_seeds" not in one.metrics
     assert several.details.chosen == one.details.chosen
     np.testing.assert_array_equal(several.predictions.predicted, one.predictions.predicted)
     for name, values in several.details.by_seed.items():
-        assert values[0] == one.measures[name]
+        assert values[0] == one.metrics[name]
 
 
 def test_the_default_candidate_has_the_same_seeds():
@@ -76,11 +76,11 @@ def test_the_default_candidate_has_the_same_seeds():
     untuned = Method(SAMPLER, EstimatorSpec(LogisticRegression, {"C": 1e-4}))
     assert found.details.chosen["learner.C"] == 10.0
     alone = evaluate_split(CLASSES, 0, untuned, SEEDS)
-    assert found.measures["default_log_loss"] == alone.measures["log_loss"]
+    assert found.metrics["default_log_loss"] == alone.metrics["log_loss"]
     # the default may be the best: its scores are then those of the choice
     best = EstimatorSpec(LogisticRegression, space={"C": (10.0, 1e-4)})
     found = evaluate_split(CLASSES, 0, Method(SAMPLER, best), SEEDS)
-    assert found.measures["default_log_loss"] == found.measures["log_loss"]
+    assert found.metrics["default_log_loss"] == found.metrics["log_loss"]
 
 
 class Counting(FunctionTransformer):
@@ -105,7 +105,7 @@ def test_a_map_without_a_seed_of_kbench_has_one(spec):
     found, one = (
         evaluate_split(CLASSES, 0, method, p) for p in (SEEDS, replace(SEEDS, map_seeds=1))
     )
-    assert found.measures["n_map_seeds"] == 1
+    assert found.metrics["n_map_seeds"] == 1
     assert len(found.of_seeds) == 1
     assert of_scores(found) == of_scores(one)
     assert found.details.by_seed == {}
@@ -136,7 +136,7 @@ def test_all_seeds_are_predicted_before_labels_are_revealed():
         return assignment.y_test
 
     learner = EstimatorSpec(Spy, space={"C": (1e-4, 10.0)})
-    measure_split(Inputs.of(CLASSES), assignment.visible, Method(SAMPLER, learner), SEEDS, reveal)
+    run_split(Inputs.of(CLASSES), assignment.visible, Method(SAMPLER, learner), SEEDS, reveal)
     assert order.index("reveal") == len(order) - 1
 
 

@@ -25,7 +25,7 @@ def registry(plugin_of):
                         make=FunctionTransformer,
                         grid={"gamma": (0.1, 1.0), "kernel": (Ref("rbf", {"a": 1}), "linear")},
                         kernel=gram,
-                        measures=of_map,
+                        metrics=of_map,
                         supervised=True,
                         requires="unit_ball",
                     ),
@@ -38,7 +38,7 @@ def registry(plugin_of):
                         grid={"C": (1.0, 2.0)},
                         path="C",
                         simpler={"C": "smaller"},
-                        measures=of_learner,
+                        metrics=of_learner,
                     ),
                     Learner("bare", make=LogisticRegression),
                 ],
@@ -51,7 +51,7 @@ def registry(plugin_of):
 def test_a_method_has_all_that_its_records_say(plugin_of):
     found = registry(plugin_of)
     method = Method(**map_side(Ref("full"), found), **learner_side(Ref("full"), found))
-    assert (method.kernel, method.map_measures, method.learner_measures) == (
+    assert (method.kernel, method.map_metrics, method.learner_metrics) == (
         gram,
         of_map,
         of_learner,
@@ -72,7 +72,7 @@ def test_a_method_has_all_that_its_records_say(plugin_of):
 def test_a_method_has_nothing_that_its_records_do_not_say(plugin_of):
     found = registry(plugin_of)
     method = Method(**map_side(Ref("bare"), found), **learner_side(Ref("bare"), found))
-    assert (method.kernel, method.map_measures, method.learner_measures) == (None, None, None)
+    assert (method.kernel, method.map_metrics, method.learner_metrics) == (None, None, None)
     assert (method.feature_map.supervised, method.feature_map.requires) == (False, None)
     assert (method.learner.path, method.learner.simpler) == (None, {})
 

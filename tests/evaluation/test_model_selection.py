@@ -43,7 +43,7 @@ def row_of(dataset, feature_map, learner, protocol):
     )
     with threadpool_limits(1):
         found = evaluate_split(dataset, 0, method, protocol)
-    return row_builders.means([Result("t", "c", 0, "ok", found.measures)])
+    return row_builders.means([Result("t", "c", 0, "ok", found.metrics)])
 
 
 @pytest.mark.parametrize(

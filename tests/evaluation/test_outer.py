@@ -139,11 +139,11 @@ def test_regressors_are_those_of_scikit_learn_on_one_embedding(blocks, request):
     "protocol",
     [
         OUTER,
-        replace(OUTER, unlabelled_size=0.2, preprocess=("standard", "minmax")),
+        replace(OUTER, unlabeled_size=0.2, preprocess=("standard", "minmax")),
         replace(OUTER, splits="group_duplicates", n_folds=3),
         replace(OUTER, preprocess=("unit_ball",), one_standard_error=True),
     ],
-    ids=["plain", "unlabelled", "groups", "unit ball"],
+    ids=["plain", "unlabeled", "groups", "unit ball"],
 )
 def test_blocks_change_no_number(kind, protocol, monkeypatch):
     data = dataset(kind, weighted=True)
@@ -154,24 +154,24 @@ def test_blocks_change_no_number(kind, protocol, monkeypatch):
     np.testing.assert_allclose(values(found), values(in_memory), rtol=1e-8)
     np.testing.assert_allclose(outputs(found), outputs(in_memory), rtol=1e-8, atol=1e-9)
     added = {"shared_pass", "embedding_passes"}
-    assert set(found.measures) - set(in_memory.measures) == added
-    for name, value in in_memory.measures.items():
+    assert set(found.metrics) - set(in_memory.metrics) == added
+    for name, value in in_memory.metrics.items():
         if not name.endswith("_s"):
-            assert found.measures[name] == pytest.approx(value, rel=1e-7), name
+            assert found.metrics[name] == pytest.approx(value, rel=1e-7), name
 
 
 @pytest.mark.parametrize(
-    ("kind", "measure"),
+    ("kind", "metric"),
     [
         ("two", "roc_auc"),
         ("three", "f1_macro"),
         ("numbers", "mae"),
         ("numbers", "r2"),
-        ("numbers", "rmse_standardised"),
+        ("numbers", "rmse_standardized"),
     ],
 )
-def test_every_measure_is_searched_in_blocks(kind, measure, monkeypatch):
-    protocol = replace(OUTER, search_measure=measure)
+def test_every_metric_is_searched_in_blocks(kind, metric, monkeypatch):
+    protocol = replace(OUTER, search_metric=metric)
     in_memory, found = both(monkeypatch, DATA[kind], 0, method_for(DATA[kind]), protocol)
     np.testing.assert_allclose(values(found), values(in_memory), rtol=1e-8)
 
@@ -198,9 +198,9 @@ def test_passes_over_blocks_find_the_solution_in_memory(kind, learner, params, m
     given = [each.predictions for each in (found, in_memory)]
     soft = [each.decision if each.decision is not None else each.probabilities for each in given]
     np.testing.assert_allclose(*soft, atol=1e-5)
-    assert found.measures["converged"] == found.measures["search_converged"] == 1.0
-    assert found.measures["shared_pass"] == 0.0
-    assert 5 < found.measures["embedding_passes"] < 80
+    assert found.metrics["converged"] == found.metrics["search_converged"] == 1.0
+    assert found.metrics["shared_pass"] == 0.0
+    assert 5 < found.metrics["embedding_passes"] < 80
     assert any("fitted in passes over blocks" in note for note in found.details.notes)
 
 
@@ -234,20 +234,20 @@ def test_problems_wait_where_their_matrices_have_no_room(learner, in_blocks, mon
     assert set(at_a_time) == {1}
     assert found.details.chosen == together.details.chosen
     np.testing.assert_allclose(values(found), values(together), rtol=1e-12)
-    assert found.measures["embedding_passes"] > 1.5 * together.measures["embedding_passes"]
+    assert found.metrics["embedding_passes"] > 1.5 * together.metrics["embedding_passes"]
 
 
 def test_a_fit_in_passes_that_does_not_converge_is_reported(in_blocks):
     learner = replace(SVM, params={"max_iter": 1})
     found = evaluate_split(DATA["two"], 0, Method(RFF, learner), OUTER)
-    assert found.measures["converged"] == found.measures["search_converged"] == 0.0
+    assert found.metrics["converged"] == found.metrics["search_converged"] == 0.0
 
 
 def test_passes_in_float32_have_the_same_gap(in_blocks):
     exact = evaluate_split(DATA["three"], 0, Method(RFF, SVM), OUTER)
     found = evaluate_split(DATA["three"], 0, Method(RFF, SVM), replace(OUTER, dtype="float32"))
     assert any("rows in float32" in note for note in found.details.notes)
-    assert found.measures["converged"] == 1.0
+    assert found.metrics["converged"] == 1.0
     np.testing.assert_allclose(outputs(found), outputs(exact), atol=1e-3)
 
 
@@ -260,10 +260,10 @@ def test_a_fit_that_float32_is_too_coarse_for_is_made_again_in_float64(in_blocks
 
 
 @pytest.mark.parametrize(
-    ("learner", "measure"), [(SVM, "roc_auc"), (LOGISTIC, "roc_auc"), (LOGISTIC, "log_loss")]
+    ("learner", "metric"), [(SVM, "roc_auc"), (LOGISTIC, "roc_auc"), (LOGISTIC, "log_loss")]
 )
-def test_soft_measures_are_searched_in_passes(learner, measure, monkeypatch):
-    protocol = replace(OUTER, search_measure=measure)
+def test_soft_metrics_are_searched_in_passes(learner, metric, monkeypatch):
+    protocol = replace(OUTER, search_metric=metric)
     in_memory, found = both(monkeypatch, DATA["three"], 0, Method(RFF, learner), protocol)
     np.testing.assert_allclose(values(found), values(in_memory), rtol=1e-3)
 
@@ -276,7 +276,7 @@ def test_learners_without_weights_are_refused_in_blocks_too(in_blocks):
 @pytest.mark.parametrize("params", [{"loss": "hinge"}, {"multiclass": "crammer_singer"}])
 def test_losses_that_are_not_fitted_in_passes_get_the_whole_embedding(params, in_blocks):
     method = Method(RFF, replace(SVM, params=params, space={}))
-    assert "shared_pass" not in evaluate_split(DATA["three"], 0, method, OUTER).measures
+    assert "shared_pass" not in evaluate_split(DATA["three"], 0, method, OUTER).metrics
 
 
 def test_a_class_that_some_folds_lack_is_no_obstacle(monkeypatch):
@@ -354,16 +354,16 @@ def test_no_inputs_are_copied_as_one_matrix(counting, in_blocks, monkeypatch):
 
 def test_a_pass_is_shared_by_the_search_and_the_fit(in_blocks):
     found = {
-        kind: evaluate_split(DATA[kind], 0, method_for(DATA[kind]), OUTER).measures
+        kind: evaluate_split(DATA[kind], 0, method_for(DATA[kind]), OUTER).metrics
         for kind in ("two", "numbers")
     }
     assert [found[kind]["shared_pass"] for kind in found] == [1.0, 1.0]
     # labels need a second pass, squared errors do not
     assert [found[kind]["embedding_passes"] for kind in found] == [2.0, 1.0]
     plain = method_for(DATA["two"], space={}, params={"alpha": 1.0})
-    measures = evaluate_split(DATA["two"], 0, plain, OUTER).measures
-    assert (measures["shared_pass"], measures["embedding_passes"]) == (0.0, 1.0)
-    assert measures["search_time_s"] == 0.0
+    metrics = evaluate_split(DATA["two"], 0, plain, OUTER).metrics
+    assert (metrics["shared_pass"], metrics["embedding_passes"]) == (0.0, 1.0)
+    assert metrics["search_timeout_s"] == 0.0
 
 
 def test_the_time_of_a_shared_pass_is_that_of_the_fit(in_blocks, monkeypatch):
@@ -374,17 +374,17 @@ def test_the_time_of_a_shared_pass_is_that_of_the_fit(in_blocks, monkeypatch):
         self.transform.wall += 100.0
 
     monkeypatch.setattr(passes.Pass, "over", slow)
-    measures = evaluate_split(DATA["two"], 0, method, OUTER).measures
-    assert measures["map_transform_time_s"] > 100.0
-    assert measures["fit_time_s"] > 100.0
-    assert measures["search_time_s"] < 0.0  # the pass was taken off
+    metrics = evaluate_split(DATA["two"], 0, method, OUTER).metrics
+    assert metrics["map_transform_time_s"] > 100.0
+    assert metrics["fit_time_s"] > 100.0
+    assert metrics["search_timeout_s"] < 0.0  # the pass was taken off
 
 
 def test_a_learner_without_sums_gets_the_whole_embedding(in_blocks):
     learner = EstimatorSpec(LogisticRegression, {"max_iter": 1000}, {"C": (0.1, 10.0)})
     found = evaluate_split(DATA["three"], 0, Method(RFF, learner), OUTER)
-    assert "shared_pass" not in found.measures
-    assert found.measures["accuracy"] > 0.5
+    assert "shared_pass" not in found.metrics
+    assert found.metrics["accuracy"] > 0.5
 
 
 def test_maps_that_use_the_targets_are_refused():
@@ -485,7 +485,7 @@ def test_float64_is_used_instead_where_a_penalty_is_too_small(in_blocks):
     assert "float64 instead of float32: alpha 1e-06 is less than 1e-05 of the largest" in notes
     np.testing.assert_array_equal(outputs(found), outputs(exact))
     # a pass in vain, another one, and the pass of the labels
-    assert found.measures["embedding_passes"] == 3.0
+    assert found.metrics["embedding_passes"] == 3.0
 
 
 def test_an_embedding_in_one_matrix_is_float64():
@@ -496,7 +496,7 @@ def test_an_embedding_in_one_matrix_is_float64():
     np.testing.assert_array_equal(outputs(found), outputs(exact))
 
 
-def test_measures_of_plugins_get_rows_that_belong_together(in_blocks, monkeypatch):
+def test_metrics_of_plugins_get_rows_that_belong_together(in_blocks, monkeypatch):
     monkeypatch.setattr("kbench.evaluation.fitting.MEASURED_ROWS", 20)
 
     def of_map(fitted, X, y, *, learner, X_train, y_train):
@@ -506,11 +506,11 @@ def test_measures_of_plugins_get_rows_that_belong_together(in_blocks, monkeypatc
     def of_learner(fitted, Z, y):
         return {"right": np.mean(fitted.predict(Z) == y)}
 
-    method = replace(method_for(DATA["two"]), map_measures=of_map, learner_measures=of_learner)
+    method = replace(method_for(DATA["two"]), map_metrics=of_map, learner_metrics=of_learner)
     found = evaluate_split(DATA["two"], 0, method, OUTER)
-    assert found.measures["agreement"] > 0.5
+    assert found.metrics["agreement"] > 0.5
     y_test = assign(DATA["two"], OUTER, 0).y_test[:20]
-    assert found.measures["right"] == np.mean(found.predictions.predicted[:20] == y_test)
+    assert found.metrics["right"] == np.mean(found.predictions.predicted[:20] == y_test)
 
 
 def test_halving_selects_rows_of_the_shared_embedding(monkeypatch):
@@ -519,14 +519,14 @@ def test_halving_selects_rows_of_the_shared_embedding(monkeypatch):
     assert found.details.search == in_memory.details.search
     assert min(row.get("share", 1.0) for row in found.details.search) < 1.0
     # the search has one matrix, the fit has not
-    assert (found.measures["shared_pass"], found.measures["embedding_passes"]) == (0.0, 1.0)
+    assert (found.metrics["shared_pass"], found.metrics["embedding_passes"]) == (0.0, 1.0)
 
 
 def test_a_budget_stops_between_maps(in_blocks):
     searched = replace(RFF, params={"n_components": 30}, space={"gamma": (5.0, 0.5, 0.1)})
-    protocol = replace(OUTER, search_time_s=1e-9)
+    protocol = replace(OUTER, search_timeout_s=1e-9)
     found = evaluate_split(DATA["two"], 0, method_for(DATA["two"], searched), protocol)
-    assert found.measures["search_complete"] == 0.0
+    assert found.metrics["search_complete"] == 0.0
     assert [len(each) for each in (row["values"] for row in found.details.search)].count(3) == 5
 
 

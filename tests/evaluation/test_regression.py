@@ -117,23 +117,23 @@ def test_learners_are_given_standardised_targets_and_predictions_are_in_units(pr
     mean = prices.y[train].mean()
     np.testing.assert_allclose(found.predictions.predicted, mean)
     rmse = np.sqrt(mean_squared_error(prices.y[test], np.full(len(test), mean)))
-    assert found.measures["rmse"] == pytest.approx(rmse)
-    assert found.measures["rmse_standardised"] == pytest.approx(rmse / prices.y[train].std())
-    assert not {"accuracy", "expected_error", "log_loss"} & set(found.measures)
+    assert found.metrics["rmse"] == pytest.approx(rmse)
+    assert found.metrics["rmse_standardized"] == pytest.approx(rmse / prices.y[train].std())
+    assert not {"accuracy", "expected_error", "log_loss"} & set(found.metrics)
 
 
-def test_measures_of_plugins_see_standardised_targets(prices):
+def test_metrics_of_plugins_see_standardised_targets(prices):
     method = Method(
         IDENTITY,
         EstimatorSpec(LinearRegression),
-        map_measures=lambda fitted, X, y: {"sd_of_map": float(np.std(y))},
-        learner_measures=lambda fitted, X, y: {
+        map_metrics=lambda fitted, X, y: {"sd_of_map": float(np.std(y))},
+        learner_metrics=lambda fitted, X, y: {
             "error": float(np.sqrt(np.mean((fitted.predict(X) - y) ** 2)))
         },
     )
-    found = evaluate_split(prices, 0, method, RAW).measures
+    found = evaluate_split(prices, 0, method, RAW).metrics
     assert found["sd_of_map"] < 10
-    assert found["error"] == pytest.approx(found["rmse_standardised"])
+    assert found["error"] == pytest.approx(found["rmse_standardized"])
 
 
 def test_a_predictive_distribution_comes_back_in_the_targets_units(prices):
@@ -201,17 +201,17 @@ def test_the_search_is_that_of_grid_search_with_plain_folds(prices):
         Ridge(), {"alpha": alphas}, cv=KFold(3), scoring="neg_root_mean_squared_error"
     ).fit(data.X, data.y)
     assert found.best.learner == peer.best_params_
-    assert [score.measure.name for score in found.scores] == ["rmse"] * 4
+    assert [score.metric.name for score in found.scores] == ["rmse"] * 4
     # other folds: near, not equal
     means = [np.mean(score.values) for score in found.scores]
     np.testing.assert_allclose(means, -peer.cv_results_["mean_test_score"], rtol=0.1)
 
 
-def test_a_search_goes_in_the_direction_of_its_measure(prices):
+def test_a_search_goes_in_the_direction_of_its_metric(prices):
     data = Data(prices.X, prices.y, task="regression")
     space = {"n_neighbors": (1, 5, 90)}
-    for measure in (None, "mae", "rmse_standardised"):
-        protocol = Protocol(preprocess=("none",), search_measure=measure)
+    for metric in (None, "mae", "rmse_standardized"):
+        protocol = Protocol(preprocess=("none",), search_metric=metric)
         learner = EstimatorSpec(KNeighborsRegressor, space=space)
         assert search(IDENTITY, learner, data, protocol, 0).best.learner == {"n_neighbors": 5}
 
@@ -220,14 +220,14 @@ def test_a_search_by_log_loss_needs_probabilities():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
-    protocol = Protocol(preprocess=("none",), search_measure="log_loss")
+    protocol = Protocol(preprocess=("none",), search_metric="log_loss")
     learner = EstimatorSpec(LogisticRegression, space={"C": (1e-3, 1.0)})
     found = search(IDENTITY, learner, Data(X, y), protocol, 0)
     best = min(found.scores, key=lambda score: np.mean(score.values))
     assert found.best == best.candidate
     from sklearn.svm import LinearSVC
 
-    with pytest.raises(PluginError, match="has no probabilities, which the search_measure"):
+    with pytest.raises(PluginError, match="has no probabilities, which the search_metric"):
         search(
             IDENTITY, EstimatorSpec(LinearSVC, space={"C": (1e-3, 1.0)}), Data(X, y), protocol, 0
         )
@@ -242,7 +242,7 @@ def test_halving_draws_rows_of_targets(prices):
     assert found.best.learner["alpha"] < 100
 
 
-def test_weights_reach_learners_and_measures(prices):
+def test_weights_reach_learners_and_metrics(prices):
     rng = np.random.default_rng(1)
     weight = rng.integers(0, 4, size=len(prices.y)).astype(float)
     weighted = check_dataset(Dataset("w", prices.X, prices.y, sample_weight=weight))
@@ -256,7 +256,7 @@ def test_weights_reach_learners_and_measures(prices):
     predicted = scale.restore(peer.predict(prices.X[test]))
     np.testing.assert_allclose(found.predictions.predicted, predicted)
     rmse = np.sqrt(mean_squared_error(prices.y[test], predicted, sample_weight=weight[test]))
-    assert found.measures["rmse"] == pytest.approx(rmse)
+    assert found.metrics["rmse"] == pytest.approx(rmse)
 
 
 def test_a_learner_without_weights_is_refused_by_name(prices):
@@ -278,7 +278,7 @@ def test_weights_of_classes_count_too():
     train, test = parts(data)
     peer = LogisticRegression().fit(X[train], y[train], sample_weight=weight[train])
     right = peer.predict(X[test]) == y[test]
-    assert found.measures["accuracy"] == pytest.approx(np.average(right, weights=weight[test]))
+    assert found.metrics["accuracy"] == pytest.approx(np.average(right, weights=weight[test]))
 
 
 def test_equal_targets_or_no_weight_in_a_training_part_are_refused():
@@ -315,7 +315,7 @@ def test_large_targets_of_small_spread_keep_their_digits():
         Method(IDENTITY, EstimatorSpec(LinearRegression)),
         Protocol(preprocess=("standard",)),
     )
-    assert found.measures["rmse_standardised"] < 1e-6
+    assert found.metrics["rmse_standardized"] < 1e-6
 
 
 def test_targets_in_other_units_have_the_same_standardised_error(prices):
@@ -323,7 +323,7 @@ def test_targets_in_other_units_have_the_same_standardised_error(prices):
     cents = check_dataset(Dataset("prices", prices.X, 100 * prices.y + 7))
     cents = replace(cents, checksum=prices.checksum)  # of which splits and seeds are made
     ours, theirs = (
-        evaluate_split(data, 0, Method(IDENTITY, learner), RAW).measures for data in (prices, cents)
+        evaluate_split(data, 0, Method(IDENTITY, learner), RAW).metrics for data in (prices, cents)
     )
-    assert theirs["rmse_standardised"] == pytest.approx(ours["rmse_standardised"])
+    assert theirs["rmse_standardized"] == pytest.approx(ours["rmse_standardized"])
     assert theirs["rmse"] == pytest.approx(100 * ours["rmse"])

@@ -111,7 +111,7 @@ def test_only_supervised_maps_see_the_labels(line):
 
 
 def test_maps_are_fitted_on_unlabelled_rows_where_there_are_any(line):
-    data = Data(line.X, line.y, unlabelled=np.zeros((7, 1)))
+    data = Data(line.X, line.y, unlabeled=np.zeros((7, 1)))
     search(
         EstimatorSpec(Identity),
         EstimatorSpec(Threshold, space={"cut": (0.4, 0.5)}),
@@ -236,9 +236,9 @@ def test_the_preprocessing_can_be_searched_too(line):
 
 def test_the_edge_of_a_numeric_grid_is_flagged(line):
     at_end = EstimatorSpec(Threshold, space={"cut": (0.5, 0.7, 0.9)})
-    assert search(EstimatorSpec(Identity), at_end, line, RAW, 0).at_edge == ["learner.cut"]
+    assert search(EstimatorSpec(Identity), at_end, line, RAW, 0).at_boundary == ["learner.cut"]
     inside = EstimatorSpec(Threshold, space={"cut": (0.1, 0.5, 0.9)})
-    assert search(EstimatorSpec(Identity), inside, line, RAW, 0).at_edge == []
+    assert search(EstimatorSpec(Identity), inside, line, RAW, 0).at_boundary == []
 
 
 def test_components_can_be_searched_over_as_numbers_can(line):
@@ -503,7 +503,7 @@ def edges(*scores, best=0, ends=None):
             f"learner.{name}": (min(p[name] for p in params), max(p[name] for p in params))
             for name in params[0]
         }
-    return SearchResult(scores[best].candidate, list(scores), ends=ends).at_edge
+    return SearchResult(scores[best].candidate, list(scores), ends=ends).at_boundary
 
 
 def test_an_edge_is_told_where_it_beats_its_inner_neighbour_clearly():
@@ -596,7 +596,7 @@ def ticking(monkeypatch):
 
 
 def budget(seconds, **more):
-    return Protocol(preprocess=("none",), search_time_s=seconds, **more)
+    return Protocol(preprocess=("none",), search_timeout_s=seconds, **more)
 
 
 def test_a_budget_stops_the_search_with_the_best_so_far(line, ticking):
@@ -685,7 +685,7 @@ def test_unlabelled_rows_are_preprocessed_in_every_fold():
             return super().fit(X)
 
     rng = np.random.default_rng(0)
-    data = Data(rng.random((30, 1)), np.arange(30) % 2, unlabelled=np.array([[5.0], [8.0]]))
+    data = Data(rng.random((30, 1)), np.arange(30) % 2, unlabeled=np.array([[5.0], [8.0]]))
     learner = EstimatorSpec(Threshold, space={"cut": (0.4, 0.5)})
     search(EstimatorSpec(Noting), learner, data, Protocol(preprocess=("minmax",)), seed=0)
     assert largest == pytest.approx([1.0] * 3)

@@ -117,9 +117,9 @@ def test_no_part_is_empty(splits, sizes, needed):
 
 
 def test_sizes_can_be_numbers_of_rows():
-    protocol = Protocol(splits="holdout", train_size=6, test_size=3, unlabelled_size=2)
+    protocol = Protocol(splits="holdout", train_size=6, test_size=3, unlabeled_size=2)
     each = split(data(np.arange(20) % 2), protocol, 0)
-    assert (len(each.train), len(each.test), len(each.unlabelled)) == (4, 3, 2)
+    assert (len(each.train), len(each.test), len(each.unlabeled)) == (4, 3, 2)
 
 
 def test_an_ordered_holdout_takes_the_first_rows_and_the_last_ones():
@@ -137,14 +137,14 @@ def test_an_ordered_holdout_takes_the_first_rows_and_the_last_ones():
 @given(labels, st.integers(0, 4))
 def test_unlabelled_rows_come_out_of_the_training_part(y, index):
     labelled = split(data(y), Protocol(n_folds=5), index)
-    each = split(data(y), Protocol(n_folds=5, unlabelled_size=0.4), index)
+    each = split(data(y), Protocol(n_folds=5, unlabeled_size=0.4), index)
     assert list(each.test) == list(labelled.test)
-    assert sorted([*each.train, *each.unlabelled]) == sorted(labelled.train)
+    assert sorted([*each.train, *each.unlabeled]) == sorted(labelled.train)
 
 
 def test_unlabelled_rows_must_leave_training_rows():
     with pytest.raises(DatasetError, match="leaves none"):
-        split(data(np.arange(10) % 2), Protocol(unlabelled_size=8), 0)
+        split(data(np.arange(10) % 2), Protocol(unlabeled_size=8), 0)
 
 
 @settings(max_examples=30)
@@ -169,10 +169,10 @@ def test_official_splits_are_the_datasets_own():
 def test_official_splits_keep_their_own_unlabelled_rows():
     own = [Split(0, np.arange(6), np.array([8, 9]), np.array([6, 7]))]
     dataset = data(np.arange(10) % 2, splits=own)
-    each = split(dataset, Protocol(splits="official", unlabelled_size=2), 0)
-    assert {6, 7} < set(each.unlabelled)
-    assert len(each.unlabelled) == 4
-    assert sorted([*each.train, *each.unlabelled]) == list(range(8))
+    each = split(dataset, Protocol(splits="official", unlabeled_size=2), 0)
+    assert {6, 7} < set(each.unlabeled)
+    assert len(each.unlabeled) == 4
+    assert sorted([*each.train, *each.unlabeled]) == list(range(8))
 
 
 def test_rows_that_are_equal_get_equal_numbers():

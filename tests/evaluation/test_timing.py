@@ -136,7 +136,7 @@ def test_prediction_takes_the_transform_of_the_test_part_too(clock):
 
     data = Dataset("line", np.arange(60.0)[:, None], np.arange(60) % 2)
     method = Method(EstimatorSpec(Map), EstimatorSpec(Learner))
-    found = evaluate_split(data, 0, method, Protocol(n_folds=4)).measures
+    found = evaluate_split(data, 0, method, Protocol(n_folds=4)).metrics
     expected = {
         "map_fit_time_s": 1,
         "map_transform_time_s": 2,

@@ -20,6 +20,6 @@ def test_a_task_does_not_end_before_it_starts(monkeypatch):
     cell = SimpleNamespace(feature_map=None, learner=None, protocol=None)
     task = SimpleNamespace(cell=cell, checksum="", kinds=(), split_index=0)
     asked = SimpleNamespace(task=task)
-    answer = request.measure(asked, None, NoData(), None, 1, Present())
+    answer = request.compute(asked, None, NoData(), None, 1, Present())
     assert answer.outcome.error == "too few rows"
     assert 0 <= answer.ended_ms - answer.started_ms < 10_000

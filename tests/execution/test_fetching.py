@@ -26,25 +26,25 @@ class Recorder:
 
 
 @pytest.mark.parametrize(
-    ("allowed_mb", "machine_mb", "memory_mb"),
+    ("allowed_mb", "machine_mb", "memory_mib"),
     [(100, 64_000, 1424), (4096, 10_000, 8000), (100, 0, 1424)],
 )
 def test_a_source_has_limits_on_time_and_memory(
-    plugin_of, monkeypatch, allowed_mb, machine_mb, memory_mb
+    plugin_of, monkeypatch, allowed_mb, machine_mb, memory_mib
 ):
     monkeypatch.setenv("KBENCH_MAX_DATASET_MB", str(allowed_mb))
-    monkeypatch.setattr(fetching, "memory_mb", lambda: machine_mb)
+    monkeypatch.setattr(fetching, "memory_mib", lambda: machine_mb)
     registry = build([plugin_of(kbench_datasets=[DatasetSource("greedy", load=dict)])])
     cache, recorder = DataCache(), Recorder()
     asked = fetching.Fetching(registry, Planner(registry, cache), cache, recorder, offline=True)
     found = asked.fetch(Ref("greedy", {}))
     assert found == Problem("memory", "loading failed: limit of 1 MB")
-    assert recorder.limits == {"time_s": fetching.LOAD_TIME_S, "memory_mb": memory_mb}
+    assert recorder.limits == {"time_s": fetching.LOAD_TIME_S, "memory_mib": memory_mib}
 
 
 def test_a_source_that_takes_more_is_ended(monkeypatch):
     monkeypatch.setattr(fetching, "LOAD_MEMORY_MB", 200)
     monkeypatch.setenv("KBENCH_MAX_DATASET_MB", "1")
     with Sandbox() as sandbox:
-        outcome = sandbox.run("builtins:bytearray", 2**30, memory_mb=fetching.load_memory_mb())
+        outcome = sandbox.run("builtins:bytearray", 2**30, memory_mib=fetching.load_memory_mib())
     assert outcome.status == "memory", outcome

@@ -101,7 +101,7 @@ def test_a_learner_that_walks_through_its_process_finds_no_label(install_plugin,
     assert cell.status == "ok", [result.error for result in cell.results.values()]
     for result in cell.results.values():
         assert all(value < 0.65 for value in result.of_seeds("accuracy"))
-        assert len(result.of_seeds("accuracy")) == result.measures.get("n_map_seeds", 1)
+        assert len(result.of_seeds("accuracy")) == result.metrics.get("n_map_seeds", 1)
 
 
 def test_the_search_of_the_learner_above_finds_labels_that_are_there():
@@ -239,7 +239,7 @@ def test_the_rows_of_a_split_come_as_they_are_in_few_bytes_where_they_are_consec
     theirs.close()
     host.join(10)
     given = assignment.visible
-    for name in ("train", "test", "unlabelled", "y_train"):
+    for name in ("train", "test", "unlabeled", "y_train"):
         np.testing.assert_array_equal(getattr(visible, name), getattr(given, name))
         assert getattr(visible, name).dtype == getattr(given, name).dtype
     labels = 8 * len(given.train)

@@ -40,7 +40,7 @@ def test_decision_values_of_200_classes_are_handed_over(columns):
     host.join(10)
     assert handover.committed.chosen[0].decision.shape == (n_test, columns)
     evaluation = scored(assignment, handover.committed, TIMES, Details(), "learner 'many'")
-    assert evaluation.measures["accuracy"] == 1.0
+    assert evaluation.metrics["accuracy"] == 1.0
 
 
 def test_50_000_sparse_columns_come_back(tmp_path):

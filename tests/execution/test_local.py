@@ -110,10 +110,10 @@ def task(cell_key, number, **params):
     return Task(cell, number, cell_key, checksum=DATA.checksum)
 
 
-MEASURES = dict.fromkeys(
+METRICS = dict.fromkeys(
     ("fit_time_s", "predict_time_s", "fit_time_cpu_s", "predict_time_cpu_s"), 0.1
 )
-ANSWER = {"measures": MEASURES, "details": {}}
+ANSWER = {"metrics": METRICS, "details": {}}
 
 
 STATUSES = ("error", "timeout", "memory", "crash")
@@ -128,8 +128,8 @@ class Made:
     def __init__(self, script):
         self.script, self.calls, self.closed = script, [], threading.Event()
 
-    def run(self, function, payload, *, time_s, memory_mb, wanted, converse):
-        self.calls.append((function, payload, time_s, memory_mb))
+    def run(self, function, payload, *, time_s, memory_mib, wanted, converse):
+        self.calls.append((function, payload, time_s, memory_mib))
         act = self.script.get(payload["feature_map"]["params"]["cell"], {}).get(payload["split"])
         if act == "hang":
             self.closed.wait(60)
@@ -177,7 +177,7 @@ def engine_of(tmp_path):
         machine = ThisMachine(False, lambda text: None)
         DataCache(tmp_path).store(DATA)
         engine = LocalEngine(sandbox, tmp_path, jobs, machine, started)
-        engine.prepare(Terms({}, {}, Limits(time_s=7, memory_mb=9)))
+        engine.prepare(Terms({}, {}, Limits(time_s=7, memory_mib=9)))
         engines.append((engine, machine))
         return engine, sandbox
 
@@ -226,11 +226,11 @@ def test_after_an_error_the_other_splits_are_computed(engine_of):
 @pytest.mark.parametrize(
     ("value", "lacking"),
     [
-        ({}, "measures, details"),
-        ([], "measures, details"),
-        ({"measures": MEASURES}, "details"),
-        (ANSWER | {"measures": {"fit_time_s": 0.1, "predict_time_s": 0.1}},
-         "measures['fit_time_cpu_s'], measures['predict_time_cpu_s']"),
+        ({}, "metrics, details"),
+        ([], "metrics, details"),
+        ({"metrics": METRICS}, "details"),
+        (ANSWER | {"metrics": {"fit_time_s": 0.1, "predict_time_s": 0.1}},
+         "metrics['fit_time_cpu_s'], metrics['predict_time_cpu_s']"),
     ],
 )  # fmt: skip
 def test_an_answer_that_lacks_fields_is_an_error_of_its_task(engine_of, value, lacking):
@@ -260,15 +260,15 @@ def test_what_an_answer_says_besides_is_left_out_and_its_texts_can_be_written(en
         ({"predictions": lambda v: {"predicted": DATA.y[v.test], "probabilities": np.eye(2)}},
          "predict_proba of learner 'centroids' returned an array of shape (2, 2) and dtype "
          "float64; expected probabilities of shape (4, 2) whose rows sum to 1"),
-        ({"value": ANSWER | {"measures": MEASURES | {"accuracy": 1.0}}},
-         "measures of a plugin return 'accuracy', which kbench measures itself; give it "
+        ({"value": ANSWER | {"metrics": METRICS | {"accuracy": 1.0}}},
+         "metrics of a plugin return 'accuracy', which kbench measures itself; give it "
          "another name"),
-        ({"value": ANSWER | {"measures": MEASURES | {"fit_time_s": "soon"}}},
+        ({"value": ANSWER | {"metrics": METRICS | {"fit_time_s": "soon"}}},
          "could not convert string to float: 'soon'"),
-        ({"value": ANSWER | {"measures": MEASURES | {"extra": 10**400}}}, "int too large"),
-        ({"value": ANSWER | {"measures": MEASURES | {"extra": [1]}}}, "list"),
-        ({"value": ANSWER | {"measures": [1]}}, "the answer of the task lacks measures"),
-        ({"value": ANSWER | {"measures": None}}, "the answer of the task lacks measures"),
+        ({"value": ANSWER | {"metrics": METRICS | {"extra": 10**400}}}, "int too large"),
+        ({"value": ANSWER | {"metrics": METRICS | {"extra": [1]}}}, "list"),
+        ({"value": ANSWER | {"metrics": [1]}}, "the answer of the task lacks metrics"),
+        ({"value": ANSWER | {"metrics": None}}, "the answer of the task lacks metrics"),
         ({"value": ANSWER | {"details": [1]}}, "the answer of the task lacks details"),
         ({"value": ANSWER | {"details": {"notes": 1}}}, "details['notes']: "),
         ({"value": ANSWER | {"details": {"notes": [1]}}}, "details['notes'][0]: "),
@@ -280,7 +280,7 @@ def test_a_task_that_answers_falsely_is_an_error(engine_of, act, message):
     answers = [answer for _, answer in engine.run(tasks_of("a"))]
     assert [answer.outcome.status for answer in answers] == ["error", "ok", "ok"]
     assert message in answers[0].outcome.error
-    assert answers[1].outcome.value["measures"]["accuracy"] == 1.0
+    assert answers[1].outcome.value["metrics"]["accuracy"] == 1.0
 
 
 def test_predictions_that_are_larger_than_they_can_be_are_not_read(engine_of):
@@ -294,8 +294,8 @@ def test_the_host_scores_what_it_was_handed(engine_of):
     wrong = {"predictions": lambda v: {"predicted": 1 - DATA.y[v.test]}}
     engine, _ = engine_of({"a": {0: wrong}})
     answers = [answer.outcome.value for _, answer in engine.run(tasks_of("a"))]
-    assert [value["measures"]["accuracy"] for value in answers] == [0.0, 1.0, 1.0]
-    assert answers[0]["measures"]["n_test"] == 4
+    assert [value["metrics"]["accuracy"] for value in answers] == [0.0, 1.0, 1.0]
+    assert answers[0]["metrics"]["n_test"] == 4
     assert answers[0]["details"]["split_hash"] == split(DATA, Protocol(n_folds=3), 0).digest
 
 
@@ -314,13 +314,13 @@ def test_a_task_has_the_terms_of_the_run_and_its_host(engine_of, tmp_path):
     ((same, answer),) = engine.run([one])
     assert same is one
     assert answer.host.machine == machine_id()
-    assert answer.host.calibration_s > 0
+    assert answer.host.machine_speed_s > 0
     assert answer.ended_ms >= answer.started_ms > 0
-    ((function, payload, time_s, memory_mb),) = sandbox.calls
+    ((function, payload, time_s, memory_mib),) = sandbox.calls
     assert function == "kbench.execution.task_functions:evaluate_task"
     assert (payload["checksum"], payload["split"]) == (DATA.checksum, 4)
     assert payload["cache"] == str(tmp_path)
-    assert (time_s, memory_mb) == (7, 9)
+    assert (time_s, memory_mib) == (7, 9)
 
 
 def test_the_machine_is_held_from_before_the_first_task_until_it_is_released(tmp_path):

@@ -152,7 +152,7 @@ def test_records_are_the_same_and_nothing_is_imported(good):
     assert ours.grid["gamma"] == (0.5, 1)
     assert ours.grid["kernel"] == (Ref("own-kernel", {"gamma": 1.0}), None)
     assert described.get("feature map", "own-later").depends == ("json",)
-    assert ours.measures is None
+    assert ours.metrics is None
     assert described.get("dataset", "own").endings == {".own": {"target": "z"}}
     assert described.get("learner", "own-learner").simpler == {"gamma": "smaller"}
     assert described.get("kernel", "own-kernel").psd is False
@@ -476,7 +476,7 @@ def test_a_suite_runs_beside_a_plugin_that_ends_its_process(
     )
     (one,), (other,) = report.cells, again.cells
     assert one.key == other.key
-    assert one.results[0].measures["accuracy"] == other.results[0].measures["accuracy"]
+    assert one.results[0].metrics["accuracy"] == other.results[0].metrics["accuracy"]
 
 
 @pytest.mark.slow

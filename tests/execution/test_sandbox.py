@@ -65,13 +65,13 @@ def test_a_bad_task_costs_itself_only(sandbox, function, payload, limits, status
 
 @pytest.mark.parametrize("limit", [math.inf, 1e300])
 def test_a_limit_may_be_infinite(sandbox, limit):
-    outcome = sandbox.run(f"{TASKS}:echo", 1, time_s=limit, memory_mb=limit)
+    outcome = sandbox.run(f"{TASKS}:echo", 1, time_s=limit, memory_mib=limit)
     assert (outcome.status, outcome.value) == ("ok", 1), outcome
 
 
 @linux
 @pytest.mark.parametrize(
-    ("function", "payload", "memory_mb"),
+    ("function", "payload", "memory_mib"),
     [
         ("allocate", 200, 100),
         ("reserve", 4e9, 100),  # nothing touched: the backstop
@@ -80,10 +80,10 @@ def test_a_limit_may_be_infinite(sandbox, limit):
         ("family", {"shared_mb": 1, "own_mb": 120, "seconds": 10}, 100),
     ],
 )
-def test_memory(sandbox, function, payload, memory_mb):
-    outcome = sandbox.run(f"{TASKS}:{function}", payload, memory_mb=memory_mb, time_s=20)
+def test_memory(sandbox, function, payload, memory_mib):
+    outcome = sandbox.run(f"{TASKS}:{function}", payload, memory_mib=memory_mib, time_s=20)
     assert outcome.status == "memory", outcome
-    assert sandbox.run(f"{TASKS}:echo", 1, memory_mb=memory_mb).value == 1
+    assert sandbox.run(f"{TASKS}:echo", 1, memory_mib=memory_mib).value == 1
 
 
 @linux
@@ -91,7 +91,7 @@ def test_a_hang_near_the_limit_is_put_down_to_memory_and_one_far_from_it_is_not(
     payload = {"own_mb": 1, "seconds": 10}
     for shared, status in ((95, "memory"), (30, "timeout")):
         outcome = sandbox.run(
-            f"{TASKS}:family", payload | {"shared_mb": shared}, memory_mb=100, time_s=0.4
+            f"{TASKS}:family", payload | {"shared_mb": shared}, memory_mib=100, time_s=0.4
         )
         assert outcome.status == status
 
@@ -99,16 +99,16 @@ def test_a_hang_near_the_limit_is_put_down_to_memory_and_one_far_from_it_is_not(
 @linux
 def test_pages_that_children_share_count_once(sandbox):
     payload = {"shared_mb": 80, "own_mb": 1, "seconds": 0.5}
-    outcome = sandbox.run(f"{TASKS}:family", payload, memory_mb=150)
+    outcome = sandbox.run(f"{TASKS}:family", payload, memory_mib=150)
     assert outcome.status == "ok", outcome.error
-    assert 80 <= outcome.peak_memory_mb < 110
+    assert 80 <= outcome.peak_memory_mib < 110
 
 
 @linux
 def test_peak_memory_is_that_of_the_task(sandbox):
-    assert sandbox.run(f"{TASKS}:echo", 1).peak_memory_mb < 5
+    assert sandbox.run(f"{TASKS}:echo", 1).peak_memory_mib < 5
     for status_of in (f"{TASKS}:allocate", f"{TASKS}:segfault_with"):
-        assert 50 - UNCOUNTED_MB <= sandbox.run(status_of, 50).peak_memory_mb < 60
+        assert 50 - UNCOUNTED_MB <= sandbox.run(status_of, 50).peak_memory_mib < 60
 
 
 @linux
@@ -118,10 +118,10 @@ def test_pages_of_mapped_files_are_not_memory_of_the_task(sandbox, tmp_path, own
     np.save(path, np.ones(80 * 2**17))
     # mapped for many looks of the supervisor: what is unmapped between two of them may count
     payload = {"path": str(path), "own_mb": own_mb, "seconds": 0.3}
-    outcome = sandbox.run(f"{TASKS}:read_mapped_file", payload, memory_mb=60)
+    outcome = sandbox.run(f"{TASKS}:read_mapped_file", payload, memory_mib=60)
     assert outcome.status == "ok", outcome.error
     assert outcome.value == 80 * 2**17
-    assert own_mb - UNCOUNTED_MB <= outcome.peak_memory_mb < own_mb + 15
+    assert own_mb - UNCOUNTED_MB <= outcome.peak_memory_mib < own_mb + 15
 
 
 def test_time_is_that_of_the_task(sandbox):

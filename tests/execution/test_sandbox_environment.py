@@ -79,7 +79,7 @@ def load():
 
 @hookimpl
 def kbench_datasets():
-    return [DatasetSource("theirs", load, reads_env=["HF_TOKEN"])]
+    return [DatasetSource("theirs", load, env_vars=["HF_TOKEN"])]
 """
 
 

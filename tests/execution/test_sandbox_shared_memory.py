@@ -44,28 +44,28 @@ def left(name):
 )
 def test_a_task_that_fills_shared_memory_is_killed(sandbox, name, function, more):
     payload = {"path": f"{FOLDER}/{name}", "megabytes": 150, "seconds": 10} | more
-    outcome = sandbox.run(f"{TASKS}:{function}", payload, memory_mb=100, time_s=20)
+    outcome = sandbox.run(f"{TASKS}:{function}", payload, memory_mib=100, time_s=20)
     assert (outcome.status, outcome.error) == ("memory", "limit of 100 MB"), outcome
     assert outcome.seconds < 5
-    assert outcome.peak_memory_mb > 100
+    assert outcome.peak_memory_mib > 100
     assert left(name) == []
 
 
 @pytest.mark.parametrize("megabytes", [60, 150])
 def test_segments_count_and_are_removed(sandbox, megabytes):
     payload = {"megabytes": megabytes, "seconds": 0.5}
-    outcome = sandbox.run(f"{TASKS}:fill_segment", payload, memory_mb=100)
+    outcome = sandbox.run(f"{TASKS}:fill_segment", payload, memory_mib=100)
     assert outcome.status == ("ok" if megabytes < 100 else "memory"), outcome
-    assert outcome.peak_memory_mb >= min(megabytes, 100)
+    assert outcome.peak_memory_mib >= min(megabytes, 100)
     assert int(outcome.printed) not in {segment.id for segment in shared_memory._segments()}
 
 
 @pytest.mark.parametrize("function", ["fill_memfd", "fill_file", "map_file"])
 def test_shared_memory_counts_once(sandbox, name, function):
     payload = {"path": f"{FOLDER}/{name}", "name": name, "megabytes": 60, "seconds": 0.4}
-    outcome = sandbox.run(f"{TASKS}:{function}", payload, memory_mb=100)
+    outcome = sandbox.run(f"{TASKS}:{function}", payload, memory_mib=100)
     assert outcome.status == ("crash" if function == "map_file" else "ok"), outcome
-    assert 60 <= outcome.peak_memory_mb < 75
+    assert 60 <= outcome.peak_memory_mib < 75
     assert left(name) == []
 
 
@@ -76,15 +76,15 @@ def test_tasks_beside_each_other_count_and_clean_their_own(sandbox, name):
             sandbox.run,
             f"{TASKS}:fill_file",
             {"path": small, "megabytes": 5, "seconds": 1.5},
-            memory_mb=100,
+            memory_mib=100,
         )
         time.sleep(0.3)
         payload = {"path": large, "megabytes": 150, "seconds": 10}
-        outcome = sandbox.run(f"{TASKS}:fill_file", payload, memory_mb=100)
+        outcome = sandbox.run(f"{TASKS}:fill_file", payload, memory_mib=100)
         assert outcome.status == "memory"
         assert left(name) == [Path(small).name]
         assert beside.result().status == "ok"
-        assert beside.result().peak_memory_mb < 20
+        assert beside.result().peak_memory_mib < 20
     assert left(name) == []
 
 
@@ -107,7 +107,7 @@ def test_files_of_other_programs_stay(sandbox, name):
         time.sleep(0.1)
         new.write_bytes(b"x" * MB)  # while the task runs
         assert task.result().value == "grown"
-        assert task.result().peak_memory_mb < 20  # what it has added
+        assert task.result().peak_memory_mib < 20  # what it has added
     assert left(name) == [f"{name}-new", f"{name}-old"]
     assert sandbox.run(f"{TASKS}:replace_file", str(old)).value == "replaced"
     assert old.read_bytes() == b"new"

@@ -81,7 +81,7 @@ def test_a_plugin_that_changes_global_state_costs_its_own_cells_only(
     assert "plugin harmful changes global state that decides numbers" in own.error
     assert NAMES[harm] in own.error
     assert other.status == "ok"
-    assert other.measures["accuracy"] == alone.measures["accuracy"]
+    assert other.metrics["accuracy"] == alone.metrics["accuracy"]
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_a_harmless_plugin_has_a_separate_warm_parent(install_plugin, store_uri)
     assert set(preload) == {(), ("harmless",)}
     assert "harmless" not in preload[()]
     cells = run_text(text, store_uri)[0].cells
-    accuracies = [cell.results[0].measures["accuracy"] for cell in cells]
+    accuracies = [cell.results[0].metrics["accuracy"] for cell in cells]
     assert accuracies[0] == accuracies[1]
 
 

@@ -19,7 +19,7 @@ MISSING = {
     "listing": ("list",),
     "mlflow": ("sync",),
     "reporting": ("report", "uci-small"),
-    "rescoring": ("rescore", "uci-small", "--measure", "f1_macro"),
+    "rescoring": ("rescore", "uci-small", "--metric", "f1_macro"),
     "sharing": ("add", "others.zip"),
     "tables": ("run", "table.csv", "--target", "y"),
     "testing": ("check",),
@@ -59,7 +59,7 @@ def test_a_suite_runs_without(name, site, tmp_path):
     said = err
     out, err = kbench("results", "uci-small", "--format", "csv", folder=desk)
     assert out.splitlines()[1].startswith("iris,identity,linear-svm (ovo),ok,")
-    assert f"{line['measures']['accuracy']:.4f}" in out
+    assert f"{line['metrics']['accuracy']:.4f}" in out
     said += err
     if name != "reporting":
         out, err = kbench("report", "uci-small", "-o", "page.html", folder=desk)

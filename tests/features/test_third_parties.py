@@ -63,7 +63,7 @@ def test_the_tracker_appends_each_result_to_a_file(site, tmp_path):
     assert len(lines) == 2 * len(found) == len({line["task_key"] for line in lines})
     for row in found.to_frame().itertuples():
         name = f"{row.feature_map} + {row.learner} on {row.dataset}"
-        values = [line["measures"]["accuracy"] for line in lines if line["cell"] == name]
+        values = [line["metrics"]["accuracy"] for line in lines if line["cell"] == name]
         assert sum(values) / 2 == pytest.approx(row.accuracy, rel=1e-12)
     # a run whose results are known writes what the file lacks, and nothing twice
     path.write_text(path.read_text().splitlines(keepends=True)[0])
@@ -116,8 +116,8 @@ def results_at(place):
 def values_of(result):
     return {
         name: value
-        for name, value in result.measures.items()
-        if "time" not in name and name != "peak_memory_mb"
+        for name, value in result.metrics.items()
+        if "time" not in name and name != "peak_memory_mib"
     }
 
 

@@ -40,7 +40,7 @@ def compute(journal, accuracy, splits=range(3), status="ok", **fields):
     manifest = Manifest(variables={"LAB_CODE": variable("LAB_CODE")})
     journal.keep_manifest(manifest)
     for split in splits:
-        given = {"measures": {"accuracy": accuracy}, "manifest": manifest.digest, **fields}
+        given = {"metrics": {"accuracy": accuracy}, "manifest": manifest.digest, **fields}
         result = Result(task_key(KEY, split), KEY, split, status, **given)
         journal.append("result", **result.to_json())
     return manifest
@@ -53,7 +53,7 @@ def recalled(journal, also_outdated=False, **options):
 
 
 def accuracies(cell):
-    return [result.measures.get("accuracy") for result in cell.in_order]
+    return [result.metrics.get("accuracy") for result in cell.in_order]
 
 
 def test_an_edit_and_its_revert_find_the_results_of_each(journal, edit):
@@ -109,7 +109,7 @@ def test_a_failure_of_other_code_is_computed_again(journal, edit):
 
 @pytest.mark.parametrize("manifest", ["", "f" * 32, 1, None])
 def test_results_without_a_manifest_are_not_reused(journal, manifest):
-    line = Result(task_key(KEY, 0), KEY, 0, "ok", measures={"accuracy": 0.1}).to_json()
+    line = Result(task_key(KEY, 0), KEY, 0, "ok", metrics={"accuracy": 0.1}).to_json()
     line = {name: value for name, value in line.items() if name != "manifest"}
     journal.append("result", **line)
     journal.append("result", **(line if manifest is None else {**line, "manifest": manifest}))
@@ -157,7 +157,7 @@ def test_predictions_of_other_code_have_another_address(journal, edit):
     assert first.address == f"{first.task_key}-{one.digest}" != second.address
     assert dataclasses.replace(first, manifest="").address == first.task_key
     for result in (first, second):
-        journal.save_blob(result.address, "predictions", str(result.measures).encode())
+        journal.save_blob(result.address, "predictions", str(result.metrics).encode())
     assert journal.blob(first.address, "predictions", 100) == b"{'accuracy': 0.1}"
 
 
@@ -180,28 +180,28 @@ def test_a_cell_has_a_version_for_each_combination_of_manifests(journal, edit):
     assert mixed.version == KEY
 
 
-def test_an_added_measure_is_of_the_code_that_is_there_now(journal, edit):
+def test_an_added_metric_is_of_the_code_that_is_there_now(journal, edit):
     compute(journal, 0.1, ended_ms=7)
-    own = Manifest(variables={"LAB_MEASURE": None})
+    own = Manifest(variables={"LAB_METRIC": None})
     journal.keep_manifest(own)
     added = {"task_key": task_key(KEY, 0), "value": 0.5, "ended_ms": 7}
-    journal.append("measure", **added, name="mine", code="c", manifest=own.digest)
-    journal.append("measure", **added, name="unknown", code="c")
-    journal.append("measure", **added, name="built_in", code="")
+    journal.append("metric", **added, name="mine", code="c", manifest=own.digest)
+    journal.append("metric", **added, name="unknown", code="c")
+    journal.append("metric", **added, name="built_in", code="")
 
-    def measures():
+    def metrics():
         cell = recalled(journal)
         codes = {"mine": "c", "unknown": "c", "built_in": ""}
         recall_added([cell], Validity(journal, Present()), codes)
-        return set(cell.results[0].measures) - {"accuracy"}
+        return set(cell.results[0].metrics) - {"accuracy"}
 
-    assert measures() == {"mine", "built_in"}
+    assert metrics() == {"mine", "built_in"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAB_MEASURE", "set")
-        assert measures() == {"built_in"}
+        patch.setenv("LAB_METRIC", "set")
+        assert metrics() == {"built_in"}
     # those of another result of the task are not
     compute(journal, 0.1, ended_ms=8)
-    assert measures() == set()
+    assert metrics() == set()
 
 
 def test_what_is_edited_while_it_is_computed_is_marked_at_the_end(monkeypatch):

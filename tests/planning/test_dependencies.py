@@ -160,13 +160,13 @@ def test_a_module_that_a_component_declares_counts(lab, lab_key, needed, side):
 @pytest.mark.parametrize("side", SIDES)
 def test_a_variable_that_a_component_reads_counts(monkeypatch, lab_key, needed, side):
     monkeypatch.delenv("LAB_VARIABLE", raising=False)
-    before = now(needed(side, reads_env=["LAB_VARIABLE"]))
+    before = now(needed(side, env_vars=["LAB_VARIABLE"]))
     for value in ("", "one", "two", "\udcff"):
         monkeypatch.setenv("LAB_VARIABLE", value)
         assert why(before) == ["the environment variable LAB_VARIABLE has another value"]
-        before = now(needed(side, reads_env=["LAB_VARIABLE"]))
+        before = now(needed(side, env_vars=["LAB_VARIABLE"]))
         assert why(before) == []
-    assert lab_key(**{side: {"reads_env": ["LAB_VARIABLE"]}}) == lab_key()
+    assert lab_key(**{side: {"env_vars": ["LAB_VARIABLE"]}}) == lab_key()
 
 
 @pytest.mark.parametrize(

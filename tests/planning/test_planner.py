@@ -60,9 +60,9 @@ def planned(planner, registry, text=TEXT, data=IRIS, results=(), limits=None, **
     return cells
 
 
-def line(key, index, status="ok", time_s=300.0, memory_mb=4096.0):
+def line(key, index, status="ok", time_s=300.0, memory_mib=4096.0):
     of_task = task_key(key, index)
-    limits = Limits(time_s=time_s, memory_mb=memory_mb)
+    limits = Limits(time_s=time_s, memory_mib=memory_mib)
     made = Result(of_task, key, index, status, limits=limits, manifest=NOTHING.digest)
     return {of_task: made.to_json()}
 
@@ -120,8 +120,8 @@ def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
         "train_size": 0.1,
         "test_size": 0.9,
         "train_rows": 7,
-        "unlabelled_size": 0.2,
-        "gram_rows": 7,
+        "unlabeled_size": 0.2,
+        "gram_error_rows": 7,
         "preprocess": ("none",),
         "missing": "impute",
         "inner_folds": 9,
@@ -131,9 +131,9 @@ def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
         "search": "random",
         "n_candidates": 99,
         "one_standard_error": True,
-        "search_measure": "log_loss",
+        "search_metric": "log_loss",
         "calibration": "sigmoid",
-        "search_time_s": 9.0,
+        "search_timeout_s": 9.0,
         "map_seeds": 9,
         "threads": 9,
         "seed": 9,
@@ -216,7 +216,7 @@ def test_the_order_of_a_default_grid_is_in_a_cells_key(planner, registry):
     assert len(keys) == 2
 
 
-@pytest.mark.parametrize("field", ["make", "kernel", "measures"])
+@pytest.mark.parametrize("field", ["make", "kernel", "metrics"])
 def test_what_a_record_names_is_in_a_cells_key(planner, registry, field):
     """Two classes of one module have the same code."""
     rff = registry.get("feature map", "rff")
@@ -341,11 +341,11 @@ def test_after_an_error_the_other_splits_are_computed(planner, registry):
     ("status", "limits", "again"),
     [
         ("timeout", Limits(time_s=301.0), True),
-        ("timeout", Limits(memory_mb=9999.0), False),
-        ("memory", Limits(memory_mb=9999.0), True),
+        ("timeout", Limits(memory_mib=9999.0), False),
+        ("memory", Limits(memory_mib=9999.0), True),
         ("memory", Limits(time_s=301.0), False),
         ("timeout", Limits(time_s=1.0), False),
-        ("crash", Limits(time_s=301.0, memory_mb=9999.0), False),
+        ("crash", Limits(time_s=301.0, memory_mib=9999.0), False),
     ],
 )
 def test_a_failure_is_repeated_when_the_limit_it_hit_is_raised(
@@ -363,7 +363,7 @@ def test_a_failure_is_repeated_when_the_limit_it_hit_is_raised(
         {"split": ...},
         {"status": ...},
         {"status": "done"},
-        {"measures": {"accuracy": None}},
+        {"metrics": {"accuracy": None}},
         {"details": "none"},
     ],
 )

@@ -10,7 +10,7 @@ from kbench.registry.installed import installed
 from kbench.registry.registry import build
 
 REGISTRY = build(installed())
-HEAD = "dataset,feature_map,learner,measure,value,sd,n_runs,source\n"
+HEAD = "dataset,feature_map,learner,metric,value,sd,n_runs,source\n"
 SUITE = """
 published = "figures.csv"
 datasets = ["iris"]

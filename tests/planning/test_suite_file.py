@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbench import DatasetSource, FeatureMap, Learner, Measure, Protocol, Ref, Search, SuiteError
+from kbench import DatasetSource, FeatureMap, Learner, Metric, Protocol, Ref, Search, SuiteError
 from kbench.planning.cells import cells, select
 from kbench.planning.suite_file import find, read
 from kbench.records.canonical import dumps, from_json, to_json
@@ -130,12 +130,12 @@ def test_a_wrong_line_is_named_with_its_place(registry, line, words):
         ),
         ('preprocess = { search = ["nope"] }', "protocol.preprocess.search[0]"),
         ("train_size = 0.9\ntest_size = 0.9", "more than 1 together"),
-        ("unlabelled_size = -1", "protocol.unlabelled_size"),
+        ("unlabeled_size = -1", "protocol.unlabeled_size"),
         ('n_folds = "5"', "protocol.n_folds must be a valid integer, got '5'"),
         ('search = "halve"', "protocol.search must be 'grid', 'random' or 'halving', got 'halve'"),
         ('inner_fit = "once"', "protocol.inner_fit must be 'fold' or 'outer', got 'once'"),
         ('dtype = "float32"', 'dtype = "float32" needs inner_fit = "outer"'),
-        ("search_time_s = 0", "protocol.search_time_s must be greater than 0, got 0"),
+        ("search_timeout_s = 0", "protocol.search_timeout_s must be greater than 0, got 0"),
         ("one_standard_error = 1", "protocol.one_standard_error must be a valid boolean, got 1"),
         (
             'splits = "loo"',
@@ -150,45 +150,45 @@ def test_a_wrong_protocol_is_refused(registry, protocol, words):
 
 
 @pytest.mark.parametrize(
-    ("given", "measure"),
+    ("given", "metric"),
     [
         ("", None),
-        ('measure = "expected_error"', Measure("expected_error", "lower")),
+        ('metric = "expected_error"', Metric("expected_error", "lower")),
         (
-            'measure = { name = "margin_error", better = "lower" }',
-            Measure("margin_error", "lower"),
+            'metric = { name = "margin_error", better = "lower" }',
+            Metric("margin_error", "lower"),
         ),
     ],
 )
-def test_a_suite_says_what_it_compares(registry, given, measure):
-    assert read(f"{given}\n{LISTS}", "s", registry).measure == measure
+def test_a_suite_says_what_it_compares(registry, given, metric):
+    assert read(f"{given}\n{LISTS}", "s", registry).metric == metric
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
         ('"expected_eror"', "did you mean 'expected_error'"),
-        ("3", "measure: got 3; must be the name of a measure, such as"),
-        ('{ name = "x" }', "measure.better: missing"),
-        ('{ name = "x", better = "low" }', "measure.better must be 'higher' or 'lower', got 'low'"),
-        ('{ name = "X y", better = "lower" }', "measure.name: got 'X y'"),
-        ('{ nam = "x", better = "lower" }', "measure.nam: no such key; did you mean 'name'"),
-        ('"ece_15_equal_mass"', "'ece_15_equal_mass' is never for ranking"),
-        ('{ name = "ece_15_equal_mass", better = "lower" }', "is never for ranking"),
+        ("3", "metric: got 3; must be the name of a metric, such as"),
+        ('{ name = "x" }', "metric.better: missing"),
+        ('{ name = "x", better = "low" }', "metric.better must be 'higher' or 'lower', got 'low'"),
+        ('{ name = "X y", better = "lower" }', "metric.name: got 'X y'"),
+        ('{ nam = "x", better = "lower" }', "metric.nam: no such key; did you mean 'name'"),
+        ('"ece"', "'ece' is never for ranking"),
+        ('{ name = "ece", better = "lower" }', "is never for ranking"),
     ],
 )
-def test_a_measure_that_is_none_is_refused(registry, given, words):
-    found = problems(f"measure = {given}\n{LISTS}", registry)
+def test_a_metric_that_is_none_is_refused(registry, given, words):
+    found = problems(f"metric = {given}\n{LISTS}", registry)
     assert any(words in each for each in found), found
 
 
-def test_a_measure_that_ranks_nothing_guides_no_search(registry):
-    found = problems(f'{LISTS}[protocol]\nsearch_measure = "ece_15_equal_mass"', registry)
+def test_a_metric_that_ranks_nothing_guides_no_search(registry):
+    found = problems(f'{LISTS}[protocol]\nsearch_metric = "ece"', registry)
     assert len(found) == 1
     assert "never for ranking" in found[0]
-    (unknown,) = problems(f'{LISTS}[protocol]\nsearch_measure = "ece"', registry)
+    (unknown,) = problems(f'{LISTS}[protocol]\nsearch_metric = "ece"', registry)
     assert unknown.count("roc_auc") == 1
-    assert "ece_15_equal_mass" not in unknown
+    assert "ece" not in unknown
 
 
 def test_a_suite_says_which_budgets_are_equal(registry):

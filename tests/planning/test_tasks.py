@@ -1,4 +1,4 @@
-"""Tasks of datasets decide which methods apply, and the measure of a suite."""
+"""Tasks of datasets decide which methods apply, and the metric of a suite."""
 
 from dataclasses import replace
 
@@ -11,8 +11,8 @@ from kbench import Dataset, DatasetSource, FeatureMap, Learner, SuiteError
 from kbench.planning.cells import cells
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import read
-from kbench.planning.tasks import with_measure
-from kbench.records import DatasetFacts, Measure, Problem
+from kbench.planning.tasks import with_metric
+from kbench.records import DatasetFacts, Metric, Problem
 from kbench.registry.registry import build
 
 CLASSES = DatasetFacts("a" * 64, name="iris")
@@ -60,20 +60,18 @@ def test_records_say_for_which_tasks_they_are():
 
 
 @pytest.mark.parametrize(
-    ("facts", "measure"),
-    [(CLASSES, Measure("accuracy")), (NUMBERS, Measure("rmse_standardised", "lower"))],
+    ("facts", "metric"),
+    [(CLASSES, Metric("accuracy")), (NUMBERS, Metric("rmse_standardized", "lower"))],
 )
-def test_the_task_decides_the_measure(registry, facts, measure):
-    chosen = with_measure(
-        suite(registry, [facts.name], ["plain"], ["both"]), {"d": facts}, registry
-    )
-    assert chosen.measure == chosen.compared == measure
+def test_the_task_decides_the_metric(registry, facts, metric):
+    chosen = with_metric(suite(registry, [facts.name], ["plain"], ["both"]), {"d": facts}, registry)
+    assert chosen.metric == chosen.compared == metric
 
 
-def test_a_suite_keeps_its_own_measure(registry):
+def test_a_suite_keeps_its_own_metric(registry):
     lists = 'datasets = ["yacht"]\nfeature_maps = ["plain"]\nlearners = ["both"]'
-    given = read(f'measure = "mae"\n{lists}', "s", registry)
-    assert with_measure(given, {"yacht": NUMBERS}, registry).measure == Measure("mae", "lower")
+    given = read(f'metric = "mae"\n{lists}', "s", registry)
+    assert with_metric(given, {"yacht": NUMBERS}, registry).metric == Metric("mae", "lower")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +87,7 @@ def test_labels_show_the_scheme_of_classifiers_only(registry, facts, labels):
         "both", LogisticRegression, Ridge, multiclass="ovr"
     )
     lines = '["both", {name = "both", label = "mine"}]'
-    chosen = with_measure(suite(registry, ["yacht"], ["plain"], lines), {"d": facts}, registry)
+    chosen = with_metric(suite(registry, ["yacht"], ["plain"], lines), {"d": facts}, registry)
     assert [ref.label for ref in chosen.blocks[0].learners] == labels
 
 
@@ -100,14 +98,14 @@ def test_labels_that_are_equal_for_numbers_only_are_refused(registry):
     lines = '["both", {name = "both", label = "both"}]'
     given = suite(registry, ["yacht"], ["plain"], lines)
     with pytest.raises(SuiteError, match=r"'plain \+ both on yacht' twice"):
-        with_measure(given, {"yacht": NUMBERS}, registry)
+        with_metric(given, {"yacht": NUMBERS}, registry)
 
 
 def test_nothing_is_decided_before_any_dataset_is_known(registry):
     given = suite(registry, ["yacht"], ["of-classes"], ["classifier"])
     problem = Problem("unavailable", "no server")
     for facts in ({}, {"yacht": None}, {"yacht": problem}):
-        assert with_measure(given, facts, registry).measure is None
+        assert with_metric(given, facts, registry).metric is None
 
 
 def test_one_message_names_all_that_do_not_go_together(registry):
@@ -115,7 +113,7 @@ def test_one_message_names_all_that_do_not_go_together(registry):
         registry, ["iris", "yacht"], ["plain", "of-classes"], ["classifier", "regressor", "both"]
     )
     with pytest.raises(SuiteError) as raised:
-        with_measure(given, {"iris": CLASSES, "yacht": NUMBERS}, registry)
+        with_metric(given, {"iris": CLASSES, "yacht": NUMBERS}, registry)
     assert str(raised.value) == (
         "these do not go together: learner 'regressor' (regression) with 'iris' "
         "(classification); learner 'classifier' (classification) with 'yacht' (regression); "
@@ -123,20 +121,18 @@ def test_one_message_names_all_that_do_not_go_together(registry):
     )
 
 
-def test_datasets_of_two_tasks_have_no_measure_in_common(registry):
+def test_datasets_of_two_tasks_have_no_metric_in_common(registry):
     given = suite(registry, ["iris", "yacht"], ["plain"], ["both"])
     with pytest.raises(SuiteError, match="'iris' is classification and 'yacht' is regression"):
-        with_measure(given, {"iris": CLASSES, "yacht": NUMBERS}, registry)
+        with_metric(given, {"iris": CLASSES, "yacht": NUMBERS}, registry)
 
 
-@pytest.mark.parametrize(
-    "line", ['measure = "accuracy"', '[protocol]\nsearch_measure = "log_loss"']
-)
-def test_a_measure_of_the_other_task_is_refused(registry, line):
+@pytest.mark.parametrize("line", ['metric = "accuracy"', '[protocol]\nsearch_metric = "log_loss"'])
+def test_a_metric_of_the_other_task_is_refused(registry, line):
     lists = 'datasets = ["yacht"]\nfeature_maps = ["plain"]\nlearners = ["both"]\n'
-    text = f"{line}\n{lists}" if line.startswith("measure") else f"{lists}{line}"
+    text = f"{line}\n{lists}" if line.startswith("metric") else f"{lists}{line}"
     with pytest.raises(SuiteError, match="is not for regression; there are rmse"):
-        with_measure(read(text, "s", registry), {"yacht": NUMBERS}, registry)
+        with_metric(read(text, "s", registry), {"yacht": NUMBERS}, registry)
 
 
 def test_the_estimator_of_the_task_decides_the_key(registry):
@@ -172,6 +168,6 @@ def test_the_estimator_of_the_task_decides_the_key(registry):
 def test_splits_that_the_rows_do_not_allow_are_refused_with_the_rows(registry, protocol, words):
     given = suite(registry, ["iris"], ["plain"], ["classifier"], f"[protocol]\n{protocol}")
     with pytest.raises(SuiteError) as refused:
-        with_measure(given, {"iris": replace(CLASSES, n_samples=150)}, registry)
+        with_metric(given, {"iris": replace(CLASSES, n_samples=150)}, registry)
     assert refused.value.problems == (words,)
-    with_measure(given, {"iris": replace(CLASSES, n_samples=1500)}, registry)
+    with_metric(given, {"iris": replace(CLASSES, n_samples=1500)}, registry)

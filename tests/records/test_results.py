@@ -17,11 +17,11 @@ FULL = Result(
     cell_key="c",
     split=3,
     status="ok",
-    measures={"accuracy": 0.9, "fit_time_s": 1e-3},
+    metrics={"accuracy": 0.9, "fit_time_s": 1e-3},
     details=Details(
         chosen={"learner.C": 2.0, "preprocess": "none", "learner.layers": [1, 2]},
         search=[{"learner.C": 2.0, "accuracies": [0.5, None], "converged": True}],
-        at_edge=["learner.C"],
+        at_boundary=["learner.C"],
         notes=["few rows"],
         split_hash="0123",
         contention=["steal"],
@@ -30,14 +30,14 @@ FULL = Result(
     started_ms=1,
     ended_ms=2,
     seconds=0.5,
-    limits=Limits(time_s=7.0, memory_mb=9.0),
+    limits=Limits(time_s=7.0, memory_mib=9.0),
     jobs=2,
     timing="exclusive",
     version="0.1.0",
     machine="m1",
     host="here",
     cpu="a CPU",
-    calibration_s=0.01,
+    machine_speed_s=0.01,
 )
 FAILED = Result("t", "c", 0, "timeout", error="took 2 s", printed="...", seconds=2.0)
 
@@ -54,7 +54,7 @@ def test_a_result_comes_back_as_it_was_written(result):
 def test_a_line_has_every_field_of_a_result_in_order(tmp_path):
     line = FULL.to_json()
     assert list(line) == [each.name for each in dataclasses.fields(Result)]
-    assert line["limits"] == {"time_s": 7.0, "memory_mb": 9.0}
+    assert line["limits"] == {"time_s": 7.0, "memory_mib": 9.0}
     assert line["details"]["contention"] == ["steal"]
     # the journal looks for the key there, so that it need not parse most lines
     journal = Journal(tmp_path / "journal.jsonl")
@@ -71,18 +71,18 @@ def test_details_of_what_failed_are_left_out():
 
 
 @given(st.dictionaries(st.text(), st.floats()))
-def test_measures_come_back_be_they_finite_or_not(measures):
-    result = dataclasses.replace(FULL, measures=measures)
+def test_metrics_come_back_be_they_finite_or_not(metrics):
+    result = dataclasses.replace(FULL, metrics=metrics)
     back = Result.from_json(json.loads(as_text(result)))
     assert as_text(back) == as_text(result)
-    assert back.measures.keys() == measures.keys()
+    assert back.metrics.keys() == metrics.keys()
 
 
-def test_nan_and_infinities_are_measures():
-    measures = {"bound": math.inf, "loss": -math.inf, "ratio": math.nan}
-    back = Result.from_json(json.loads(as_text(dataclasses.replace(FULL, measures=measures))))
-    assert (back.measures["bound"], back.measures["loss"]) == (math.inf, -math.inf)
-    assert math.isnan(back.measures["ratio"])
+def test_nan_and_infinities_are_metrics():
+    metrics = {"bound": math.inf, "loss": -math.inf, "ratio": math.nan}
+    back = Result.from_json(json.loads(as_text(dataclasses.replace(FULL, metrics=metrics))))
+    assert (back.metrics["bound"], back.metrics["loss"]) == (math.inf, -math.inf)
+    assert math.isnan(back.metrics["ratio"])
 
 
 def test_what_another_version_wrote_besides_is_passed_over():
@@ -111,9 +111,9 @@ def test_a_line_without_what_tells_results_apart_is_refused(name):
         {"split": 0.5},
         {"split": None},
         {"status": "fine"},
-        {"measures": [0.9]},
-        {"measures": {"accuracy": None}},
-        {"measures": {"accuracy": "high"}},
+        {"metrics": [0.9]},
+        {"metrics": {"accuracy": None}},
+        {"metrics": {"accuracy": "high"}},
         {"details": None},
         {"details": {"search": 3}},
         {"details": {"notes": "one text"}},

@@ -43,7 +43,7 @@ def test_values_come_back_as_they_were_and_callables_as_references(plugin_of):
                     grid=grid,
                     span="m:span",
                     depends=["numpy.linalg", Path("weights.npz").absolute()],
-                    reads_env=["SEED"],
+                    env_vars=["SEED"],
                 )
             ],
             kbench_kernels=[KernelSpec("k", make=partial(Thing, 1), psd=False)],
@@ -73,7 +73,7 @@ def test_values_come_back_as_they_were_and_callables_as_references(plugin_of):
     assert found["k"].make.target == f"{own}:Thing"
     assert identity_of(found["k"].make) == identity_of(partial(Thing, 1))
     assert found["a"].depends == ("numpy.linalg", str(Path("weights.npz").absolute()))
-    assert found["a"].reads_env == ("SEED",)
+    assert found["a"].env_vars == ("SEED",)
     assert found["d"].endings == {".x": {"sep": "|"}}
     assert found["f"].suites == ("uci",)
 

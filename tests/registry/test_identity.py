@@ -260,9 +260,9 @@ def test_a_value_that_cannot_be_compared_is_refused_by_name(plugin_of, value, na
         ({"depends": ["weights.npz/there"]}, "got 'weights.npz/there'"),
         ({"depends": ["my_module:"]}, "got 'my_module:'"),
         ({"depends": [3]}, "got 3"),
-        ({"reads_env": "HOME"}, "reads_env of 'mine' must be a list, got str: 'HOME'"),
-        ({"reads_env": ["A=1"]}, "got 'A=1'"),
-        ({"reads_env": [3]}, "got 3"),
+        ({"env_vars": "HOME"}, "env_vars of 'mine' must be a list, got str: 'HOME'"),
+        ({"env_vars": ["A=1"]}, "got 'A=1'"),
+        ({"env_vars": [3]}, "got 3"),
     ],
 )
 def test_a_wrong_declaration_leaves_the_plugin_out(plugin_of, changes, reason):

@@ -378,4 +378,4 @@ def test_a_result_cannot_be_changed_by_who_is_told_of_it():
 
     result = Result("task", "cell", 0, "ok", {"accuracy": 0.5})
     with pytest.raises(TypeError):
-        result.measures["accuracy"] = 2.0
+        result.metrics["accuracy"] = 2.0

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kbench.records import ACCURACY, Measure, Result
+from kbench.records import ACCURACY, Metric, Result
 from kbench.report import Column, Table, latex_text, tables
 from kbench.report import write as write_table
 from kbench.report.content import ReportData
@@ -15,13 +15,13 @@ from kbench.results import stats
 from kbench.results.row_builders import means
 from kbench.results.rows import COLUMNS, Row, columns, ranks
 from kbench.results.stats import on_dataset
-from kbench_mlflow.reading import measure_of
+from kbench_mlflow.reading import metric_of
 from kbench_reporting.page import splits_by_cell
 from kbench_reporting.tables import failures, skipped
 from tests.support.report_rows import changed
 from tests.support.tracking_runs import as_stored
 
-ERROR = Measure("expected_error", "lower")
+ERROR = Metric("expected_error", "lower")
 
 
 def write(rows, form):
@@ -30,15 +30,15 @@ def write(rows, form):
 
 def row(dataset="iris", feature_map="rff", learner="ridge", accuracy=0.9, **fields):
     made = Row(dataset, feature_map, learner, "ok", n_splits_done=5, n_splits=5)
-    measures = {"accuracy_sd": 0.01, "fit_time_s": 0.1, "predict_time_s": 0.01, "converged": 1.0}
-    return changed(made, accuracy=accuracy, **measures | fields)
+    metrics = {"accuracy_sd": 0.01, "fit_time_s": 0.1, "predict_time_s": 0.01, "converged": 1.0}
+    return changed(made, accuracy=accuracy, **metrics | fields)
 
 
-def results(*measures):
-    return [Result(f"t{i}", "c", i, "ok", each) for i, each in enumerate(measures)]
+def results(*metrics):
+    return [Result(f"t{i}", "c", i, "ok", each) for i, each in enumerate(metrics)]
 
 
-def test_means_are_over_the_splits_that_have_the_measure():
+def test_means_are_over_the_splits_that_have_the_metric():
     done = results({"accuracy": 0.8}, {"accuracy": 1.0, "x": 3.0})
     found = means(done)
     assert found["accuracy"] == pytest.approx(0.9)
@@ -118,10 +118,10 @@ def test_lower_is_better_of_an_error():
 
 def test_runs_say_what_their_suite_compares():
     silent = as_stored("k", "m", "n", "ok", 5, params={}, tags={}, metrics={})
-    tags = {"kbench.measure": "expected_error", "kbench.better": "lower"}
+    tags = {"kbench.metric": "expected_error", "kbench.better": "lower"}
     told = dataclasses.replace(silent, tags={**silent.tags, **tags})
-    assert measure_of([silent, told, told]) == ERROR
-    assert measure_of([silent]) == ACCURACY
+    assert metric_of([silent, told, told]) == ERROR
+    assert metric_of([silent]) == ACCURACY
 
 
 def test_a_rotation_of_a_method_is_not_compared_with_it():
@@ -219,7 +219,7 @@ def test_json_is_one_array_with_the_columns_in_order():
 
 
 def test_the_table_of_cells_has_the_default_candidate_where_there_was_a_search():
-    searched = replace(row(), measures={**row().measures, "default_accuracy": 0.5})
+    searched = replace(row(), metrics={**row().metrics, "default_accuracy": 0.5})
     head, first, second = write([searched, row("wine")], "csv").splitlines()
     assert head.split(",")[-2:] == ["family", "default_accuracy"]
     assert first.split(",")[-1] == "0.5"

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench.results.budgets import budget_curve
 
-ACCURACY, ERROR = Measure("accuracy"), Measure("error", "lower")
+ACCURACY, ERROR = Metric("accuracy"), Metric("error", "lower")
 
 
 def by_enumeration(values, seconds, at, best):
@@ -20,11 +20,11 @@ def by_enumeration(values, seconds, at, best):
     return np.mean(reached)
 
 
-@pytest.mark.parametrize(("measure", "best"), [(ACCURACY, max), (ERROR, min)])
-def test_a_curve_is_the_mean_over_all_orders(measure, best):
+@pytest.mark.parametrize(("metric", "best"), [(ACCURACY, max), (ERROR, min)])
+def test_a_curve_is_the_mean_over_all_orders(metric, best):
     values, seconds = [0.7, 0.9, 0.8, 0.85], [1.0, 3.0, 0.5, 2.0]
     candidates = [{"values": [value]} for value in values]
-    curve = budget_curve([(candidates, seconds)], measure)
+    curve = budget_curve([(candidates, seconds)], metric)
     assert curve[0][0] >= 3.0
     assert curve[-1] == [6.5, best(values)]
     for at, value in curve:

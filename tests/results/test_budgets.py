@@ -1,6 +1,6 @@
 import pytest
 
-from kbench.evaluation.definitions import MEASURES
+from kbench.evaluation.definitions import METRICS
 from kbench.records import ACCURACY
 from kbench.results.budgets import budgets
 from tests.support.report_rows import row
@@ -20,8 +20,8 @@ def searched(dataset, feature_map, n, learner="ridge", family="Fourier", seconds
 
 def test_a_budget_is_over_datasets():
     rows = [
-        searched("iris", "rff", 8, seconds=1.0, search_at_edge=0.0, search_space=("map.g",)),
-        searched("wine", "rff", 16, seconds=4.0, search_at_edge=1.0, search_space=("learner.C",)),
+        searched("iris", "rff", 8, seconds=1.0, search_at_boundary=0.0, search_space=("map.g",)),
+        searched("wine", "rff", 16, seconds=4.0, search_at_boundary=1, search_space=("learner.C",)),
         searched("digits", "rff", 99, seconds=99.0),
     ]
     (found,) = budgets(rows, ["iris", "wine"])
@@ -29,14 +29,14 @@ def test_a_budget_is_over_datasets():
     assert (found.least, found.most, found.is_searched) == (8, 16, True)
     assert found.search_s == pytest.approx(2.0)
     assert found.parameters == ("map.g", "learner.C")
-    assert found.at_edge == 0.5
+    assert found.at_boundary == 0.5
     assert found.default is None
 
 
 def test_where_nothing_was_searched_there_are_no_seconds():
     rows = [searched("iris", "rff", 1, seconds=0.0), row("iris", "old")]
     one, old = budgets(rows, ["iris"])
-    assert (one.is_searched, one.search_s, one.at_edge, one.most) == (False, None, None, 1)
+    assert (one.is_searched, one.search_s, one.at_boundary, one.most) == (False, None, None, 1)
     assert (old.is_searched, old.most, old.candidates) == (False, None, {})
     # a dataset without a choice does not count
     rows = [searched("iris", "rff", 1, seconds=0.0), searched("wine", "rff", 4, seconds=3.0)]
@@ -57,5 +57,5 @@ def test_default_and_tuned_are_over_the_datasets_that_have_both():
     (found,) = budgets(rows, ["iris", "wine", "wdbc"], ACCURACY)
     assert (found.default, found.tuned) == (pytest.approx(0.75), pytest.approx(0.8))
     units = [searched(d, "rff", 8, rmse=2.0, default_rmse=3.0) for d in ("a", "b")]
-    assert budgets(units, ["a", "b"], MEASURES["rmse"])[0].default is None
-    assert budgets(units, ["a"], MEASURES["rmse"])[0].default == 3.0
+    assert budgets(units, ["a", "b"], METRICS["rmse"])[0].default is None
+    assert budgets(units, ["a"], METRICS["rmse"])[0].default == 3.0

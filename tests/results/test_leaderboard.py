@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench.results.leaderboard import NO_FAMILY, leaderboard
 from tests.support.report_rows import changed, grid, nasty_rows, row
 
@@ -29,7 +29,7 @@ def test_places_means_wins_and_costs_are_those_of_the_rows():
     assert (y.place, y.rank, y.wins) == (2, 2.0, 0)
     assert x.mean == pytest.approx(0.91)
     assert x.fit_time_s == pytest.approx(0.2)
-    assert x.predict_row_s == pytest.approx(0.001 / 50)
+    assert x.predict_time_per_row_s == pytest.approx(0.001 / 50)
     assert x.n_components == pytest.approx(20)
     assert (x.search_s, x.candidates) == (pytest.approx(2.0), 5.0)
     assert (board.datasets, board.left_out, board.n_groups) == (("a", "b"), (), 2)
@@ -82,20 +82,20 @@ def test_datasets_of_a_group_count_once():
 
 def test_one_method_has_a_mean_and_no_rank():
     (line,) = leaderboard(grid(3, 1)).lines
-    values = [each.measures["accuracy"] for each in grid(3, 1)]
+    values = [each.metrics["accuracy"] for each in grid(3, 1)]
     assert line.mean == pytest.approx(sum(values) / 3)
     assert line.rank is line.place is None
 
 
-def test_measures_in_different_units_are_not_averaged():
-    measure = Measure("rmse", "lower", in_units=True)
+def test_metrics_in_different_units_are_not_averaged():
+    metric = Metric("rmse", "lower", in_units=True)
     rows = [changed(each, rmse=3.0) for each in grid(3, 2)]
-    assert {line.mean for line in leaderboard(rows, measure).lines} == {None}
+    assert {line.mean for line in leaderboard(rows, metric).lines} == {None}
 
 
-def test_lower_is_better_where_the_measure_says_so():
+def test_lower_is_better_where_the_metric_says_so():
     rows = [changed(row("a", kind), log_loss=loss) for kind, loss in (("x", 0.5), ("y", 0.1))]
-    best = leaderboard(rows, Measure("log_loss", "lower")).lines[0]
+    best = leaderboard(rows, Metric("log_loss", "lower")).lines[0]
     assert (best.method[0], best.mean) == ("y", 0.1)
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench.results.one_vs_all import against, places
 from tests.support.report_rows import changed, row
 
@@ -59,14 +59,14 @@ def test_the_strongest_others_come_first():
 
 
 def test_lower_values_win_where_they_are_better():
-    error = Measure("accuracy", "lower")
+    error = Metric("accuracy", "lower")
     (found,) = against(rows(6), MINE, error)
     assert (found.won, found.lost, found.verdict) == (0, 6, "worse")
     assert places(rows(1), MINE, error)[0].rank == 2
 
 
 def test_units_of_several_datasets_have_no_mean():
-    rmse = Measure("accuracy", "lower", task="regression", in_units=True)
+    rmse = Metric("accuracy", "lower", task="regression", in_units=True)
     assert math.isnan(against(rows(2), MINE, rmse)[0].difference)
     assert against(rows(1), MINE, rmse)[0].difference == pytest.approx(0.91 - 0.51166667)
 

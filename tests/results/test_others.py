@@ -76,15 +76,15 @@ def test_cells_that_only_one_has_are_listed_after_own_datasets():
 
 def test_a_row_of_others_has_no_times():
     made = without_times(own())
-    assert "accuracy" in made.measures
-    assert "fit_time_s" not in made.measures
+    assert "accuracy" in made.metrics
+    assert "fit_time_s" not in made.metrics
     assert "fit_time_s" not in made.values_by_split
-    assert made.calibration_s == ""
+    assert made.machine_speed_s == ""
 
 
 def test_a_report_ranks_own_rows_only():
     rows = [own(), dataclasses.replace(own(), feature_map="identity", key="i")]
-    best = theirs(feature_map="best", key="b", measures={"accuracy": 1.0})
+    best = theirs(feature_map="best", key="b", metrics={"accuracy": 1.0})
     alone, beside = ReportData("uci", rows), ReportData("uci", rows, others=[best])
     assert beside.methods == alone.methods
     # as texts: an interval over one dataset is NaN

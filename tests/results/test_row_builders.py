@@ -5,12 +5,12 @@ import math
 import pytest
 
 from kbench.planning.planned import PlannedCell
-from kbench.records import Cell, Measure, Protocol, Ref, Result
+from kbench.records import Cell, Metric, Protocol, Ref, Result
 from kbench.report.content import ReportData
 from kbench.results.leaderboard import leaderboard
 from kbench.results.row_builders import of_cell_with_splits
 
-NLPD = Measure("nlpd", "lower")
+NLPD = Metric("nlpd", "lower")
 
 
 def planned(name, values, dataset="wine"):
@@ -20,7 +20,7 @@ def planned(name, values, dataset="wine"):
 
 
 @pytest.mark.parametrize("bad", [math.inf, -math.inf, math.nan])
-def test_a_measure_that_is_not_finite_on_one_split_has_no_mean(bad):
+def test_a_metric_that_is_not_finite_on_one_split_has_no_mean(bad):
     row = of_cell_with_splits(planned("rff", (1.0, bad, 3.0)), "here", NLPD)
     assert row.is_complete
     # the mean of the two others would be 2
@@ -39,4 +39,4 @@ def test_such_a_cell_counts_as_missing():
     board = leaderboard(rows, NLPD)
     assert board.datasets == ("iris", "wine")
     assert [line.mean for line in board.lines] == [1.0, 2.0]
-    assert ReportData("s", rows, measure=NLPD).scores.missing == {("b", "ridge"): ("zoo",)}
+    assert ReportData("s", rows, metric=NLPD).scores.missing == {("b", "ridge"): ("zoo",)}

@@ -8,7 +8,7 @@ import pytest
 
 from kbench import Cell, Protocol, Ref, Result
 from kbench.planning.planned import PlannedCell
-from kbench.records import ACCURACY, DatasetFacts, Details, Measure, Problem
+from kbench.records import ACCURACY, DatasetFacts, Details, Metric, Problem
 from kbench.results.row_builders import of_cell, of_cell_in_full
 from kbench.results.rows import COLUMNS, TIMES, Row, columns, ranks
 from kbench.results.stats import scores
@@ -17,22 +17,24 @@ from kbench_mlflow.runs import as_run
 from kbench_mlflow.tracking.store import Store
 from tests.support.report_rows import changed, row
 
-LOSS = Measure("log_loss", "lower")
+LOSS = Metric("log_loss", "lower")
 CELL = Cell(Ref("iris", label="flowers"), Ref("rff"), Ref("ridge"), Protocol(n_folds=3))
 FACTS = DatasetFacts("c" * 64, group="plants", source="somewhere", n_samples=150, n_features=4)
 
 
 def a_result(split, status="ok", **fields):
-    measures = {"accuracy": 0.5 + split / 10, "log_loss": 1.0 - split / 10, "converged": 1.0}
-    measures |= {"fit_time_s": 1.0, "predict_time_s": 0.5, "n_test": 50.0, "bound": math.nan}
+    metrics = {"accuracy": 0.5 + split / 10, "log_loss": 1.0 - split / 10, "converged": 1.0}
+    metrics |= {"fit_time_s": 1.0, "predict_time_s": 0.5, "n_test": 50.0, "bound": math.nan}
     given = {
-        "measures": measures if status == "ok" else {},
-        "details": Details(split_hash=f"h{split}", notes=[f"note {split}"], at_edge=["learner.C"]),
+        "metrics": metrics if status == "ok" else {},
+        "details": Details(
+            split_hash=f"h{split}", notes=[f"note {split}"], at_boundary=["learner.C"]
+        ),
         "error": "" if status == "ok" else "as told",
         "started_ms": 1_700_000_000_000 + split,
         "ended_ms": 1_700_000_000_100 + split,
         "version": "0.1.0",
-        "calibration_s": 0.01,
+        "machine_speed_s": 0.01,
         "cpu": "a CPU",
     }
     return Result(f"t{split}", "k", split, status, **given | fields)
@@ -45,10 +47,10 @@ def planned(*results, **fields):
     )
 
 
-def searched(split, n_candidates, at_edge, candidates):
-    details = Details(split_hash=f"h{split}", at_edge=at_edge, search=candidates)
-    measures = {"accuracy": 0.9, "n_candidates": float(n_candidates)}
-    return a_result(split, measures=measures, details=details)
+def searched(split, n_candidates, at_boundary, candidates):
+    details = Details(split_hash=f"h{split}", at_boundary=at_boundary, search=candidates)
+    metrics = {"accuracy": 0.9, "n_candidates": float(n_candidates)}
+    return a_result(split, metrics=metrics, details=details)
 
 
 CANDIDATES = [
@@ -73,33 +75,33 @@ CASES = [
     planned(a_result(2), a_result(0)),
     planned(a_result(0), a_result(1, "error"), a_result(2)),
     planned(a_result(0, "timeout")),
-    planned(a_result(0, calibration_s=0.02, cpu="another"), a_result(1), a_result(2)),
+    planned(a_result(0, machine_speed_s=0.02, cpu="another"), a_result(1), a_result(2)),
     planned(*(a_result(i, timing="exclusive") for i in range(3))),
     PlannedCell(CELL, "k", None, 3, Problem("unavailable", "no network", 1_700_000_000_000)),
     PlannedCell(CELL, "k", FACTS, 3, Problem("error", "3 missing values", 1_700_000_000_000)),
 ]
 
 
-def test_a_value_is_a_field_a_measure_or_derived_from_one():
+def test_a_value_is_a_field_a_metric_or_derived_from_one():
     one = row("iris", "rff", converged=0.8, n_components=30, gram_error=0.25, n_test=50)
     names = ("dataset", "n_splits", "accuracy", "gram_error", "converged", "n_components")
     assert [one.value(name) for name in names] == ["iris", 3, 0.9, 0.25, False, 30]
     assert isinstance(one.value("n_components"), int)
-    assert one.value("predict_row_s") == pytest.approx(0.001 / 50)
+    assert one.value("predict_time_per_row_s") == pytest.approx(0.001 / 50)
     assert one.value("log_loss") is None
 
 
 @pytest.mark.parametrize(
-    ("measures", "derived"),
+    ("metrics", "derived"),
     [
         ({}, (None, None, None)),
         ({"converged": 1.0, "n_components": 30.5, "n_test": 0.0}, (True, 30.5, None)),
         ({"converged": 0.0, "predict_time_s": 1.0, "n_test": 4.0}, (False, None, 0.25)),
     ],
 )
-def test_what_is_derived_is_none_where_its_measures_are_not_there(measures, derived):
-    one = Row("iris", "rff", "ridge", "ok", 5, 5, measures)
-    assert (one.converged, one.n_components, one.predict_row_s) == derived
+def test_what_is_derived_is_none_where_its_metrics_are_not_there(metrics, derived):
+    one = Row("iris", "rff", "ridge", "ok", 5, 5, metrics)
+    assert (one.converged, one.n_components, one.predict_time_per_row_s) == derived
 
 
 def test_a_row_is_of_the_group_of_its_dataset_unless_told():
@@ -114,16 +116,16 @@ def test_a_row_is_complete_when_all_its_splits_are_ok(status, done, complete):
     assert Row("iris", "rff", "ridge", status, done, 5).is_complete is bool(complete)
 
 
-@pytest.mark.parametrize("measure", [ACCURACY, LOSS])
-def test_json_has_the_columns_first_and_then_all_else(measure):
+@pytest.mark.parametrize("metric", [ACCURACY, LOSS])
+def test_json_has_the_columns_first_and_then_all_else(metric):
     one = changed(
         row("iris", "rff", log_loss=0.5, log_loss_sd=0.1, gram_error=0.2, n_components=30),
         values_by_split={"accuracy": {"0": 0.9}, "log_loss": {"0": 0.5}},
     )
-    written = one.to_json(measure)
-    names = columns(measure)
+    written = one.to_json(metric)
+    names = columns(metric)
     assert tuple(written)[: len(names)] == names
-    others = [name for name in one.measures if name not in names]
+    others = [name for name in one.metrics if name not in names]
     assert list(written)[len(names) : len(names) + len(others)] == others
     assert list(written)[len(names) + len(others) :] == [
         *(
@@ -133,7 +135,7 @@ def test_json_has_the_columns_first_and_then_all_else(measure):
             "key",
             "checksum",
             "by_split",
-            "measure_by_split",
+            "metric_by_split",
             "values_by_split",
             "values_by_seed",
             "split_hash",
@@ -144,13 +146,13 @@ def test_json_has_the_columns_first_and_then_all_else(measure):
             "budget_curve",
             "map_details",
             "version",
-            "at_edge",
+            "at_boundary",
             "notes",
             "contention",
             "timing",
         ),
         *(
-            "calibration_s",
+            "machine_speed_s",
             "error",
             "equivalence",
             "family",
@@ -159,13 +161,13 @@ def test_json_has_the_columns_first_and_then_all_else(measure):
             "search_space",
             "start_ms",
             "end_ms",
-            "measure",
+            "metric",
             "better",
         ),
     ]
     assert written["by_split"] == {"0": 0.9}
-    assert written["measure_by_split"] == {"0": one.by_split(measure.name)["0"]}
-    assert (written["measure"], written["better"]) == (measure.name, measure.better)
+    assert written["metric_by_split"] == {"0": one.by_split(metric.name)["0"]}
+    assert (written["metric"], written["better"]) == (metric.name, metric.better)
     assert (written["n_components"], written["converged"]) == (30, True)
     assert json.loads(json.dumps(written)) == written
 
@@ -178,34 +180,34 @@ def test_json_of_a_cell_without_results_has_the_same_keys():
 
 
 @pytest.mark.parametrize("cell", CASES)
-@pytest.mark.parametrize("measure", [ACCURACY, LOSS])
-def test_a_row_of_the_journal_is_that_of_its_run(cell, measure, store_uri):
+@pytest.mark.parametrize("metric", [ACCURACY, LOSS])
+def test_a_row_of_the_journal_is_that_of_its_run(cell, metric, store_uri):
     """What `kbench run` shows is what `kbench results` and reports show."""
     store = Store(store_uri)
     experiment = store.experiment("trial")
-    store.log(experiment, as_run(cell, "trial", "m1", measure))
+    store.log(experiment, as_run(cell, "trial", "m1", metric))
     (run,) = store.read("trial")
-    here, there = of_cell_in_full(cell, "m1", measure), of_run(run)
+    here, there = of_cell_in_full(cell, "m1", metric), of_run(run)
     # the rest is on the pages of MLflow only
     assert dataclasses.replace(there, values_by_split={}) == dataclasses.replace(
         here, values_by_split={}
     )
-    for name in ("accuracy", measure.name, *TIMES):
+    for name in ("accuracy", metric.name, *TIMES):
         assert there.by_split(name) == here.by_split(name)
-    short = of_cell(cell, measure)
-    assert [short.value(name) for name in columns(measure)] == [
-        here.value(name) for name in columns(measure)
+    short = of_cell(cell, metric)
+    assert [short.value(name) for name in columns(metric)] == [
+        here.value(name) for name in columns(metric)
     ]
 
 
 def test_a_row_in_full_tells_what_its_results_tell():
     found = of_cell_in_full(DONE, "m1", LOSS)
-    assert found.measures["accuracy"] == pytest.approx(0.6)
-    assert "bound" not in found.measures
-    assert {"accuracy_sd", "log_loss_sd"} <= found.measures.keys()
+    assert found.metrics["accuracy"] == pytest.approx(0.6)
+    assert "bound" not in found.metrics
+    assert {"accuracy_sd", "log_loss_sd"} <= found.metrics.keys()
     assert found.by_split("log_loss") == {"0": 1.0, "1": 0.9, "2": 0.8}
     assert found.split_hash == {"0": "h0", "1": "h1", "2": "h2"}
-    assert (found.notes, found.at_edge) == ("note 0; note 1; note 2", "learner.C")
+    assert (found.notes, found.at_boundary) == ("note 0; note 1; note 2", "learner.C")
     assert (found.group, found.equivalence, found.machine) == ("plants", "e", "m1")
     assert found.family == "Fourier"
     assert (found.start_ms, found.end_ms) == (1_700_000_000_000, 1_700_000_000_102)
@@ -218,19 +220,19 @@ def test_a_row_in_full_tells_what_its_results_tell():
 
 def test_a_row_tells_what_was_searched_and_how_often_the_best_was_at_an_edge():
     found = of_cell_in_full(SEARCHED, "m1")
-    assert found.measures["search_at_edge"] == 0.5  # nothing was searched in the third
+    assert found.metrics["search_at_boundary"] == 0.5  # nothing was searched in the third
     assert found.search_space == ("learner.kernel",)
     nothing = of_cell_in_full(planned(searched(0, 1, [], [])), "m1")
     assert nothing.search_space == ()
-    assert "search_at_edge" not in nothing.measures
+    assert "search_at_boundary" not in nothing.metrics
 
 
 @pytest.mark.parametrize("name", ["error", "version", "group", "search", "notes"])
-def test_a_measure_may_be_called_as_a_field(name):
+def test_a_metric_may_be_called_as_a_field(name):
     rows = [Row("iris", m, "ridge", "ok", 5, 5, {name: v}) for m, v in (("a", 0.2), ("b", 0.1))]
     assert rows[0].value(name) == 0.2
-    assert scores(rows, Measure(name, "lower")).values.tolist() == [[0.2, 0.1]]
-    assert ranks(rows, Measure(name, "lower")) == [2.0, 1.0]
+    assert scores(rows, Metric(name, "lower")).values.tolist() == [[0.2, 0.1]]
+    assert ranks(rows, Metric(name, "lower")) == [2.0, 1.0]
 
 
 def test_splits_keep_the_order_of_their_numbers():
@@ -264,7 +266,7 @@ def test_chosen_numbers_are_metrics_that_pages_can_draw():
     assert run.by_split["chosen.learner.C"] == {0: 0.01, 1: 1.0}
 
 
-def test_chosen_numbers_are_no_measures_of_results(store_uri):
+def test_chosen_numbers_are_no_metrics_of_results(store_uri):
     store = Store(store_uri)
     grid = [{"learner.C": 1.0}, {"learner.C": 8.0}]
     results = {0: a_result(0, details=Details(chosen=grid[1], search=grid))}
@@ -272,4 +274,4 @@ def test_chosen_numbers_are_no_measures_of_results(store_uri):
     assert run.metrics["chosen.learner.C"] == 8.0
     store.log(store.experiment("trial"), run)
     (stored,) = store.read("trial")
-    assert not any(name.startswith("chosen.") for name in of_run(stored).measures)
+    assert not any(name.startswith("chosen.") for name in of_run(stored).metrics)

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from kbench.evaluation.definitions import MEASURES
+from kbench.evaluation.definitions import METRICS
 from kbench.results.search_curves import curves_of, search_curves
 
 LABELS = {"dataset": "iris", "feature_map": "rff", "learner": "linear-svm"}
@@ -22,13 +22,13 @@ def test_a_point_has_the_mean_and_standard_error_of_all_inner_folds():
     low, high = search_curves([run(first, other)])
     assert low == {
         **LABELS,
-        "measure": "accuracy",
+        "metric": "accuracy",
         "parameter": "learner.C",
         "value": 1.0,
         "mean": pytest.approx(0.6),
         "standard_error": pytest.approx(0.0816496580927726 / 2),
         "n": 4,
-        "at_edge": False,
+        "at_boundary": False,
     }
     assert (high["value"], high["mean"]) == (4.0, pytest.approx(0.8))
 
@@ -59,7 +59,7 @@ def test_of_the_other_parameters_each_split_takes_the_best():
 )
 def test_the_best_value_at_an_end_of_its_grid_is_flagged(means, edges):
     kept = [candidate(C, [mean]) for C, mean in zip((0.5, 2, 3), means, strict=True)]
-    assert [row["at_edge"] for row in search_curves([run(kept)])] == edges
+    assert [row["at_boundary"] for row in search_curves([run(kept)])] == edges
 
 
 def test_an_edge_is_a_standard_error_better_than_the_next_value():
@@ -67,7 +67,7 @@ def test_an_edge_is_a_standard_error_better_than_the_next_value():
     noise = [candidate(0.5, [0.9, 0.5, 0.9]), candidate(2.0, [0.5, 0.8, 0.9])]
     one_neighbour = [candidate(1, [0.9, 0.9]), candidate(3, [0.7, 0.7])]
     flags = [
-        [row["at_edge"] for row in search_curves([run(kept)])]
+        [row["at_boundary"] for row in search_curves([run(kept)])]
         for kept in (better, noise, one_neighbour)
     ]
     assert flags == [[True, False], [False, False], [False, False]]
@@ -105,23 +105,23 @@ def test_of_an_error_the_lowest_is_the_best():
         for C, gamma, error in ((0.5, 1, 30.0), (0.5, 2, 90.0), (2, 1, 80.0), (4, 1, 40.0))
     ]
     rows = search_curves([{**run(one), "task": "regression"}])[:3]
-    assert [(row["measure"], row["value"], row["mean"]) for row in rows] == [
+    assert [(row["metric"], row["value"], row["mean"]) for row in rows] == [
         ("rmse", 0.5, 30.0),
         ("rmse", 2.0, 80.0),
         ("rmse", 4.0, 40.0),
     ]
-    assert [row["at_edge"] for row in rows] == [True, False, False]
-    (loss, *_) = search_curves([{**run(one), "search_measure": "log_loss"}])
-    assert (loss["measure"], loss["mean"]) == ("log_loss", 30.0)
+    assert [row["at_boundary"] for row in rows] == [True, False, False]
+    (loss, *_) = search_curves([{**run(one), "search_metric": "log_loss"}])
+    assert (loss["metric"], loss["mean"]) == ("log_loss", 30.0)
 
 
-def test_a_measure_of_unknown_direction_has_no_curve():
+def test_a_metric_of_unknown_direction_has_no_curve():
     one = [candidate(1.0, [20.0]), candidate(4.0, [10.0])]
-    assert search_curves([{**run(one), "search_measure": "of_a_plugin"}]) == []
+    assert search_curves([{**run(one), "search_metric": "of_a_plugin"}]) == []
     assert curves_of({"0": one}, None) == {}
 
 
 def test_small_errors_keep_their_digits():
     one = [candidate(1, [1.25e-9]), candidate(2, [2.5e-9])]
-    curve = curves_of({"0": one}, MEASURES["rmse"])["learner.C"]
+    curve = curves_of({"0": one}, METRICS["rmse"])["learner.C"]
     assert [point[1] for point in curve] == [1.25e-9, 2.5e-9]

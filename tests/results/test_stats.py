@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench.results import stats
 from kbench.results.rows import Row
 from tests.support.report_rows import changed
@@ -273,7 +273,7 @@ def test_differences_of_rounding_are_ties():
 def test_lower_may_be_better():
     rows = [row("iris", m, None, log_loss=loss) for m, loss in (("a", 0.4), ("b", 0.3))]
     rows = [changed(each, fit_time_s=1.0, predict_time_s=1.0) for each in rows]
-    found = stats.scores(rows, Measure("log_loss", "lower"))
+    found = stats.scores(rows, Metric("log_loss", "lower"))
     assert found.gains.argmax() == 1
     assert [(e.method[0], e.rank, e.mean) for e in stats.standings(found, rows)] == [
         ("b", 1.0, 0.3),
@@ -413,7 +413,8 @@ def test_standings_of_two_methods_on_two_datasets():
     assert (first.low, first.high) == (stats.mean_interval([0.8, 0.7])[0], 1.0)
     assert (first.fit_time_s, second.fit_time_s) == pytest.approx((1.0, 2.0))
     assert (first.predict_time_s, second.predict_time_s) == pytest.approx((0.2, 0.2))
-    assert (first.predict_row_s, second.predict_row_s) == pytest.approx((math.sqrt(2e-4),) * 2)
+    row_times = (first.predict_time_per_row_s, second.predict_time_per_row_s)
+    assert row_times == pytest.approx((math.sqrt(2e-4),) * 2)
     assert (first.n_components, second.n_components) == (5.0, 4.0)
     assert (first.wins, second.wins) == (1, 1)
 

@@ -66,7 +66,7 @@ def test_the_reason_is_the_first_of_the_notes(manifests):
     given.rows[0] = replace(given.rows[0], notes="its fit did not converge")
     (marked,) = with_validity(given, planner()).rows
     assert marked.notes == f"out of date: {CHANGED}; its fit did not converge"
-    assert marked.measures == given.rows[0].measures
+    assert marked.metrics == given.rows[0].metrics
 
 
 def test_a_cell_without_results_is_not_out_of_date(manifests):

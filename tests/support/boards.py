@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from kbench.records import ACCURACY, Measure
+from kbench.records import ACCURACY, Metric
 from kbench.results.imported import ImportedRow
 from kbench_sharing.site import Board, Published
 
@@ -25,4 +25,4 @@ def board_of(rows, suite="trial", author="Ada"):
         )
         for number, row in enumerate(rows)
     ]
-    return Board(suite, Measure(), found, list(rows), f"{author} on a CPU")
+    return Board(suite, Metric(), found, list(rows), f"{author} on a CPU")

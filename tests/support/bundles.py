@@ -95,7 +95,7 @@ def made_up(key: str, dataset: str, split: int, number: int, draw: random.Random
         machine="0123456789ab",
         host="ada-laptop",
         cpu="A CPU",
-        calibration_s=0.01,
+        machine_speed_s=0.01,
         cpu_s=0.5,
     )
 
@@ -147,7 +147,7 @@ def with_results(bundle: dict[str, bytes], results) -> dict[str, bytes]:
     for place, result in enumerate(results):
         flat = {name: value for name, value in result.items() if not isinstance(value, dict)}
         flat["cell"] = numbers.get(result["cell"], len(numbers))
-        for outer in ("measures", "details", "limits"):
+        for outer in ("metrics", "details", "limits"):
             flat |= {f"{outer}/{name}": value for name, value in result[outer].items()}
         for name, value in flat.items():
             columns.setdefault(name, [None] * len(results))[place] = value

@@ -143,7 +143,7 @@ class Seen(Watcher):
     def notice(self, text):
         self.notices.append(text)
 
-    def planned(self, cells, n_tasks, measure):
+    def planned(self, cells, n_tasks, metric):
         self.tasks = n_tasks
 
     def started(self, cell, split_index, slot):
@@ -171,7 +171,7 @@ def plant(site, patch):
     return site
 
 
-def suite_text(*acts, n_splits=2, time_s=60.0, memory_mb=300.0, **params):
+def suite_text(*acts, n_splits=2, time_s=60.0, memory_mib=300.0, **params):
     """Return a suite of one cell per act; an act may be a pair of name and parameters."""
     given = "".join(f", {name} = {value!r}" for name, value in params.items())
     maps = ", ".join(f'{{ name = "planted", do = "{act}"{given} }}' for act in acts)
@@ -184,7 +184,7 @@ n_folds = 3
 [limits]
 n_splits = {n_splits}
 time_s = {time_s}
-memory_mb = {memory_mb}
+memory_mib = {memory_mib}
 """
 
 

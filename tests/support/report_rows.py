@@ -24,12 +24,12 @@ _FIELDS = {each.name for each in dataclasses.fields(Row)}
 
 
 def changed(row, **more):
-    """Return a row with other fields; what is no field is a measure, None where it has none."""
+    """Return a row with other fields; what is no field is a metric, None where it has none."""
     fields = {name: value for name, value in more.items() if name in _FIELDS}
-    measures = {**row.measures, **fields.pop("measures", {})}
-    measures |= {name: value for name, value in more.items() if name not in _FIELDS}
-    kept = {name: float(value) for name, value in measures.items() if value is not None}
-    return dataclasses.replace(row, **fields, measures=kept)
+    metrics = {**row.metrics, **fields.pop("metrics", {})}
+    metrics |= {name: value for name, value in more.items() if name not in _FIELDS}
+    kept = {name: float(value) for name, value in metrics.items() if value is not None}
+    return dataclasses.replace(row, **fields, metrics=kept)
 
 
 def row(dataset, feature_map, learner="ridge", accuracies=(0.9, 0.92, 0.88), **more):
@@ -59,9 +59,9 @@ def row(dataset, feature_map, learner="ridge", accuracies=(0.9, 0.92, 0.88), **m
             n_test=50.0,
             fit_time_s=0.01,
             predict_time_s=0.001,
-            search_time_s=0.1,
+            search_timeout_s=0.1,
             n_components=30,
-            peak_memory_mb=12.5,
+            peak_memory_mib=12.5,
             converged=True,
             search={
                 "learner.alpha": [[0.1, 0.7, 0.02, 9, False], [10.0, 0.8, 0.01, 9, False]],
@@ -98,7 +98,7 @@ def grid(n_datasets, n_methods, n_splits=5, seed=0):
 
 def regression_row(dataset, feature_map, errors, sd=1.0, **more):
     """Return a row of a regression task: `errors` by split, standardised; `sd` of the target."""
-    names = ("rmse_standardised", "rmse")
+    names = ("rmse_standardized", "rmse")
     values = {name: np.array(errors) * size for name, size in zip(names, (1.0, sd), strict=True)}
     spreads = {f"{name}_sd": float(np.std(each, ddof=1)) for name, each in values.items()}
     by_split = {name: dict(enumerate(each.tolist())) for name, each in values.items()}
@@ -134,7 +134,7 @@ def nasty_rows():
     rows.append(row(NASTY[1], "bad", NASTY[0], status="error", error=f"first\n{NASTY[0]}"))
     rows.append(row(NASTY[1], "big", NASTY[0], status="skipped", error=NASTY[2]))
     rows.append(row("gone" + NASTY[0], "bad", status="unavailable", error=NASTY[1]))
-    rows[0] = changed(rows[0], notes=NASTY[0], at_edge=NASTY[2], version=NASTY[0])
+    rows[0] = changed(rows[0], notes=NASTY[0], at_boundary=NASTY[2], version=NASTY[0])
     rows[1] = changed(rows[1], converged=False, contention="busy")
     return rows
 

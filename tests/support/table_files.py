@@ -109,7 +109,7 @@ def _texts():
             ),
             {"missing": ("-",)},
         ),
-        "unlabelled.csv": (
+        "unlabeled.csv": (
             _plain(["a", "y"], lambda i: [x[i], LABELS[i] if i % 8 else ""]),
             {},
         ),

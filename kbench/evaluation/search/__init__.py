@@ -10,7 +10,7 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.evaluation.embedding import Fitting
-from kbench.evaluation.measures import Criterion
+from kbench.evaluation.metrics import Criterion
 from kbench.evaluation.search._folds import FoldScorer, inner_folds
 from kbench.evaluation.search._result import Score, SearchResult, chosen
 from kbench.evaluation.specs import Candidate, EstimatorSpec, is_number
@@ -28,8 +28,8 @@ def search(fitting: Fitting) -> SearchResult:
     raised.
 
     The data are the training part. Of the protocol `preprocess`, `inner_folds`, `inner_fit`,
-    `dtype`, `search`, `n_candidates`, `one_standard_error`, `search_measure` and
-    `search_time_s` matter.
+    `dtype`, `search`, `n_candidates`, `one_standard_error`, `search_metric` and
+    `search_timeout_s` matter.
     """
     feature_map, learner = fitting.feature_map, fitting.learner
     data, protocol = fitting.data, fitting.protocol
@@ -37,9 +37,9 @@ def search(fitting: Fitting) -> SearchResult:
     if len(compared) == 1:
         return SearchResult(compared[0], [])
     start, cpu_start = time.perf_counter(), time.process_time()
-    budget = protocol.search_time_s
+    budget = protocol.search_timeout_s
     deadline = None if budget is None else time.monotonic() + budget
-    criterion = fitting.method.criterion or Criterion.built_in(protocol.search_measure, data.task)
+    criterion = fitting.method.criterion or Criterion.built_in(protocol.search_metric, data.task)
     given = fitting, inner_folds(fitting), criterion, deadline
     scorer, with_passes = FoldScorer(*given), None
     if protocol.inner_fit == "outer" and not data.pairwise:
@@ -51,9 +51,7 @@ def search(fitting: Fitting) -> SearchResult:
     scores, complete = _scored(scorer, compared)
     best = chosen(scores, learner.simpler, protocol.one_standard_error)
     if not best.judged:
-        undefined = (
-            f"the search_measure {criterion.measure.name!r} is not defined on any inner fold"
-        )
+        undefined = f"the search_metric {criterion.metric.name!r} is not defined on any inner fold"
         raise next(iter(scorer.failures), DatasetError(undefined))
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
     limits = ends(feature_map, learner)
@@ -74,7 +72,7 @@ def _scored(scorer: FoldScorer, compared: list[Candidate]) -> tuple[list[Score],
 
         n_rows = min(len(train) for train, _ in scorer.folds)
         shares = _halving.shares(len(compared), n_rows, len(np.unique(y)))
-    kept = {id(candidate): Score(candidate, scorer.criterion.measure) for candidate in compared}
+    kept = {id(candidate): Score(candidate, scorer.criterion.metric) for candidate in compared}
     remaining = list(kept.values())
     for number, share in enumerate(shares):
         for score in remaining:

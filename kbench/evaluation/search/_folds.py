@@ -20,7 +20,7 @@ from kbench.evaluation.checked_predictions import (
 )
 from kbench.evaluation.embedding import Embedding, Fitting, has_converged
 from kbench.evaluation.lazy_rows import Matrix, whole
-from kbench.evaluation.measures import COMPUTE, Criterion, applies
+from kbench.evaluation.metrics import COMPUTE, Criterion, applies
 from kbench.evaluation.search._result import Score
 from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
 from kbench.evaluation.splits import (
@@ -269,18 +269,18 @@ def fit_learners(
 def score_of(
     learner: FittedLearner, Z: Matrix, truth: Truth, criterion: Criterion, what: str
 ) -> float | None:
-    """Return a measure of a fitted learner's predictions; None where it is not defined.
+    """Return a metric of a fitted learner's predictions; None where it is not defined.
 
     The accuracy of a rule that draws its labels is the expected one. PluginError is raised where
-    `what` returns what cannot be scored, or lacks what the measure needs.
+    `what` returns what cannot be scored, or lacks what the metric needs.
     """
-    measure, n = criterion.measure, len(truth.y)
+    metric, n = criterion.metric, len(truth.y)
     draws = hasattr(learner, "label_probabilities")
-    if measure.name in ("accuracy", "expected_error") and draws:
+    if metric.name in ("accuracy", "expected_error") and draws:
         given = Predictions(learner.predict(Z), None, None, learner.label_probabilities(Z))
         error = COMPUTE["expected_error"](truth, _checked(given, truth, n, what))
-        return 1.0 - error if error is not None and measure.name == "accuracy" else error
-    if measure.needs == "predictions":
+        return 1.0 - error if error is not None and metric.name == "accuracy" else error
+    if metric.needs == "predictions":
         given = Predictions(learner.predict(Z))
     else:
         given = predictions_of(learner, Z, learner.predict(Z), truth.task)
@@ -290,14 +290,14 @@ def score_of(
 def score_predictions(
     given: Predictions, truth: Truth, criterion: Criterion, what: str
 ) -> float | None:
-    """Return a measure of predictions, standardised for regression; see `score_of`."""
-    measure = criterion.measure
+    """Return a metric of predictions, standardised for regression; see `score_of`."""
+    metric = criterion.metric
     checked = _checked(given, truth, len(truth.y), what)
-    if not applies(measure, truth.task, checked):
+    if not applies(metric, truth.task, checked):
         needs = {"distribution": "predictive distribution", "scores": "scores of classes"}
         raise PluginError(
-            f"{what} has no {needs.get(measure.needs, measure.needs)}, which the "
-            f"search_measure {measure.name!r} needs"
+            f"{what} has no {needs.get(metric.needs, metric.needs)}, which the "
+            f"search_metric {metric.name!r} needs"
         )
     return criterion.compute(truth, checked)
 

@@ -68,7 +68,7 @@ def survivors(scores: Sequence[Score]) -> list[Score]:
     best = sorted(judged, key=lambda score: -score.gain)[: -(-len(judged) // FACTOR)]
     kept = {id(score) for score in best}
     return [
-        Score(score.candidate, score.measure)
+        Score(score.candidate, score.metric)
         for score in scores
         if id(score) in kept or not score.judged
     ]

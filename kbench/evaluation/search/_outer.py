@@ -29,8 +29,8 @@ from kbench.evaluation.splits import Fold
 from kbench.evaluation.targets import Scale, Truth
 from kbench.evaluation.timing import Stopwatch
 
-FROM_SUMS = ("rmse", "rmse_standardised")
-"""Measures that sums have without the predictions."""
+FROM_SUMS = ("rmse", "rmse_standardized")
+"""Metrics that sums have without the predictions."""
 
 
 @dataclass
@@ -141,7 +141,7 @@ class OuterScorer(FoldScorer):
         fitted = fit_from_sums(self.fitting.learner, sums, candidates, self.fitting.learner_seed)
         estimators = [estimator for estimator, _ in fitted]
         values: Iterator[float | None]
-        if self.criterion.measure.name in FROM_SUMS and truth.task == "regression":
+        if self.criterion.metric.name in FROM_SUMS and truth.task == "regression":
             values = self._from_sums(estimators, held_out, passed, truth)
         else:
             scale = passed.targets.scale
@@ -158,7 +158,7 @@ class OuterScorer(FoldScorer):
             return
         W = np.column_stack([estimator.coef_ for estimator in estimators])
         b = np.array([estimator.intercept_ for estimator in estimators])
-        unit = truth.scale.sd if self.criterion.measure.name == "rmse_standardised" else 1.0
+        unit = truth.scale.sd if self.criterion.metric.name == "rmse_standardized" else 1.0
         for error in held_out.squared_errors(W, b):
             yield passed.targets.scale.sd * math.sqrt(error) / unit
 
@@ -175,7 +175,7 @@ class OuterScorer(FoldScorer):
         So many estimators predict together that their values fit into memory. `scale` is
         that of the targets that regressors were fitted on.
         """
-        with_values = self.criterion.measure.needs != "predictions"
+        with_values = self.criterion.metric.needs != "predictions"
         n_values = np.size(estimators[0].intercept_) if with_values else 1
         step = max(1, WHOLE_BYTES // (8 * n_values * len(test)))
         for start in range(0, len(estimators), step):

@@ -9,7 +9,7 @@ import numpy as np
 
 from kbench.evaluation.passes import Pass
 from kbench.evaluation.specs import Candidate, is_number
-from kbench.records import Measure
+from kbench.records import Metric
 
 EQUAL = 1e-12
 """Means of scores that differ by less are equal: a sum depends on the order of its terms."""
@@ -17,16 +17,16 @@ EQUAL = 1e-12
 
 @dataclass
 class Score:
-    """Scores of one candidate by the measure that the search optimises.
+    """Scores of one candidate by the metric that the search optimises.
 
-    `values` has the measure on each inner fold that has it, and is empty where the search did
+    `values` has the metric on each inner fold that has it, and is empty where the search did
     not reach it; `converged` tells it of each fit; `error` says why a fit failed. `share` is the
     share of the rows of each inner training part that it was fitted on, and `seconds` the wall
     clock of its fits and predictions, with an equal part of what several candidates share.
     """
 
     candidate: Candidate
-    measure: Measure
+    metric: Metric
     values: list[float] = field(default_factory=list)
     converged: list[bool] = field(default_factory=list)
     error: str = ""
@@ -47,7 +47,7 @@ class Score:
     @property
     def gain(self) -> float:
         """Mean over the inner folds, larger is better; -inf where a fit failed."""
-        return float(self.measure.gain(np.mean(self.values))) if self.judged else float("-inf")
+        return float(self.metric.gain(np.mean(self.values))) if self.judged else float("-inf")
 
     @property
     def standard_error(self) -> float:
@@ -58,7 +58,7 @@ class Score:
         """Whether it is better by at least a standard error of the mean difference."""
         if self.gain - other.gain <= EQUAL:
             return False
-        if len(self.values) != len(other.values):  # the measure is not defined on some folds
+        if len(self.values) != len(other.values):  # the metric is not defined on some folds
             return self.gain - other.gain >= self.standard_error
         return self.gain - other.gain >= _standard_error(np.subtract(self.values, other.values))
 
@@ -109,7 +109,7 @@ class SearchResult:
         return sum(bool(score.values or score.error) for score in self.scores) or 1
 
     @property
-    def at_edge(self) -> list[str]:
+    def at_boundary(self) -> list[str]:
         """Numeric parameters whose best value is an end of its grid, with evidence.
 
         The evidence is that the chosen candidate is better than the best one with the

@@ -44,7 +44,7 @@ class CallOutcome:
     """Wall clock from the fork to the end."""
     cpu_s: float = 0.0
     """CPU seconds of the process and of the descendants that it waited for."""
-    peak_memory_mb: float = 0.0
+    peak_memory_mib: float = 0.0
     """Largest resident memory beyond that at the start, in units of 2**20 bytes."""
     recorded: Sequence[Mapping[str, Any]] = ()
     """What the process loaded and read (see `kbench.execution.recording`), until its end."""
@@ -108,13 +108,13 @@ class Sandbox:
         payload: object,
         *,
         time_s: float | None = None,
-        memory_mb: float | None = None,
+        memory_mib: float | None = None,
         wanted: Callable[[], bool] | None = None,
         converse: Converse | None = None,
     ) -> CallOutcome:
         """Call ``name(payload)`` of ``"module:name"`` in a fresh process; return its outcome.
 
-        The payload and the returned value travel as JSON. `memory_mb` bounds the resident memory
+        The payload and the returned value travel as JSON. `memory_mib` bounds the resident memory
         of the process and its descendants beyond that at the start, in units of 2**20 bytes; a
         failure at 90 % of it or more has status "memory". Infinity means no limit. Once `wanted`,
         which is called every half second, returns False, the task is killed, with status "crash".
@@ -129,10 +129,10 @@ class Sandbox:
         module, _, name = function.partition(":")
         if not module or not name:
             raise ValueError(f"function must be 'module:name', got {function!r}")
-        for key, limit in (("time_s", time_s), ("memory_mb", memory_mb)):
+        for key, limit in (("time_s", time_s), ("memory_mib", memory_mib)):
             if limit is not None and not limit > 0:
                 raise ValueError(f"{key} must be a number > 0, or None, got {limit!r}")
-        limits = {"time_s": _finite(time_s), "memory_mb": _finite(memory_mb)}
+        limits = {"time_s": _finite(time_s), "memory_mib": _finite(memory_mib)}
         message = wire.pack({"function": function, **limits}, json.dumps(payload).encode("ascii"))
         request = _Request(message, limits["time_s"], wanted, converse)
 

@@ -21,7 +21,7 @@ LINUX = sys.platform == "linux"
 MB = 2**20
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _M_MMAP_THRESHOLD = -3
-_MAPPED, _LEAST_MAPPED = 2**25, 2**16
+_MAPPED, _MIN_MAPPED = 2**25, 2**16
 """Bytes from which an array is always mapped, by default and at least."""
 _libc = ctypes.CDLL(None)
 _PROC = Path("/proc")
@@ -83,7 +83,7 @@ def map_arrays(share: float) -> None:
     between others: for each row a sample would need more memory than all rows.
     """
     with contextlib.suppress(AttributeError):
-        _libc.mallopt(_M_MMAP_THRESHOLD, max(_LEAST_MAPPED, int(share * _MAPPED)))
+        _libc.mallopt(_M_MMAP_THRESHOLD, max(_MIN_MAPPED, int(share * _MAPPED)))
 
 
 def flush_c_streams() -> None:

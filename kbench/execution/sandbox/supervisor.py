@@ -50,7 +50,7 @@ class Call:
         self.connection = connection
         self.received = bytearray()
         self.time_s: float | None = None
-        self.memory_mb: float | None = None
+        self.memory_mib: float | None = None
         self.channel: int | None = None  # for the task to talk with its client
         self.pid = 0
         self.started = 0.0
@@ -106,7 +106,7 @@ class Call:
             "printed": self.printed.decode("utf-8", "replace")[-PRINTED_CHARACTERS:],
             "seconds": seconds,
             "cpu_s": self.cpu_s,
-            "peak_memory_mb": round(self.peak_resident / processes.MB, 3),
+            "peak_memory_mib": round(self.peak_resident / processes.MB, 3),
             "recorded": self.recorded,
         }
 
@@ -137,11 +137,11 @@ class Call:
         return "crash", f"ended with exit code {code} and no result"
 
     def _near_memory_limit(self) -> str:
-        if self.memory_mb is None:
+        if self.memory_mib is None:
             return ""
         for what, used, limit in (
-            ("resident memory", self.peak_resident, self.memory_mb),
-            ("address space", self.peak_size, self.memory_mb + child.BACKSTOP_MB),
+            ("resident memory", self.peak_resident, self.memory_mib),
+            ("address space", self.peak_size, self.memory_mib + child.BACKSTOP_MB),
         ):
             if used >= NEAR * limit * processes.MB:
                 return f"{what}: {used / processes.MB:.0f} MB of {limit:.0f} MB"
@@ -241,7 +241,7 @@ class Supervisor:
 
     def _probe(self, name: str, probe_s: float) -> bool:
         call, function = Call(None), "kbench.execution.sandbox.child:probe"
-        terms = {"function": function, "time_s": probe_s, "memory_mb": None}
+        terms = {"function": function, "time_s": probe_s, "memory_mib": None}
         self._start(call, terms, json.dumps(name).encode())
         while not call.reply:
             if not self._alive():
@@ -286,7 +286,7 @@ class Supervisor:
 
     def _start(self, call: Call, terms: wire.Header, payload: bytes) -> None:
         """Fork the task of a call; `terms` are its function and its limits."""
-        call.time_s, call.memory_mb = terms["time_s"], terms["memory_mb"]
+        call.time_s, call.memory_mib = terms["time_s"], terms["memory_mib"]
         call.started = time.monotonic()
         try:
             output, output_end = os.pipe()
@@ -347,12 +347,12 @@ class Supervisor:
         if call.time_s is not None and time.monotonic() - call.started > call.time_s:
             self._kill(call, "timeout", f"limit of {call.time_s:g} s")
         if call.start:
-            limit = call.memory_mb
-            self._measure(call)
+            limit = call.memory_mib
+            self._metric(call)
             if limit is not None and call.peak_resident > limit * processes.MB:
                 self._kill(call, "memory", f"limit of {limit:g} MB")
 
-    def _measure(self, call: Call) -> None:
+    def _metric(self, call: Call) -> None:
         whole = processes.memory(call.pid)
         call.record_high_water(whole.peak_size, whole.peak_resident, whole.files)
         call.record_peak(0, whole.resident)

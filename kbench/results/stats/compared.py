@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kbench.records import ACCURACY, Measure
+from kbench.records import ACCURACY, Metric
 from kbench.results.rows import Labels, Method, Row, is_share
 from kbench.results.stats.pairs import Array
 from kbench.results.stats.ranking import ranks
@@ -26,12 +26,12 @@ class Scores:
     groups : tuple of str
         Name of each row: datasets of one group count once.
     values : ndarray, shape (n_groups, n_methods)
-        Means of the measure over the datasets of the group.
+        Means of the metric over the datasets of the group.
     datasets : tuple of str
         The datasets behind the rows: those that all methods finished.
     left_out : tuple of str
         Datasets that some method did not finish.
-    measure : Measure
+    metric : Metric
         What was measured.
     same : tuple of (method, method)
         Methods that were left out, each with the one of which it is a
@@ -49,7 +49,7 @@ class Scores:
     values: Array
     datasets: tuple[str, ...]
     left_out: tuple[str, ...]
-    measure: Measure = ACCURACY
+    metric: Metric = ACCURACY
     same: tuple[tuple[Method, Method], ...] = ()
     tried_datasets: tuple[str, ...] = ()
     tried: Array = field(default_factory=lambda: np.empty((0, 0)))
@@ -58,17 +58,17 @@ class Scores:
     @property
     def gains(self) -> Array:
         """The values so that higher is better, as ranks and tests need them."""
-        return np.asarray(self.measure.gain(self.values), dtype=float)
+        return np.asarray(self.metric.gain(self.values), dtype=float)
 
     @property
     def has_one_unit(self) -> bool:
         """Whether the numbers of different datasets can be averaged and compared."""
-        return not self.measure.in_units or len(self.datasets) < 2
+        return not self.metric.in_units or len(self.datasets) < 2
 
     @property
     def tried_gains(self) -> Array:
         """The values of `tried` so that higher is better."""
-        return np.asarray(self.measure.gain(self.tried), dtype=float)
+        return np.asarray(self.metric.gain(self.tried), dtype=float)
 
     def of(self, rows: Sequence[Row], column: str) -> Array:
         """Average another column over the same datasets, groups and methods; NaN for None."""
@@ -82,7 +82,7 @@ class Scores:
 
 
 def scores(
-    rows: Sequence[Row], measure: Measure = ACCURACY, without: Iterable[Method] = ()
+    rows: Sequence[Row], metric: Metric = ACCURACY, without: Iterable[Method] = ()
 ) -> Scores:
     """Collect what may be compared: datasets that all methods finished, once per group.
 
@@ -95,7 +95,7 @@ def scores(
     complete = {
         row.labels: row
         for row in rows
-        if row.is_complete and row.value(measure.name) is not None and row.method not in excluded
+        if row.is_complete and row.value(metric.name) is not None and row.method not in excluded
     }
     same = _rotations(complete.values())
     rotations = {method for method, _ in same}
@@ -116,23 +116,23 @@ def scores(
     return Scores(
         methods,
         tuple(dict.fromkeys(complete[name, *methods[0]].group for name in datasets)),
-        _table(complete, measure.name, datasets, methods),
+        _table(complete, metric.name, datasets, methods),
         datasets,
         left_out,
-        measure,
+        metric,
         same,
         tried_datasets,
-        _table(complete, measure.name, tried_datasets, methods),
+        _table(complete, metric.name, tried_datasets, methods),
         missing,
     )
 
 
-def unmeasured(rows: Iterable[Row], measure: Measure) -> list[Method]:
-    """Return the methods that finished datasets and have the measure on none of them."""
+def unmeasured(rows: Iterable[Row], metric: Metric) -> list[Method]:
+    """Return the methods that finished datasets and have the metric on none of them."""
     has_it: dict[Method, bool] = {}
     for row in rows:
         if row.is_complete:
-            measured = row.value(measure.name) is not None
+            measured = row.value(metric.name) is not None
             has_it[row.method] = has_it.get(row.method, False) or measured
     return [method for method, measured in has_it.items() if not measured]
 
@@ -186,11 +186,11 @@ class Standing:
     rank : float
         Mean rank.
     mean, low, high : float
-        Mean of the measure over groups of datasets, with its 95 %
+        Mean of the metric over groups of datasets, with its 95 %
         interval; NaN for one group.
     fit_time_s, predict_time_s : float
         Geometric means over groups of datasets.
-    predict_row_s : float
+    predict_time_per_row_s : float
         Time to predict one row, the geometric mean; NaN where it is not known.
     n_components : float
         Mean width of the embedding; NaN where it is not known.
@@ -206,7 +206,7 @@ class Standing:
     high: float
     fit_time_s: float
     predict_time_s: float
-    predict_row_s: float
+    predict_time_per_row_s: float
     n_components: float
     wins: int
 
@@ -229,7 +229,7 @@ def standings(scores: Scores, rows: Sequence[Row]) -> list[Standing]:
     best = np.round(gains, 12) == np.round(gains, 12).max(axis=1, keepdims=True)
     fit, predict, row_s = (
         np.exp(np.mean(np.log(np.maximum(scores.of(rows, name), 1e-12)), axis=0))
-        for name in ("fit_time_s", "predict_time_s", "predict_row_s")
+        for name in ("fit_time_s", "predict_time_s", "predict_time_per_row_s")
     )
     width = scores.of(rows, "n_components").mean(axis=0)
     order = sorted(range(values.shape[1]), key=lambda i: (ranked[i], fit[i]))
@@ -239,7 +239,7 @@ def standings(scores: Scores, rows: Sequence[Row]) -> list[Standing]:
             scores.methods[i],
             float(ranked[i]),
             float(values[:, i].mean()),
-            *_interval(values[:, i], scores.measure),
+            *_interval(values[:, i], scores.metric),
             float(fit[i]),
             float(predict[i]),
             float(row_s[i]),
@@ -250,7 +250,7 @@ def standings(scores: Scores, rows: Sequence[Row]) -> list[Standing]:
     ]
 
 
-def _interval(values: Array, measure: Measure) -> tuple[float, float]:
+def _interval(values: Array, metric: Metric) -> tuple[float, float]:
     """Return the interval of a mean; that of a share has no values that a share cannot have."""
     low, high = mean_interval(values)
-    return (max(low, 0.0), min(high, 1.0)) if is_share(measure) else (low, high)
+    return (max(low, 0.0), min(high, 1.0)) if is_share(metric) else (low, high)

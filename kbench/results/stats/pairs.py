@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kbench.records import ACCURACY, Measure
+from kbench.records import ACCURACY, Metric
 from kbench.results.rows import Row
 
 Array = NDArray[np.float64]
@@ -333,9 +333,9 @@ def corrected_t(
     return CorrectedT(mean * unit, (mean - wide) * unit, (mean + wide) * unit, p)
 
 
-def unit_of(values: Iterable[float], measure: Measure) -> float:
+def unit_of(values: Iterable[float], metric: Metric) -> float:
     """Return the size of scores, below which nine digits are equal: 1 without units."""
-    return (max(map(abs, values), default=0.0) or 1.0) if measure.in_units else 1.0
+    return (max(map(abs, values), default=0.0) or 1.0) if metric.in_units else 1.0
 
 
 def holdout_ratio(row: Row) -> float:
@@ -352,15 +352,15 @@ def holdout_ratio(row: Row) -> float:
     >>> holdout_ratio(Row("iris", "rff", "ridge", "ok", 3, 3, split_hash=hashes))
     0.5
     """
-    n_train, n_test = row.measures.get("n_train"), row.measures.get("n_test")
+    n_train, n_test = row.metrics.get("n_train"), row.metrics.get("n_test")
     if n_test and n_train:
         return n_test / n_train
     return 1.0 / max(1, len(row.split_hash) - 1)
 
 
-def common_splits(first: Row, second: Row, measure: str) -> list[str]:
-    """Return the splits on which two rows of a dataset have a measure, of the same test rows."""
-    a, b = first.by_split(measure), second.by_split(measure)
+def common_splits(first: Row, second: Row, metric: str) -> list[str]:
+    """Return the splits on which two rows of a dataset have a metric, of the same test rows."""
+    a, b = first.by_split(metric), second.by_split(metric)
     ours, theirs = first.split_hash, second.split_hash
     return [i for i in a if i in b and ours.get(i) == theirs.get(i)]
 
@@ -368,7 +368,7 @@ def common_splits(first: Row, second: Row, measure: str) -> list[str]:
 def on_dataset(
     first: Row,
     second: Row,
-    measure: Measure = ACCURACY,
+    metric: Metric = ACCURACY,
     alpha: float = 0.05,
     nested: bool = False,
 ) -> CorrectedT | None:
@@ -377,12 +377,12 @@ def on_dataset(
     With `nested`, splits of one number are common: the training rows are samples, the test
     rows are the same.
     """
-    a, b = first.by_split(measure.name), second.by_split(measure.name)
-    common = common_splits(first, second, measure.name)
+    a, b = first.by_split(metric.name), second.by_split(metric.name)
+    common = common_splits(first, second, metric.name)
     if nested:
         common = [i for i in a if i in b]
     if len(common) < 2:
         return None
-    unit = unit_of([*a.values(), *b.values()], measure)
+    unit = unit_of([*a.values(), *b.values()], metric)
     differences = [a[i] - b[i] for i in common]
     return corrected_t(differences, holdout_ratio(first), alpha, unit)

@@ -177,7 +177,7 @@ def _arrays(dataset: Dataset) -> dict[str, np.ndarray]:
         arrays = {"X": dataset.X}
     arrays |= {name: getattr(dataset, name) for name in ("y", "row_ids", "sample_weight")}
     if dataset.splits:
-        parts = [p for s in dataset.splits for p in (s.train, s.test, s.unlabelled)]
+        parts = [p for s in dataset.splits for p in (s.train, s.test, s.unlabeled)]
         arrays["splits_rows"] = np.concatenate(parts)
         arrays["splits_sizes"] = np.array([len(p) for p in parts], dtype=np.int64)
     return {name: array for name, array in arrays.items() if array is not None}

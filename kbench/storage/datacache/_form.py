@@ -88,7 +88,7 @@ def check_dataset(dataset: Dataset) -> Dataset:
             raise refuse(f"row_ids must have shape ({n},), got {row_ids.shape}")
     splits = []
     for number, split in enumerate(dataset.splits):
-        parts = [np.asarray(p, dtype=np.int64) for p in (split.train, split.test, split.unlabelled)]
+        parts = [np.asarray(p, dtype=np.int64) for p in (split.train, split.test, split.unlabeled)]
         rows = np.concatenate(parts)
         if split.index != number:
             raise refuse(f"split {number} has index {split.index}; splits are numbered from 0")

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from kbench.errors import StoreError
-from kbench.records import ACCURACY, Measure
+from kbench.records import ACCURACY, Metric
 from kbench_mlflow.tracking.connection import RETRY_AFTER_S, Connection, Interrupted
 from kbench_mlflow.tracking.run import (
     DIGEST_CHARS,
@@ -150,17 +150,17 @@ class Store:
         self,
         experiment: Experiment,
         views: Mapping[str, View],
-        measure: Measure = ACCURACY,
+        metric: Metric = ACCURACY,
         plain: str = "accuracy",
     ) -> None:
         """Write the views and the note that an experiment lacks.
 
-        Its suite compares `measure`; `plain` is the best known one of its task. Views show
+        Its suite compares `metric`; `plain` is the best known one of its task. Views show
         the datasets and searched parameters of the runs that are stored.
         """
         with self._calls("cannot write views") as client:
             present = client.get_experiment(experiment.id).tags
-            facts = Facts.of(self._index(experiment).values(), measure, plain)
+            facts = Facts.of(self._index(experiment).values(), metric, plain)
             wanted = experiment_tags(experiment.name, views, facts, experiment.created, present)
             # the longest last: servers with a lower limit refuse it, and keep the others
             for name, value in sorted(wanted.items(), key=lambda tag: len(tag[1])):

@@ -55,8 +55,8 @@ class MethodRun:
         return sha(json.dumps(content, sort_keys=True, default=dict))[:32]
 
 
-def on_dataset(measure: str, dataset: str) -> str:
-    """Return the name of a method's measure on one dataset, among the metrics of its run.
+def on_dataset(metric: str, dataset: str) -> str:
+    """Return the name of a method's metric on one dataset, among the metrics of its run.
 
     It does not depend on the other names, so that a view of these metrics knows it.
 
@@ -65,7 +65,7 @@ def on_dataset(measure: str, dataset: str) -> str:
     >>> on_dataset("accuracy", "ä") == on_dataset("accuracy", "ö")
     False
     """
-    name = f"{dataset}: {measure}"
+    name = f"{dataset}: {metric}"
     clean = allowed([name])[name]
     return clean if clean == name else f"{clean[: KEY_CHARS - 7]}_{sha(name)[:6]}"
 

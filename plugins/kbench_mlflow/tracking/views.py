@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 
 from kbench.errors import PluginError
 from kbench.parameters import check_choice
-from kbench.records import ACCURACY, Measure
+from kbench.records import ACCURACY, Metric
 from kbench.records.canonical import Json
 from kbench_mlflow.tracking.run import CHOSEN, Experiment, StoredRun
 from kbench_mlflow.tracking.summaries import on_dataset
@@ -31,17 +31,17 @@ REPEATED = ("on_dataset", "search", "chosen")
 class Facts:
     """What a view can show."""
 
-    measure: Measure = ACCURACY
+    metric: Metric = ACCURACY
     """What the suite compares."""
     plain: str = "accuracy"
-    """The best known measure of its task."""
+    """The best known metric of its task."""
     on_dataset: tuple[str, ...] = ()
-    """The metrics of `measure` on each dataset."""
+    """The metrics of `metric` on each dataset."""
     searches: tuple[tuple[str, ...], ...] = ()
     """For each set of parameters that a cell has searched, the metrics of their chosen values."""
 
     @classmethod
-    def of(cls, runs: Iterable[StoredRun], measure: Measure, plain: str) -> Facts:
+    def of(cls, runs: Iterable[StoredRun], metric: Metric, plain: str) -> Facts:
         """Return the facts of an experiment's runs of cells."""
         shown = [run for run in runs if run.complete and not run.superseded]
         ok = [run for run in shown if run.state == "FINISHED"]
@@ -50,9 +50,9 @@ class Facts:
             tuple(sorted(name for name in run.means if name.startswith(CHOSEN))) for run in ok
         }
         return cls(
-            measure,
+            metric,
             plain,
-            tuple(on_dataset(measure.name, dataset) for dataset in datasets),
+            tuple(on_dataset(metric.name, dataset) for dataset in datasets),
             # the largest sets first: they are the searches of maps with parameters
             tuple(sorted(searches - {()}, key=lambda names: (-len(names), names))),
         )
@@ -73,16 +73,16 @@ def filled(value: Json, facts: Facts, bound: Mapping[str, str] | None = None) ->
 
     `bound` are the texts in braces that have one value here.
 
-    >>> filled(["{measure}", "{plain}", "{chosen}"], Facts(searches=(("a", "b"),)))
+    >>> filled(["{metric}", "{plain}", "{chosen}"], Facts(searches=(("a", "b"),)))
     ['accuracy', 'a', 'b']
     >>> filled({"w.{on_dataset}": 9}, Facts(on_dataset=("iris: accuracy", "wine: accuracy")))
     {'w.iris: accuracy': 9, 'w.wine: accuracy': 9}
     """
     bound = bound or {}
     if value == "{lower_is_better}":
-        return facts.measure.better == "lower"
+        return facts.metric.better == "lower"
     if isinstance(value, str):
-        texts = {"measure": facts.measure.name, "plain": facts.plain, **bound}
+        texts = {"metric": facts.metric.name, "plain": facts.plain, **bound}
         # in one pass: what is put in is never read again
         return re.sub(r"\{(\w+)\}", lambda found: texts.get(found[1], found[0]), value)
     if isinstance(value, Mapping):
@@ -140,10 +140,10 @@ class View:
     mode: str
     """Which of MLflow's two pages it is for: "table" or "chart"."""
     state: Mapping[str, Json]
-    """MLflow's state, with ``{measure}`` for the measure that a suite compares, ``{plain}`` for the
+    """MLflow's state, with ``{metric}`` for the metric that a suite compares, ``{plain}`` for the
     best known one of its task (accuracy or rmse), and ``"{lower_is_better}"`` for whether lower
-    values of the measure are better. An item of a list, or a name in an object, is repeated for
-    each dataset where it has ``{on_dataset}`` (the metric of the measure on it, in runs of
+    values of the metric are better. An item of a list, or a name in an object, is repeated for
+    each dataset where it has ``{on_dataset}`` (the metric of the metric on it, in runs of
     methods), for each set of searched parameters where it has ``{search}`` (its number), and for
     each searched parameter (of that set) where it has ``{chosen}`` (the metric of its chosen value,
     in runs of cells).

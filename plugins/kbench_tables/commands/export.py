@@ -63,7 +63,7 @@ def export(
     data: str | None = None,
     *,
     own: Given,
-    measure: str | None = None,
+    metric: str | None = None,
     proba: bool = False,
     settings: Annotated[
         list[str] | None,
@@ -79,7 +79,7 @@ def export(
     The model takes your table as it is and predicts your labels or numbers. Before the folder
     gets its name, the model is loaded again and its predictions are compared.
     """
-    from kbench.features import DataCache, Planner, load_registry, with_measure
+    from kbench.features import DataCache, Planner, load_registry, with_metric
     from kbench_tables.export.model_folder import (
         PORTABLE,
         TRUST,
@@ -93,12 +93,12 @@ def export(
         raise SuiteError("-o FOLDER is missing: the folder to make")
     check_export(output, form, onnx)
     registry = load_registry()
-    options = {**own, "measure": measure, "proba": proba, "set": settings}
+    options = {**own, "metric": metric, "proba": proba, "set": settings}
     chosen = _suite(suite, registry, dataset, feature_map, learner, data, options)
     cache = DataCache()
     planner = Planner(registry, cache)
     known = {ref.label: planner.dataset(ref) for ref in chosen.datasets}
-    chosen = with_measure(chosen, known, registry)
+    chosen = with_metric(chosen, known, registry)
     planned = _one(planner.plan(chosen, known), cell, suite)
     used = planned.cell.feature_map.label
     if feature_map and used not in {m.label for b in chosen.blocks for m in b.feature_maps}:
@@ -158,7 +158,7 @@ def _suite(
     """Return the suite of a name, or that of a file of data, with the filters applied."""
     from kbench.features import chosen_suite, is_data_file
     from kbench_tables.recommend.data import prepared, suite_for
-    from kbench_tables.recommend.measure import comparison
+    from kbench_tables.recommend.metric import comparison
     from kbench_tables.recommend.timed_suite import parsed, with_settings
 
     def listed(given: str | None) -> list[str]:
@@ -178,7 +178,7 @@ def _suite(
     if dataset is not None:
         raise SuiteError(f"--dataset has no meaning: {name} is the dataset")
     given = {option: value for option, value in options.items() if value}
-    wanted, proba = given.pop("measure", None), given.pop("proba", False)
+    wanted, proba = given.pop("metric", None), given.pop("proba", False)
     settings = parsed(given.pop("set", ()))
     own = prepared(name, registry, **given)
     by = comparison(wanted, proba, own.facts, registry)

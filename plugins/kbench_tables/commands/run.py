@@ -18,7 +18,7 @@ from kbench.messages import counted
 
 if TYPE_CHECKING:
     from kbench.features import Lead, Report, Row
-    from kbench.records import Measure
+    from kbench.records import Metric
     from kbench_tables.recommend.data import OwnData
     from kbench_tables.recommend.page import Advice
     from kbench_tables.recommend.run import OwnRun
@@ -47,7 +47,7 @@ def run(
     ],
     *,
     own: Given,
-    measure: str | None = None,
+    metric: str | None = None,
     proba: bool = False,
     feature_map: list[str] | None = None,
     learner: list[str] | None = None,
@@ -75,7 +75,7 @@ def run(
     from kbench.features import write_output as write_file
     from kbench_tables.recommend.answer import lead_of, page_of
     from kbench_tables.recommend.data import prepared
-    from kbench_tables.recommend.measure import comparison
+    from kbench_tables.recommend.metric import comparison
 
     if time_limit is not None:
         check_limit(time_limit, "time_limit")
@@ -83,7 +83,7 @@ def run(
         raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
     registry = load_registry()
     data = _with_flags(prepared(file, registry, **own))
-    by = comparison(measure, proba, data.facts, registry)
+    by = comparison(metric, proba, data.facts, registry)
     rounds = rounds_of(data, by, registry, feature_map or (), learner or (), time_limit)
     _show_columns(data, as_json)
     found = compare(
@@ -99,7 +99,7 @@ def run(
         words=with_flags,
     )
     report, rows, advice = found.report, found.rows, found.advice
-    given = {**own, "measure": measure}
+    given = {**own, "metric": metric}
     export = _export(file, given, found, proba) if advice else ""
     lead = lead_of(found, data, by, time_limit, export)
     sentences, facts = (tuple(map(with_flags, texts)) for texts in (lead.sentences, lead.facts))
@@ -168,13 +168,13 @@ def _print_json(
     from kbench.features import columns, printing
 
     advice, explanation = found.advice, found.explanation
-    names = (*columns(report.suite.compared), "n_train", "model_floats")
+    names = (*columns(report.suite.compared), "n_train", "n_stored_floats")
     printing.print_end_event(
         report,
         [{name: row.value(name) for name in names} | {"error": row.error} for row in rows],
         task=data.facts.task,
         target=data.target,
-        measure=report.suite.compared.name,
+        metric=report.suite.compared.name,
         classes=dict(zip(data.facts.target_names, data.facts.class_counts, strict=False)),
         recommended=advice and {name: advice.chosen.value(name) for name in NAMES},
         sentences=list(map(with_flags, advice.sentences)) if advice else [],
@@ -185,12 +185,12 @@ def _print_json(
     )
 
 
-def _columns(rows: Sequence[Row], measure: Measure) -> tuple[str, ...]:
+def _columns(rows: Sequence[Row], metric: Metric) -> tuple[str, ...]:
     """Return the columns of the table: labels, what is compared, costs."""
-    compared = [measure.name, measure.sd]
-    beside = ["r2"] if measure.task == "regression" else ["roc_auc", "accuracy"]
-    if measure.name != "accuracy":
-        compared += [name for name in beside if any(name in row.measures for row in rows)]
+    compared = [metric.name, metric.sd]
+    beside = ["r2"] if metric.task == "regression" else ["roc_auc", "accuracy"]
+    if metric.name != "accuracy":
+        compared += [name for name in beside if any(name in row.metrics for row in rows)]
     return tuple(dict.fromkeys((*LABELS, *compared, *COSTS)))
 
 
@@ -215,10 +215,10 @@ def _print(
     ]
     lines, styles = [], []
     for row in rows:
-        floats = row.measures.get("model_floats")
+        floats = row.metrics.get("n_stored_floats")
         style = "bold" if advice and row is advice.chosen else "" if row.status == "ok" else "dim"
         values = [shown(name, row.value(name)) for name in columns]
-        n_train = row.measures.get("n_train")
+        n_train = row.metrics.get("n_train")
         values += [size(floats) if floats else "", f"{n_train:,.0f}" if n_train else ""]
         values.append(f"{row.n_splits_done}/{row.n_splits}")
         lines.append(values)
@@ -229,7 +229,7 @@ def _print(
             name = f"{row.feature_map} + {row.learner}"
             printing.print_failure(console, row.status, name, row.error)
     reasons = Counter(row.error for row in rows if row.status == "skipped" and row.error)
-    if len(fitted := {row.measures["n_train"] for row in rows if "n_train" in row.measures}) > 1:
+    if len(fitted := {row.metrics["n_train"] for row in rows if "n_train" in row.metrics}) > 1:
         console.print(
             f"rows: training rows, {max(fitted):,.0f} at most; a sample where a method would take "
             "too long, or was clearly worse on fewer. The test rows are the same"

@@ -17,11 +17,11 @@ _SHOWN: Mapping[str, Mapping[str, str]] = {
         "rmse": "root mean squared error (rmse), in the target's units",
         "mae": "mean absolute error, in the target's units",
         "r2": "r2",
-        "rmse_standardised": "rmse over the target's standard deviation",
+        "rmse_standardized": "rmse over the target's standard deviation",
         "coverage_error_90": "90 % intervals",
     },
 }
-"""Measures that a card shows, with their names; the first one says over what."""
+"""Metrics that a card shows, with their names; the first one says over what."""
 
 
 def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -> str:

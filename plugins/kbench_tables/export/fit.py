@@ -104,7 +104,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     method = FitMethod(
         **map_side(cell.feature_map, registry),
         **learner_side(cell.learner, registry, task),
-        **search_side(protocol.search_measure, registry, len(dataset.target_names)),
+        **search_side(protocol.search_metric, registry, len(dataset.target_names)),
     )
     learner = method.learner
     seed = derive_seed(protocol.seed, dataset.checksum, "export")

@@ -24,7 +24,7 @@ N_FOLDS = 5
 LEVEL = 0.9
 """Coverage at which the intervals of a model are checked."""
 
-MOST_ERRORS = 10_000
+MAX_ERRORS = 10_000
 """Errors that are kept of more rows, evenly over their ranks."""
 
 
@@ -78,8 +78,8 @@ def intervals(parts: list[Part], y: np.ndarray) -> Intervals:
         covered.append(own <= level_of(others, len(others), LEVEL))
     errors = np.sort(np.concatenate(scores))
     n_rows = len(errors)
-    if n_rows > MOST_ERRORS:
-        ranks = np.ceil(np.linspace(1, n_rows, MOST_ERRORS)).astype(int) - 1
+    if n_rows > MAX_ERRORS:
+        ranks = np.ceil(np.linspace(1, n_rows, MAX_ERRORS)).astype(int) - 1
         errors = errors[ranks]
     return Intervals(
         errors=errors,

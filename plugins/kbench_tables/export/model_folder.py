@@ -19,7 +19,7 @@ import numpy as np
 from kbench._version import __version__
 from kbench.errors import ExportError
 from kbench.features import (
-    MEASURES,
+    METRICS,
     DataCache,
     Journal,
     PlannedCell,
@@ -38,7 +38,7 @@ from kbench.features import (
 )
 from kbench.messages import option
 from kbench.parameters import check_choice
-from kbench.records import Cell, Measure, TaskType
+from kbench.records import Cell, Metric, TaskType
 from kbench_tables.export.card import card
 from kbench_tables.export.fit import Fitted, has_intervals, refit, typed
 from kbench_tables.export.load_model import try_out
@@ -61,7 +61,7 @@ EXAMPLE_ROWS = 5
 TRIED_ROWS = 1000
 """Rows that a fresh process predicts as mappings."""
 _MEASURED = ("n_splits_done", "fit_time_s", "predict_time_s")
-"""Columns of a results row that ``model.json`` has, beside the machine and the measures."""
+"""Columns of a results row that ``model.json`` has, beside the machine and the metrics."""
 
 
 def check_format(form: str) -> None:
@@ -262,11 +262,11 @@ def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, own: Mapping[s
 
 
 def _measured(row: Row, task: TaskType) -> Facts:
-    """Return what ``model.json`` says of a row: means and deviations of the task's measures."""
-    names = [name for name, measure in MEASURES.items() if measure.task == task]
+    """Return what ``model.json`` says of a row: means and deviations of the task's metrics."""
+    names = [name for name, metric in METRICS.items() if metric.task == task]
     columns = [column for name in names for column in (name, f"{name}_sd")]
     return {
-        **{column: row.measures[column] for column in columns if column in row.measures},
+        **{column: row.metrics[column] for column in columns if column in row.metrics},
         **{name: row.value(name) for name in _MEASURED},
         "machine": row.machine,
     }
@@ -298,7 +298,7 @@ def export_cell(
     planned: PlannedCell,
     folder: Path,
     registry: Registry,
-    measure: Measure,
+    metric: Metric,
     *,
     form: str = PORTABLE,
     onnx: bool = False,
@@ -313,7 +313,7 @@ def export_cell(
     facts = planned.dataset
     assert facts is not None
     planned, where = recalled(planned)
-    row = of_cell_in_full(planned, where, measure) if planned.done else None
+    row = of_cell_in_full(planned, where, metric) if planned.done else None
     announce(f"fitting {planned.cell.name} on {facts.n_samples:,} rows")
     # the model is fitted, saved and loaded again by this process
     rows = DataCache().load_for(facts)

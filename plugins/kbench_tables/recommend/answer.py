@@ -22,16 +22,16 @@ from kbench.features import (
     page,
 )
 from kbench.messages import counted, listed, number, option, printable
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench_tables.profile import Fate
 from kbench_tables.recommend.data import OwnData
 from kbench_tables.recommend.explanation import Explanation
-from kbench_tables.recommend.measure import Comparison, shares_of
+from kbench_tables.recommend.metric import Comparison, shares_of
 from kbench_tables.recommend.run import OwnRun
 
 COLUMNS = ("column", "read as", "encoded as", "columns out", "note")
 
-LEAST_ALIKE = 6
+MIN_ALIKE = 6
 """Neighbouring columns of one fate that are one line, at least."""
 
 
@@ -46,7 +46,7 @@ def fate_lines(fates: Sequence[Fate]) -> list[tuple[str, ...]]:
     lines = []
     for _, group in groupby(fates, key=lambda f: (f.read_as, f.encoded_as, f.n_columns, f.note)):
         alike = list(group)
-        if len(alike) >= LEAST_ALIKE:
+        if len(alike) >= MIN_ALIKE:
             first, last = (printable(fate.name, 60) for fate in (alike[0], alike[-1]))
             lines.append(_line(alike, f"{first} ... {last} ({len(alike):,} columns)"))
         else:
@@ -66,7 +66,7 @@ def lead_of(
     """Return the answer in sentences, with what it was measured on."""
     sentences = (
         *_sentences(found, time_limit),
-        *_without_measure(found.rows, found.report.suite.compared),
+        *_without_metric(found.rows, found.report.suite.compared),
         *found.explained,
     )
     return Lead(sentences, (shape(data), data.target, *filter(None, [by.sentence])), command)
@@ -88,7 +88,7 @@ def page_of(found: OwnRun, data: OwnData, lead: Lead, registry: Registry) -> str
     content = ReportData(
         report.suite.name,
         list(found.rows),
-        measure=report.suite.compared,
+        metric=report.suite.compared,
         machine=machine_facts(found.rows[0].machine),
         store=", ".join(delivered.uri for delivered in report.deliveries),
         budget=report.suite.budget,
@@ -96,10 +96,10 @@ def page_of(found: OwnRun, data: OwnData, lead: Lead, registry: Registry) -> str
     return page(content, registry, top)
 
 
-def explained(found: Explanation, measure: Measure) -> list[Part]:
+def explained(found: Explanation, metric: Metric) -> list[Part]:
     """Show what the recommended method uses, and where it errs."""
     note = (
-        f"How much the {measure.words} gets worse when a column of the table is permuted among "
+        f"How much the {metric.words} gets worse when a column of the table is permuted among "
         f"{found.n_rows:,} test rows of the first split: mean and standard deviation of three "
         "times. Columns that say the same share their importance."
     )
@@ -158,10 +158,10 @@ def _sentences(found: OwnRun, time_limit: float | None) -> tuple[str, ...]:
     )
 
 
-def _without_measure(rows: Sequence[Row], measure: Measure) -> list[str]:
-    """Say which methods were measured, but do not have the measure."""
-    lacking = [row for row in rows if row.status == "ok" and measure.name not in row.measures]
+def _without_metric(rows: Sequence[Row], metric: Metric) -> list[str]:
+    """Say which methods were measured, but do not have the metric."""
+    lacking = [row for row in rows if row.status == "ok" and metric.name not in row.metrics]
     if not lacking:
         return []
     names = listed([f"{row.feature_map} + {row.learner}" for row in lacking], 3)
-    return [f"No {measure.words} for {names}: the learner does not predict what it needs."]
+    return [f"No {metric.words} for {names}: the learner does not predict what it needs."]

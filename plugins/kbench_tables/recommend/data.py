@@ -23,7 +23,7 @@ from kbench.records import (
     TaskType,
 )
 from kbench.tables.table_rows import unchanged
-from kbench_tables.recommend.measure import Comparison
+from kbench_tables.recommend.metric import Comparison
 from kbench_tables.recommend.table_preview import Look, look, with_look
 from kbench_tables.recommend.target import TargetColumn, choose
 from kbench_tables.size_rules import Size, SizedSuite, chosen_cells, read_for
@@ -163,7 +163,7 @@ def suite_for(
 ) -> Suite:
     """Return the suite that compares methods on one file, on all rows.
 
-    They are compared by the measure of `by`, or that of the suite in `OWN_TABLES`. Named
+    They are compared by the metric of `by`, or that of the suite in `OWN_TABLES`. Named
     components replace its methods, as `kbench_tables.size_rules.chosen_cells` does it; methods that
     are not installed are left out. The suite is named as the file, and has one block for each
     method, in the order of that suite.
@@ -209,12 +209,12 @@ def sized_methods(
 
 
 def named_suite(sized: SizedSuite, ref: Ref, blocks: Sequence[Block], by: Comparison) -> Suite:
-    """Return a suite with other blocks that is named as the file, and has a measure."""
+    """Return a suite with other blocks that is named as the file, and has a metric."""
     name = Path(ref.params["path"]).name
     if is_pattern(name):
         name = ref.label
-    measure = by.measure or sized.suite.measure
-    return replace(sized.suite, name=name, blocks=tuple(blocks), measure=measure)
+    metric = by.metric or sized.suite.metric
+    return replace(sized.suite, name=name, blocks=tuple(blocks), metric=metric)
 
 
 LOOKED_AT = 1000

@@ -37,23 +37,23 @@ from kbench.features import (
 from kbench.features import FitMethod as Method
 from kbench.features import split_scores as scores
 from kbench.messages import option
-from kbench.records import Dataset, Inputs, Measure
+from kbench.records import Dataset, Inputs, Metric
 from kbench.tables.texts import DateColumn
 from kbench_tables.recommend.explanation import Explanation, Importance
 
 REPEATS = 3
 """Permutations of a column."""
 
-MOST_VALUES = 20_000_000
+MAX_VALUES = 20_000_000
 """Values of the test rows with permuted columns: fewer rows are taken where there are more."""
 
-MOST_ROWS = 2000
+MAX_ROWS = 2000
 """Test rows at most."""
 
-LEAST_ROWS, WANTED_ROWS = 10, 200
+MIN_ROWS, WANTED_ROWS = 10, 200
 """Test rows of which importances say something, and for which time is kept."""
 
-LEAST_FITTED = 500
+MIN_FITTED = 500
 """Training rows at least, where the method is fitted on a sample of them."""
 
 FIT_SHARE = 0.5
@@ -62,10 +62,10 @@ FIT_SHARE = 0.5
 OWN_SHARE = 0.5
 """Part of the time that is for fits and predictions, whatever was spent before them."""
 
-MOST_CLASSES = 12
+MAX_CLASSES = 12
 """Classes of a confusion matrix that is shown."""
 
-MOST_POINTS = 500
+MAX_POINTS = 500
 """Test rows of a plot of residuals."""
 
 
@@ -84,8 +84,8 @@ class Effort:
         The fit takes time in proportion to the rows, or less.
         """
         fit_s, row_s = _times(planned)
-        n_train = round(planned.done[0].measures.get("n_train", 0.0))
-        least = max(LEAST_FITTED, 2 * _width(planned))
+        n_train = round(planned.done[0].metrics.get("n_train", 0.0))
+        least = max(MIN_FITTED, 2 * _width(planned))
         for_fit = max(0.0, FIT_SHARE * seconds)
         n_fitted = n_train
         if fit_s > for_fit and n_train > least:
@@ -108,7 +108,7 @@ def wanted_seconds(planned: PlannedCell, n_columns: int) -> float:
 
 
 def explain(
-    planned: PlannedCell, registry: Registry, measure: Measure, seconds: float = math.inf
+    planned: PlannedCell, registry: Registry, metric: Metric, seconds: float = math.inf
 ) -> Explanation | str:
     """Explain a method that was measured, or say why it cannot be.
 
@@ -135,12 +135,12 @@ def explain(
     groups = _groups(dataset, cell.dataset.params.get("date", ()))
     rng = np.random.default_rng(seed)
     width = max(dataset.X.shape[1], _width(planned))
-    most = MOST_VALUES // max(1, (len(groups) * REPEATS + 1) * width)
-    most = min(MOST_ROWS, len(assignment.y_test), max(LEAST_ROWS, most))
+    most = MAX_VALUES // max(1, (len(groups) * REPEATS + 1) * width)
+    most = min(MAX_ROWS, len(assignment.y_test), max(MIN_ROWS, most))
     # reading the data again may take long on a busy machine: half of the time is for the work
     left = max(seconds - (time.monotonic() - started), OWN_SHARE * seconds)
     effort = Effort.within(left, planned, len(groups), most)
-    if effort.n_test < min(most, LEAST_ROWS):
+    if effort.n_test < min(most, MIN_ROWS):
         fit_s = _times(planned)[0] * effort.n_train / len(assignment.visible.train)
         if fit_s > left:
             return (
@@ -164,8 +164,8 @@ def explain(
         _checked(found, slice(i * n, (i + 1) * n), data, shown, method.learner.what)
         for i in range(len(copies))
     ]
-    values = [scores(shown, each).get(measure.name, np.nan) for each in every]
-    gains = np.array([measure.gain(value) for value in values])
+    values = [scores(shown, each).get(metric.name, np.nan) for each in every]
+    gains = np.array([metric.gain(value) for value in values])
     drops = (gains[0] - gains[1:]).reshape(len(groups), repeats)
     # of one permutation, the columns together tell the noise: most matter little
     noise = float(np.median(np.abs(drops))) if repeats == 1 else 0.0
@@ -178,11 +178,11 @@ def explain(
     sampled = (effort.n_train, n_train) if effort.n_train < n_train else ()
     plain = Explanation(tuple(importances), n, repeats=repeats, fitted=sampled)
     if dataset.task == "regression":
-        predicted = every[0].predicted[:MOST_POINTS]
-        above = shown.y_test[:MOST_POINTS] - predicted
+        predicted = every[0].predicted[:MAX_POINTS]
+        above = shown.y_test[:MAX_POINTS] - predicted
         return replace(plain, points=tuple(zip(predicted.tolist(), above.tolist(), strict=True)))
     names = tuple(dataset.target_names)
-    if len(names) > MOST_CLASSES:
+    if len(names) > MAX_CLASSES:
         return plain
     counts = np.zeros((len(names), len(names)), dtype=int)
     np.add.at(counts, (shown.y_test, every[0].predicted.astype(int)), 1)
@@ -223,16 +223,16 @@ def _groups(dataset: Dataset, dates: Sequence[str]) -> list[tuple[str, list[int]
 
 def _times(planned: PlannedCell) -> tuple[float, float]:
     """Return the seconds of a fit with the chosen parameters, and of the prediction of a row."""
-    measures, protocol = planned.done[0].measures, planned.cell.protocol
-    fit_s = measures.get("fit_time_s", 0.0)
+    metrics, protocol = planned.done[0].metrics, planned.cell.protocol
+    fit_s = metrics.get("fit_time_s", 0.0)
     if protocol.calibration != "none":
         fit_s *= 1 + protocol.inner_folds
-    return fit_s, measures.get("predict_time_s", 0.0) / max(1.0, measures.get("n_test", 1.0))
+    return fit_s, metrics.get("predict_time_s", 0.0) / max(1.0, metrics.get("n_test", 1.0))
 
 
 def _width(planned: PlannedCell) -> int:
     """Return the columns of the embedding."""
-    return int(planned.done[0].measures.get(WIDTH, 0.0))
+    return int(planned.done[0].metrics.get(WIDTH, 0.0))
 
 
 def _some(assignment: Assignment, effort: Effort, rng: np.random.Generator) -> Assignment:

@@ -16,7 +16,7 @@ _WIDTH, _HEIGHT, _EDGE = 480.0, 300.0, 40.0
 
 @dataclass(frozen=True)
 class Importance:
-    """How much the measure gets worse without a column: mean and standard deviation."""
+    """How much the metric gets worse without a column: mean and standard deviation."""
 
     column: str
     mean: float
@@ -45,7 +45,7 @@ class Explanation:
     all of them."""
 
     def sentences(self, words: str) -> list[str]:
-        """Say which columns matter, for the measure in words."""
+        """Say which columns matter, for the metric in words."""
         useful = [each for each in self.importances if each.mean > 2 * each.sd and each.mean > 0]
         if not useful:
             return [f"No column alone changes the {words} when it is permuted{self._sample}."]

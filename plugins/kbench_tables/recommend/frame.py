@@ -30,7 +30,7 @@ from kbench_tables.export.model_folder import check_export, export_cell
 from kbench_tables.frames import written
 from kbench_tables.recommend.answer import lead_of, page_of
 from kbench_tables.recommend.data import OwnData, fetched, prepared, suite_for
-from kbench_tables.recommend.measure import Comparison, comparison
+from kbench_tables.recommend.metric import Comparison, comparison
 from kbench_tables.recommend.run import OwnRun, Start, compare, rounds_of
 from kbench_tables.recommend.timed_suite import with_settings
 
@@ -165,9 +165,9 @@ class Run:
 
 
 def _shown_columns(found: OwnRun) -> list[str]:
-    measure = found.report.suite.compared
+    metric = found.report.suite.compared
     labels, costs = ("feature_map", "learner", "status"), ("fit_time_s", "predict_time_s")
-    names = (*labels, measure.name, measure.sd, *costs)
+    names = (*labels, metric.name, metric.sd, *costs)
     return list(dict.fromkeys(names))
 
 
@@ -182,7 +182,7 @@ def run(
     target: str | None = None,
     *,
     task: str | None = None,
-    measure: str | None = None,
+    metric: str | None = None,
     proba: bool = False,
     feature_map: Names = None,
     learner: Names = None,
@@ -220,8 +220,8 @@ def run(
         The column to predict.
     task : {"classification", "regression"}, optional
         classification or regression; by default the values of the target decide.
-    measure : str, optional
-        Compare methods by this measure, such as roc_auc or mae; `kbench list measures` shows all.
+    metric : str, optional
+        Compare methods by this metric, such as roc_auc or mae; `kbench list metrics` shows all.
     proba : bool, default False
         Also measure probabilities, calibrated where a learner has none.
     feature_map, learner : str or sequence of str, optional
@@ -308,7 +308,7 @@ def run(
         if folder is not None:
             notices = written(data, Path(path))
         own = prepared(path, registry, target=target, **options)
-        by = comparison(measure, proba, own.facts, registry)
+        by = comparison(metric, proba, own.facts, registry)
         methods = (names_in(feature_map), names_in(learner))
         found = compare(
             own,

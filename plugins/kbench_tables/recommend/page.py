@@ -1,6 +1,6 @@
 """Recommendation of a method for one dataset, in words, from its results rows.
 
-The best method is that of the best mean of the measure. *Within noise* of it are
+The best method is that of the best mean of the metric. *Within noise* of it are
 the methods that the corrected resampled t-test does not tell apart from it
 (p > 0.05, Nadeau and Bengio 2003) and that are nearly as good: at most 0.01 less
 accurate, or an error at most 2 % larger. With few splits, a test alone shows no
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from kbench.features import (
     ALPHA,
-    MEASURES,
+    METRICS,
     NO_TEST,
     ROPE,
     CorrectedT,
@@ -25,14 +25,14 @@ from kbench.features import (
     p_value,
 )
 from kbench.messages import counted, number, option
-from kbench.records import ACCURACY, Measure, TaskType
+from kbench.records import ACCURACY, Metric, TaskType
 from kbench_tables.time_budget.sample_sizes import standard_error
 
 RATIO = 1.5
 """Smallest ratio of fit times that is mentioned."""
 
 BESIDE = "roc_auc"
-"""The measure beside the balanced accuracy."""
+"""The metric beside the balanced accuracy."""
 
 LARGER_ERROR = 0.02
 """How much larger an error may be within noise, as a share of the best method's."""
@@ -43,7 +43,7 @@ class Advice:
     """A recommendation for one dataset."""
 
     best: Row
-    """The row of the best mean of the measure."""
+    """The row of the best mean of the metric."""
     chosen: Row
     """The row of the recommended method."""
     within_noise: list[Row]
@@ -54,9 +54,9 @@ class Advice:
 
 def advise(
     rows: Sequence[Row],
-    kernelized: Collection[str] = (),
+    uses_kernel: Collection[str] = (),
     baselines: Collection[str] = (),
-    measure: Measure = ACCURACY,
+    metric: Metric = ACCURACY,
     task: TaskType = "classification",
     boosted: Collection[str] = (),
     nested: bool = False,
@@ -64,46 +64,46 @@ def advise(
 ) -> Advice | None:
     """Recommend a method from the rows of one dataset; None where no method finished.
 
-    `kernelized`, `baselines` and `boosted` are labels of the learners that a chosen method is
+    `uses_kernel`, `baselines` and `boosted` are labels of the learners that a chosen method is
     compared with: those on kernels, those that ignore the inputs, and those that come first.
     Where rows are `nested`, they have the same test parts, and the training rows of one are a
     sample of another's. `shares` are those of the rows of the classes.
     """
-    complete = [row for row in rows if row.is_complete and measure.name in row.measures]
+    complete = [row for row in rows if row.is_complete and metric.name in row.metrics]
     if not complete:
         return None
-    found = _Comparison(complete, measure, task, nested, shares)
-    return found.advice(rows, kernelized, baselines, boosted)
+    found = _Comparison(complete, metric, task, nested, shares)
+    return found.advice(rows, uses_kernel, baselines, boosted)
 
 
 class _Comparison:
-    """The complete rows of one dataset, compared by a measure."""
+    """The complete rows of one dataset, compared by a metric."""
 
     def __init__(
         self,
         complete: Sequence[Row],
-        measure: Measure,
+        metric: Metric,
         task: TaskType,
         nested: bool = False,
         shares: Sequence[float] = (),
     ) -> None:
-        self.complete, self.measure, self.task = complete, measure, task
+        self.complete, self.metric, self.task = complete, metric, task
         self.nested, self.shares = nested, shares
-        self.longest = max(complete, key=lambda row: len(row.by_split(measure.name)))
-        self.most_rows = max(row.measures.get("n_train", 0.0) for row in complete)
+        self.longest = max(complete, key=lambda row: len(row.by_split(metric.name)))
+        self.most_rows = max(row.metrics.get("n_train", 0.0) for row in complete)
         # ties go to the one that is fitted faster
         self.best = min(
             complete,
             key=lambda row: (
-                -measure.gain(float(f"{self.level(row):.12g}")),
-                row.measures["fit_time_s"],
+                -metric.gain(float(f"{self.level(row):.12g}")),
+                row.metrics["fit_time_s"],
             ),
         )
 
     def advice(
         self,
         rows: Sequence[Row],
-        kernelized: Collection[str],
+        uses_kernel: Collection[str],
         baselines: Collection[str],
         boosted: Collection[str],
     ) -> Advice:
@@ -112,10 +112,10 @@ class _Comparison:
         if (ranking := self.by_ranking(equal)) is not None:
             equal = [row for row in equal if ranking.is_within_noise(row)]
         # times are compared on the same rows
-        most = max(row.measures.get("n_train", 0.0) for row in equal)
+        most = max(row.metrics.get("n_train", 0.0) for row in equal)
         chosen = min(
-            (row for row in equal if row.measures.get("n_train", 0.0) >= 0.9 * most),
-            key=lambda row: row.measures["fit_time_s"],
+            (row for row in equal if row.metrics.get("n_train", 0.0) >= 0.9 * most),
+            key=lambda row: row.metrics["fit_time_s"],
         )
         beside = self.alone() if chosen is self.best else self.beside_best(chosen, len(equal))
         sentences = [
@@ -123,7 +123,7 @@ class _Comparison:
             *beside,
             *self.beside_boosting(chosen, boosted),
             *self.beside_baseline(chosen, baselines),
-            *self.beside_kernels(chosen, kernelized),
+            *self.beside_kernels(chosen, uses_kernel),
             *self.on_a_sample(chosen),
             *self.intervals(chosen, equal, baselines),
             *_left_out(rows, len(self.complete)),
@@ -133,14 +133,14 @@ class _Comparison:
     # -- values in words
 
     def value(self, row: Row) -> float:
-        return row.measures[self.measure.name]
+        return row.metrics[self.metric.name]
 
     def level(self, row: Row) -> float:
         """Return the value of a row as it would be over the splits of the row with the most.
 
         A row that lacks some of them is compared on the common ones.
         """
-        mine, all_ = (each.by_split(self.measure.name) for each in (row, self.longest))
+        mine, all_ = (each.by_split(self.metric.name) for each in (row, self.longest))
         common = mine.keys() & all_.keys()
         if not self.nested or not common or len(common) == len(all_):
             return self.value(row)
@@ -155,38 +155,38 @@ class _Comparison:
         """
         value = self.value(self.best)
         most = LARGER_ERROR * abs(value) if self._is_error else ROPE
-        n_test = self.best.measures.get("n_test", 0.0) * self.best.n_splits_done
+        n_test = self.best.metrics.get("n_test", 0.0) * self.best.n_splits_done
         if not n_test:
             return most
-        error = standard_error(value, n_test, self.measure, self.shares)
-        if not tested and self.measure.name == "balanced_accuracy" and len(self.shares) == 2:
+        error = standard_error(value, n_test, self.metric, self.shares)
+        if not tested and self.metric.name == "balanced_accuracy" and len(self.shares) == 2:
             return error
         return min(most, error / 2)
 
     def written(self, value: float) -> str:
-        return f"{value:.3f}" if self.measure.better == "higher" else number(value)
+        return f"{value:.3f}" if self.metric.better == "higher" else number(value)
 
     @property
     def what(self) -> str:
         """What is compared, before its value; accuracy goes without saying."""
-        return "" if self.measure == ACCURACY else f"{self.measure.words} "
+        return "" if self.metric == ACCURACY else f"{self.metric.words} "
 
     @property
     def most(self) -> str:
-        return "most accurate" if self._is_error or self.measure == ACCURACY else "best"
+        return "most accurate" if self._is_error or self.metric == ACCURACY else "best"
 
     @property
     def nearly(self) -> str:
         """How a method within noise may differ from the best one."""
         if self._is_error:
             return f"an error at most {LARGER_ERROR:.0%} larger".replace("%", " %")
-        if self.measure == ACCURACY:
+        if self.metric == ACCURACY:
             return f"at most {ROPE} less accurate"
-        return f"at most {ROPE} less {self.measure.words}"
+        return f"at most {ROPE} less {self.metric.words}"
 
     @property
     def _is_error(self) -> bool:
-        return self.measure.better == "lower"
+        return self.metric.better == "lower"
 
     def named(self, row: Row) -> str:
         """Name a method with its value."""
@@ -194,17 +194,17 @@ class _Comparison:
 
     @property
     def also(self) -> str:
-        """What methods within noise have in common beside the measure."""
-        return ", by roc auc too," if self.measure.name == "balanced_accuracy" else ""
+        """What methods within noise have in common beside the metric."""
+        return ", by roc auc too," if self.metric.name == "balanced_accuracy" else ""
 
     # -- decisions
 
     def is_within_noise(self, row: Row) -> bool:
         if row is self.best:
             return True
-        if self.measure.name not in row.measures:
+        if self.metric.name not in row.metrics:
             return False
-        behind = self.measure.gain(self.level(self.best) - self.level(row))
+        behind = self.metric.gain(self.level(self.best) - self.level(row))
         test = self.test(self.best, row)
         if test is None:
             return self.nested and behind <= self.margin(tested=False)
@@ -213,37 +213,37 @@ class _Comparison:
         return test.is_zero if test.p is None else test.p > ALPHA
 
     def by_ranking(self, rows: Sequence[Row]) -> _Comparison | None:
-        """Compare methods of one balanced accuracy by ROC AUC; None by other measures.
+        """Compare methods of one balanced accuracy by ROC AUC; None by other metrics.
 
         Where a class is rare, labels of all methods may be those of the commonest class.
         """
-        ranked = [row for row in rows if BESIDE in row.measures]
-        if self.measure.name != "balanced_accuracy" or not ranked:
+        ranked = [row for row in rows if BESIDE in row.metrics]
+        if self.metric.name != "balanced_accuracy" or not ranked:
             return None
-        return _Comparison(ranked, MEASURES[BESIDE], self.task, self.nested, self.shares)
+        return _Comparison(ranked, METRICS[BESIDE], self.task, self.nested, self.shares)
 
     def test(self, one: Row, other: Row) -> CorrectedT | None:
-        return on_dataset(one, other, self.measure, ALPHA, self.nested)
+        return on_dataset(one, other, self.metric, ALPHA, self.nested)
 
     # -- sentences
 
     def measured(self, row: Row) -> str:
-        value, sd = self.value(row), row.measures.get(self.measure.sd)
+        value, sd = self.value(row), row.metrics.get(self.metric.sd)
         text = f"Take {name_of(row.method)}: {self.written(value)}"
         if sd is not None:
             text += f" ± {self.written(sd)}"
-        text += f" {self.measure.words}"
+        text += f" {self.metric.words}"
         if sd is not None:
             text += f" (mean and sd over {row.n_splits} splits)"
-        if self.measure.name == "balanced_accuracy" and "roc_auc" in row.measures:
-            text += f", roc auc {row.measures['roc_auc']:.3f}"
-        if self.task == "regression" and "r2" in row.measures:
-            text += f", r2 {row.measures['r2']:.3f}"
-        text += f", fitted in {duration(row.measures['fit_time_s'])}"
-        if row.predict_row_s is not None:
-            text += f", {duration(row.predict_row_s)} a prediction"
-        if row.measures.get("model_floats"):
-            text += f", a model of {size(row.measures['model_floats'])}"
+        if self.metric.name == "balanced_accuracy" and "roc_auc" in row.metrics:
+            text += f", roc auc {row.metrics['roc_auc']:.3f}"
+        if self.task == "regression" and "r2" in row.metrics:
+            text += f", r2 {row.metrics['r2']:.3f}"
+        text += f", fitted in {duration(row.metrics['fit_time_s'])}"
+        if row.predict_time_per_row_s is not None:
+            text += f", {duration(row.predict_time_per_row_s)} a prediction"
+        if row.metrics.get("n_stored_floats"):
+            text += f", a model of {size(row.metrics['n_stored_floats'])}"
         return text + "."
 
     def beside_best(self, chosen: Row, n_equal: int) -> list[str]:
@@ -269,7 +269,7 @@ class _Comparison:
         if test.p is None or test.low is None or test.high is None:
             return NO_TEST
         # as a disadvantage of the other one, in either direction
-        ends = sorted([self.measure.gain(test.low), self.measure.gain(test.high)])
+        ends = sorted([self.metric.gain(test.low), self.metric.gain(test.high)])
         low, high = map(self.written, ends)
         return f"95 % interval [{low}, {high}], p = {p_value(test.p)}"
 
@@ -290,7 +290,7 @@ class _Comparison:
         ]
         doubt = f" Beside {self.some(untested)} {NO_TEST}." if untested else ""
         near = [row for row in others if self.is_within_noise(row)]
-        near.sort(key=lambda row: -self.measure.gain(self.value(row)))
+        near.sort(key=lambda row: -self.metric.gain(self.value(row)))
         if not near:
             return [
                 f"It is the {self.most}, and no other is within noise of it (p > {ALPHA} and "
@@ -307,13 +307,13 @@ class _Comparison:
 
     def rows_of(self, row: Row) -> str:
         """Say on how many rows a method was fitted, where others had more."""
-        n = row.measures.get("n_train", 0.0)
+        n = row.metrics.get("n_train", 0.0)
         return f" on {n:,.0f} rows" if n < self.most_rows else ""
 
     def on_a_sample(self, chosen: Row) -> list[str]:
         if not self.rows_of(chosen):
             return []
-        n = chosen.measures["n_train"]
+        n = chosen.metrics["n_train"]
         return [
             f"It was fitted on {n:,.0f} of {self.most_rows:,.0f} rows, and scored on the same test "
             "rows as all others: on all rows it takes longer, and is rarely worse."
@@ -324,8 +324,8 @@ class _Comparison:
         rows = [row for row in self.complete if row.learner in boosted]
         if not rows or chosen in rows:
             return []
-        row = max(rows, key=lambda row: self.measure.gain(self.level(row)))
-        fitted = duration(row.measures["fit_time_s"])
+        row = max(rows, key=lambda row: self.metric.gain(self.level(row)))
+        fitted = duration(row.metrics["fit_time_s"])
         text = (
             f"The best gradient boosting, {name_of(row.method)}, gives "
             f"{self.what}{self.written(self.value(row))}{self.rows_of(row)}, fitted in {fitted}"
@@ -339,19 +339,19 @@ class _Comparison:
         same = "not told apart" if test.p > ALPHA else "measurably different"
         return f"{same} (p = {p_value(test.p)})"
 
-    def beside_kernels(self, chosen: Row, kernelized: Collection[str]) -> list[str]:
+    def beside_kernels(self, chosen: Row, uses_kernel: Collection[str]) -> list[str]:
         """Compare the time with that of the best kernel machine."""
-        kernels = [row for row in self.complete if row.learner in kernelized]
+        kernels = [row for row in self.complete if row.learner in uses_kernel]
         if not kernels or chosen in kernels:
             return []
-        kernel = max(kernels, key=lambda row: self.measure.gain(self.value(row)))
+        kernel = max(kernels, key=lambda row: self.metric.gain(self.value(row)))
         if self.rows_of(kernel) != self.rows_of(chosen):
-            fitted = duration(kernel.measures["fit_time_s"])
+            fitted = duration(kernel.metrics["fit_time_s"])
             return [
                 f"The kernel machine, {name_of(kernel.method)}, gives {self.what}"
                 f"{self.written(self.value(kernel))}{self.rows_of(kernel)}, fitted in {fitted}."
             ]
-        ratio = kernel.measures["fit_time_s"] / max(chosen.measures["fit_time_s"], 1e-9)
+        ratio = kernel.metrics["fit_time_s"] / max(chosen.metrics["fit_time_s"], 1e-9)
         if ratio < RATIO and 1 / ratio < RATIO:
             return []
         word = f"{_times(ratio)} faster" if ratio > 1 else f"{_times(1 / ratio)} slower"
@@ -361,7 +361,7 @@ class _Comparison:
         plain = next((row for row in self.complete if row.learner in baselines), None)
         regression = self.task == "regression"
         if plain is None:
-            if regression and chosen.measures.get("r2", 1.0) <= 0:
+            if regression and chosen.metrics.get("r2", 1.0) <= 0:
                 return ["Its r2 is not above 0: always predicting the mean is as good."]
             return []
         doing = "predicting the mean" if regression else "naming the commonest class"
@@ -380,7 +380,7 @@ class _Comparison:
             return [
                 f"{text}, which is not told apart from it: its labels hardly name the rare class. "
                 f"But it ranks the rows better, with roc auc {ranking.value(chosen):.3f}: choose a "
-                f"threshold of its scores or probabilities; {option('measure', BESIDE)} compares "
+                f"threshold of its scores or probabilities; {option('metric', BESIDE)} compares "
                 "by ranks."
             ]
         if test is not None and test.p is None:
@@ -401,9 +401,9 @@ class _Comparison:
             (
                 row
                 for row in equal
-                if "coverage_error_90" in row.measures and row.learner not in baselines
+                if "coverage_error_90" in row.metrics and row.learner not in baselines
             ),
-            key=lambda row: (row is not chosen, row.measures["fit_time_s"]),
+            key=lambda row: (row is not chosen, row.metrics["fit_time_s"]),
             default=None,
         )
         if row is None:
@@ -411,7 +411,7 @@ class _Comparison:
         subject = "It also" if row is chosen else f"{self.named(row)}, within noise too,"
         return [
             f"{subject} predicts intervals: over the splits, the share of targets in the 90 % "
-            f"intervals was {100 * row.measures['coverage_error_90']:.1f} points off 90 % on "
+            f"intervals was {100 * row.metrics['coverage_error_90']:.1f} points off 90 % on "
             "average."
         ]
 

@@ -19,10 +19,10 @@ from kbench.features import (
     run_shown,
 )
 from kbench.messages import of_memory
-from kbench.records import Cell, Measure, Protocol, Ref
+from kbench.records import Cell, Metric, Protocol, Ref
 from kbench_tables.recommend.data import OwnData, suite_for
 from kbench_tables.recommend.explanation import Explanation
-from kbench_tables.recommend.measure import Comparison
+from kbench_tables.recommend.metric import Comparison
 from kbench_tables.recommend.page import Advice, advise
 from kbench_tables.recommend.timed_suite import Rounds, chosen_settings, rounds_for
 from kbench_tables.time_budget.anytime import Schedule
@@ -105,7 +105,7 @@ class OwnRun:
             for planned in self.report.cells
             if planned.cell.method == row.method and planned.done
         ]
-        return max(cells, key=lambda planned: planned.done[0].measures["n_train"])
+        return max(cells, key=lambda planned: planned.done[0].metrics["n_train"])
 
     @property
     def settings(self) -> dict[str, object]:
@@ -157,8 +157,8 @@ def compare(
     if time_limit is not None:
         rounds = _with_shared_memory(rounds, options)
         reserve = _time_to_explain(data, time_limit) if explains else None
-        memory_mb = rounds.suite.limits.memory_mb
-        schedule = Schedule(registry, rounds.first, memory_mb, reserve=reserve)
+        memory_mib = rounds.suite.limits.memory_mib
+        schedule = Schedule(registry, rounds.first, memory_mib, reserve=reserve)
         read = started.seconds
         last = max(min(LAST_SHARE * time_limit, LAST_S), LAST_CPU_S * started.slowdown)
         if explains:
@@ -180,7 +180,7 @@ def compare(
     known = {label: registry.get("learner", ref.name) for label, ref in refs.items()}
     advice = advise(
         rows,
-        [label for label, learner in known.items() if learner.kernelized],
+        [label for label, learner in known.items() if learner.uses_kernel],
         [label for label, learner in known.items() if learner.baseline],
         report.suite.compared,
         data.facts.task,
@@ -205,8 +205,8 @@ def compare(
 def _with_shared_memory(rounds: Rounds, options: Options) -> Rounds:
     """Divide the limit of memory among the tasks that run at a time."""
     limits = rounds.suite.limits
-    memory_mb = limits.memory_mb / (options.of_suite(rounds.suite).jobs or 1)
-    suite = replace(rounds.suite, limits=replace(limits, memory_mb=memory_mb))
+    memory_mib = limits.memory_mib / (options.of_suite(rounds.suite).jobs or 1)
+    suite = replace(rounds.suite, limits=replace(limits, memory_mib=memory_mib))
     return replace(rounds, suite=suite)
 
 
@@ -229,12 +229,12 @@ def _explained(found: OwnRun, seconds: float) -> OwnRun:
     from kbench.features import import_registry
     from kbench_tables.recommend.explain import explain
 
-    measure = found.report.suite.compared
+    metric = found.report.suite.compared
     assert found.chosen is not None
-    result = explain(found.chosen, import_registry(), measure, seconds)
+    result = explain(found.chosen, import_registry(), metric, seconds)
     if isinstance(result, str):
         return replace(found, explained=(*found.explained, result))
-    sentences = (*found.explained, *result.sentences(measure.words))
+    sentences = (*found.explained, *result.sentences(metric.words))
     return replace(found, explanation=result, explained=sentences)
 
 
@@ -245,7 +245,7 @@ def _extrapolated(found: OwnRun, schedule: Schedule) -> tuple[str, ...]:
     predicted = schedule.cost_on_all_rows(planned.cell.method)
     if planned.cell.protocol.train_rows is None or predicted is None or predicted.seconds is None:
         return ()
-    seconds, memory = predicted.seconds.as_seconds(), of_memory(predicted.memory_mb.value)
+    seconds, memory = predicted.seconds.as_seconds(), of_memory(predicted.memory_mib.value)
     return (f"On all rows, one split of it should take {seconds} and {memory}.",)
 
 
@@ -266,20 +266,20 @@ def _with_reason(row: Row, time_limit: float | None) -> Row:
 def _rows(report: Report, label: str) -> list[Row]:
     """Return a row for each method with all fields of a run in MLflow, best first."""
     by_method: dict[tuple[str, str], Row] = {}
-    measure = report.suite.compared
+    metric = report.suite.compared
     for planned in report.cells:
-        row = replace(of_cell_in_full(planned, machine_id(), measure), dataset=label)
+        row = replace(of_cell_in_full(planned, machine_id(), metric), dataset=label)
         known = by_method.get(row.method)
         if known is None or _order(row) >= _order(known):
             by_method[row.method] = row
-    return sorted(by_method.values(), key=lambda row: _rank(row, measure))
+    return sorted(by_method.values(), key=lambda row: _rank(row, metric))
 
 
 def _order(row: Row) -> tuple[bool, float]:
     """Order rows of a method: those that are complete, and those of many training rows."""
-    return row.is_complete, row.measures.get("n_train", 0.0)
+    return row.is_complete, row.metrics.get("n_train", 0.0)
 
 
-def _rank(row: Row, measure: Measure) -> tuple[bool, float]:
-    value = row.measures.get(measure.name)
-    return row.status != "ok", math.inf if value is None else -measure.gain(value)
+def _rank(row: Row, metric: Metric) -> tuple[bool, float]:
+    value = row.metrics.get(metric.name)
+    return row.status != "ok", math.inf if value is None else -metric.gain(value)

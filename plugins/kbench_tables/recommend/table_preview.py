@@ -18,7 +18,7 @@ from kbench.tables.table_rows import FrameRows, Opened
 from kbench.tables.texts import MISSING, DateColumn, UnitColumn
 from kbench_tables.frames import table_of
 from kbench_tables.profile import BY_TARGET, LEFT_OUT, Asked, ColumnProfile, Fate, decide, repeats
-from kbench_tables.recommend.target import MOST_CLASSES, TargetColumn
+from kbench_tables.recommend.target import MAX_CLASSES, TargetColumn
 from kbench_tables.text_scan import UnitScan, sentence
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _without_unit(
     scan = UnitScan(decimal)
     scan.add(texts)
     column = scan.column(target)
-    if column is None or (len(texts) <= MOST_CLASSES and task != "regression"):
+    if column is None or (len(texts) <= MAX_CLASSES and task != "regression"):
         return labels, []
     numbers = {text: column.number(text) for text in texts if text.strip() not in MISSING}
     return pandas.Series(labels.map(numbers), dtype=float), [column]

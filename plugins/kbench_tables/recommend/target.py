@@ -14,10 +14,10 @@ from kbench.messages import counted, option, printable
 from kbench.records import TaskType
 from kbench.tables.target_columns import MANY_CLASSES, MAX_NUMERIC_LABELS
 
-MOST_CLASSES = 20
+MAX_CLASSES = 20
 """Different whole numbers up to which a target may be one of classes."""
 
-LEAST_ROWS = 5
+MIN_ROWS = 5
 """Rows of a class that is named by a number, so that each of five folds can have one."""
 
 # signs and words around and between the digits of numbers: currencies, thousands, per cent
@@ -118,7 +118,7 @@ class TargetColumn:
             return cls._of_numbers(values.dropna().astype(str).astype(np.float64).to_numpy())
         n_rows = counts.to_numpy()
         like_numbers = plain | dressed
-        if like_numbers.sum() <= MOST_CLASSES or 2 * n_rows[like_numbers].sum() <= n_rows.sum():
+        if like_numbers.sum() <= MAX_CLASSES or 2 * n_rows[like_numbers].sum() <= n_rows.sum():
             return cls("texts", len(texts))
         odd_values = {value for value, ok in zip(counts.index, plain, strict=True) if not ok}
         is_odd = values.isin(odd_values)
@@ -168,8 +168,8 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
     """Choose the task of a target; the user may have asked for one.
 
     Texts and truth values are classes. Numbers are those of a regression task, unless
-    they are whole, at most `MOST_CLASSES` different ones, and each stands in at least
-    `LEAST_ROWS` rows; two different whole numbers always are classes.
+    they are whole, at most `MAX_CLASSES` different ones, and each stands in at least
+    `MIN_ROWS` rows; two different whole numbers always are classes.
 
     DatasetError is raised where the column cannot be a target of that task, or is none that
     anybody would predict; `what` is the dataset, for messages.
@@ -193,8 +193,8 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
     if column.kind != "numbers":
         sentence = f"target {name!r} has {_different(column)}: classification"
         return Choice("classification", sentence)
-    few = column.n_different <= MOST_CLASSES
-    rare = column.n_rarest < LEAST_ROWS and column.n_different > 2
+    few = column.n_different <= MAX_CLASSES
+    rare = column.n_rarest < MIN_ROWS and column.n_different > 2
     if column.fraction is None and few and not rare:
         return Choice(
             "classification",
@@ -203,7 +203,7 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
         )
     why = ""
     if few:
-        why = f", one of them in fewer than {LEAST_ROWS} rows"
+        why = f", one of them in fewer than {MIN_ROWS} rows"
         if column.fraction is not None:
             why = f", of which {column.fraction:g} is not whole"
     _refuse_missing(column, name, what)
@@ -231,7 +231,7 @@ def _refuse(column: TargetColumn, name: str, what: str, asked: TaskType | None) 
     if column.n_different == 1:
         raise DatasetError(f"{target} has the same value in all rows; a constant cannot be learned")
     is_of_texts = column.kind == "texts" and not column.n_odd and asked is None
-    if is_of_texts and column.n_different == column.n_rows > MOST_CLASSES:
+    if is_of_texts and column.n_different == column.n_rows > MAX_CLASSES:
         raise DatasetError(
             f"{target} has another value in each of {column.n_rows:,} rows; a class needs several "
             "rows. Name another target."
@@ -252,7 +252,7 @@ def _refuse(column: TargetColumn, name: str, what: str, asked: TaskType | None) 
         raise DatasetError(f"{target} holds dates. {remedy}.")
     if column.kind == "truth values" and asked == "regression":
         raise DatasetError(f"{target} holds truth values. Write them as 0 and 1.")
-    if column.is_row_number and asked is None and column.n_different > MOST_CLASSES:
+    if column.is_row_number and asked is None and column.n_different > MAX_CLASSES:
         raise DatasetError(
             f"{target} numbers the rows: it has each of {column.n_different:,} consecutive whole "
             f"numbers once. Name another target, or pass {option('task', 'regression')}."

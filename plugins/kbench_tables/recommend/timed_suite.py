@@ -18,7 +18,7 @@ from kbench.features import (
 from kbench.messages import option
 from kbench.records import Block, Cell, DatasetFacts, Protocol, Ref, Suite
 from kbench_tables.recommend.data import FIRST_ROUNDS, named_suite, sized_methods
-from kbench_tables.recommend.measure import Comparison
+from kbench_tables.recommend.metric import Comparison
 from kbench_tables.size_rules import Size, chosen_cells, read_for
 from kbench_tables.time_budget.sample_sizes import Name
 
@@ -106,10 +106,10 @@ def _value(text: str) -> Setting:
 STEP = 4
 """Training rows of a step over those of the one before."""
 
-LEAST_ROWS = 500
+MIN_ROWS = 500
 """Training rows of the smallest sample, at least."""
 
-WIDE, LEAST_OF_WIDE, LEAST_OF_CLASS = 2000, 100, 20
+WIDE, MIN_OF_WIDE, MIN_OF_CLASS = 2000, 100, 20
 """Columns from which a sample may be smaller, its rows at least, and those for each class.
 
 A fit on all of 1,600 rows with 10,000 columns may take minutes.
@@ -123,7 +123,7 @@ them on a hundred rows than all other methods together, and comes too early in a
 HOLDOUT_FROM = 50_000
 """Rows from which one holdout is as good as folds: a test part of thousands of rows."""
 
-TEST_SHARE, MOST_TEST_ROWS = 0.2, 50_000
+TEST_SHARE, MAX_TEST_ROWS = 0.2, 50_000
 """Size of the test part of a holdout."""
 
 SHARE = 2
@@ -170,13 +170,13 @@ def rounds_for(
     n_train = _n_train(splits, known.n_samples)
     blocks: list[Block] = []
     first, named = dict[Name, None](), set[Name]()
-    least, is_wide = LEAST_ROWS, known.n_features >= WIDE
+    least, is_wide = MIN_ROWS, known.n_features >= WIDE
 
     def is_late(cell: Cell) -> bool:
         return is_wide and registry.get("learner", cell.learner.name).family == TREES
 
     if is_wide:
-        least = min(least, max(LEAST_OF_WIDE, LEAST_OF_CLASS * known.n_classes))
+        least = min(least, max(MIN_OF_WIDE, MIN_OF_CLASS * known.n_classes))
     for rows in [*_samples(n_train, least), None]:
         size = Size(rows or known.n_samples, known.n_features, known.sparse)
         line = ref if rows is None else Ref(ref.name, ref.params, _sampled(ref.label, rows))
@@ -204,7 +204,7 @@ def rounds_for(
     return Rounds(replace(suite, limits=limits), tuple(first), tuple(methods))
 
 
-def _samples(n_train: int, least: int = LEAST_ROWS) -> list[int]:
+def _samples(n_train: int, least: int = MIN_ROWS) -> list[int]:
     """Return the rows of the samples, from few to many; not all rows.
 
     >>> _samples(80_000), _samples(1500), _samples(1600, 100)
@@ -224,7 +224,7 @@ def _splits(protocol: Protocol, n_samples: int) -> Protocol:
         return replace(protocol, n_folds=5)
     if n_samples < HOLDOUT_FROM:
         return protocol
-    n_test = min(round(TEST_SHARE * n_samples), MOST_TEST_ROWS)
+    n_test = min(round(TEST_SHARE * n_samples), MAX_TEST_ROWS)
     return replace(protocol, splits="holdout", test_size=n_test)
 
 

@@ -50,7 +50,7 @@ BEGIN_SHARE = 0.5
 NOISE = 2.0
 """Standard errors by which a method must be worse to be left where it is."""
 
-MOST_SPLITS = 5
+MAX_SPLITS = 5
 """Splits of a cell at most, however many holdouts there are."""
 
 POLL_S = 0.02
@@ -60,7 +60,7 @@ POLL_S = 0.02
 class Schedule:
     """The order of the tasks of a suite in a limited time.
 
-    `first` are the labels of the methods of the first round, `memory_mb` limits the memory of a
+    `first` are the labels of the methods of the first round, `memory_mib` limits the memory of a
     task, and `reserve` returns the seconds that are kept at the end for the cell of the best
     method.
     """
@@ -71,17 +71,17 @@ class Schedule:
         self,
         registry: Registry,
         first: Collection[Name] = (),
-        memory_mb: float = math.inf,
+        memory_mib: float = math.inf,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
         reserve: Callable[[PlannedCell], float] | None = None,
     ) -> None:
-        self._registry, self._first, self._memory_mb = registry, frozenset(first), memory_mb
+        self._registry, self._first, self._memory_mib = registry, frozenset(first), memory_mib
         self._costs = LadderCosts(registry, ())
         self._clock, self._wait, self._reserve = clock, wait, reserve
         self._begun: set[tuple[str, int]] = set()
         self._ladders: list[Ladder] = []
-        self._measure = ACCURACY
+        self._metric = ACCURACY
         self._until = math.inf
         self._run: Run
         self.n_tasks = 0
@@ -103,7 +103,7 @@ class Schedule:
         chosen, and refinements.
         """
         self._ladders, self._until = self._laddered(self._run.cells), self._run.until
-        self._measure = self._run.suite.compared
+        self._metric = self._run.suite.compared
         self._costs = LadderCosts(self._registry, self._ladders)
         while not self._begun or self._left > 0:
             step = self._next()
@@ -215,7 +215,7 @@ class Schedule:
     def _rest(self, timed: tuple[float, tuple[PlannedCell, int]]) -> float:
         """Return the seconds of all splits that a cell still gets."""
         seconds, (cell, split) = timed
-        return seconds * (min(cell.n_splits, MOST_SPLITS) - split)
+        return seconds * (min(cell.n_splits, MAX_SPLITS) - split)
 
     def _refinement(self, good: Sequence[Ladder], most_s: float) -> PlannedCell | None:
         """Plan a larger search or a wider map of one of the best methods, if it should fit.
@@ -254,7 +254,7 @@ class Schedule:
     def _level(self, ladder: Ladder) -> float:
         """Return the mean score of a method on the last sample that it reached."""
         values = self._values(ladder.cells[ladder.reached]).values()
-        gains = [self._measure.gain(value) for value in values]
+        gains = [self._metric.gain(value) for value in values]
         return sum(gains) / len(gains) if gains else -math.inf
 
     def _place(self, timed: tuple[float, tuple[PlannedCell, int]]) -> tuple[bool, float]:
@@ -294,7 +294,7 @@ class Schedule:
         if not one_known or is_searched or under_way or not self._is_open(last, 0):
             return None
         found = self._costs.of(ladder, last)
-        if found is None or found.exceeds(self._memory_mb):
+        if found is None or found.exceeds(self._memory_mib):
             return None
         seconds = self._costs.least_seconds(ladder.cells[0], last)
         return last if seconds <= AT_ONCE_SHARE * self._left else None
@@ -337,7 +337,7 @@ class Schedule:
             if (above := self._above(ladder)) is not None:
                 return self._seconds(ladder, above), (above, 0)
         cell = ladder.cells[reached]
-        n_splits = min(cell.n_splits, MOST_SPLITS)
+        n_splits = min(cell.n_splits, MAX_SPLITS)
         split = next((i for i in range(n_splits) if self._is_open(cell, i)), None)
         longest = max(result.seconds for result in dict(cell.results).values())
         if split is None or longest > self._left:
@@ -368,17 +368,17 @@ class Schedule:
         if not common:
             return False
         behind = sum(
-            self._measure.gain(theirs[i]) - self._measure.gain(mine[i]) for i in common
+            self._metric.gain(theirs[i]) - self._metric.gain(mine[i]) for i in common
         ) / len(common)
-        n_test = sum(cell.results[i].measures.get("n_test", 1.0) for i in common)
+        n_test = sum(cell.results[i].metrics.get("n_test", 1.0) for i in common)
         value = sum(theirs.values()) / len(theirs)
         shares = class_shares(cell.dataset)
-        return bool(behind > NOISE * standard_error(value, n_test, self._measure, shares))
+        return bool(behind > NOISE * standard_error(value, n_test, self._metric, shares))
 
     def _values(self, cell: PlannedCell) -> dict[int, float]:
         results = dict(cell.results).items()
-        name = self._measure.name
-        return {i: r.measures[name] for i, r in results if r.is_ok and name in r.measures}
+        name = self._metric.name
+        return {i: r.metrics[name] for i, r in results if r.is_ok and name in r.metrics}
 
     # -- costs
 
@@ -387,7 +387,7 @@ class Schedule:
         found = self._costs.of(ladder, cell)
         if found is None or found.seconds is None:
             return False
-        if found.exceeds(self._memory_mb):
+        if found.exceeds(self._memory_mib):
             return False
         if share < 1.0 and self._costs.is_searched(cell):
             share = SEARCH_SHARE

@@ -19,7 +19,7 @@ from kbench.features import (
     n_candidates,
     of_width,
 )
-from kbench.records import Cell, Cost, DatasetFacts, Estimate, Measure, Ref, Result, Search, Trial
+from kbench.records import Cell, Cost, DatasetFacts, Estimate, Metric, Ref, Result, Search, Trial
 
 Name = tuple[str, str]
 """Labels of the map and the learner of a method."""
@@ -129,7 +129,7 @@ class LadderCosts:
         work, trials = self._work(cell.cell, n_train(cell)), []
         for lower in ladder.known or self._alike(ladder):
             result = dict(lower.results)[0]
-            rows = round(result.measures["n_train"])
+            rows = round(result.metrics["n_train"])
             ratio = work / self._work(lower.cell, rows)
             trials.append(_trial(result, rows, ratio, self.is_searched(lower)))
         return _predicted(trials, n_train(cell)) if trials else None
@@ -140,7 +140,7 @@ class LadderCosts:
         `lower` is the same method on fewer rows, with a result.
         """
         result = lower.results[0]
-        growth = max(1.0, SUBLINEAR * n_train(cell) / result.measures["n_train"])
+        growth = max(1.0, SUBLINEAR * n_train(cell) / result.metrics["n_train"])
         return result.seconds + (growth - 1.0) * _work_seconds(result)
 
     def _alike(self, ladder: Ladder) -> list[PlannedCell]:
@@ -156,8 +156,8 @@ class LadderCosts:
         searched = n_candidates(cell, self._registry)
         fits = 1.0 + (searched * (cell.protocol.inner_folds - 1) if searched > 1 else 0.0)
         width = given_width(cell) or 1
-        kernelized = self._registry.get("learner", cell.learner.name).kernelized
-        return float(fits * width**NARROWER * (rows if kernelized else 1))
+        uses_kernel = self._registry.get("learner", cell.learner.name).uses_kernel
+        return float(fits * width**NARROWER * (rows if uses_kernel else 1))
 
 
 @cache
@@ -173,7 +173,7 @@ def _predicted(trials: Sequence[Trial], n_rows: int) -> Cost:
     last = max(trials, key=lambda trial: trial.n_rows)
     growth = n_rows / last.n_rows
     estimate = Estimate(last.seconds, last.seconds / 2, last.seconds * 2)
-    memory = Estimate(last.memory_mb, last.memory_mb, last.memory_mb * growth)
+    memory = Estimate(last.memory_mib, last.memory_mib, last.memory_mib * growth)
     return Cost(memory, estimate.scaled(growth))
 
 
@@ -187,13 +187,13 @@ def _trial(result: Result, rows: int, ratio: float, is_searched: bool) -> Trial:
     if not is_searched and ratio > 1.0:
         seconds = min(seconds, _work_seconds(result)) or seconds
     fixed = result.seconds - seconds
-    memory = result.measures.get("peak_memory_mb", 0.0)
+    memory = result.metrics.get("peak_memory_mib", 0.0)
     return Trial(rows, True, "ok", max(1e-3, fixed + seconds * ratio), memory)
 
 
 def _work_seconds(result: Result) -> float:
     """Return the seconds of the fit and of the prediction."""
-    return sum(result.measures.get(name, 0.0) for name in ("fit_time_s", "predict_time_s"))
+    return sum(result.metrics.get(name, 0.0) for name in ("fit_time_s", "predict_time_s"))
 
 
 MORE = 3
@@ -244,7 +244,7 @@ BY_RANKS = ("average_precision", "roc_auc")
 
 
 def standard_error(
-    value: float, n_test: float, measure: Measure, shares: Sequence[float] = ()
+    value: float, n_test: float, metric: Metric, shares: Sequence[float] = ()
 ) -> float:
     """Return a rough standard error of a score on test rows.
 
@@ -252,22 +252,22 @@ def standard_error(
     over classes, which have these `shares` of the rows, has that of a mean of binomials. Ranks
     of two classes are as uncertain as the rarer one.
 
-    >>> round(standard_error(0.9, 900, Measure("accuracy")), 4)
+    >>> round(standard_error(0.9, 900, Metric("accuracy")), 4)
     0.01
-    >>> balanced = Measure("balanced_accuracy")
+    >>> balanced = Metric("balanced_accuracy")
     >>> round(standard_error(0.5, 800, balanced, (0.03, 0.97)), 3)
     0.052
     >>> round(standard_error(0.5, 800, balanced, (0.01, *[0.11] * 9)), 3)
     0.024
     """
     n = n_test
-    if shares and measure.name in OVER_CLASSES:
-        if len(shares) == 2 and measure.name in BY_RANKS:
+    if shares and metric.name in OVER_CLASSES:
+        if len(shares) == 2 and metric.name in BY_RANKS:
             n *= min(shares)
         else:
             n *= len(shares) ** 2 / sum(1 / share for share in shares)
     n = max(1.0, n)
-    if measure.better == "higher":
+    if metric.better == "higher":
         share = min(max(value, 0.0), 1.0)
         return math.sqrt(max(share * (1 - share), 1 / n) / n)
     return abs(value) / math.sqrt(2 * n)

@@ -1141,7 +1141,7 @@ MORE = [
         "2",
         head="import os",
         value="dict(os.environ)['LEVEL']",
-        entry=ENTRY.replace('Map"', 'Map", reads_env=["LEVEL"]'),
+        entry=ENTRY.replace('Map"', 'Map", env_vars=["LEVEL"]'),
     ),
     variable(
         "default-of-variable",

@@ -100,8 +100,8 @@ def test_perceptron_on_f2_is_the_kernel_perceptron():
     f2 = BalcanF2(kernel, n_landmarks=10, random_state=0).fit(data.X[:10])
     params = {"n_epochs": 20, "shuffle": False}
     plain = KernelPerceptron("linear", **params).fit(f2.transform(data.X[:40]), data.y[:40])
-    kernelized = KernelPerceptron(kernel, **params).fit(data.X[:40], data.y[:40])
-    np.testing.assert_array_equal(plain.support_, kernelized.support_)
+    uses_kernel = KernelPerceptron(kernel, **params).fit(data.X[:40], data.y[:40])
+    np.testing.assert_array_equal(plain.support_, uses_kernel.support_)
     np.testing.assert_allclose(
-        plain.decision_function(f2.transform(data.X)), kernelized.decision_function(data.X)
+        plain.decision_function(f2.transform(data.X)), uses_kernel.decision_function(data.X)
     )

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from kbench.records import Measure, Published
+from kbench.records import Metric, Published
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench.report.content import ReportData
@@ -15,7 +15,7 @@ from kbench_claims.pictures import histogram, scatter, sentences
 from kbench_claims.published import agreements, beside_published
 from kbench_reporting.page import page
 
-ERROR = Measure("gram_error_frobenius", "lower")
+ERROR = Metric("gram_error_frobenius", "lower")
 N = 60
 
 
@@ -50,7 +50,7 @@ def found_in(**how):
 def test_z_is_welchs():
     rows, figures = rows_and_figures()
     each = beside_published(rows, figures)[0]
-    ours, sd = (rows[0].measures[f"gram_error_frobenius{end}"] for end in ("", "_sd"))
+    ours, sd = (rows[0].metrics[f"gram_error_frobenius{end}"] for end in ("", "_sd"))
     expected = (ours - figures[0].value) / math.sqrt(sd**2 / 10 + figures[0].sd ** 2 / 10)
     assert each.z == pytest.approx(expected)
 
@@ -90,7 +90,7 @@ def test_pictures_are_svg_with_one_point_a_figure():
 
 def test_the_page_has_the_section_and_all_figures():
     rows, figures = rows_and_figures(wrong=1)
-    content = ReportData("museum", rows, figures, measure=ERROR)
+    content = ReportData("museum", rows, figures, metric=ERROR)
     html = page(content, build(installed()))
     assert "98.3% within |z| &lt; 3" in html
     assert html.count('class="scatter"') >= 2

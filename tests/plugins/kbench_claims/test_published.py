@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from kbench.evaluation.definitions import MEASURES
+from kbench.evaluation.definitions import METRICS
 from kbench.records import Published
 from kbench.report import write
 from kbench.report.paper import turned
@@ -29,7 +29,7 @@ def test_ours_stand_beside_what_papers_print():
         Published("iris", "rff", "ridge", "accuracy", 0.95, n_runs=10, source="Table 1"),
         Published("iris", "rff", "ridge", "gram_error", 0.1),
         Published("wine", "rff", "ridge", "accuracy", 0.9),
-        Published("wine", "rff", "ridge", "nobody_measures_it", 0.9),
+        Published("wine", "rff", "ridge", "nobody_metrics_it", 0.9),
         Published("zoo", "rff", "ridge", "accuracy", 0.9),
     ]
     first, other, failed = beside_published(rows, figures)
@@ -63,9 +63,9 @@ def test_figures_of_a_paper_stand_on_its_grid():
     assert published_grid(content(ROWS)).rows == []
 
 
-def test_published_figures_are_written_by_their_own_measure():
+def test_published_figures_are_written_by_their_own_metric():
     figure = Published("big", "good", "ridge", "rmse", 200_000.0, source="a paper")
     rows = [regression_row("big", "good", (0.20, 0.21, 0.22), 1e6)]
-    measure = MEASURES["rmse_standardised"]
-    table = published(content(rows, measure=measure, published=[figure]))
+    metric = METRICS["rmse_standardized"]
+    table = published(content(rows, metric=metric, published=[figure]))
     assert table.value(0, next(c for c in table.columns if c.name == "ours")) == "210000"

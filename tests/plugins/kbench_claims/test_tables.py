@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench.registry.registry import Registry
 from kbench.report.content import ReportData
 from kbench.report.tables import table_named
@@ -73,7 +73,7 @@ def test_warnings_name_the_methods_that_are_worse_or_slower_than_what_they_repla
         row("iris", "identity", "ridge", [0.90, 0.91, 0.90], family="inputs"),
         row("iris", "identity", "kernel-svm", [0.95, 0.96, 0.95], family="kernel", fit_time_s=0.1),
         row("iris", "rff", "ridge", [0.70, 0.72, 0.70], family="Fourier", fit_time_s=0.2),
-        row("iris", "cheap", "ridge", [0.94, 0.96, 0.95], family="Fourier", at_edge="learner.C"),
+        row("iris", "cheap", "ridge", [0.94, 0.96, 0.95], family="Fourier", at_boundary="l.C"),
         row("iris", "tree", "ridge", [0.96, 0.97, 0.98], converged=False, contention="load 9"),
     ]
     assert claims.warnings(content(rows))[:-1] == [
@@ -184,7 +184,7 @@ def test_units_of_targets_are_not_averaged():
     rows = [
         regression_row(d, m, [1.0, 1.1, 1.3], sd) for d, sd in (("x", 1), ("y", 9)) for m in "ab"
     ]
-    made = said(rows, measure=Measure("rmse", "lower", in_units=True, task="regression"))
+    made = said(rows, metric=Metric("rmse", "lower", in_units=True, task="regression"))
     assert "different units" in made.certainty.front("fit_time_s").reason
     assert "different units" in claims.variance_sentences(made)[0]
     assert len(claims_of(made).contests) == 2

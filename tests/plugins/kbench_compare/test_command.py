@@ -29,7 +29,7 @@ def cell(dataset="iris", accuracies=ACCURACIES, seconds=0.1, **changes):
         "fit_time_s_by_split": json.dumps(times),
         "predict_time_s_by_split": json.dumps(times),
         "split_hash": json.dumps({split: f"{dataset}-{split}" for split in by_split}),
-        "calibration_s": "0.01",
+        "machine_speed_s": "0.01",
     }
     given = {
         "key": f"key of {dataset}",
@@ -151,7 +151,7 @@ def test_a_file_of_several_machines_or_with_a_cell_twice_is_refused(stores, tmp_
     assert "A holds rff + ridge on iris twice" in printed
 
 
-def test_a_measure_of_a_file_is_text(stores, tmp_path):
+def test_a_metric_of_a_file_is_text(stores, tmp_path):
     stores("mlflow.db", cell())
     printed = CliRunner().invoke(app, ["results", "trial", "--format", "json"]).stdout
     rows = json.loads(printed.replace('"accuracy"', '"[/b]x"'))
@@ -196,7 +196,7 @@ def test_what_is_refused_is_one_message(stores, tmp_path):
         (("trial", "trial@b.db"), "1 of 1 common cells were measured on other splits (iris)"),
         (
             ("trial", "trial", "--fail-on", "speed"),
-            "--fail-on must be one of 'measure', 'time', 'missing', or none alone, got 'speed'",
+            "--fail-on must be one of 'metric', 'time', 'missing', or none alone, got 'speed'",
         ),
         (("trial", "trial", "--fail-on", "none,time"), "or none alone, got 'none'"),
         (
@@ -250,8 +250,8 @@ ODD = [
     ({"learner": "\x1b[2Jridge"}, "learner holds control characters"),
     ({"learner": "\ud800"}, "learner holds control characters"),
     ({"better": "[/b]"}, "better must be higher or lower"),
-    ({"calibration_s": "fast"}, "calibration_s holds more than numbers"),
-    ({"calibration_s": "nan"}, "calibration_s holds more than numbers"),
+    ({"machine_speed_s": "fast"}, "machine_speed_s holds more than numbers"),
+    ({"machine_speed_s": "nan"}, "machine_speed_s holds more than numbers"),
     ({"n_test": "30"}, "n_test must be a number of rows"),
     ({"n_test": True}, "n_test must be a number of rows"),
     ({"n_train": -1}, "n_train must be a number of rows"),
@@ -305,8 +305,8 @@ def test_a_row_of_a_file_that_cannot_be_compared_is_one_message(
         ({"accuracy_by_split": '{"0": NaN}'}, "values_by_split.accuracy"),
         ({"fit_time_s_by_split": '{"0": 1e999}'}, "values_by_split.fit_time_s"),
         ({"split_hash": '{"0": [1]}'}, "split_hash must hold text only"),
-        ({"calibration_s": "soon"}, "calibration_s holds more than numbers"),
-        ({"measure": "\x1b[2J"}, "measure holds control characters"),
+        ({"machine_speed_s": "soon"}, "machine_speed_s holds more than numbers"),
+        ({"metric": "\x1b[2J"}, "metric holds control characters"),
     ],
 )
 def test_a_run_that_somebody_has_edited_is_one_message(stores, tags, problem):
@@ -318,7 +318,7 @@ def test_a_run_that_somebody_has_edited_is_one_message(stores, tags, problem):
 
 def test_tags_that_nothing_is_computed_with_may_be_anything(stores):
     tags = {"n_splits": "many", "search_curves": "[" * 4000, "loss_by_split": "[1"}
-    tags |= {"better": "sideways", "notes": "[/bold]", "at_edge": "{"}
+    tags |= {"better": "sideways", "notes": "[/bold]", "at_boundary": "{"}
     stores("mlflow.db", cell(tags=tags))
     assert kbench_compare("trial", "trial")[0] == 0
     assert CliRunner().invoke(app, ["results", "trial", "--format", "json"]).exit_code == 0
@@ -328,7 +328,7 @@ def test_rows_of_one_file_compare_one_thing(stores, tmp_path):
     stores("mlflow.db", cell(), cell("wine"))
     printed = CliRunner().invoke(app, ["results", "trial", "--format", "json"]).stdout
     rows = json.loads(printed)
-    rows[1]["measure"] = "log_loss"
+    rows[1]["metric"] = "log_loss"
     (tmp_path / "a.json").write_text(json.dumps(rows))
     code, printed = kbench_compare("a.json", "trial")
     assert code == 2

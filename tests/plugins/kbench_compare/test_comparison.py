@@ -7,8 +7,8 @@ import pytest
 from scipy import stats as scipy_stats
 
 from kbench.errors import SuiteError
-from kbench.evaluation.definitions import MEASURES
-from kbench.records import ACCURACY, Measure
+from kbench.evaluation.definitions import METRICS
+from kbench.records import ACCURACY, Metric
 from kbench.results.rows import TIMES, Row, newest
 from kbench_compare.changes import Noise, columns
 from kbench_compare.comparison import comparable, compare
@@ -34,22 +34,22 @@ def row(dataset="iris", feature_map="rff", accuracies=(0.9, 0.92, 0.88, 0.9, 0.9
         "ok",
         n_splits_done=len(keys),
         n_splits=len(keys),
-        measures={"n_train": 1200.0, "n_test": 300.0},
+        metrics={"n_train": 1200.0, "n_test": 300.0},
         machine="m1",
         protocol={"threads": "1", "n_folds": "5"},
         values_by_split=values,
         split_hash={key: f"{dataset}-{key}" for key in keys},
         version="0.1.0",
-        calibration_s="0.01",
+        machine_speed_s="0.01",
         end_ms=1,
     )
     return changed(made, **more)
 
 
-def renamed(row, measure):
-    """Return a row whose accuracies are another measure's values."""
+def renamed(row, metric):
+    """Return a row whose accuracies are another metric's values."""
     values = {**row.values_by_split}
-    values[measure.name] = values.pop("accuracy")
+    values[metric.name] = values.pop("accuracy")
     return changed(row, values_by_split=values)
 
 
@@ -73,7 +73,7 @@ def test_numbers_that_nothing_takes_are_compared_all_the_same(values, n_splits):
     sides = []
     for value in values:
         by_split = dict.fromkeys(map(str, range(n_splits)), value)
-        changes = {"n_test": 1e100, "n_train": 1e-300, "calibration_s": f"{value}"}
+        changes = {"n_test": 1e100, "n_train": 1e-300, "machine_speed_s": f"{value}"}
         names = ("accuracy", "fit_time_s", "predict_time_s")
         sides.append(row(values_by_split=dict.fromkeys(names, by_split), **changes))
     for pair in (sides, sides[::-1]):
@@ -96,18 +96,18 @@ def test_the_interval_is_nadeau_and_bengios():
 def test_the_same_is_the_same():
     found = compare([row(), row("wine")], [row(), row("wine")])
     assert [each.changes["accuracy"].change for each in found.cells] == [0.0, 0.0]
-    assert not found.regressions(["measure", "time"])
+    assert not found.regressions(["metric", "time"])
     assert found.count("accuracy") == {"same": 2}
 
 
 def test_lower_may_be_better():
-    measure = Measure("log_loss", "lower")
-    a, b = (renamed(each, measure) for each in (row(), shifted(-0.05)))
-    assert change(a, b, "log_loss", measure=measure).verdict == "better"
-    assert change(b, a, "log_loss", measure=measure).verdict == "worse"
-    found = compare([b], [a], measure)
-    assert found.regressions(["measure"]) == [(only(found).labels, "log_loss")]
-    assert set(found.rows()[0]) == set(columns(measure))
+    metric = Metric("log_loss", "lower")
+    a, b = (renamed(each, metric) for each in (row(), shifted(-0.05)))
+    assert change(a, b, "log_loss", metric=metric).verdict == "better"
+    assert change(b, a, "log_loss", metric=metric).verdict == "worse"
+    found = compare([b], [a], metric)
+    assert found.regressions(["metric"]) == [(only(found).labels, "log_loss")]
+    assert set(found.rows()[0]) == set(columns(metric))
 
 
 def test_many_cells_are_tested_together():
@@ -168,7 +168,7 @@ def test_one_split_is_judged_by_the_binomial_error_of_its_test_rows():
     assert found.verdict == "worse"
     assert found.high < 0
     assert change(b, a).verdict == "better"
-    assert compare([a], [b]).regressions(["measure"]) == [(("iris", "rff", "ridge"), "accuracy")]
+    assert compare([a], [b]).regressions(["metric"]) == [(("iris", "rff", "ridge"), "accuracy")]
     for right in (295, 290, 280):
         found = change(row(accuracies=[297 / 300]), row(accuracies=[right / 300]))
         table = [[297, 3], [right, 300 - right]]
@@ -210,38 +210,38 @@ def test_cells_without_a_test_count_among_all_cells():
     assert found.p_holm == pytest.approx(min(1.0, 100 * found.p))
 
 
-@pytest.mark.parametrize("measure", [ACCURACY, Measure("log_loss", "lower")])
-def test_one_split_says_nothing_of_what_is_no_share_of_known_rows(measure):
+@pytest.mark.parametrize("metric", [ACCURACY, Metric("log_loss", "lower")])
+def test_one_split_says_nothing_of_what_is_no_share_of_known_rows(metric):
     a, b = (row(accuracies=[value], n_test=None) for value in (0.9, 0.1))
-    if measure != ACCURACY:
-        a, b = (changed(renamed(each, measure), n_test=300.0) for each in (a, b))
-    found = change(a, b, measure.name, measure=measure)
+    if metric != ACCURACY:
+        a, b = (changed(renamed(each, metric), n_test=300.0) for each in (a, b))
+    found = change(a, b, metric.name, metric=metric)
     assert found.verdict == "unknown"
     assert found.doubts == ("one split: its noise is not known",)
 
 
 def test_equal_differences_of_what_counts_no_rows_are_not_judged():
     """One row more or less means nothing to an error in the target's units."""
-    measure = MEASURES["rmse"]
+    metric = METRICS["rmse"]
     values = [1000.0, 1200.0, 1100.0]
     a, b = (
-        renamed(row(accuracies=np.array(values) + more, n_test=30.0), measure) for more in (0, 5)
+        renamed(row(accuracies=np.array(values) + more, n_test=30.0), metric) for more in (0, 5)
     )
-    found = change(a, b, "rmse", measure=measure)
+    found = change(a, b, "rmse", metric=metric)
     assert (found.verdict, found.doubts) == ("unknown", ("all differences are equal: no test",))
-    assert change(a, a, "rmse", measure=measure).verdict == "same"
+    assert change(a, a, "rmse", metric=metric).verdict == "same"
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-12, 1e9])
 def test_the_units_of_an_error_change_no_verdict(size):
-    measure = MEASURES["rmse"]
+    metric = METRICS["rmse"]
     values = np.array([1.0, 1.2, 1.1, 1.15, 1.05])
     worse = values + np.array([0.3, 0.32, 0.31, 0.33, 0.29])
-    a, b = (renamed(row(accuracies=each * size), measure) for each in (values, worse))
-    found = change(a, b, "rmse", measure=measure)
+    a, b = (renamed(row(accuracies=each * size), metric) for each in (values, worse))
+    found = change(a, b, "rmse", metric=metric)
     assert found.verdict == "worse"
     assert found.change == pytest.approx(0.31 * size)
-    assert change(b, a, "rmse", measure=measure).verdict == "better"
+    assert change(b, a, "rmse", metric=metric).verdict == "better"
 
 
 def test_several_machines_or_rows_of_a_cell_are_refused():
@@ -294,18 +294,18 @@ def test_what_was_ok_and_fails_is_a_regression():
         assert found.regressions(kinds) == [(labels, "timeout")]
     assert found.regressions([]) == []
     assert only(found).changes["accuracy"].doubts == ("timeout in b",)
-    assert compare([failed], [row()]).regressions(["measure", "time", "missing"]) == []
+    assert compare([failed], [row()]).regressions(["metric", "time", "missing"]) == []
 
 
 def test_what_is_missing_is_a_regression_of_its_own():
     gone = row(status="unavailable", split_hash={}, values_by_split={})
     found = compare([row()], [gone])
-    assert found.regressions(["measure", "time"]) == []
+    assert found.regressions(["metric", "time"]) == []
     assert found.regressions(["missing"]) == [(only(found).labels, "unavailable")]
     assert compare([gone], [gone]).regressions(["missing"]) == []
     failed = row("wdbc", status="timeout", split_hash={}, values_by_split={})
     found = compare([row(), row("wine"), failed], [row()])
-    assert found.regressions(["measure", "time"]) == []
+    assert found.regressions(["metric", "time"]) == []
     assert found.regressions(["missing"]) == [(("wine", "rff", "ridge"), "missing")]
     assert compare([row()], [row(), row("wine")]).regressions(["missing"]) == []
 
@@ -321,7 +321,7 @@ def test_a_slower_fit_is_found():
     assert found.low < found.change < found.high
     assert change(slow, row(), "fit_time_s").verdict == "better"
     comparison = compare([row()], [slow])
-    assert comparison.regressions(["measure"]) == []
+    assert comparison.regressions(["metric"]) == []
     assert comparison.regressions(["time"]) == [(only(comparison).labels, "fit_time_s")]
 
 
@@ -360,11 +360,11 @@ def test_microseconds_are_no_change():
 def test_times_are_corrected_by_the_calibration():
     """A machine that is three times slower in everything is no regression."""
     slow = [0.3, 0.31, 0.3, 0.29, 0.3]
-    found = change(row(), row(fit_time_s=slow, calibration_s="0.03", machine="m2"), "fit_time_s")
+    found = change(row(), row(fit_time_s=slow, machine_speed_s="0.03", machine="m2"), "fit_time_s")
     assert found.verdict == "same"
     assert found.change == pytest.approx(1.0, abs=0.01)
     assert found.b == pytest.approx(0.1, abs=0.001)
-    comparison = compare([row()], [row(calibration_s="0.03", machine="m2")])
+    comparison = compare([row()], [row(machine_speed_s="0.03", machine="m2")])
     assert "m1 in a, m2 in b" in comparison.notes[0]
 
 
@@ -372,9 +372,9 @@ def test_times_are_corrected_by_the_calibration():
     ("more", "why"),
     [
         ({"contention": "2 slots on 1 physical cores"}, "b: the machine was busy: 2 slots"),
-        ({"calibration_s": ""}, "b: no calibration figure"),
-        ({"calibration_s": "0.01, 0.014"}, "b: the machine's speed changed"),
-        ({"calibration_s": "0.02"}, "the machine itself was not as fast in both"),
+        ({"machine_speed_s": ""}, "b: no calibration figure"),
+        ({"machine_speed_s": "0.01, 0.014"}, "b: the machine's speed changed"),
+        ({"machine_speed_s": "0.02"}, "the machine itself was not as fast in both"),
         ({"protocol": {"threads": "4", "n_folds": "5"}}, "1 threads in a, 4 in b"),
     ],
 )
@@ -383,7 +383,7 @@ def test_times_that_cannot_be_compared_are_no_regression(more, why):
     found = only(comparison).changes["fit_time_s"]
     assert found.verdict == "unknown"
     assert found.doubts[0].startswith(why)
-    assert comparison.regressions(["measure", "time"]) == []
+    assert comparison.regressions(["metric", "time"]) == []
     assert only(comparison).changes["accuracy"].verdict == "same"
 
 
@@ -404,7 +404,7 @@ def simulated(rng, n_cells=60, n_splits=5):
             hiccup = np.where(rng.random(n_splits) < 0.02, 0.7, 0.0)
             times[name] = typical * np.exp(drift + split + hiccup)
         rows.append(
-            row(f"d{i}", calibration_s=f"{0.01 * np.exp(rng.normal(0, 0.05)):.4g}", **times)
+            row(f"d{i}", machine_speed_s=f"{0.01 * np.exp(rng.normal(0, 0.05)):.4g}", **times)
         )
     return rows
 
@@ -413,7 +413,7 @@ def simulated(rng, n_cells=60, n_splits=5):
 def test_a_against_a_with_noise_passes(seed):
     rng = np.random.default_rng(seed)
     found = compare(simulated(rng), simulated(rng))
-    assert found.regressions(["measure", "time"]) == []
+    assert found.regressions(["metric", "time"]) == []
 
 
 def test_a_cell_that_is_four_times_slower_is_found_in_noise():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbench.errors import SuiteError
-from kbench.records import ACCURACY, Measure
+from kbench.records import ACCURACY, Metric
 from kbench.results.rows import TIMES, Row
 from kbench_compare.comparison import compare
 from kbench_compare.outside import from_outside
@@ -21,36 +21,36 @@ ROW = Row(
     "ok",
     n_splits_done=2,
     n_splits=2,
-    measures={"accuracy": 0.85, "n_train": 120.0, "n_test": 30.0, "gram_error": 0.1},
+    metrics={"accuracy": 0.85, "n_train": 120.0, "n_test": 30.0, "gram_error": 0.1},
     machine="m1",
     protocol={"threads": "1"},
     values_by_split=dict.fromkeys(("accuracy", *TIMES), BY_SPLIT),
     split_hash={"0": "a", "1": "b"},
     contention="busy",
-    calibration_s="0.01, 0.011",
+    machine_speed_s="0.01, 0.011",
 )
 GOOD = ROW.to_json()
 LONG = "x" * 20_000
 
 
 def test_what_a_row_writes_is_read_back():
-    row, measure = from_outside(json.loads(json.dumps(GOOD)))
-    assert measure == ACCURACY
+    row, metric = from_outside(json.loads(json.dumps(GOOD)))
+    assert metric == ACCURACY
     for name in ("labels", "status", "machine", "protocol", "values_by_split", "split_hash"):
         assert getattr(row, name) == getattr(ROW, name)
-    assert (row.contention, row.calibration_s) == ("busy", "0.01, 0.011")
-    assert row.measures == {"n_train": 120.0, "n_test": 30.0}
+    assert (row.contention, row.machine_speed_s) == ("busy", "0.01, 0.011")
+    assert row.metrics == {"n_train": 120.0, "n_test": 30.0}
 
 
-def test_the_measure_and_its_values_are_those_of_the_row():
+def test_the_metric_and_its_values_are_those_of_the_row():
     losses = {"0": 0.5, "1": 2}
     told = GOOD | {
-        "measure": "log_loss",
+        "metric": "log_loss",
         "better": "lower",
         "values_by_split": {"log_loss": losses},
     }
-    row, measure = from_outside(told)
-    assert measure == Measure("log_loss", "lower")
+    row, metric = from_outside(told)
+    assert metric == Metric("log_loss", "lower")
     assert row.by_split("log_loss") == losses
     assert {name: row.by_split(name) for name in TIMES} == {name: {} for name in TIMES}
 
@@ -58,10 +58,10 @@ def test_the_measure_and_its_values_are_those_of_the_row():
 def test_a_row_need_not_know_how_many_rows_there_were_and_may_say_more():
     bare = {name: value for name, value in GOOD.items() if name not in ("n_train", "n_test")}
     row, _ = from_outside(bare | {"accuracy": "high", "search": [[]], "anything": {"x": None}})
-    assert row.measures == {}
+    assert row.metrics == {}
 
 
-@pytest.mark.parametrize("name", ["dataset", "status", "measure", "machine", "calibration_s"])
+@pytest.mark.parametrize("name", ["dataset", "status", "metric", "machine", "machine_speed_s"])
 def test_what_a_comparison_needs_must_be_there(name):
     with pytest.raises(ValueError, match=rf"^{name} is missing or not text$"):
         from_outside({key: value for key, value in GOOD.items() if key != name})
@@ -76,12 +76,12 @@ def test_what_a_comparison_needs_must_be_there(name):
         ({"feature_map": "a\x1b[2Jb"}, "feature_map holds control characters"),
         ({"machine": "\ud800"}, "machine holds control characters"),
         ({"contention": "a\nb"}, "contention holds control characters"),
-        ({"measure": {"name": "accuracy"}}, "measure is missing or not text"),
+        ({"metric": {"name": "accuracy"}}, "metric is missing or not text"),
         ({"better": "sideways"}, "better must be higher or lower"),
         ({"better": 1}, "better is missing or not text"),
-        ({"calibration_s": "0.01, soon"}, "calibration_s holds more than numbers"),
-        ({"calibration_s": "inf"}, "calibration_s holds more than numbers"),
-        ({"calibration_s": "-1e300"}, "calibration_s holds more than numbers"),
+        ({"machine_speed_s": "0.01, soon"}, "machine_speed_s holds more than numbers"),
+        ({"machine_speed_s": "inf"}, "machine_speed_s holds more than numbers"),
+        ({"machine_speed_s": "-1e300"}, "machine_speed_s holds more than numbers"),
         ({"n_train": "120"}, "n_train must be a number of rows"),
         ({"n_train": True}, "n_train must be a number of rows"),
         ({"n_train": -1.0}, "n_train must be a number of rows"),
@@ -146,8 +146,8 @@ NUMBERS = st.dictionaries(st.sampled_from("01"), st.integers() | st.floats(), ma
 def test_whatever_a_row_holds_it_is_compared_or_refused_in_one_line(changes, values):
     row = GOOD | {"values_by_split": values} | changes
     try:
-        read, measure = from_outside(row)
-        compare([read], [read], measure).rows()
+        read, metric = from_outside(row)
+        compare([read], [read], metric).rows()
     except (ValueError, SuiteError) as refused:
         text = str(refused)
         assert 0 < len(text) < 300

@@ -93,7 +93,7 @@ inner_folds = 2
 [limits]
 n_splits = 1
 time_s = 60
-memory_mb = {memory}
+memory_mib = {memory}
 """
 
 
@@ -109,7 +109,7 @@ class Seen(Watcher):
     def predicted(self, cell, cost, n_done, n_cells):
         self.predictions.append((cell.cell.feature_map.label, cost, n_done, n_cells))
 
-    def planned(self, cells, n_tasks, measure):
+    def planned(self, cells, n_tasks, metric):
         self.tasks = n_tasks
 
 
@@ -151,12 +151,12 @@ def test_a_run_predicts_and_keeps_what_it_predicted(runner, store_uri):
     assert seen.predictions == [("work 500", cell.cost, 1, 1)]
     assert result.predicted == cell.cost
     assert result.cpu_s > 0
-    assert 0 < cell.cost.memory_mb.low < cell.cost.memory_mb.high
+    assert 0 < cell.cost.memory_mib.low < cell.cost.memory_mib.high
     row = of_cell(cell)
-    assert row.measures["predicted_memory_mb"] == cell.cost.memory_mb.value
-    assert row.measures["task_time_cpu_s"] == result.cpu_s
+    assert row.metrics["predicted_memory_mib"] == cell.cost.memory_mib.value
+    assert row.metrics["task_time_cpu_s"] == result.cpu_s
     (stored,) = map(of_run, Store(store_uri).read("trial"))
-    assert stored.measures["predicted_time_s"] == cell.cost.seconds.value
+    assert stored.metrics["predicted_time_s"] == cell.cost.seconds.value
 
     # a later process reads it from the journal; nothing is tried again
     again, seen = ran(*runner(wide(500)))
@@ -186,7 +186,7 @@ def test_the_plan_shows_memory_and_time(runner, capsys):
     print_plan(plan, as_json=True)
     cells = json.loads(capsys.readouterr().out)["cells"]
     assert [(cell["known"], cell["tasks"]) for cell in cells] == [(1, 0), (0, 1), (0, 0)]
-    assert cells[0]["memory_mb"] is cells[0]["time_s"] is None
+    assert cells[0]["memory_mib"] is cells[0]["time_s"] is None
     assert cells[1]["time_s"].keys() == {"value", "low", "high"}
     assert cells[1]["time_s"]["low"] < cells[1]["time_s"]["high"]
     assert cells[2]["note"].startswith("skipped: needs at least")
@@ -225,14 +225,14 @@ def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, sto
     assert words in printed
     # the limit that would suffice, and not the same one again
     higher = re.search(r"--memory-limit (\d+) compute 1 cell with \d GB of memory", printed)
-    assert int(higher[1]) > large.cost.memory_mb.value
+    assert int(higher[1]) > large.cost.memory_mib.value
     assert "--retry-failed" not in printed
     _, printed, _ = command("results", "trial", "--store", store_uri, capfd=capfd)
     assert f"skipped: work 12000 + centroids on blobs: {words}" in printed
 
     # an estimate: what the allocator gives back in time differs by a third between runs
     narrower = of_cell(execute(runner(wide(largest), memory=1000)[0]).cells[0])
-    assert 0.5 * 150 < narrower.measures["peak_memory_mb"] < 1.5 * 150
+    assert 0.5 * 150 < narrower.metrics["peak_memory_mib"] < 1.5 * 150
 
     raised, seen = ran(*runner(wide(12_000), wide(5), memory=1000))
     assert raised.cells[0].problem is None
@@ -276,14 +276,14 @@ def test_samples_are_nested_and_have_every_class():
 
 def test_samples_keep_labels_and_weights_with_their_rows():
     data = dataset(weighted=True)
-    whole = assign(data, Protocol(splits="holdout", test_size=0.2, unlabelled_size=20), 0)
+    whole = assign(data, Protocol(splits="holdout", test_size=0.2, unlabeled_size=20), 0)
     part = Samples.of(whole).first(30)
     visible = part.visible
     assert np.array_equal(visible.y_train, data.y[visible.train])
     assert np.array_equal(visible.weight_train, data.sample_weight[visible.train])
     assert np.array_equal(part.y_test, data.y[visible.test])
     assert np.array_equal(part.weight_test, data.sample_weight[visible.test])
-    assert len(visible.unlabelled) == 10
+    assert len(visible.unlabeled) == 10
 
 
 def test_an_interrupted_run_leaves_cells_that_were_not_run(runner, capsys):

@@ -73,7 +73,7 @@ def trials(seconds=lambda n: n / 1000, memory=lambda n: n / 100, whole=2):
 
 def test_the_cost_of_all_rows():
     predicted = cost.predict(trials(), 400_000)
-    assert predicted.memory_mb.value == pytest.approx(4000, rel=0.1)
+    assert predicted.memory_mib.value == pytest.approx(4000, rel=0.1)
     assert predicted.seconds.value == pytest.approx(1600, rel=0.1)
     assert not predicted.is_least
     # one whole search is enough; without any there is no time
@@ -86,7 +86,7 @@ def test_the_cost_of_all_rows():
 def test_a_trial_on_all_rows_is_the_task():
     known = [*trials(whole=3), Trial(40_000, True, "ok", 55.0, 123.0)]
     predicted = cost.predict(known, 40_000)
-    assert predicted.memory_mb.value == pytest.approx(123.0)
+    assert predicted.memory_mib.value == pytest.approx(123.0)
     assert predicted.seconds.value == pytest.approx(55.0)
     assert predicted.seconds.low < 55.0 < predicted.seconds.high
 
@@ -94,23 +94,23 @@ def test_a_trial_on_all_rows_is_the_task():
 def test_memory_is_not_less_than_that_of_a_trial():
     # a step of the whole search, such as a Gram matrix, needs more than the rows
     known = [*trials(), Trial(2048, True, "ok", 1.0, 900.0)]
-    assert cost.predict(known, 40_000).memory_mb.low == 900.0
+    assert cost.predict(known, 40_000).memory_mib.low == 900.0
 
 
 def test_a_few_megabytes_say_little_of_growth():
     """Trials of 0, 1 and 5 MB are no square."""
     few = [Trial(n, False, "ok", 1.0, mb) for n, mb in ((2048, 0.1), (8192, 1.0), (32_768, 5.0))]
-    assert 10 < cost.predict(few, 200_000).memory_mb.value < 120
+    assert 10 < cost.predict(few, 200_000).memory_mib.value < 120
 
 
 def test_a_trial_that_hits_the_limit_is_a_lower_bound():
     known = [*trials(), Trial(100_000, False, "memory", 9.0, 4096.0)]
     predicted = cost.predict(known, 400_000)
     assert predicted.is_least
-    assert predicted.memory_mb.value == 4 * 4096.0
+    assert predicted.memory_mib.value == 4 * 4096.0
     assert predicted.exceeds(4096)
     alone = cost.predict(known[-1:], 400_000)
-    assert (alone.memory_mb.value, alone.seconds) == (4 * 4096.0, None)
+    assert (alone.memory_mib.value, alone.seconds) == (4 * 4096.0, None)
 
 
 def test_the_rows_that_need_an_amount():
@@ -157,8 +157,8 @@ def test_a_refusal_names_the_width_from_which_blocks_fit(largest, words):
 class Records:
     """The part of a registry that is asked."""
 
-    def __init__(self, kernelized=False):
-        self.kernelized = kernelized
+    def __init__(self, uses_kernel=False):
+        self.uses_kernel = uses_kernel
 
     def get(self, kind, name):
         return self
@@ -172,7 +172,7 @@ def planned(n, d=10, width=None, **more):
 
 
 @pytest.mark.parametrize(
-    ("cell", "kernelized", "is_tried"),
+    ("cell", "uses_kernel", "is_tried"),
     [
         (planned(19_999, width=500), False, False),
         (planned(20_000), False, True),
@@ -183,8 +183,8 @@ def planned(n, d=10, width=None, **more):
         (planned(17_000), True, True),  # a Gram matrix of 2.2 GB
     ],
 )
-def test_small_cells_are_not_tried(cell, kernelized, is_tried):
-    assert chosen.needs_trials(cell, Records(kernelized), 4096.0) == is_tried
+def test_small_cells_are_not_tried(cell, uses_kernel, is_tried):
+    assert chosen.needs_trials(cell, Records(uses_kernel), 4096.0) == is_tried
 
 
 def test_a_cell_without_tasks_is_not_tried():
@@ -231,8 +231,8 @@ def test_a_trial_with_all_threads_says_what_they_save(seconds, status, share):
 
 
 def test_memory_of_further_threads_is_added():
-    more = cost.predict(alone_and_together(10.0), 400_000).memory_mb.value
-    assert more - cost.predict(trials(), 400_000).memory_mb.value == pytest.approx(110 - 81.92)
+    more = cost.predict(alone_and_together(10.0), 400_000).memory_mib.value
+    assert more - cost.predict(trials(), 400_000).memory_mib.value == pytest.approx(110 - 81.92)
 
 
 def test_a_wide_embedding_is_predicted_from_narrower_ones():

@@ -10,8 +10,8 @@ from tests.support.report_rows import changed, content, row
 def predicted(name, memory, seconds, threads="1"):
     made = changed(
         row("iris", name),
-        predicted_memory_mb=memory,
-        peak_memory_mb=100.0,
+        predicted_memory_mib=memory,
+        peak_memory_mib=100.0,
         predicted_time_s=seconds,
         predicted_time_low_s=0.8 * seconds,
         predicted_time_high_s=1.3 * seconds,

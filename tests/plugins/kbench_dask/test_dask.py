@@ -111,7 +111,7 @@ SEED = os.environ.get("KBENCH_TEST_SEED", "")
 @hookimpl
 def kbench_feature_maps():
     return [FeatureMap("reading", make=Planted, depends=[{declared!r}],
-                       reads_env=["KBENCH_TEST_DECLARED"])]
+                       env_vars=["KBENCH_TEST_DECLARED"])]
 '''
 
 
@@ -253,7 +253,7 @@ def task_of(site):
 def prepared(address, jobs=None, components=COMPONENTS, started=ignored, time_s=60.0):
     notices = []
     engine = DaskEngine(address, jobs, notices.append, started)
-    limits = Limits(time_s=time_s, memory_mb=500.0)
+    limits = Limits(time_s=time_s, memory_mib=500.0)
     try:
         engine.prepare(Terms(PRELOAD, components, limits))
         engine.notices = notices
@@ -289,11 +289,11 @@ def test_tasks_run_in_sandboxes_of_the_workers(shared, task_of):
     with prepared(shared.scheduler_address, started=started, time_s=1) as engine:
         found = dict(answers(engine, tasks))
     assert [found[i].outcome.status for i in range(4)] == ["ok", "crash", "timeout", "error"]
-    assert found[0].outcome.value["measures"]["accuracy"] > 0.5
+    assert found[0].outcome.value["metrics"]["accuracy"] > 0.5
     assert slots <= {0, 1}
     for answer in found.values():
         assert (answer.host.machine, answer.host.name) == (machine_id(), socket.gethostname())
-        assert answer.host.calibration_s > 0
+        assert answer.host.machine_speed_s > 0
         assert answer.ended_ms >= answer.started_ms > 0
 
 

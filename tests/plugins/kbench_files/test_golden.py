@@ -36,7 +36,7 @@ DATASETS = {
     "unit_target.csv": "620a4ec77b34a047",
     "wide.csv": "5133cdf044bcef47",
     "missing.csv": "c09bf66e4de1afa8",
-    "unlabelled.csv": "f0d59f19b0ef04a4",
+    "unlabeled.csv": "f0d59f19b0ef04a4",
     "quoted.csv": "57e140b3fe2b8404",
     "titled.csv": "6aefb3e4f6695c99",
     "sep.csv": "f454222d71ab7c7b",

@@ -101,7 +101,7 @@ def test_a_label_names_data_and_group(here):
     assert load_csv("mine.csv", "y", label="yacht", group="boats").group == "boats"
 
 
-def test_weights_reach_learners_and_measures(here):
+def test_weights_reach_learners_and_metrics(here):
     rows = [f"{i},{2 * i + 0.5 + 90 * (i % 5 == 0)},{int(i % 5 != 0)}" for i in range(40)]
     (here / "mine.csv").write_text("\n".join(["a,y,w", *rows]) + "\n")
     line = {"name": "csv", "path": "mine.csv", "target": "y"}

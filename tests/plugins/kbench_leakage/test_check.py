@@ -6,7 +6,7 @@ import scipy.sparse
 
 from kbench.features import row_hashes
 from kbench_leakage.check import measured
-from kbench_leakage.scoring import MOST_CLASSES, Targets, is_sorted
+from kbench_leakage.scoring import MAX_CLASSES, Targets, is_sorted
 
 N = 600
 
@@ -235,7 +235,7 @@ def test_sparse_rows_are_compared_in_all_columns():
 
 def test_many_classes_need_no_matrix_of_rows_and_classes():
     targets = Targets.of(np.arange(10**6), is_numeric=False)
-    assert targets.n_classes == MOST_CLASSES and targets[np.arange(5)].columns.shape[1] == 50
+    assert targets.n_classes == MAX_CLASSES and targets[np.arange(5)].columns.shape[1] == 50
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_missing_infinite_constant_and_huge_values_do_no_harm(is_numeric):
     assert signs(np.column_stack([X, y]), targets, is_numeric)[0] == ("column", ("x5",))
 
 
-def test_the_same_seed_measures_the_same():
+def test_the_same_seed_metrics_the_same():
     rng, X = draw(n=9000, d=3)
     y = nonlinear(rng, np.column_stack([X, X]))
     assert check(X, y, seed=3) == check(X, y, seed=3)

@@ -71,7 +71,7 @@ def test_data_that_cannot_be_split_are_left_to_their_cells(protocol):
 
 
 def test_all_training_rows_count_with_their_missing_values():
-    cell = planned("rides", Protocol(unlabelled_size=0.5, train_rows=20))
+    cell = planned("rides", Protocol(unlabeled_size=0.5, train_rows=20))
     X = np.random.default_rng(0).gamma(2.0, size=(120, 3))
     y = X[:, 0] + X[:, 1]
     X[:, 2] = np.nan

@@ -348,7 +348,7 @@ def test_a_few_rows_do_not_decide_whether_to_learn():
     gains = plain - all_others
     assert 0 < gains.mean() < standard_error(gains, 800)
     assert choose([Trajectory([plain, all_others], matrices)], 800) == (0, 1)
-    all_others[:3] = 1000.0  # the measure is a mean of squares
+    all_others[:3] = 1000.0  # the metric is a mean of squares
     assert choose([Trajectory([plain, all_others], matrices)], 800) == (0, 0)
 
 

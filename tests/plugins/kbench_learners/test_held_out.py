@@ -18,7 +18,7 @@ from kbench_learners import (
     MultilayerPerceptronClassifier,
     MultilayerPerceptronRegressor,
 )
-from kbench_learners._held_out import LEAST_ROWS, can_hold_out
+from kbench_learners._held_out import MIN_ROWS, can_hold_out
 from kbench_learners._references import perceptron
 
 
@@ -40,7 +40,7 @@ def boosted(name):
 
 
 LIBRARIES = ["scikit-learn", "lightgbm", "mlp"]
-MOST_ROUNDS = {"scikit-learn": "max_iter", "lightgbm": "n_estimators", "mlp": "max_iter"}
+MAX_ROUNDS = {"scikit-learn": "max_iter", "lightgbm": "n_estimators", "mlp": "max_iter"}
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def digits():
 def test_a_stratified_tenth_is_held_out_where_it_can_be(sizes, held_out):
     y = np.repeat(np.arange(len(sizes)), sizes)
     assert can_hold_out(y, has_classes=True) is held_out
-    assert can_hold_out(y.astype(float), has_classes=False) is (len(y) >= LEAST_ROWS)
+    assert can_hold_out(y.astype(float), has_classes=False) is (len(y) >= MIN_ROWS)
 
 
 @pytest.mark.parametrize("library", [*LIBRARIES[:2], pytest.param("mlp", marks=pytest.mark.slow)])
@@ -76,7 +76,7 @@ def test_held_out_rows_end_the_rounds(library, digits):
         fitted = classifier(random_state=0).fit(X, y)
         assert fitted.score(X, y) > 0.8
         for each in (fitted, regressor(random_state=0).fit(X_new, f)):
-            assert 1 <= each.n_iter_ < getattr(each, MOST_ROUNDS[library])
+            assert 1 <= each.n_iter_ < getattr(each, MAX_ROUNDS[library])
     again = classifier(random_state=0).fit(X, y)
     np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
 

@@ -80,9 +80,9 @@ def test_records_resolve_and_learn(name, task, wine):
     with threadpool_limits(1):
         again = clone(learner).fit(X, y)
     np.testing.assert_array_equal(fitted.predict(X), again.predict(X))
-    if record.measures is not None:
-        measures = resolved(record.measures)(fitted, X, y)
-        assert all(0.0 <= value <= 1.0 for value in measures.values())
+    if record.metrics is not None:
+        metrics = resolved(record.metrics)(fitted, X, y)
+        assert all(0.0 <= value <= 1.0 for value in metrics.values())
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from kbench.cli.completion import measures
+from kbench.cli.completion import metrics
 from kbench_listing.installed import _anything
 from tests.support.command_here import command
 
@@ -19,7 +19,7 @@ def wide(monkeypatch):
 def test_list_as_json_has_every_kind(capfd):
     found = json.loads(command("list", "--json", capfd=capfd)[1])
     assert set(found) == {
-        *("datasets", "kernels", "feature-maps", "learners", "measures", "suites", "plugins"),
+        *("datasets", "kernels", "feature-maps", "learners", "metrics", "suites", "plugins"),
     }
     assert "uci" in [each["name"] for each in found["suites"]]
     assert "gaussian" in [each["name"] for each in found["kernels"]]
@@ -80,6 +80,6 @@ def test_a_wrong_name_gets_one_message(arguments, words, capfd):
 
 def test_names_are_completed(capfd):
     assert _anything("ri") == ["ridge"]
-    assert "f1_macro" in _anything("f1_") == sorted(measures("f1_"))
+    assert "f1_macro" in _anything("f1_") == sorted(metrics("f1_"))
     # figures and dashboards are no components
-    assert "measure-time" not in _anything("measure-t")
+    assert "metric-time" not in _anything("metric-t")

@@ -5,16 +5,16 @@ import json
 
 import pytest
 
-from kbench import Cell, Measure, Protocol, Ref
-from kbench.evaluation.definitions import MEASURES
+from kbench import Cell, Metric, Protocol, Ref
+from kbench.evaluation.definitions import METRICS
 from kbench.planning.planned import PlannedCell
 from kbench.records import DatasetFacts, Details, Result
 from kbench.results.row_builders import of_cell_in_full
-from kbench_mlflow.reading import budget_of, measure_of, of_run
+from kbench_mlflow.reading import budget_of, metric_of, of_run
 from kbench_mlflow.runs import TAG_CHARS, as_run
 from tests.support.tracking_runs import as_stored
 
-ERROR = Measure("expected_error", "lower")
+ERROR = Metric("expected_error", "lower")
 
 
 def planned(n_values=2):
@@ -29,16 +29,16 @@ def planned(n_values=2):
             "k",
             i,
             "ok",
-            measures={
+            metrics={
                 "accuracy": 0.5 + i / 10,
                 "expected_error": 0.4 - i / 10,
                 "fit_time_s": 1.0,
                 "predict_time_s": 1.0,
-                "search_time_s": 1.0,
+                "search_timeout_s": 1.0,
             },
             details=Details(search=search, split_hash=f"h{i}"),
             version="1",
-            calibration_s=0.1,
+            machine_speed_s=0.1,
             started_ms=1,
             ended_ms=2,
         )
@@ -64,7 +64,7 @@ def stored(run):
     )
 
 
-def test_the_measure_that_a_suite_compares_comes_back_with_its_splits():
+def test_the_metric_that_a_suite_compares_comes_back_with_its_splits():
     run = as_run(planned(), "s", "m", ERROR)
     assert run.metrics["expected_error_sd"] == pytest.approx(0.0707, abs=1e-4)
     assert run.by_split["expected_error"] == {0: 0.4, 1: pytest.approx(0.3)}
@@ -84,19 +84,19 @@ def test_the_budget_that_a_suite_claims_comes_back():
 def test_a_run_of_a_regression_task_has_no_accuracy():
     one = planned()
     results = {
-        i: dataclasses.replace(result, measures={"rmse": 2.0 + i, "rmse_standardised": 0.5})
+        i: dataclasses.replace(result, metrics={"rmse": 2.0 + i, "rmse_standardized": 0.5})
         for i, result in one.results.items()
     }
     facts = dataclasses.replace(one.dataset, task="regression")
     one = dataclasses.replace(one, dataset=facts, results=results)
-    run = as_run(one, "s", "m", MEASURES["rmse_standardised"])
+    run = as_run(one, "s", "m", METRICS["rmse_standardized"])
     assert run.metrics["rmse_sd"] == pytest.approx(0.7071, abs=1e-4)
     assert run.by_split["rmse"] == {0: 2.0, 1: 3.0}
     assert not [name for name in (*run.tags, *run.by_split, *run.metrics) if "accuracy" in name]
     row = of_run(stored(run))
     assert row.task == "regression"
     assert row.by_split("rmse") == {"0": 2.0, "1": 3.0}
-    assert measure_of([stored(run)]).in_units is False
+    assert metric_of([stored(run)]).in_units is False
 
 
 def test_what_the_search_saw_comes_back():
@@ -112,7 +112,7 @@ def of_seeds(n_seeds):
     values = {i: [0.1 + i / 10 + k / 1e7 for k in range(n_seeds)] for i in made.results}
     results = {
         i: dataclasses.replace(
-            result.with_measure("n_map_seeds", n_seeds),
+            result.with_metric("n_map_seeds", n_seeds),
             details=dataclasses.replace(
                 result.details, by_seed={"accuracy": values[i], "expected_error": values[i]}
             ),
@@ -145,7 +145,7 @@ def test_scores_by_seed_that_fit_into_no_tag_are_not_known():
 
 def test_a_map_without_a_seed_has_one_score():
     made = planned()
-    results = {i: result.with_measure("n_map_seeds", 1.0) for i, result in made.results.items()}
+    results = {i: result.with_metric("n_map_seeds", 1.0) for i, result in made.results.items()}
     row = of_run(stored(as_run(dataclasses.replace(made, results=results), "s", "m")))
     assert row.by_seed("accuracy", "1") == [0.6]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbench.evaluation.definitions import MEASURES
+from kbench.evaluation.definitions import METRICS
 from kbench.records import ACCURACY
 from kbench_mlflow.reading import of_run
 from kbench_mlflow.runs import method_runs
@@ -12,8 +12,8 @@ from tests.support.report_rows import changed, regression_row, row
 from tests.support.tracking_runs import a_run, client_of, live
 
 
-def by_name(rows, measure=ACCURACY):
-    return {run.name: run for run in method_runs(rows, measure)}
+def by_name(rows, metric=ACCURACY):
+    return {run.name: run for run in method_runs(rows, metric)}
 
 
 def test_means_are_over_the_datasets_that_all_methods_finished():
@@ -59,14 +59,14 @@ def test_there_are_no_means_without_a_common_dataset_and_none_of_different_units
     assert method_runs([row("iris", "a"), row("wine", "b")], ACCURACY) == []
     sizes = {"x": 1.0, "y": 9.0}
     rows = [regression_row(d, m, [1.0, 1.1], sd) for d, sd in sizes.items() for m in "ab"]
-    metrics = by_name(rows, MEASURES["rmse"])["a + ridge"].metrics
+    metrics = by_name(rows, METRICS["rmse"])["a + ridge"].metrics
     assert "rmse" not in metrics
     assert metrics["fit_time_s"] == pytest.approx(0.01)
 
 
 def test_a_time_that_was_not_measured_is_left_out():
-    rows = [changed(row(d, "a"), search_time_s=0.0) for d in ("x", "y")]
-    assert "search_time_s" not in by_name(rows)["a + ridge"].metrics
+    rows = [changed(row(d, "a"), search_timeout_s=0.0) for d in ("x", "y")]
+    assert "search_timeout_s" not in by_name(rows)["a + ridge"].metrics
     assert by_name(rows)["a + ridge"].metrics["n_components"] == 30
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kbench import Measure, Protocol, Ref, Suite, SuiteError
+from kbench import Metric, Protocol, Ref, Suite, SuiteError
 from kbench.execution.session import lock_name
 from kbench.machine import machine_id
 from kbench.planning.planned import PlannedCell, task_key
@@ -20,7 +20,7 @@ from kbench_mlflow.tracking.store import Store
 AWAY = "http://127.0.0.1:9"  # nobody listens on the discard port
 KNOWN = DatasetFacts("c" * 64, source="here", n_samples=150, n_features=4)
 MAP = Ref("rff", {"gamma": Search((0.1, 1.0)), "kernel": Ref("gaussian", {"bandwidth": "median"})})
-SUITE = Suite("trial", (), measure=Measure("log_loss", "lower"))
+SUITE = Suite("trial", (), metric=Metric("log_loss", "lower"))
 
 
 def a_cell(learner, key, problem=None, n_splits=2):
@@ -31,22 +31,22 @@ def a_cell(learner, key, problem=None, n_splits=2):
 
 def finish(journal, planned, *splits, status="ok"):
     for index in splits or range(planned.n_splits):
-        measures = dict.fromkeys(
-            ("accuracy", "log_loss", "fit_time_s", "predict_time_s", "search_time_s"), 0.5
+        metrics = dict.fromkeys(
+            ("accuracy", "log_loss", "fit_time_s", "predict_time_s", "search_timeout_s"), 0.5
         )
         result = Result(
             task_key(planned.key, index),
             planned.key,
             split=index,
             status=status,
-            measures=measures if status == "ok" else {},
+            metrics=metrics if status == "ok" else {},
             details=Details(split_hash="0"),
             error="" if status == "ok" else "as told",
             started_ms=1_700_000_000_000,
             ended_ms=1_700_000_001_000,
             seconds=1.0,
             version="0",
-            calibration_s=0.01,
+            machine_speed_s=0.01,
             machine=machine_id(),
             host="here",
             cpu="a CPU",
@@ -76,10 +76,10 @@ def test_a_plan_comes_back_as_it_was(journal, plans):
     plans.keep(SUITE, "sqlite:////x.db", cells)
     plans.keep(SUITE, "sqlite:////x.db", cells)
     assert len(list(journal.read("plan"))) == 1
-    found, measure = plans.cells("trial")
+    found, metric = plans.cells("trial")
     assert found == cells
     assert found[0].cell.name == cells[0].cell.name
-    assert measure == SUITE.measure
+    assert metric == SUITE.metric
     finish(journal, cells[0])
     assert [sorted(each.results) for each in plans.cells("trial")[0]] == [[0, 1], []]
 
@@ -180,7 +180,7 @@ def test_what_a_store_lacks_is_delivered_once(journal, plans, store_uri):
     assert (found.delivered.written, found.finished, found.unfinished) == (2, 2, 1)
     runs = Store(store_uri).read("trial")
     assert sorted(names(runs).values()) == ["crash", "ok"]
-    assert {run.tags["kbench.measure"] for run in runs} == {"log_loss"}
+    assert {run.tags["kbench.metric"] for run in runs} == {"log_loss"}
     params = next(run for run in runs if run.key == "k1").params
     assert (params["learner.C"], params["feature_map.gamma"]) == ("2", "search[0.1, 1]")
     assert params["feature_map.kernel"] == "gaussian"

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from kbench_nbcs import SimplicialMeshMap, _mesh, _mesh_cells, mesh_kernel, rotated_mesh_kernel
-from kbench_nbcs._mesh import counted, locate, measures, mesh_gram
+from kbench_nbcs._mesh import counted, locate, mesh_gram, metrics
 
 ONE = 2**47
 
@@ -375,7 +375,7 @@ def test_training_rows_sum_to_one_per_mesh(d, n_roots, n_levels, scaling, dtype)
     assert Z.indices.min() >= 0 and Z.indices.max() < mesh.n_vertices_
     assert Z.getnnz(axis=0).min() >= 1  # every column was met
     np.testing.assert_allclose(Z.sum(axis=1) / mesh.scale_, n_roots * n_levels, rtol=1e-5)
-    assert measures(mesh, X, None)["coverage"] == pytest.approx(1.0, abs=1e-5)
+    assert metrics(mesh, X, None)["coverage"] == pytest.approx(1.0, abs=1e-5)
 
 
 def test_a_continuous_function_of_the_input_and_zero_far_away():
@@ -383,10 +383,10 @@ def test_a_continuous_function_of_the_input_and_zero_far_away():
     mesh = SimplicialMeshMap(random_state=0).fit(X)
     far = X + 1e4 * X.std(axis=0)
     assert mesh.transform(far).nnz == 0
-    assert measures(mesh, far, None)["coverage"] == 0.0
+    assert metrics(mesh, far, None)["coverage"] == 0.0
     assert np.isfinite(mesh.transform(np.full((2, 3), 1e300)).data).all()
     new = blob(300, 3, seed=0) + 0.2 * X.std(axis=0)
-    assert 0.3 < measures(mesh, new, None)["coverage"] < 1.0
+    assert 0.3 < metrics(mesh, new, None)["coverage"] < 1.0
     shares = np.asarray(mesh.transform(new).sum(axis=1)).ravel() / mesh.scale_ / mesh.n_roots
     assert shares.min() >= 0 and shares.max() <= 1 + 1e-12
 
@@ -487,7 +487,7 @@ def test_hashed_columns_need_no_training():
         b.transform(X + b.center_ - X.mean(axis=0)).toarray(), a.toarray(), atol=1e-9
     )
     assert a.shape == (100, 64) and a.has_canonical_format
-    assert measures(make, X + 1e6, None) == {"coverage": 1.0}
+    assert metrics(make, X + 1e6, None) == {"coverage": 1.0}
 
 
 @pytest.mark.parametrize("d", [1, 2])

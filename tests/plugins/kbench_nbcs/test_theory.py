@@ -13,7 +13,7 @@ from kbench_nbcs import (
     approximate_convex_body,
     hinge_bound,
     margin_error_bound,
-    margin_measures,
+    margin_metrics,
     refine_weights,
     theory_stages,
     vc_bound,
@@ -167,14 +167,14 @@ def test_bounds_are_the_printed_formulas_with_the_corrections():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n_roots", [1, 3])
-def test_margin_measures_are_those_of_the_rescaled_classifier(n_classes, n_roots):
+def test_margin_metrics_are_those_of_the_rescaled_classifier(n_classes, n_roots):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (600, 2))
     y = np.digitize(np.linalg.norm(X, axis=1), [0.5, 0.9][: n_classes - 1])
     nbcs = NestedBarycentricMap(2, n_roots=n_roots, rotate=True, random_state=0).fit(X)
     Z = nbcs.transform(X)
     svm = LinearSVC(C=100.0, dual=False).fit(Z, y)
-    found = margin_measures(nbcs, svm, X, y, delta=0.1)
+    found = margin_metrics(nbcs, svm, X, y, delta=0.1)
     psi = Z.toarray() / sqrt(n_roots)
     assert np.linalg.norm(psi, axis=1).max() <= 1 + 1e-12
     # weights without intercept on psi that give the decision function exactly
@@ -212,7 +212,7 @@ def test_bounds_count_what_the_map_depends_on():
     def measured(**params):
         nbcs = NestedBarycentricMap(2, random_state=0, **params).fit(X, y)
         svm = LinearSVC(dual=False).fit(nbcs.transform(X), y)
-        return nbcs, margin_measures(nbcs, svm, X, y)
+        return nbcs, margin_metrics(nbcs, svm, X, y)
 
     nbcs, found = measured(split="adaptive", rotate=True)
     assert found["compression_size"] == 4 + 3 + nbcs.n_splits_
@@ -230,7 +230,7 @@ def test_margins_one_against_one_count_the_rows_of_a_pair():
     y = np.digitize(X[:, 0], [-0.3, 0.4])
     nbcs = NestedBarycentricMap(1, n_roots=2, rotate=True, random_state=0).fit(X)
     svm = LinearSVM(C=100.0, multiclass="ovo").fit(nbcs.transform(X), y)
-    found = margin_measures(nbcs, svm, X, y)
+    found = margin_metrics(nbcs, svm, X, y)
     decisions = svm.pair_decisions(nbcs.transform(X))
     errors = []
     for a, b in ((0, 1), (0, 2), (1, 2)):
@@ -242,7 +242,7 @@ def test_margins_one_against_one_count_the_rows_of_a_pair():
 
 
 @pytest.mark.parametrize("name", ["linear-svm", "linear-svm-ovr", "ridge", "logistic", "knn"])
-def test_margins_are_measures_of_a_run_where_they_are_defined(name):
+def test_margins_are_metrics_of_a_run_where_they_are_defined(name):
     from sklearn.linear_model import LogisticRegression
     from sklearn.neighbors import KNeighborsClassifier
 
@@ -251,7 +251,7 @@ def test_margins_are_measures_of_a_run_where_they_are_defined(name):
     from kbench.evaluation.specs import EstimatorSpec
     from kbench.records import Dataset, Protocol
     from kbench_learners import LinearSVM, PathRidgeClassifier
-    from kbench_nbcs._map import measures
+    from kbench_nbcs._map import metrics
 
     make = {
         "linear-svm": LinearSVM,
@@ -263,8 +263,8 @@ def test_margins_are_measures_of_a_run_where_they_are_defined(name):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (300, 2))
     data = Dataset("rings", X=X, y=np.digitize(np.linalg.norm(X, axis=1), [0.5, 0.9]))
-    method = Method(EstimatorSpec(NestedBarycentricMap), EstimatorSpec(make), map_measures=measures)
-    found = evaluate_split(data, 0, method, Protocol(splits="holdout")).measures
+    method = Method(EstimatorSpec(NestedBarycentricMap), EstimatorSpec(make), map_metrics=metrics)
+    found = evaluate_split(data, 0, method, Protocol(splits="holdout")).metrics
     defined = name not in ("logistic", "knn")
     assert ("train_margin" in found) == defined
     assert ("bound_vc_vacuous" in found) == (name in ("linear-svm-ovr", "ridge"))
@@ -280,7 +280,7 @@ def test_the_vc_dimension_is_that_of_a_system_that_no_row_decides():
     def measured(**params):
         nbcs = NestedBarycentricMap(4, n_roots=2, rotate=True, random_state=0, **params).fit(X, y)
         svm = LinearSVC(dual=False).fit(nbcs.transform(X), y)
-        return nbcs, svm, margin_measures(nbcs, svm, X, y)
+        return nbcs, svm, margin_metrics(nbcs, svm, X, y)
 
     nbcs, svm, found = measured()
     full = 2 * (3 + 1 + 3 + 9 + 27)
@@ -304,10 +304,10 @@ def test_margins_never_hold_the_whole_embedding(monkeypatch):
     y = (X[:, 0] > 0).astype(int)
     nbcs = NestedBarycentricMap(2, n_roots=2, rotate=True, random_state=0).fit(X)
     svm = LinearSVC(dual=False).fit(nbcs.transform(X), y)
-    whole = margin_measures(nbcs, svm, X, y)
+    whole = margin_metrics(nbcs, svm, X, y)
     sizes = []
     transform = nbcs.transform
     monkeypatch.setattr(_margins, "CHUNK_VALUES", 600)
     monkeypatch.setattr(nbcs, "transform", lambda X: sizes.append(len(X)) or transform(X))
-    assert margin_measures(nbcs, svm, X, y) == whole
+    assert margin_metrics(nbcs, svm, X, y) == whole
     assert sizes == [100, 100, 100]

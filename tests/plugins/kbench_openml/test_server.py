@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from kbench.errors import SourceUnreachable
+from kbench.errors import SourceUnreachableError
 from kbench_openml import _transport
 from kbench_openml._source import load
 from tests.support.openml_server import OpenMLServer
@@ -21,7 +21,7 @@ def test_a_server_that_is_gone_is_noticed_at_once(connect_openml):
         load(data_id=61)
     start = time.monotonic()
     assert load(data_id=61).X.shape == (150, 4)  # from the client's cache
-    with pytest.raises(SourceUnreachable, match="cannot be reached"):
+    with pytest.raises(SourceUnreachableError, match="cannot be reached"):
         load(data_id=9001)
     assert time.monotonic() - start < 4  # less than one time-out
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kbench import DatasetError, Ref
-from kbench.errors import SourceUnreachable
+from kbench.errors import SourceUnreachableError
 from kbench_openml._source import expand, load
 from tests.support.openml_server import OpenMLServer
 
@@ -68,9 +68,9 @@ def test_suite_of_tasks(connect_openml, monkeypatch):
         asked = len(server.requests)
         assert expand(openml_suite=7) == tasks
         assert len(server.requests) == asked
-        with pytest.raises(SourceUnreachable, match="cannot be reached"):
+        with pytest.raises(SourceUnreachableError, match="cannot be reached"):
             expand(openml_suite=8)
-        with pytest.raises(SourceUnreachable, match="cannot be reached"):
+        with pytest.raises(SourceUnreachableError, match="cannot be reached"):
             load(openml_suite=8)
         with pytest.raises(DatasetError, match="stands for 2 datasets"):
             load(openml_suite=7)

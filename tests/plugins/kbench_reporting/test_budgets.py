@@ -58,7 +58,7 @@ def rows_of(names, **more):
             name,
             n_candidates=8,
             search_time_cpu_s=2.0,
-            search_at_edge=0.25,
+            search_at_boundary=0.25,
             search_space=("learner.alpha", f"feature_map.{name}"),
             family=name,
             **more,

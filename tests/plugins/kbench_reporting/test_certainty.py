@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kbench.errors import SuiteError
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench.registry.registry import Registry
 from kbench.report import write
 from kbench.report.content import ReportData
@@ -62,7 +62,7 @@ def test_statuses_are_in_the_table_its_csv_and_json_and_the_chart():
 
 
 def test_points_of_the_picture_are_filled_by_status():
-    drawn = pictures._against(content(clear()), pictures._COSTS["measure-time"])
+    drawn = pictures._against(content(clear()), pictures._COSTS["metric-time"])
     filled = [line.get_fillstyle() for line in drawn.axes[0].lines if line.get_marker() == "o"]
     assert sorted(filled) == ["full", "full", "left", "none"]
 
@@ -184,7 +184,7 @@ def test_a_method_far_below_the_others_does_not_spoil_the_axis():
 def test_pictures_clip_the_same_methods():
     made = content(far())
     for as_error, low in ((False, 0.88), (True, 0.12)):
-        drawn = pictures._against(made, pictures._COSTS["measure-time"], as_error)
+        drawn = pictures._against(made, pictures._COSTS["metric-time"], as_error)
         bottom, top = drawn.axes[0].get_ylim()
         assert bottom == pytest.approx(low, abs=0.02)
         assert (bottom > top) == as_error
@@ -192,12 +192,12 @@ def test_pictures_clip_the_same_methods():
         assert [each for each in legend if "0.4010, below the axis" in each]
 
 
-def test_errors_of_a_measure_that_is_no_share_are_not_drawn():
-    made = ReportData("s", grid(2, 2), measure=Measure("log_loss", "lower"))
+def test_errors_of_a_metric_that_is_no_share_are_not_drawn():
+    made = ReportData("s", grid(2, 2), metric=Metric("log_loss", "lower"))
     assert 'id="as-error"' not in page(made, Registry())
     rows = [changed(each, log_loss=0.1) for each in grid(2, 2)]
-    made = ReportData("s", rows, measure=Measure("log_loss", "lower"))
-    with pytest.raises(SuiteError, match="1 - log_loss is not an error; draw measure-time"):
+    made = ReportData("s", rows, metric=Metric("log_loss", "lower"))
+    with pytest.raises(SuiteError, match="1 - log_loss is not an error; draw metric-time"):
         pictures.picture("error-time", made, Registry(), "svg")
 
 

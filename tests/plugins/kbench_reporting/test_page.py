@@ -15,8 +15,8 @@ import pytest
 from matplotlib.figure import Figure as Drawn
 
 from kbench.errors import PluginError, SuiteError
-from kbench.evaluation.definitions import MEASURES
-from kbench.records import ACCURACY, Measure, Published
+from kbench.evaluation.definitions import METRICS
+from kbench.records import ACCURACY, Metric, Published
 from kbench.registry.registry import Registry
 from kbench.report import charts, write
 from kbench.report.tables import table_named, table_names
@@ -180,7 +180,7 @@ def test_published_figures_stand_beside_ours():
 
 def test_doubts_are_told():
     rows = [
-        row("iris", "a", converged=False, contention="steal", notes="few rows", at_edge="C"),
+        row("iris", "a", converged=False, contention="steal", notes="few rows", at_boundary="C"),
         row("iris", "b", n_splits=9),
     ]
     text = told(page(content(rows), Registry()))
@@ -331,7 +331,7 @@ def test_an_unknown_picture_is_an_error_that_says_what_there_is():
         pictures.picture("ranks", content([row("iris", "a")]), Registry(), "svg")
 
 
-def test_figures_of_plugins_get_all_measures_and_stand_in_their_suites_only():
+def test_figures_of_plugins_get_all_metrics_and_stand_in_their_suites_only():
     seen = []
 
     def draw(results):
@@ -386,7 +386,7 @@ def test_many_methods_are_compared_with_the_best_only():
 # -- from MLflow's runs
 
 
-def test_a_run_in_full_has_all_measures_and_what_tests_need():
+def test_a_run_in_full_has_all_metrics_and_what_tests_need():
     run = as_stored(
         key="k",
         machine="m1",
@@ -424,7 +424,8 @@ def test_a_run_in_full_has_all_measures_and_what_tests_need():
 @pytest.fixture(scope="module")
 def nasty_content():
     rows = [
-        changed(each, at_edge=NASTY[0], notes="=1+1", contention=NASTY[2]) for each in nasty_rows()
+        changed(row, at_boundary=NASTY[0], notes="=1+1", contention=NASTY[2])
+        for row in nasty_rows()
     ]
     figure = Published(NASTY[0], NASTY[0], NASTY[-1], "accuracy", 0.9, source="@" + NASTY[1])
     focus = [rows[0].method]
@@ -436,8 +437,8 @@ def nasty_content():
 
 @pytest.mark.parametrize("name", table_names())
 def test_no_name_breaks_out_of_a_table(nasty_content, name):
-    if name == "plain":  # beside another measure
-        nasty_content = dataclasses.replace(nasty_content, measure=Measure("log_loss", "lower"))
+    if name == "plain":  # beside another metric
+        nasty_content = dataclasses.replace(nasty_content, metric=Metric("log_loss", "lower"))
     table = table_named(name, nasty_content)
     assert table.rows
     csv_rows = list(csv.reader(io.StringIO(write(table, "csv"))))
@@ -502,7 +503,7 @@ def test_an_error_is_better_where_it_is_lower():
         for d in ("iris", "wine", "zoo")
         for name, value in (("a", 0.2), ("b", 0.1))
     ]
-    made = content(rows, measure=MEASURES["expected_error"])
+    made = content(rows, metric=METRICS["expected_error"])
     assert [each.method[0] for each in made.standings] == ["b", "a"]
     ((_, line), *_) = entries(made)
     assert [entry.mark for entry in line] == ["best", "untested"]
@@ -528,8 +529,8 @@ def test_a_rotation_is_left_out_with_a_note():
 
 def test_a_row_without_a_time_is_in_no_growth():
     rows = grid(4, 2)
-    measures = {name: each for name, each in rows[0].measures.items() if name != "fit_time_s"}
-    rows[0] = dataclasses.replace(rows[0], measures=measures)
+    metrics = {name: each for name, each in rows[0].metrics.items() if name != "fit_time_s"}
+    rows[0] = dataclasses.replace(rows[0], metrics=metrics)
     assert growth(content(rows))
     page(content(rows), Registry())
 

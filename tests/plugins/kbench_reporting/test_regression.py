@@ -1,4 +1,4 @@
-"""Reports of regression suites: direction, units, and methods without the measure."""
+"""Reports of regression suites: direction, units, and methods without the metric."""
 
 import csv
 import dataclasses
@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from kbench.errors import SuiteError
-from kbench.evaluation.definitions import MEASURES
-from kbench.records import Measure
+from kbench.evaluation.definitions import METRICS
+from kbench.records import Metric
 from kbench.registry.registry import Registry
 from kbench.report import charts as axes
 from kbench.report import write
@@ -23,8 +23,8 @@ from kbench_reporting.findings import entries
 from kbench_reporting.page import curves_of, page, splits_by_cell
 from tests.support.report_rows import changed, content, regression_row
 
-STANDARDISED = MEASURES["rmse_standardised"]
-NLPD = MEASURES["nlpd_standardised"]
+STANDARDISED = METRICS["rmse_standardized"]
+NLPD = METRICS["nlpd_standardized"]
 SIZES = {"big": 1e6, "one": 1.0, "tiny": 1e-9}
 
 
@@ -41,13 +41,13 @@ def rows():
     ]
 
 
-def report(rows, measure=STANDARDISED, **more):
-    return content(rows, measure=measure, **more)
+def report(rows, metric=STANDARDISED, **more):
+    return content(rows, metric=metric, **more)
 
 
 def test_the_columns_of_a_regression_table_have_no_accuracy(rows):
     names = columns(STANDARDISED, "regression")
-    assert names[6:10] == ("rmse_standardised", "rmse_standardised_sd", "rmse", "rmse_sd")
+    assert names[6:10] == ("rmse_standardized", "rmse_standardised_sd", "rmse", "rmse_sd")
     assert not any(name.startswith("accuracy") for name in names)
     written = rows[0].to_json(STANDARDISED)
     assert tuple(written)[: len(names)] == names
@@ -69,15 +69,15 @@ def test_errors_in_units_are_shown_by_dataset_and_never_averaged(rows):
         ("good", pytest.approx(0.21)),
         ("bad", pytest.approx(0.5466667)),
     ]
-    assert not tables.plain(report(rows, MEASURES["rmse"])).rows
+    assert not tables.plain(report(rows, METRICS["rmse"])).rows
 
 
 @pytest.mark.parametrize("name", ["rmse", "mae", "nlpd", "crps", "interval_score_90"])
-def test_a_measure_in_units_is_not_compared_over_datasets(rows, name):
-    measure = MEASURES[name]
-    assert measure.in_units
-    rows = [changed(row, **{name: row.measures["rmse"]}) for row in rows]
-    shown = report(rows, measure)
+def test_a_metric_in_units_is_not_compared_over_datasets(rows, name):
+    metric = METRICS[name]
+    assert metric.in_units
+    rows = [changed(row, **{name: row.metrics["rmse"]}) for row in rows]
+    shown = report(rows, metric)
     assert shown.standings == []
     assert shown.friedman is None
     html = page(shown, Registry())
@@ -85,10 +85,10 @@ def test_a_measure_in_units_is_not_compared_over_datasets(rows, name):
     with pytest.raises(SuiteError, match=rf"nothing to draw: {name} is in the units"):
         pictures.picture("ranks", shown, Registry(), "svg")
     # within a dataset they are ranked and marked
-    assert ranks(rows, measure) == [1.0, 2.0] * 3
+    assert ranks(rows, metric) == [1.0, 2.0] * 3
     assert tables.main(shown).marks[0, "good + ridge"] == "best"
     one = [row for row in rows if row.dataset == "tiny"]
-    assert [each.method[0] for each in report(one, measure).standings] == ["good", "bad"]
+    assert [each.method[0] for each in report(one, metric).standings] == ["good", "bad"]
 
 
 def test_small_units_hide_no_difference():
@@ -97,7 +97,7 @@ def test_small_units_hide_no_difference():
         regression_row("tiny", name, errors, 1e-12)
         for name, errors in (("good", (0.2, 0.21, 0.22)), ("bad", (0.50, 0.56, 0.58)))
     ]
-    (_, line), *_ = entries(report(rows, MEASURES["rmse"]))
+    (_, line), *_ = entries(report(rows, METRICS["rmse"]))
     assert [entry.mark for entry in line] == ["best", ""]
 
 
@@ -110,7 +110,7 @@ def test_better_values_stand_higher():
     }
     assert points["2"] < points["3"] < points["1"]  # y grows downwards
     assert "rmse standardised (lower is better)" in svg
-    higher = axes.of_measure([0.2, 0.9], Measure("r2"))
+    higher = axes.of_metric([0.2, 0.9], Metric("r2"))
     assert higher.share(0.9) > higher.share(0.2)
     assert higher.label == "r2"
 
@@ -119,7 +119,7 @@ def test_better_values_stand_higher():
     ("values", "is_log"), [((0.01, 0.2), True), ((0.1, 0.2), False), ((-1.0, 2.0), False)]
 )
 def test_errors_of_very_different_size_have_a_logarithmic_axis(values, is_log):
-    axis = axes.of_measure(values, STANDARDISED)
+    axis = axes.of_metric(values, STANDARDISED)
     assert axis.log is is_log
     assert 0 < axis.share(max(values)) < axis.share(min(values)) < 1
 
@@ -136,13 +136,13 @@ def test_the_axis_of_a_picture_for_a_paper_is_turned(rows):
     (panel,) = drawn.axes
     assert panel.yaxis_inverted()
     assert panel.get_ylabel() == "rmse standardised (lower is better)"
-    for kind in ("measure-time", "accuracy-time"):  # the name of earlier versions
+    for kind in ("metric-time", "accuracy-time"):  # the name of earlier versions
         assert pictures.picture(kind, report(rows), Registry(), "svg").startswith(b"<?xml")
 
 
 def test_a_method_without_a_predictive_distribution_is_shown_without_a_rank(rows):
     values = {"good": 0.1, "bad": 0.9}
-    rows = [changed(row, nlpd_standardised=values[row.feature_map]) for row in rows]
+    rows = [changed(row, nlpd_standardized=values[row.feature_map]) for row in rows]
     rows += [regression_row(dataset, "plain", (0.3, 0.4, 0.5), sd) for dataset, sd in SIZES.items()]
     shown = report(rows, NLPD)
     assert [each.method[0] for each in shown.standings] == ["good", "bad"]
@@ -160,22 +160,22 @@ def test_the_page_says_which_direction_is_better(rows):
     assert "lower is better" in html
     data = json.loads(re.search(r'id="data">(.*?)</script>', html, re.S).group(1))
     assert (data["sign"], data["any_size"], data["in_units"]) == (-1, True, False)
-    data = splits_by_cell(report(rows, MEASURES["rmse"]))
+    data = splits_by_cell(report(rows, METRICS["rmse"]))
     (tiny,) = (cell for cell in data["cells"] if cell[:2] == (2, 0))
     assert tiny[2] == pytest.approx(2.1e-10)
     assert [*tiny[4].values()] == pytest.approx([2.0e-10, 2.1e-10, 2.2e-10])
 
 
-def test_search_curves_are_those_of_the_measure_that_was_searched(rows):
+def test_search_curves_are_those_of_the_metric_that_was_searched(rows):
     by_default, by_loss = (
-        changed(row, protocol={"search_measure": name}, search={"learner.alpha": [[1, 2, 0, 3, 0]]})
+        changed(row, protocol={"search_metric": name}, search={"learner.alpha": [[1, 2, 0, 3, 0]]})
         for row, name in zip(rows, ("null", "nlpd"), strict=False)
     )
-    assert by_default.searched == MEASURES["rmse"]
-    assert by_loss.searched == MEASURES["nlpd"]
+    assert by_default.searched == METRICS["rmse"]
+    assert by_loss.searched == METRICS["nlpd"]
     assert Row("iris", "rff", "ridge", "ok", 1, 1).searched.name == "accuracy"
     shown = report([by_default, by_loss])
-    assert [row["measure"] for row in tables.search(shown).rows] == ["rmse", "nlpd"]
+    assert [row["metric"] for row in tables.search(shown).rows] == ["rmse", "nlpd"]
     (_, curves), *_ = curves_of(shown)["methods"]
     assert curves["learner.alpha"][0][2:] == ["rmse", "lower", True]
     table = tables.search(dataclasses.replace(shown, rows=[by_default]))
@@ -184,11 +184,11 @@ def test_search_curves_are_those_of_the_measure_that_was_searched(rows):
 
 def test_data_for_programs_keep_all_digits(rows):
     lines = csv.DictReader(io.StringIO(write(cells(rows, STANDARDISED), "csv")))
-    assert float(next(lines)["rmse"]) == rows[0].measures["rmse"]
+    assert float(next(lines)["rmse"]) == rows[0].metrics["rmse"]
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(0.4, "0.4"), (123456.7, "123457"), (0.00001234, "1.234e-05")]
 )
-def test_a_measure_of_a_plugin_is_readable_whatever_its_size(value, text):
+def test_a_metric_of_a_plugin_is_readable_whatever_its_size(value, text):
     assert written("my_loss", value) == text

@@ -36,7 +36,7 @@ def runs(n_datasets=3, n_methods=3):
                 "kbench.split_hash": json.dumps(row.split_hash),
                 "kbench.version": "0.1.0",
             },
-            metrics=row.measures,
+            metrics=row.metrics,
             start_ms=1_700_000_000_000,
             end_ms=1_700_000_000_001,
         )

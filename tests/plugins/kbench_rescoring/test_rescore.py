@@ -1,4 +1,4 @@
-"""`kbench rescore` adds measures to known results; no result is computed again."""
+"""`kbench rescore` adds metrics to known results; no result is computed again."""
 
 import json
 import os
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 PLUGIN = """
 import os, sys, time
 import numpy as np
-from kbench import Measure, hookimpl
+from kbench import Metric, hookimpl
 
 def gini(y_true, scores):
     from sklearn.metrics import roc_auc_score
@@ -57,10 +57,10 @@ def slow(y_true, predicted):
 FACTOR = 1.0
 
 @hookimpl
-def kbench_measures():
+def kbench_metrics():
     given = [(gini, "scores"), (spread, "probabilities"), (errors, "predictions")]
     given += [(f, "predictions") for f in (raises, no_number, hangs, ends, slow)]
-    return [Measure(f.__name__, "lower", "for tests", "classification", n, f) for f, n in given]
+    return [Metric(f.__name__, "lower", "for tests", "classification", n, f) for f, n in given]
 """
 SUITE = """
 datasets = ["wdbc"]
@@ -106,7 +106,7 @@ def here(computed, tmp_path, monkeypatch, install_plugin, capfd):
     """Run a command on a copy of the results."""
     folder = shutil.copytree(computed, tmp_path / "here")
     at(folder, monkeypatch)
-    install_plugin("trial_measures", PLUGIN)
+    install_plugin("trial_metrics", PLUGIN)
 
     def run(*arguments):
         return command(*arguments, capfd=capfd)
@@ -131,16 +131,16 @@ def results(run):
 
 def rescored(run, *names):
     code, out, _ = run(
-        "rescore", "ours.toml", "--json", *(w for n in names for w in ("--measure", n))
+        "rescore", "ours.toml", "--json", *(w for n in names for w in ("--metric", n))
     )
-    return code, {row["measure"]: row for row in map(json.loads, out.splitlines())}
+    return code, {row["metric"]: row for row in map(json.loads, out.splitlines())}
 
 
-def test_a_measure_is_added_without_computing_anything_again(here):
+def test_a_metric_is_added_without_computing_anything_again(here):
     before = lines("result")
     code, added = rescored(here, "errors", "roc_auc", "spread")
     assert code == 0
-    assert added["errors"] == {"measure": "errors", "n_added": 6, "n_known": 0, "missing": []}
+    assert added["errors"] == {"metric": "errors", "n_added": 6, "n_known": 0, "missing": []}
     assert added["roc_auc"]["n_known"] == 6
     assert added["spread"]["missing"] == [
         {
@@ -158,13 +158,13 @@ def test_a_measure_is_added_without_computing_anything_again(here):
     assert rows["majority"]["spread"] > 0
     code, added = rescored(here, "errors")
     assert (added["errors"]["n_added"], added["errors"]["n_known"]) == (0, 6)
-    assert len(lines("measure")) == 6 + 4
+    assert len(lines("metric")) == 6 + 4
     manifests = journal().manifests()
-    for line in lines("measure"):
-        assert "trial_measures" in manifests[line["manifest"]].modules
+    for line in lines("metric"):
+        assert "trial_metrics" in manifests[line["manifest"]].modules
 
 
-def test_a_measure_is_the_mean_over_seeds_of_the_map(here):
+def test_a_metric_is_the_mean_over_seeds_of_the_map(here):
     suite = Path("ours.toml").read_text().replace("[protocol]", "[protocol]\nmap_seeds = 3")
     maps = '{ name = "rff", n_components = 4, bandwidth = 1.0, label = "rff" }'
     Path("ours.toml").write_text(suite.replace('"identity"', maps))
@@ -185,28 +185,26 @@ def test_a_measure_is_the_mean_over_seeds_of_the_map(here):
 def test_kept_scores_give_the_number_of_the_run_to_the_last_digit(here):
     assert rescored(here, "gini")[0] == 0
     rows = {line["task_key"]: line for line in lines("result")}
-    for line in lines("measure"):
-        area = rows[line["task_key"]]["measures"]["roc_auc"]
+    for line in lines("metric"):
+        area = rows[line["task_key"]]["metrics"]["roc_auc"]
         assert line["value"] == pytest.approx(2 * area - 1, rel=1e-12, abs=1e-12)
-    # a built-in measure that a line lacks is computed by the very code of the run
+    # a built-in metric that a line lacks is computed by the very code of the run
     for line in rows.values():
         line = {k: v for k, v in line.items() if k not in ("kind", "crc")}
-        measures = dict(line["measures"])
-        del measures["roc_auc"]
-        journal().append(
-            "result", **line | {"measures": measures, "ended_ms": line["ended_ms"] + 1}
-        )
+        metrics = dict(line["metrics"])
+        del metrics["roc_auc"]
+        journal().append("result", **line | {"metrics": metrics, "ended_ms": line["ended_ms"] + 1})
     assert rescored(here, "roc_auc")[1]["roc_auc"]["n_added"] == 6
-    for line in lines("measure"):
+    for line in lines("metric"):
         if line["name"] == "roc_auc":
             assert line["manifest"] == ""
-            assert line["value"] == rows[line["task_key"]]["measures"]["roc_auc"]
+            assert line["value"] == rows[line["task_key"]]["metrics"]["roc_auc"]
 
 
 def test_a_value_of_changed_code_is_not_shown(here, install_plugin):
     rescored(here, "spread", "errors")
     old = results(here)["majority"]["spread"]
-    install_plugin("trial_measures", PLUGIN.replace("FACTOR = 1.0", "FACTOR = 3.0"))
+    install_plugin("trial_metrics", PLUGIN.replace("FACTOR = 1.0", "FACTOR = 3.0"))
     assert here("suite", "ours.toml", "-q")[0] == 0
     assert "spread" not in results(here)["majority"]
     assert rescored(here, "spread")[1]["spread"]["n_added"] == 4
@@ -214,7 +212,7 @@ def test_a_value_of_changed_code_is_not_shown(here, install_plugin):
 
 
 @pytest.mark.slow
-def test_a_result_that_is_computed_again_has_no_earlier_measure(here):
+def test_a_result_that_is_computed_again_has_no_earlier_metric(here):
     rescored(here, "errors")
     assert here("suite", "ours.toml", "-q", "--fresh", "--learner", "majority")[0] == 0
     rows = results(here)
@@ -225,21 +223,21 @@ def test_a_result_that_is_computed_again_has_no_earlier_measure(here):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("raises", "measure 'raises' raised ValueError: as I was told"),
-        ("no_number", "measure 'no_number' returned nan; expected one finite number"),
-        ("ends", "the measure ended with crash: "),
+        ("raises", "metric 'raises' raised ValueError: as I was told"),
+        ("no_number", "metric 'no_number' returned nan; expected one finite number"),
+        ("ends", "the metric ended with crash: "),
     ],
 )
-def test_a_measure_that_fails_is_said_so_in_one_line(here, name, reason):
-    code, out, _ = here("rescore", "ours.toml", "--measure", name)
+def test_a_metric_that_fails_is_said_so_in_one_line(here, name, reason):
+    code, out, _ = here("rescore", "ours.toml", "--metric", name)
     assert code == 1
     (line,) = out.splitlines()
     assert line.startswith(f"{name}: 0 splits got it; 6 lack it: {reason}")
     assert line.endswith("(logistic, svm, majority)")
-    assert not lines("measure")
+    assert not lines("metric")
 
 
-def test_a_measure_that_hangs_is_stopped_once(here):
+def test_a_metric_that_hangs_is_stopped_once(here):
     Path("ours.toml").write_text(SUITE.replace("time_s = 60", "time_s = 0.5"))
     started = time.monotonic()
     code, added = rescored(here, "hangs")
@@ -251,13 +249,13 @@ def test_a_measure_that_hangs_is_stopped_once(here):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("erorrs", "no measure is called 'erorrs'; did you mean 'errors'?"),
-        ("crps", "measure 'crps' is for regression, and 'wdbc' is classification"),
+        ("erorrs", "no metric is called 'erorrs'; did you mean 'errors'?"),
+        ("crps", "metric 'crps' is for regression, and 'wdbc' is classification"),
         ("gram_error_spectral", "is not computed from predictions"),
     ],
 )
-def test_a_measure_that_cannot_be_is_refused(here, name, words):
-    code, out, err = here("rescore", "ours.toml", "--measure", name)
+def test_a_metric_that_cannot_be_is_refused(here, name, words):
+    code, out, err = here("rescore", "ours.toml", "--metric", name)
     assert code == 2
     assert words in err
     assert out == ""
@@ -265,7 +263,7 @@ def test_a_measure_that_cannot_be_is_refused(here, name, words):
 
 def test_results_that_are_not_known_are_said_so(here):
     Path("ours.toml").write_text(SUITE.replace("test_size = 60", "test_size = 61"))
-    code, _, err = here("rescore", "ours.toml", "--measure", "errors")
+    code, _, err = here("rescore", "ours.toml", "--metric", "errors")
     assert code == 2
     assert "no results of 'ours' are known here" in err
 
@@ -305,7 +303,7 @@ def damage(how):
         ("forged", "the kept predictions do not have the accuracy of the result"),
     ],
 )
-def test_predictions_that_are_not_those_of_the_result_give_no_measure(here, how, words):
+def test_predictions_that_are_not_those_of_the_result_give_no_metric(here, how, words):
     damage(how)
     code, added = rescored(here, "errors")
     assert code == 1
@@ -316,16 +314,16 @@ def test_predictions_that_are_not_those_of_the_result_give_no_measure(here, how,
 @pytest.mark.slow
 def test_a_kill_loses_only_the_split_that_it_interrupts(here):
     process = subprocess.Popen(
-        [sys.executable, "-m", "kbench.cli", "rescore", "ours.toml", "--measure", "slow"],
+        [sys.executable, "-m", "kbench.cli", "rescore", "ours.toml", "--metric", "slow"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 60
-    while not lines("measure") and time.monotonic() < deadline:
+    while not lines("metric") and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    kept = len(lines("measure"))
+    kept = len(lines("metric"))
     assert kept >= 1
     code, added = rescored(here, "slow")
     assert code == 0
@@ -334,11 +332,11 @@ def test_a_kill_loses_only_the_split_that_it_interrupts(here):
     assert all(row["slow"] == 1.0 for row in results(here).values())
 
 
-def test_a_store_that_is_away_gets_the_measures_later(here):
+def test_a_store_that_is_away_gets_the_metrics_later(here):
     uri = os.environ["MLFLOW_TRACKING_URI"]
     Path("mlflow.db").rename("away.db")
     Path("mlflow.db").mkdir()
-    code, out, err = here("rescore", "ours.toml", "--measure", "errors")
+    code, out, err = here("rescore", "ours.toml", "--metric", "errors")
     assert code == 1
     assert "errors: 6 splits got it" in out
     assert "kbench sync" in err
@@ -349,32 +347,32 @@ def test_a_store_that_is_away_gets_the_measures_later(here):
 
 
 @pytest.mark.slow
-def test_two_suites_that_share_cells_share_the_measures(here):
+def test_two_suites_that_share_cells_share_the_metrics(here):
     Path("other.toml").write_text(SUITE)
     rescored(here, "errors")
-    code, out, _ = here("rescore", "other.toml", "--measure", "errors")
+    code, out, _ = here("rescore", "other.toml", "--metric", "errors")
     assert code == 0
     assert out.startswith("errors: 0 splits got it, 6 had it")
     code, out, _ = here("results", "other", "--format", "json")
     assert all("errors" in row for row in json.loads(out))
 
 
-def test_a_run_adds_the_measure_that_its_suite_compares(here):
-    Path("ours.toml").write_text('measure = "spread"\n' + SUITE)
+def test_a_run_adds_the_metric_that_its_suite_compares(here):
+    Path("ours.toml").write_text('metric = "spread"\n' + SUITE)
     code, _, err = here("suite", "ours.toml", "-q")
     assert code == 0
     assert "2 lack it: no probabilities (svm)" in err
     rows = results(here)
-    assert rows["logistic"]["measure"] == "spread"
+    assert rows["logistic"]["metric"] == "spread"
     assert rows["logistic"]["better"] == "lower"
-    assert len(rows["logistic"]["measure_by_split"]) == 2
+    assert len(rows["logistic"]["metric_by_split"]) == 2
     assert len(lines("result")) == 6  # nothing was computed again
 
 
 @pytest.mark.slow
-def test_a_search_by_the_measure_of_a_plugin_is_in_the_key(here, install_plugin):
+def test_a_search_by_the_metric_of_a_plugin_is_in_the_key(here, install_plugin):
     text = SUITE.replace('"majority"', '{ name = "logistic", label = "searched" }')
-    text = text.replace("[protocol]", '[protocol]\nsearch_measure = "errors"\ninner_folds = 2')
+    text = text.replace("[protocol]", '[protocol]\nsearch_metric = "errors"\ninner_folds = 2')
     Path("ours.toml").write_text(text)
     assert here("suite", "ours.toml", "-q", "--learner", "searched")[1]
     first = sorted(lines("result")[6:], key=lambda line: line["split"])
@@ -382,7 +380,7 @@ def test_a_search_by_the_measure_of_a_plugin_is_in_the_key(here, install_plugin)
     values = first[0]["details"]["search"][0]["values"]
     assert len(values) == 2
     assert all(float(value).is_integer() for value in values)
-    install_plugin("trial_measures", PLUGIN.replace("np.sum(y_true", "2 * np.sum(y_true"))
+    install_plugin("trial_metrics", PLUGIN.replace("np.sum(y_true", "2 * np.sum(y_true"))
     here("suite", "ours.toml", "-q", "--learner", "searched")
     again = sorted(lines("result")[8:], key=lambda line: line["split"])
     assert len(again) == 2
@@ -390,7 +388,7 @@ def test_a_search_by_the_measure_of_a_plugin_is_in_the_key(here, install_plugin)
 
 
 @pytest.mark.slow
-def test_a_run_of_the_store_has_the_measure(here):
+def test_a_run_of_the_store_has_the_metric(here):
     rescored(here, "errors")
     store = Store(os.environ["MLFLOW_TRACKING_URI"])
     runs = store.read("ours")

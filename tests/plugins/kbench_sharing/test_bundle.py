@@ -45,7 +45,7 @@ def test_a_folder_has_the_files_of_the_zip(tmp_path):
 def test_no_host_no_path_and_no_machine_is_in_it():
     failed = with_first(
         status="error",
-        measures={},
+        metrics={},
         details=Details(),
         error='File "/home/ada/x.py", line 1',
         printed="secret",
@@ -105,9 +105,9 @@ def test_shares_are_exact_and_times_have_three_digits():
     for cell in known().cells:
         for split, result in cell.results.items():
             shared = bundle.results[cell.key][split]
-            assert shared.measures["accuracy"] == result.measures["accuracy"]
-            assert shared.measures["fit_time_s"] == pytest.approx(
-                result.measures["fit_time_s"], rel=5e-3
+            assert shared.metrics["accuracy"] == result.metrics["accuracy"]
+            assert shared.metrics["fit_time_s"] == pytest.approx(
+                result.metrics["fit_time_s"], rel=5e-3
             )
             again = shared.result("theirs", "A CPU")
             assert again.details.chosen == result.details.chosen
@@ -117,8 +117,8 @@ def test_shares_are_exact_and_times_have_three_digits():
 
 def test_what_is_rounded_agrees_with_what_was_computed():
     """Rounding is far below noise: the very numbers of a result are equal to what is shared."""
-    measures = {
-        **known().cells[0].results[0].measures,
+    metrics = {
+        **known().cells[0].results[0].metrics,
         "roc_auc": 0.98765432109876,
         "expected_error": 1.0 - 29 / 30,
         "accuracy": 29 / 30,
@@ -128,16 +128,16 @@ def test_what_is_rounded_agrees_with_what_was_computed():
         known().cells[0].results[0].details,
         search=[{"learner.C": 1.0, "converged": True, "values": [1 / 3, 0.123456789012345]}],
     )
-    made = with_first(measures=measures, details=details)
+    made = with_first(metrics=metrics, details=details)
     shared = bundle_of(files_of(made, SUITE, load_registry())).results[known().cells[0].key][0]
-    assert shared.measures["roc_auc"] == 0.9876543
-    assert shared.measures["accuracy"] == 29 / 30
-    assert shared.measures["expected_error"] == 1.0 - 29 / 30
-    assert shared.measures["mcc"] == pytest.approx(1e-20 / 3, rel=1e-6)
+    assert shared.metrics["roc_auc"] == 0.9876543
+    assert shared.metrics["accuracy"] == 29 / 30
+    assert shared.metrics["expected_error"] == 1.0 - 29 / 30
+    assert shared.metrics["mcc"] == pytest.approx(1e-20 / 3, rel=1e-6)
     assert shared.details.search[0]["values"] == [1 / 3, 0.1234568]
-    found = agreement(shared, measures, details.to_json(), other_cpu=False)
+    found = agreement(shared, metrics, details.to_json(), other_cpu=False)
     assert found.verdict == "equal"
-    other = {**measures, "roc_auc": 0.9876546}
+    other = {**metrics, "roc_auc": 0.9876546}
     assert agreement(shared, other, details.to_json(), other_cpu=False).verdict == "noise"
 
 
@@ -151,10 +151,10 @@ def test_every_field_of_a_result_is_shared_or_left_out_on_purpose():
     )
 
 
-def test_measures_without_a_value_are_left_out():
-    measures = {**known().cells[0].results[0].measures, "roc_auc": float("nan")}
-    bundle = bundle_of(files_of(with_first(measures=measures), SUITE, load_registry()))
-    assert "roc_auc" not in bundle.results[known().cells[0].key][0].measures
+def test_metrics_without_a_value_are_left_out():
+    metrics = {**known().cells[0].results[0].metrics, "roc_auc": float("nan")}
+    bundle = bundle_of(files_of(with_first(metrics=metrics), SUITE, load_registry()))
+    assert "roc_auc" not in bundle.results[known().cells[0].key][0].metrics
 
 
 def test_the_lock_has_the_versions_that_results_were_made_with():
@@ -185,9 +185,9 @@ def test_an_author_who_cannot_be_shown_is_refused_at_once():
         files(author="\u202eAda")
 
 
-def test_versions_and_measure_are_in_the_manifest():
+def test_versions_and_metric_are_in_the_manifest():
     manifest = json.loads(files()["manifest.json"])
-    assert manifest["measure"] == "accuracy"
+    assert manifest["metric"] == "accuracy"
     assert {"python", "kbench-core", "numpy", "scipy", "scikit-learn"} <= manifest[
         "versions"
     ].keys()

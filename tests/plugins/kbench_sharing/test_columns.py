@@ -45,10 +45,10 @@ def result(**changes):
         "timing": "shared",
         "version": "0.1.0",
         "machine": 0,
-        "calibration_s": 0.1,
+        "machine_speed_s": 0.1,
         "cpu_s": 0.5,
-        "limits": {"time_s": None, "memory_mb": 4096.0},
-        "measures": {"accuracy": 29 / 30, "n_test": 30.0, "n_train": 120.0},
+        "limits": {"time_s": None, "memory_mib": 4096.0},
+        "metrics": {"accuracy": 29 / 30, "n_test": 30.0, "n_train": 120.0},
         "details": {"chosen": {}, "search": [], "split_hash": "ab", "notes": []},
     }
     return {**made, **changes}
@@ -66,15 +66,15 @@ def searched(values, chosen=0, converged=True):
 SHARES = [[17 / 42, 16 / 42, 17 / 41], [1.0, 41 / 42, 39 / 41]]
 
 ODD = {
-    "measures of regression": result(measures={"rmse": 12.5, "r2": -3.25, "n_test": 30.0}),
-    "zeros of both signs": result(measures={"accuracy": 0.0, "matthews": -0.0, "n_test": 3.0}),
+    "metrics of regression": result(metrics={"rmse": 12.5, "r2": -3.25, "n_test": 30.0}),
+    "zeros of both signs": result(metrics={"accuracy": 0.0, "mcc": -0.0, "n_test": 3.0}),
     "one minus the accuracy": result(
-        measures={"accuracy": 0.9, "expected_error": 1.0 - 0.9, "n_test": 30.0}
+        metrics={"accuracy": 0.9, "expected_error": 1.0 - 0.9, "n_test": 30.0}
     ),
-    "a share of no rows": result(measures={"accuracy": 0.5, "n_test": 0.0}),
-    "a share of half a row": result(measures={"accuracy": 0.5, "n_test": 2.5}),
-    "a last bit that is other": result(measures={"accuracy": 29 / 30 + 1e-16, "n_test": 30.0}),
-    "no measure at all": result(status="error", measures={}, details={}),
+    "a share of no rows": result(metrics={"accuracy": 0.5, "n_test": 0.0}),
+    "a share of half a row": result(metrics={"accuracy": 0.5, "n_test": 2.5}),
+    "a last bit that is other": result(metrics={"accuracy": 29 / 30 + 1e-16, "n_test": 30.0}),
+    "no metric at all": result(status="error", metrics={}, details={}),
     "a grid of shares": result(details=searched(SHARES)),
     "scores that are no shares": result(details=searched([[0.1234567890123], [0.5]])),
     "scores of a plugin": result(details=searched([[-12.5, 3.0], [1e300, -0.0]])),
@@ -173,6 +173,6 @@ def test_columns_cannot_grow_without_bound(given):
 
 
 def test_results_cannot_be_too_many(monkeypatch):
-    monkeypatch.setattr(columns, "MOST_RESULTS", 3)
+    monkeypatch.setattr(columns, "MAX_RESULTS", 3)
     with pytest.raises(BundleError, match="more than the 3 results that are read at once"):
         back(b'{"cell":[0,0]}\n{"cell":[0,0]}\n')

@@ -67,12 +67,12 @@ def opened(name="b.zip"):
     return dict(read_bundle(Path(name)).files)
 
 
-def forge(name, **measures):
-    """Change measures of every result of a bundle, and sign it anew."""
+def forge(name, **metrics):
+    """Change metrics of every result of a bundle, and sign it anew."""
     files = opened()
     values = results_of(files)
     for line in values:
-        line["measures"].update(measures)
+        line["metrics"].update(metrics)
     zip_file.write(Path(name), signed(with_results(files, values)))
 
 
@@ -112,7 +112,7 @@ def test_forged_numbers_are_found(run):
     assert state() == before
 
 
-def test_forged_measures_beside_the_accuracy_are_found(run):
+def test_forged_metrics_beside_the_accuracy_are_found(run):
     run("bundle", "ours.toml", "-o", "b.zip")
     forge("forged.zip", invented=0.5)
     code, out, _ = run("verify", "forged.zip", "--sample", 1)
@@ -443,11 +443,11 @@ def test_predictions_are_measured_again_without_a_fit(run):
     run("bundle", "ours.toml", "-o", "b.zip", "--predictions", "--author", "Ada")
     code, out, _ = run("verify", "b.zip", "--sample", 1)
     assert code == 0
-    assert "measures from the predictions of 6 splits: 6 equal" in out
+    assert "metrics from the predictions of 6 splits: 6 equal" in out
     forge("forged.zip", accuracy=1.0)
     code, out, _ = run("verify", "forged.zip", "--sample", 1)
     assert code == 1
-    assert "measures from the predictions of 6 splits: 6 different" in out
+    assert "metrics from the predictions of 6 splits: 6 different" in out
     assert ": accuracy 1.000, from the predictions 0." in out
     # the second tier is left out unless it is asked for
     run("bundle", "ours.toml", "-o", "c.zip", "--author", "Ada")

@@ -90,13 +90,13 @@ def test_redirects_are_bounded_and_stay_of_one_kind(server):
     server.answers["/loop"] = (302, {"Location": "/loop"}, b"")
     with pytest.raises(BundleError, match="it redirects too often"):
         fetched(f"{server.url}/loop")
-    assert len(server.asked) <= fetching.MOST_REDIRECTS + 1
+    assert len(server.asked) <= fetching.MAX_REDIRECTS + 1
     for number in range(10):
         server.answers[f"/{number}"] = (302, {"Location": f"/{number + 1}"}, b"")
     server.asked.clear()
     with pytest.raises(BundleError, match="it redirects too often"):
         fetched(f"{server.url}/0")
-    assert len(server.asked) == fetching.MOST_REDIRECTS + 1
+    assert len(server.asked) == fetching.MAX_REDIRECTS + 1
     for path, target in (
         ("/a", "file:///etc/passwd"),
         ("/b", "http://example.org/b.zip"),
@@ -143,14 +143,14 @@ def test_other_addresses_are_refused(url, why):
 
 
 def test_a_server_that_is_silent_is_given_up(server, monkeypatch):
-    monkeypatch.setattr(fetching, "MOST_S", -1.0)
+    monkeypatch.setattr(fetching, "MAX_S", -1.0)
     server.answers["/slow"] = (200, {}, b"abc")
     with pytest.raises(BundleError, match="it takes longer than"):
         fetched(f"{server.url}/slow")
 
 
 def test_a_server_that_drips_its_headers_is_given_up(monkeypatch):
-    monkeypatch.setattr(fetching, "MOST_S", 0.3)
+    monkeypatch.setattr(fetching, "MAX_S", 0.3)
     ended = threading.Event()
 
     def drip(listening):

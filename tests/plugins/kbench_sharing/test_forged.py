@@ -52,8 +52,8 @@ def first(**fields):
     return lambda values: values[0].update(fields)
 
 
-def measure(**values):
-    return lambda found: found[0]["measures"].update(values)
+def metric(**values):
+    return lambda found: found[0]["metrics"].update(values)
 
 
 def details(**values):
@@ -148,8 +148,8 @@ FORGED = {
         r"line 1 of cells.jsonl\['run'\]: Extra inputs are not permitted",
     ),
     "a text for a number": (
-        changed("results.jsonl", measure(accuracy="0.9")),
-        r"of line 1 of results.jsonl\['measures'\]\['accuracy'\]: Input should be a valid number",
+        changed("results.jsonl", metric(accuracy="0.9")),
+        r"of line 1 of results.jsonl\['metrics'\]\['accuracy'\]: Input should be a valid number",
     ),
     "true for a number": (
         changed("results.jsonl", first(seconds=True)),
@@ -291,7 +291,7 @@ FORGED = {
     ),
     "NaN": (file("results.jsonl", log_loss(b"NaN")), "has NaN, which is not a number"),
     "infinity": (
-        changed("results.jsonl", measure(log_loss=float("inf"))),
+        changed("results.jsonl", metric(log_loss=float("inf"))),
         "has Infinity, which is not a number",
     ),
     "a number beyond all": (
@@ -303,19 +303,19 @@ FORGED = {
         "line 1 of results.jsonl has a field twi",
     ),
     "an accuracy above 1": (
-        changed("results.jsonl", measure(accuracy=1.5)),
+        changed("results.jsonl", metric(accuracy=1.5)),
         "has the accuracy 1.5, which no result can have",
     ),
     "a negative log loss": (
-        changed("results.jsonl", measure(log_loss=-1.0)),
+        changed("results.jsonl", metric(log_loss=-1.0)),
         "has the log_loss -1, which no result can have",
     ),
     "a negative fit time": (
-        changed("results.jsonl", measure(fit_time_s=-0.1)),
+        changed("results.jsonl", metric(fit_time_s=-0.1)),
         "has the fit_time_s -0.1, which no result can have",
     ),
     "a fit longer than its task": (
-        changed("results.jsonl", measure(fit_time_s=5.0)),
+        changed("results.jsonl", metric(fit_time_s=5.0)),
         "has a fit_time_s longer than its task",
     ),
     "an end before the start": (
@@ -335,16 +335,16 @@ FORGED = {
         "took longer than from its start to its end",
     ),
     "more rows than the data": (
-        changed("results.jsonl", measure(n_test=3000.0)),
+        changed("results.jsonl", metric(n_test=3000.0)),
         "has more rows than its dataset",
     ),
     "ok without an accuracy": (
-        changed("results.jsonl", lambda values: values[0]["measures"].pop("accuracy") and None),
-        "is ok and lacks the measure 'accuracy'",
+        changed("results.jsonl", lambda values: values[0]["metrics"].pop("accuracy") and None),
+        "is ok and lacks the metric 'accuracy'",
     ),
-    "an error with measures": (
+    "an error with metrics": (
         changed("results.jsonl", first(status="error")),
-        "has measures, and its status is error",
+        "has metrics, and its status is error",
     ),
     "a machine that is not there": (
         changed("results.jsonl", first(machine=7)),
@@ -359,23 +359,23 @@ FORGED = {
         "split 1 of .* is beyond the 1 split of its cell",
     ),
     "an accuracy that counts no rows": (
-        changed("results.jsonl", measure(accuracy=0.9999)),
+        changed("results.jsonl", metric(accuracy=0.9999)),
         "has the accuracy 0.9999, which is no number of 30 test rows",
     ),
     "a default that counts no rows": (
-        changed("results.jsonl", measure(default_accuracy=0.123)),
+        changed("results.jsonl", metric(default_accuracy=0.123)),
         "has the default_accuracy 0.123, which is no number of 30 test rows",
     ),
     "one test row": (
-        changed("results.jsonl", measure(n_test=1.0, accuracy=1.0)),
+        changed("results.jsonl", metric(n_test=1.0, accuracy=1.0)),
         "has 1 test rows, and its protocol gives it 30 of 150",
     ),
     "half a test row": (
-        changed("results.jsonl", measure(n_test=29.5)),
+        changed("results.jsonl", metric(n_test=29.5)),
         "has 29.5 test rows",
     ),
     "no number of test rows": (
-        changed("results.jsonl", lambda values: values[0]["measures"].pop("n_test") and None),
+        changed("results.jsonl", lambda values: values[0]["metrics"].pop("n_test") and None),
         "has 0 test rows",
     ),
     "seeds that were not planned": (
@@ -419,8 +419,8 @@ FORGED = {
         "string|characters that cannot be shown",
     ),
     "markup for a name": (
-        changed("results.jsonl", measure(**{"<script>": 1.0})),
-        "the measure '<script>' has a name that none can have",
+        changed("results.jsonl", metric(**{"<script>": 1.0})),
+        "the metric '<script>' has a name that none can have",
     ),
     "nested too deep": (file("plugins.jsonl", LONG), "plugins.jsonl is (nested|not JSON)"),
     "not UTF-8": (file("cells.jsonl", b"\xff\xfe\n"), "line 1 of cells.jsonl is not UTF-8 text"),
@@ -475,7 +475,7 @@ def test_a_bundle_of_a_version_with_fewer_fields_of_a_protocol_is_read(honest):
     values = lines(honest["cells.jsonl"])
     datasets = {each["ref"]["label"]: each for each in lines(honest["datasets.jsonl"])}
     for line in values:
-        del line["protocol"]["gram_rows"]
+        del line["protocol"]["gram_error_rows"]
         dataset = datasets[line["dataset"]]
         sides = [{k: line[side][k] for k in ("name", "params")} for side in SIDES]
         method = [*sides, line["protocol"]]

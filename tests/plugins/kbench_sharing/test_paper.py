@@ -35,7 +35,7 @@ def test_a_paper_has_tables_figures_a_statement_and_the_bundle(made, tmp_path):
         "tables/main.tex",
         "tables/leaderboard.tex",
         "tables/pairs.tex",
-        "figures/measure-time.pdf",
+        "figures/metric-time.pdf",
         "figures/ranks.pdf",
     }
     assert made["figures/ranks.pdf"].startswith(b"%PDF")

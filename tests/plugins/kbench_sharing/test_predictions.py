@@ -8,7 +8,7 @@ import pytest
 
 from kbench.errors import BundleError, KbenchError
 from kbench.evaluation.checked_predictions import Predictions
-from kbench.evaluation.measures import COMPUTE
+from kbench.evaluation.metrics import COMPUTE
 from kbench.evaluation.targets import Truth
 from kbench.execution.plugins import load_registry
 from kbench.planning.planned import task_key
@@ -153,18 +153,18 @@ def test_predictions_twice_are_refused(honest):
         bundle_of(twice)
 
 
-def test_a_measure_that_the_predictions_do_not_have_is_found(honest):
+def test_a_metric_that_the_predictions_do_not_have_is_found(honest):
     bundle = bundle_of(honest)
     key = known().cells[0].key
     result, seeds = bundle.results[key][0], bundle.predictions[key, 0]
     truth = Truth(np.roll(LABELS, 2), classes=np.arange(3), task="classification")
     names = ("accuracy", "log_loss", "balanced_accuracy")
     exact = {name: COMPUTE[name](truth, seeds[0]) for name in names}
-    right = result.model_copy(update={"measures": {**exact, "n_test": 30.0, "fit_time_s": 0.1}})
+    right = result.model_copy(update={"metrics": {**exact, "n_test": 30.0, "fit_time_s": 0.1}})
     assert differing(right, seeds, truth) is None
     for name in exact:
-        wrong = {**right.measures, name: exact[name] + 1 / 30}
-        found = differing(right.model_copy(update={"measures": wrong}), seeds, truth)
+        wrong = {**right.metrics, name: exact[name] + 1 / 30}
+        found = differing(right.model_copy(update={"metrics": wrong}), seeds, truth)
         assert found == (name, exact[name] + 1 / 30, exact[name])
     other = Truth(np.zeros(31, dtype=int), classes=np.arange(3), task="classification")
     with pytest.raises(KbenchError):

@@ -67,7 +67,7 @@ def test_rows_of_an_author_are_shown_once_without_times(bundle):
         added_bundles.keep(bundle_of_rows(data))
     found = kept_rows("shared")
     assert len(found) == len(known().cells)
-    assert not any("fit_time_s" in each.row.measures for each in found)
+    assert not any("fit_time_s" in each.row.metrics for each in found)
 
 
 def test_a_kept_bundle_that_was_changed_is_left_out_and_named(bundle):

@@ -90,7 +90,7 @@ def test_published_rows_have_an_author(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda lines: lines[3]["measures"].update(accuracy=1.5), "which no result can have"),
+        (lambda lines: lines[3]["metrics"].update(accuracy=1.5), "which no result can have"),
         (lambda lines: lines[3].update(seconds=-1.0), "greater than or equal to 0"),
         (lambda lines: lines[3].update(machine=7), "a machine that it does not have"),
         (lambda lines: lines.append(lines[3]), "twice"),

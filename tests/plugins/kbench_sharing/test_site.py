@@ -96,7 +96,7 @@ def test_figures_are_those_of_the_rows(repo, tmp_path):
     write_site(repo, tmp_path / "site")
     text = (tmp_path / "site" / "suites" / "shared" / "index.html").read_text()
     for cell in known().cells:
-        values = [result.measures["accuracy"] for result in cell.results.values()]
+        values = [result.metrics["accuracy"] for result in cell.results.values()]
         assert f">{sum(values) / len(values):.4f}</a>" in text
     assert "Times were taken by Ada on A CPU." in text
 
@@ -117,16 +117,16 @@ def test_times_of_two_machines_are_not_mixed(repo):
     (board,) = boards(repository.Checked(repo))
     assert {row.machine for row in board.compared} == {"Ada on A CPU", "Bob on Another CPU"}
     assert board.timed_on == ""
-    assert not any("fit_time_s" in row.measures for row in board.compared)
-    assert all("fit_time_s" in each.row.measures for each in board.rows)
+    assert not any("fit_time_s" in row.metrics for row in board.compared)
+    assert all("fit_time_s" in each.row.metrics for each in board.rows)
     text = dict(pages([board]))["suites/shared/index.html"]
     assert "Times have no column" in text
 
 
 def test_what_others_measured_for_the_same_cell_is_said(repo):
     repository.publish(bundle("Bob", slice(0, 1), cpu_s=0.25), repo)
-    other = {**known().cells[1].results[0].measures, "accuracy": 0.5}
-    repository.publish(bundle("Cy", slice(1, 2), cpu_s=0.125, measures=other), repo)
+    other = {**known().cells[1].results[0].metrics, "accuracy": 0.5}
+    repository.publish(bundle("Cy", slice(1, 2), cpu_s=0.125, metrics=other), repo)
     (board,) = boards(repository.Checked(repo))
     said = board.others()
     by_author = {

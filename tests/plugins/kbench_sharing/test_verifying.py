@@ -32,7 +32,7 @@ def test_the_choice_depends_on_the_nonce_and_the_bundle_only():
 def test_a_forger_who_signs_again_gets_another_choice():
     bundle = files()
     values = results_of(bundle)
-    values[0]["measures"]["accuracy"] = 1.0
+    values[0]["metrics"]["accuracy"] = 1.0
     forged = signed(with_results(bundle, values))
     assert bundle_of(forged).id != bundle_of(bundle).id
 
@@ -51,12 +51,12 @@ def theirs():
 
 def compared(theirs, other_cpu=False, **changes):
     details = theirs.details.model_dump()
-    return agreement(theirs, {**theirs.measures, **changes}, details, other_cpu)
+    return agreement(theirs, {**theirs.metrics, **changes}, details, other_cpu)
 
 
 def test_equal_numbers_agree_whatever_their_times(theirs):
     assert compared(theirs).verdict == "equal"
-    assert compared(theirs, fit_time_s=99.0, peak_memory_mb=1.0).verdict == "equal"
+    assert compared(theirs, fit_time_s=99.0, peak_memory_mib=1.0).verdict == "equal"
 
 
 def test_sums_in_another_order_are_noise_on_any_cpu(theirs):
@@ -67,7 +67,7 @@ def test_sums_in_another_order_are_noise_on_any_cpu(theirs):
 
 
 def test_the_label_of_one_row_is_noise_on_another_cpu_only(theirs):
-    one_row = theirs.measures["accuracy"] - 1 / 30
+    one_row = theirs.metrics["accuracy"] - 1 / 30
     assert compared(theirs, accuracy=one_row).verdict == "different"
     assert compared(theirs, True, accuracy=one_row).verdict == "noise"
     assert compared(theirs, True, accuracy=one_row - 1 / 30).verdict == "different"
@@ -76,10 +76,10 @@ def test_the_label_of_one_row_is_noise_on_another_cpu_only(theirs):
 
 def test_other_rows_or_another_choice_of_the_search_differ(theirs):
     details = theirs.details.model_dump()
-    others = agreement(theirs, theirs.measures, {**details, "split_hash": "0" * 16}, True)
+    others = agreement(theirs, theirs.metrics, {**details, "split_hash": "0" * 16}, True)
     assert (others.verdict, others.detail) == ("different", "the rows of the split are others")
-    chosen = agreement(theirs, theirs.measures, {**details, "chosen": {}}, False)
+    chosen = agreement(theirs, theirs.metrics, {**details, "chosen": {}}, False)
     assert chosen.detail == "the search chose other parameters"
     search = [{**details["search"][0], "values": [0.9, 0.1]}]
-    inner = agreement(theirs, theirs.measures, {**details, "search": search}, False)
+    inner = agreement(theirs, theirs.metrics, {**details, "search": search}, False)
     assert inner.detail == "an inner score 0.9500, here 0.1000"

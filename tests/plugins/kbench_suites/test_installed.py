@@ -25,4 +25,4 @@ def test_every_installed_suite_can_be_run(name, tmp_path, sandbox):
     suite = chosen_suite(name, REGISTRY, data=str(tmp_path))
     planned = cells(suite, REGISTRY)
     assert len(planned) >= len(suite.datasets) > 0
-    check_components(sandbox, placed_components(suite), memory_mb=4096)
+    check_components(sandbox, placed_components(suite), memory_mib=4096)

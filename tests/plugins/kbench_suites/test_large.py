@@ -46,10 +46,10 @@ def test_every_method_runs_on_a_small_variant(suite, registry, monkeypatch):
         method = Method(
             **map_side(feature_map, registry), **learner_side(cell.learner, registry, data.task)
         )
-        measures = evaluate_split(data, 0, method, protocol).measures
-        found[f"{cell.feature_map.label} + {cell.learner.label}"] = measures
+        metrics = evaluate_split(data, 0, method, protocol).metrics
+        found[f"{cell.feature_map.label} + {cell.learner.label}"] = metrics
     assert len(found) == 14
-    assert all(measures["accuracy"] <= 0.97 for measures in found.values())  # 0.9 and noise
+    assert all(metrics["accuracy"] <= 0.97 for metrics in found.values())  # 0.9 and noise
     assert found["rff-1024 + ridge (ovr)"]["accuracy"] > 0.75
     assert found["rff-1024 + ridge (ovr)"]["shared_pass"] == 1
     # the sphere is no hyperplane

@@ -61,13 +61,13 @@ def test_a_european_file_is_read_and_all_columns_are_accounted_for(here, store_u
     assert "What became of the columns of the file" in page
     assert '<td class="name">row numbers</td>' in page
 
-    code, out, err = command(*words, "--json", "--measure", "roc_auc", capfd=capfd)
+    code, out, err = command(*words, "--json", "--metric", "roc_auc", capfd=capfd)
     events = [json.loads(line) for line in out.splitlines()]
     columns = next(event for event in events if event["event"] == "columns")
     assert [fate["name"] for fate in columns["columns"]] == ["id", "betrag", "datum", "stadt", "y"]
-    assert events[-1]["measure"] == "roc_auc"
+    assert events[-1]["metric"] == "roc_auc"
     assert events[-1]["rows"][0]["roc_auc"] > 0.9
-    assert "--measure roc_auc" in events[-1]["export"]
+    assert "--metric roc_auc" in events[-1]["export"]
 
 
 LABELS = ["no", "yes"] * 15
@@ -108,10 +108,10 @@ BAD = {
         ["--target", "y"],
         "column 'a' holds numbers, but row 30 has 'n/k'",
     ),
-    "a wrong measure": (
+    "a wrong metric": (
         csv(np.arange(30) / 4, LABELS, header="a,y"),
-        ["--target", "y", "--measure", "rmse"],
-        "--measure rmse is not for classification",
+        ["--target", "y", "--metric", "rmse"],
+        "--metric rmse is not for classification",
     ),
     "a column to keep that is not there": (
         csv(np.arange(30) / 4, LABELS, header="a,y"),

@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from kbench import DatasetSource, Figure, Learner, Measure, PluginError
+from kbench import DatasetSource, Figure, Learner, Metric, PluginError
 from kbench_testing import CHECKS, _cases, components, parametrize_with_checks, run
 from tests.support.conformance import failures, map_plugin
 from tests.support.defective_datasets import DATASET_DEFECTS, dataset
@@ -52,7 +52,7 @@ def test_every_check_has_a_planted_defect():
     planted = {*MAP_DEFECTS.values(), *LEARNER_DEFECTS.values(), *KERNEL_DEFECTS.values()}
     planted |= {check for _, check in DATASET_DEFECTS} | {*REGRESSOR_DEFECTS.values()}
     # those that have a test of their own
-    planted |= {"check_grid", "check_measures", "check_sklearn", "check_kernelized"}
+    planted |= {"check_grid", "check_metrics", "check_sklearn", "check_kernelized"}
     planted |= {
         "check_unbiased",
         "check_simpler",
@@ -105,8 +105,8 @@ def test_a_check_that_does_not_end_has_failed(plugin_of, monkeypatch):
                 time.sleep(60)
 
     monkeypatch.setattr(_cases, "TIME_S", 0.2)
-    ours = Measure("ours", "lower", "never", "classification", function=never)
-    checked = components(plugin_of(kbench_measures=[ours]))
+    ours = Metric("ours", "lower", "never", "classification", function=never)
+    checked = components(plugin_of(kbench_metrics=[ours]))
     first, *others = (result for result in run(checked) if result.status != "passed")
     assert (first.status, first.message) == ("failed", "it did not end within 0.2 s")
     assert others

@@ -16,7 +16,7 @@ def test_a_good_map_passes_everything(plugin_of):
     assert {each.status for each in outcomes} == {"passed"}
     applied = {each.check for each in outcomes}
     # of those for maps, all but those of what it does not declare
-    undeclared = {"check_measures", "check_unbiased"}
+    undeclared = {"check_metrics", "check_unbiased"}
     wanted = {each.__name__ for each in CHECKS["feature map"]} - undeclared
     assert wanted <= applied
 
@@ -69,10 +69,10 @@ def test_a_wrong_grid_is_caught(plugin_of, grid, words):
 
 
 @pytest.mark.parametrize(
-    "measures", [lambda fitted, X, y: {"a=b": 1.0}, lambda fitted, X, y: {"a": "much"}]
+    "metrics", [lambda fitted, X, y: {"a=b": 1.0}, lambda fitted, X, y: {"a": "much"}]
 )
-def test_wrong_measures_are_caught(plugin_of, measures):
-    assert list(failures(map_plugin(plugin_of, Fourier, measures=measures))) == ["check_measures"]
+def test_wrong_metrics_are_caught(plugin_of, metrics):
+    assert list(failures(map_plugin(plugin_of, Fourier, metrics=metrics))) == ["check_metrics"]
 
 
 def test_what_is_only_missing_is_a_warning(plugin_of):

@@ -37,7 +37,7 @@ def test_a_random_learner_is_caught(plugin_of):
 
 
 def test_a_kernelized_learner_without_a_kernel_is_caught(plugin_of):
-    found = failures(learner_plugin(plugin_of, Centroids, kernelized=True))
+    found = failures(learner_plugin(plugin_of, Centroids, uses_kernel=True))
     assert list(found) == ["check_kernelized"]
 
     class Combined(Centroids):
@@ -45,7 +45,7 @@ def test_a_kernelized_learner_without_a_kernel_is_caught(plugin_of):
             super().__init__(shrink, random_state)
             self.kernels = kernels
 
-    found = failures(learner_plugin(plugin_of, Combined, kernelized=True))
+    found = failures(learner_plugin(plugin_of, Combined, uses_kernel=True))
     assert "check_kernelized" not in found
 
 

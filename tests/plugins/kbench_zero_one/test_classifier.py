@@ -348,7 +348,7 @@ def test_bad_data(learner):
         learner().fit(X, y)
 
 
-def test_measures():
+def test_metrics():
     X, y = ball(60, 3)
     model = ZeroOneKernelClassifier(rule="threshold", rank=20).fit(X, y)
     found = certificates(model, X, y)

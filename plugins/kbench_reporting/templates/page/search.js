@@ -24,12 +24,12 @@
     });
     document.getElementById("search-names").textContent = `${method}: ${parameters.value}`;
     const points = curves.flatMap(([, found]) => found);
-    const measures = [...new Set(curves.map(curve => curve[2]))];
+    const metrics = [...new Set(curves.map(curve => curve[2]))];
     const better = [...new Set(curves.map(curve => curve[3]))];
     // lower values are better of every curve: they stand higher, as in the other charts
     const isTurned = better.length === 1 && better[0] === "lower";
-    const label = measures.join(", ") + (isScaled ? " over the best" : "") + (isTurned ? " (lower is better)" : "");
-    document.getElementById("search-measure").firstElementChild.textContent = "mean " + measures.join(", ");
+    const label = metrics.join(", ") + (isScaled ? " over the best" : "") + (isTurned ? " (lower is better)" : "");
+    document.getElementById("search-metric").firstElementChild.textContent = "mean " + metrics.join(", ");
     const xs = [...new Set(points.map(p => p[0]))].sort((a, b) => a - b);
     const log = xs[0] > 0 && xs[xs.length - 1] > 8 * xs[0];
     const scale = v => log ? Math.log10(v) : v;

@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 
 from kbench.errors import PluginError, StoreError
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench_mlflow.tracking.store import Store
 from kbench_mlflow.tracking.summaries import on_dataset
 from kbench_mlflow.tracking.upsert import owner
@@ -16,7 +16,7 @@ from kbench_mlflow.tracking.views import TAG, Facts, View, experiment_tags, ui_a
 from tests.support.tracking_runs import FAILED, a_run, client_of
 
 TABLE = View(
-    "kbench-t", "Table", "table", {"selectedColumns": ["metrics.`{measure}`", "metrics.`{plain}`"]}
+    "kbench-t", "Table", "table", {"selectedColumns": ["metrics.`{metric}`", "metrics.`{plain}`"]}
 )
 
 
@@ -25,7 +25,7 @@ def tags_of(store, experiment):
 
 
 def test_a_view_is_a_tag_that_new_and_old_servers_read(store, uci):
-    store.present(uci, {TABLE.key: TABLE}, Measure("log_loss", "lower"))
+    store.present(uci, {TABLE.key: TABLE}, Metric("log_loss", "lower"))
     value = json.loads(tags_of(store, uci)[TAG + "kbench-t"])
     columns = ["metrics.`log_loss`", "metrics.`accuracy`"]
     assert value["name"] == "Table"
@@ -100,7 +100,7 @@ MATRIX = View(
         "columnWidths": {"name": 200, "metrics.`{on_dataset}`": 80},
         "charts": [
             {"uuid": "d-{on_dataset}", "metricKey": "{on_dataset}"},
-            {"uuid": "s-{search}", "selectedMetrics": ["{chosen}", "{measure}"]},
+            {"uuid": "s-{search}", "selectedMetrics": ["{chosen}", "{metric}"]},
         ],
     },
 )
@@ -142,7 +142,7 @@ def test_datasets_and_searched_parameters_come_from_the_runs(store, uci):
 
 
 def test_names_of_datasets_are_names_of_metrics_and_nothing_else(store, uci):
-    hostile = ['a`b"', "{measure}", "{chosen}", "ä", "ö", "x" * 400, "../etc"]
+    hostile = ['a`b"', "{metric}", "{chosen}", "ä", "ö", "x" * 400, "../etc"]
     for name in hostile:
         store.log(uci, a_cell(name, name))
     store.present(uci, {MATRIX.key: MATRIX})
@@ -268,7 +268,7 @@ def test_reports_that_were_written_twice_become_one(store, uci):
 def test_the_best_runs_come_first_whatever_the_direction(name, better, ascending):
     text = files("kbench_dashboards").joinpath(f"{name}.view.json").read_text(encoding="utf-8")
     view = View.of(f"{name}.view.json", text)
-    state = json.loads(view.tag(Facts(Measure("my_error", better), "rmse"), 0)[1])
+    state = json.loads(view.tag(Facts(Metric("my_error", better), "rmse"), 0)[1])
     assert state["orderByAsc"] is ascending
     assert state["orderByKey"] == "metrics.`my_error`"
     assert "accuracy" not in json.dumps(state)

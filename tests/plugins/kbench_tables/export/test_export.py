@@ -233,8 +233,8 @@ def finish(planned, place, accuracies):
     journal, nothing = Journal(state_folder(place) / "journal.jsonl"), Manifest()
     journal.keep_manifest(nothing)
     for index, accuracy in enumerate(accuracies):
-        key, measures = task_key(planned.key, index), {"accuracy": accuracy}
-        result = Result(key, planned.key, index, "ok", measures, manifest=nothing.digest)
+        key, metrics = task_key(planned.key, index), {"accuracy": accuracy}
+        result = Result(key, planned.key, index, "ok", metrics, manifest=nothing.digest)
         journal.append("result", **result.to_json())
 
 
@@ -253,7 +253,7 @@ def test_results_of_clusters_are_known_but_not_mixed_with_this_machines(here, th
     finish(planned, machine_id(), here)
     finish(planned, cluster_id(), there)
     found, where = recalled(planned)
-    assert [result.measures["accuracy"] for result in found.done] == expected[0]
+    assert [result.metrics["accuracy"] for result in found.done] == expected[0]
     assert where == expected[1] + machine_id()
     assert not planned.results
 
@@ -261,8 +261,8 @@ def test_results_of_clusters_are_known_but_not_mixed_with_this_machines(here, th
 def test_the_card_says_where_it_was_measured(registry, iris, tmp_path):
     cell = Cell(IRIS, Ref("identity"), Ref("ridge"), FEW)
     fitted = refit(cell, iris, registry)
-    measures = {"accuracy": 0.5, "accuracy_sd": 0.1, "fit_time_s": 1.0, "predict_time_s": 1.0}
-    row = Row("iris", "identity", "ridge", "ok", 5, 5, measures)
+    metrics = {"accuracy": 0.5, "accuracy_sd": 0.1, "fit_time_s": 1.0, "predict_time_s": 1.0}
+    row = Row("iris", "identity", "ridge", "ok", 5, 5, metrics)
     for where, told in (("m1", "over 5 splits; "), ("cluster-m1", "over 5 splits, on a cluster; ")):
         folder = tmp_path / where
         write(folder, cell, "key", fitted, replace(row, machine=where), "joblib", mlflow=False)
@@ -564,8 +564,8 @@ def test_the_card_shows_errors_in_the_targets_units(houses, tmp_path, registry):
     given = {"path": str(tmp_path / "houses.csv"), "target": "price"}
     data = resolve(registry.get("dataset", "csv").load)(**given)
     cell = Cell(Ref("csv", given), Ref("identity"), Ref("ridge"), FEW)
-    measures = {"rmse": 3456.7, "rmse_sd": 210.0, "r2": 0.95, "coverage_error_90": 0.013}
-    row = Row("houses", "identity", "ridge", "ok", 5, 5, measures, machine="m1")
+    metrics = {"rmse": 3456.7, "rmse_sd": 210.0, "r2": 0.95, "coverage_error_90": 0.013}
+    row = Row("houses", "identity", "ridge", "ok", 5, 5, metrics, machine="m1")
     fitted = refit(cell, data, registry)
     write(tmp_path / "model", cell, "key", fitted, row, "joblib", mlflow=False)
     card = (tmp_path / "model" / "README.md").read_text()

@@ -232,7 +232,7 @@ def test_the_core_names_no_component_here():
     # a suite has the name of a task
     names = {name for kind in kinds for name in registry.all(kind)} - set(TASK_TYPES)
     allowed = {
-        # kernelized learners work on the inputs; one map is the name of that
+        # uses_kernel learners work on the inputs; one map is the name of that
         ("cells.py", "identity"),
         # the suites that `kbench run` reads; a name with "-first" is made of them
         ("data.py", "own-table"),
@@ -557,7 +557,7 @@ def test_tasks_are_named_where_they_are_wrong(counts, customers, capfd):
 def test_numbers_have_methods_of_their_own(registry):
     small = replace(known(), task="regression")
     suite = suite_for(FILE, small, registry)
-    assert (suite.measure.name, suite.measure.better) == ("rmse", "lower")
+    assert (suite.metric.name, suite.metric.better) == ("rmse", "lower")
     found = methods(suite, registry)
     assert found[0] == ("identity", "mean")
     assert len(found) == len(set(found)) == 14

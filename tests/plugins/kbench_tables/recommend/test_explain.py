@@ -81,11 +81,11 @@ def test_a_plot_of_one_value_is_drawn():
 
 def measured(n_train, fit_s, predict_s, n_test=1000, width=0):
     """A cell with a result of these times."""
-    measures = {"n_train": float(n_train), "fit_time_s": fit_s, "predict_time_s": predict_s}
-    measures |= {"n_test": float(n_test), "n_components": float(width)}
+    metrics = {"n_train": float(n_train), "fit_time_s": fit_s, "predict_time_s": predict_s}
+    metrics |= {"n_test": float(n_test), "n_components": float(width)}
     cell = Cell(Ref("d"), Ref("identity"), Ref("ridge"), Protocol())
     planned = PlannedCell(cell, "key", DatasetFacts("c" * 64, n_samples=40, n_features=3), 5)
-    planned.results = {0: Result("t", "key", 0, "ok", measures=measures)}
+    planned.results = {0: Result("t", "key", 0, "ok", metrics=metrics)}
     return planned
 
 
@@ -102,7 +102,7 @@ def test_the_effort_fits_into_the_time():
     # half of the time is for a fit, on a sample where that is too short
     slow = measured(20_000, 100.0, 0.1)
     assert within(20.0, slow, 10, 2000) == own_explain.Effort(2000, 2000, 3)
-    assert within(1.0, slow, 10, 2000).n_train == own_explain.LEAST_FITTED
+    assert within(1.0, slow, 10, 2000).n_train == own_explain.MIN_FITTED
     assert within(1.0, measured(20_000, 100.0, 0.1, width=1000), 10, 100).n_train == 2000
     # for a good explanation there is as much as `wanted_seconds`
     seconds = own_explain.wanted_seconds(planned, 10)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbench.records import Measure
+from kbench.records import Metric
 from kbench.results.rows import Row
 from kbench_tables.recommend.page import advise, size
 from tests.support.report_rows import changed
@@ -23,7 +23,7 @@ def row(name, accuracies, fit_time_s, learner="ridge", status="ok", **more):
         "split_hash": HASHES,
         "n_train": 80,
         "n_test": 20,
-        "model_floats": 1000.0,
+        "n_stored_floats": 1000.0,
     }
     return changed(Row("mine", name, learner, status, n, n_splits=5), **fields | more)
 
@@ -94,15 +94,15 @@ def test_incomplete_methods_are_not_taken_and_are_told_of():
 
 def test_times_are_compared_with_the_kernel_machine():
     rows = [row("good", BEST, 0.5), row("identity", FAR, 6.0, learner="kernel-svm (ovo)")]
-    kernelized = ["kernel-svm (ovo)", "cvm (ovo)"]
+    uses_kernel = ["kernel-svm (ovo)", "cvm (ovo)"]
     assert "12 times faster to fit than identity + kernel-svm (ovo) (0.720)" in " ".join(
-        advise(rows, kernelized).sentences
+        advise(rows, uses_kernel).sentences
     )
     vectors = [row("good", BEST, 0.5), row("identity", FAR, 6.0, learner="cvm (ovo)")]
-    assert "faster to fit than identity + cvm" in " ".join(advise(vectors, kernelized).sentences)
+    assert "faster to fit than identity + cvm" in " ".join(advise(vectors, uses_kernel).sentences)
     assert "faster" not in " ".join(advise(vectors).sentences)
     close = [row("good", BEST, 5.0), row("identity", FAR, 6.0, learner="kernel-svm (ovo)")]
-    assert "faster" not in " ".join(advise(close, kernelized).sentences)
+    assert "faster" not in " ".join(advise(close, uses_kernel).sentences)
 
 
 def test_the_commonest_class_is_the_yardstick():
@@ -124,7 +124,7 @@ def test_sizes_are_written_for_people(floats, words):
     assert size(floats) == words
 
 
-RMSE = Measure("rmse", "lower")
+RMSE = Metric("rmse", "lower")
 
 
 def fitted(name, errors, fit_time_s, learner="ridge", **more):
@@ -133,13 +133,13 @@ def fitted(name, errors, fit_time_s, learner="ridge", **more):
     mean = sum(errors) / n
     sd = (sum((e - mean) ** 2 for e in errors) / (n - 1)) ** 0.5
     splits = {"rmse": dict(zip(HASHES, errors, strict=False))}
-    measures = {"accuracy": None, "accuracy_sd": None, "rmse": mean, "rmse_sd": sd}
+    metrics = {"accuracy": None, "accuracy_sd": None, "rmse": mean, "rmse_sd": sd}
     made = row(name, [0.5] * n, fit_time_s, learner)
-    return changed(made, **measures | {"values_by_split": splits, "r2": 0.8} | more)
+    return changed(made, **metrics | {"values_by_split": splits, "r2": 0.8} | more)
 
 
-def said(*rows, baselines=("mean",), kernelized=()):
-    return advise(rows, kernelized, baselines, RMSE, "regression")
+def said(*rows, baselines=("mean",), uses_kernel=()):
+    return advise(rows, uses_kernel, baselines, RMSE, "regression")
 
 
 LOW = [20_100.0, 21_000.0, 19_900.0, 20_500.0, 20_000.0]
@@ -199,7 +199,7 @@ def test_intervals_are_named_with_their_coverage():
 
 def test_long_times_are_whole_numbers():
     rows = [fitted("good", LOW, 0.001), fitted("identity", HIGH, 2.0, "kernel-ridge")]
-    text = " ".join(said(*rows, kernelized=["kernel-ridge"]).sentences)
+    text = " ".join(said(*rows, uses_kernel=["kernel-ridge"]).sentences)
     assert "It is 2,000 times faster to fit than identity + kernel-ridge (rmse 50,500)." in text
 
 
@@ -250,7 +250,7 @@ def test_gradient_boosting_and_the_kernel_machine_are_compared_with():
 
 
 def test_of_a_rare_class_one_split_says_little():
-    balanced = Measure("balanced_accuracy")
+    balanced = Metric("balanced_accuracy")
 
     def ranked(name, value, auc, **more):
         fields = {"balanced_accuracy": value, "roc_auc": auc, "n_test": 800.0}
@@ -258,13 +258,13 @@ def test_of_a_rare_class_one_split_says_little():
         return nested(name, [0.9], 3200.0, **fields | {"values_by_split": by_split} | more)
 
     rows = [ranked("lucky", 0.54, 0.60), ranked("sound", 0.50, 0.73)]
-    found = advise(rows, measure=balanced, nested=True, shares=(0.97, 0.03))
+    found = advise(rows, metric=balanced, nested=True, shares=(0.97, 0.03))
     assert found.chosen.feature_map == "sound"
     assert "less than one standard error" in " ".join(found.sentences)
 
 
 def test_of_many_classes_a_rare_one_does_not_hide_what_is_better():
-    balanced = Measure("balanced_accuracy")
+    balanced = Metric("balanced_accuracy")
 
     def scored(name, value, **more):
         by_split = {"balanced_accuracy": {"0": value}}
@@ -273,6 +273,4 @@ def test_of_many_classes_a_rare_one_does_not_hide_what_is_better():
 
     rows = [scored("boosted", 0.96, fit_time_s=9.0), scored("narrow", 0.93, fit_time_s=0.01)]
     shares = (0.01, *[0.99 / 25] * 25)
-    assert (
-        advise(rows, measure=balanced, nested=True, shares=shares).chosen.feature_map == "boosted"
-    )
+    assert advise(rows, metric=balanced, nested=True, shares=shares).chosen.feature_map == "boosted"

@@ -184,11 +184,11 @@ def test_what_needs_too_much_memory_stays_where_it_is(registry):
     run = Run(registry, 0.0, {"good": (1, GOOD)}, ["good"])
     first = run.cells[0]
     result = first.results[0]
-    first.results[0] = result.with_measure("peak_memory_mb", 2000.0)
+    first.results[0] = result.with_metric("peak_memory_mib", 2000.0)
     run.until = 100.0
     run.end()
     assert run.most_rows("good") == 1250
-    first.results[0] = result.with_measure("peak_memory_mb", 20.0)
+    first.results[0] = result.with_metric("peak_memory_mib", 20.0)
     run.end()
     assert run.most_rows("good") == N_TRAIN
 
@@ -222,9 +222,9 @@ def test_a_failure_ends_the_climb_of_its_method_only(registry):
 
 def result_of(cell, seconds, fit_time_s):
     rows = cell.cell.protocol.train_rows or N_TRAIN
-    measures = {"accuracy": 0.8, "n_train": float(rows), "n_test": 20_000.0}
+    metrics = {"accuracy": 0.8, "n_train": float(rows), "n_test": 20_000.0}
     times = {"fit_time_s": fit_time_s, "predict_time_s": 0.1}
-    return Result("t", cell.key, 0, "ok", {**measures, **times}, seconds=seconds)
+    return Result("t", cell.key, 0, "ok", {**metrics, **times}, seconds=seconds)
 
 
 class Slots:

@@ -7,9 +7,9 @@ COLUMNS = [Column("dataset"), Column("method"), Column("fit_time_s", "fit time (
 
 def table_of(rows):
     fastest = {}
-    for row in sorted(rows, key=lambda row: row.measures.get("fit_time_s", float("inf"))):
+    for row in sorted(rows, key=lambda row: row.metrics.get("fit_time_s", float("inf"))):
         if row.status == "ok":
-            found = {"method": " + ".join(row.method), "fit_time_s": row.measures["fit_time_s"]}
+            found = {"method": " + ".join(row.method), "fit_time_s": row.metrics["fit_time_s"]}
             fastest.setdefault(row.dataset, {"dataset": row.dataset, **found})
     return Table("fastest", "The fastest method of each dataset", COLUMNS, [*fastest.values()])
 

@@ -11,7 +11,7 @@ def kbench_result(run, cell, result):
     """Append a result, which is in the journal of kbench already."""
     if path := run.options.given.get("jsonl"):
         line = {"task_key": result.task_key, "cell": cell.cell.name, "split": result.split}
-        line |= {"status": result.status, "measures": dict(result.measures)}
+        line |= {"status": result.status, "metrics": dict(result.metrics)}
         with Path(path).open("a") as file:
             file.write(json.dumps(line) + "\n")
 

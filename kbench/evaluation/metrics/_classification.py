@@ -1,4 +1,4 @@
-"""Measures of predicted labels, of probabilities, and of scores that rank rows."""
+"""Metrics of predicted labels, of probabilities, and of scores that rank rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kbench.evaluation.checked_predictions import Predictions
-from kbench.evaluation.measures._means import mean
+from kbench.evaluation.metrics._means import mean
 from kbench.evaluation.targets import Truth
 
 BINS = 15
@@ -43,7 +43,7 @@ def f1_macro(truth: Truth, given: Predictions) -> float:
     return float((2.0 * right[seen] / either[seen]).mean())
 
 
-def matthews(truth: Truth, given: Predictions) -> float:
+def mcc(truth: Truth, given: Predictions) -> float:
     """Return Matthews' correlation of any number of classes; 0 where one side is constant."""
     right, true, predicted = _masses(truth, given)
     if min(np.count_nonzero(true), np.count_nonzero(predicted)) < 2:
@@ -76,7 +76,7 @@ def log_loss(truth: Truth, given: Predictions) -> float:
     return mean(-np.log(np.clip(right, np.finfo(np.float64).eps, 1.0)), truth.weight)
 
 
-def brier(truth: Truth, given: Predictions) -> float:
+def brier_score(truth: Truth, given: Predictions) -> float:
     """Return the mean squared distance of the probabilities from the right label's indicator.
 
     It is summed over all classes and lies between 0 and 2 (Brier 1950). A label that is
@@ -88,7 +88,7 @@ def brier(truth: Truth, given: Predictions) -> float:
     return mean(np.einsum("ij,ij->i", distance, distance) + ~known, truth.weight)
 
 
-def ece_15_equal_mass(truth: Truth, given: Predictions) -> float:
+def ece(truth: Truth, given: Predictions) -> float:
     """Return the mean distance of confidence and accuracy over 15 bins of equal mass.
 
     The confidence is the largest probability of a row, and the first class that has it

@@ -14,7 +14,7 @@ from kbench.evaluation.checked_predictions import Predictions
 from kbench.evaluation.targets import Truth
 
 Compute = Callable[[Truth, Predictions], float | None]
-"""Computes a measure; None where it is not defined."""
+"""Computes a metric; None where it is not defined."""
 
 
 def mean(values: np.ndarray, weight: np.ndarray | None) -> float:
@@ -37,7 +37,7 @@ def rows_of(truth: Truth, given: Predictions, rows: np.ndarray) -> tuple[Truth, 
 
 
 def on_rows_that_count(compute: Compute) -> Compute:
-    """Return a measure that leaves out rows of weight 0, and whose values are finite.
+    """Return a metric that leaves out rows of weight 0, and whose values are finite.
 
     A value that is too large for float64 becomes the largest number.
     """

@@ -1,4 +1,4 @@
-"""Measures are those of scikit-learn where it has them, and a mean by hand elsewhere."""
+"""Metrics are those of scikit-learn where it has them, and a mean by hand elsewhere."""
 
 import math
 import subprocess
@@ -14,18 +14,18 @@ from scipy import stats
 from sklearn import metrics
 
 from kbench.evaluation.checked_predictions import Predictions
-from kbench.evaluation.measures import COMPUTE, MEASURES, NEVER_RANKED, applies, rows_of
+from kbench.evaluation.metrics import COMPUTE, METRICS, NEVER_RANKED, applies, rows_of
 from kbench.evaluation.targets import Scale, Truth
 
 quick = settings(max_examples=60, deadline=None)
 
 
 def values(truth, predictions):
-    """All measures that apply and are defined."""
+    """All metrics that apply and are defined."""
     made = {
         name: compute(truth, predictions)
         for name, compute in COMPUTE.items()
-        if applies(MEASURES[name], truth.task, predictions)
+        if applies(METRICS[name], truth.task, predictions)
     }
     return {name: value for name, value in made.items() if value is not None}
 
@@ -59,7 +59,7 @@ def of_rows_that_count(truth, predictions):
 
 @given(classified())
 @quick
-def test_measures_of_labels_are_those_of_scikit_learn(case):
+def test_metrics_of_labels_are_those_of_scikit_learn(case):
     truth, predictions = case
     found = values(truth, predictions)
     truth, predictions = of_rows_that_count(truth, predictions)
@@ -70,7 +70,7 @@ def test_measures_of_labels_are_those_of_scikit_learn(case):
             "accuracy": metrics.accuracy_score(*args, sample_weight=truth.weight),
             "balanced_accuracy": metrics.balanced_accuracy_score(*args, sample_weight=truth.weight),
             "f1_macro": metrics.f1_score(*args, average="macro", sample_weight=truth.weight),
-            "matthews": metrics.matthews_corrcoef(*args, sample_weight=truth.weight),
+            "mcc": metrics.matthews_corrcoef(*args, sample_weight=truth.weight),
         }
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
@@ -78,14 +78,14 @@ def test_measures_of_labels_are_those_of_scikit_learn(case):
 
 @given(classified())
 @quick
-def test_measures_of_probabilities_are_those_of_scikit_learn(case):
+def test_metrics_of_probabilities_are_those_of_scikit_learn(case):
     truth, predictions = case
     found = values(truth, predictions)
     expected = {
         "log_loss": metrics.log_loss(
             truth.y, predictions.probabilities, labels=truth.classes, sample_weight=truth.weight
         ),
-        "brier": metrics.brier_score_loss(
+        "brier_score": metrics.brier_score_loss(
             truth.y,
             predictions.probabilities
             if len(truth.classes) > 2
@@ -101,7 +101,7 @@ def test_measures_of_probabilities_are_those_of_scikit_learn(case):
 
 @given(classified())
 @quick
-def test_measures_of_ranks_are_the_mean_over_the_classes_of_the_test_part(case):
+def test_metrics_of_ranks_are_the_mean_over_the_classes_of_the_test_part(case):
     truth, predictions = case
     found = values(truth, predictions)
     truth, predictions = of_rows_that_count(truth, predictions)
@@ -169,8 +169,8 @@ def test_a_class_without_training_rows_is_ranked_by_a_constant():
     found = values(Truth(y, "classification", np.array([0, 1])), Predictions(y % 2, right))
     assert found["roc_auc"] == pytest.approx(np.mean([1.0, 1.0, 0.5]))
     # 1 and the squares of what was given to the others
-    brier = np.mean([0.02, 0.08, 1 + 0.5, 0.02])
-    assert found["brier"] == pytest.approx(brier)
+    brier_score = np.mean([0.02, 0.08, 1 + 0.5, 0.02])
+    assert found["brier_score"] == pytest.approx(brier_score)
     assert found["log_loss"] == pytest.approx(
         np.mean([-math.log(0.9), -math.log(0.8), -math.log(np.finfo(float).eps), -math.log(0.9)])
     )
@@ -228,16 +228,16 @@ def ece_by_copies(truth, predictions):
 def test_the_calibration_error_has_bins_of_equal_mass(case):
     truth, predictions = replace(case[0], weight=None), case[1]
     expected = ece_by_copies(truth, predictions)
-    assert values(truth, predictions)["ece_15_equal_mass"] == pytest.approx(expected, abs=1e-12)
+    assert values(truth, predictions)["ece"] == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_calibration_error_of_a_sure_classifier():
     y = np.array([0, 0, 0, 1])
     sure = np.eye(2)[[0, 0, 0, 0]]
     found = values(Truth(y, "classification", np.arange(2)), Predictions(y, sure))
-    assert found["ece_15_equal_mass"] == 0.25
-    assert "never for ranking" in MEASURES["ece_15_equal_mass"].definition
-    assert set(NEVER_RANKED) == {"ece_15_equal_mass"}
+    assert found["ece"] == 0.25
+    assert "never for ranking" in METRICS["ece"].definition
+    assert set(NEVER_RANKED) == {"ece"}
 
 
 # -- regression
@@ -257,13 +257,13 @@ def regressed(draw):
 
 @given(regressed())
 @quick
-def test_measures_of_numbers_are_those_of_scikit_learn(case):
+def test_metrics_of_numbers_are_those_of_scikit_learn(case):
     truth, predictions = case
     found = values(truth, predictions)
     args, weight = (truth.y, predictions.predicted), truth.weight
     rmse = metrics.root_mean_squared_error(*args, sample_weight=weight)
     assert found["rmse"] == pytest.approx(rmse, rel=1e-12)
-    assert found["rmse_standardised"] == pytest.approx(rmse / truth.scale.sd, rel=1e-12)
+    assert found["rmse_standardized"] == pytest.approx(rmse / truth.scale.sd, rel=1e-12)
     mae = metrics.mean_absolute_error(*args, sample_weight=weight)
     assert found["mae"] == pytest.approx(mae, rel=1e-12)
     if len(truth.y) < 2:
@@ -275,21 +275,21 @@ def test_measures_of_numbers_are_those_of_scikit_learn(case):
 
 @given(regressed())
 @quick
-def test_measures_of_distributions_are_those_of_the_normal(case):
+def test_metrics_of_distributions_are_those_of_the_normal(case):
     truth, predictions = case
     found = values(truth, predictions)
     y, weight, normal = truth.y, truth.weight, stats.norm(predictions.predicted, predictions.sd)
     nlpd = np.average(-normal.logpdf(y), weights=weight)
     assert found["nlpd"] == pytest.approx(nlpd, rel=1e-9, abs=1e-12)
     assert found["nlpd"] == pytest.approx(
-        found["nlpd_standardised"] + math.log(truth.scale.sd), rel=1e-9, abs=1e-12
+        found["nlpd_standardized"] + math.log(truth.scale.sd), rel=1e-9, abs=1e-12
     )
     low, high = normal.interval(0.9)
     score = high - low + 20 * np.maximum(low - y, 0) + 20 * np.maximum(y - high, 0)
     assert found["interval_score_90"] == pytest.approx(np.average(score, weights=weight), rel=1e-9)
     coverage = np.average((low <= y) & (y <= high), weights=weight)
     assert found["coverage_error_90"] == pytest.approx(abs(coverage - 0.9), abs=1e-12)
-    assert found["crps_standardised"] == pytest.approx(found["crps"] / truth.scale.sd, rel=1e-12)
+    assert found["crps_standardized"] == pytest.approx(found["crps"] / truth.scale.sd, rel=1e-12)
 
 
 @pytest.mark.parametrize(("y", "mu", "sd"), [(0.3, 0.0, 1.0), (-4.0, 1.0, 0.5), (2.0, 2.0, 7.0)])
@@ -301,10 +301,10 @@ def test_the_closed_form_of_the_crps_is_its_integral(y, mu, sd):
     assert found == pytest.approx(integral, rel=1e-3)
 
 
-def test_a_regressor_without_a_distribution_has_none_of_its_measures():
+def test_a_regressor_without_a_distribution_has_none_of_its_metrics():
     truth = Truth(np.array([0.5, 1.5]), "regression", np.empty(0))
     assert values(truth, Predictions(np.array([0.5, 1.0]))).keys() == {
-        "rmse", "rmse_standardised", "mae", "r2",
+        "rmse", "rmse_standardized", "mae", "r2",
     }  # fmt: skip
 
 
@@ -321,7 +321,7 @@ def test_equal_targets_have_the_r2_of_scikit_learn_whatever_their_mean_rounds_to
     assert values(truth, Predictions(np.array([0.1, 0.1, 0.2])))["r2"] == 0.0
 
 
-def test_rows_without_weight_do_not_make_a_measure_defined():
+def test_rows_without_weight_do_not_make_a_metric_defined():
     truth = Truth(np.array([0, 1]), "classification", np.arange(2), weight=np.array([1.0, 0.0]))
     made = values(truth, Predictions(np.array([0, 0]), np.eye(2)))
     assert made["balanced_accuracy"] == 1.0
@@ -333,7 +333,7 @@ def test_rows_without_weight_do_not_make_a_measure_defined():
 def test_the_host_needs_no_scikit_learn_to_score():
     code = (
         "import sys, numpy as np\n"
-        "from kbench.evaluation.measures import COMPUTE\n"
+        "from kbench.evaluation.metrics import COMPUTE\n"
         "from kbench.evaluation.checked_predictions import Predictions\n"
         "from kbench.evaluation.targets import Truth\n"
         "y = np.array([0.5, 1.5])\n"

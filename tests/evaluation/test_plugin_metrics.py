@@ -1,12 +1,12 @@
-"""Measures of plugins get the arguments of scikit-learn's metrics, and return one number."""
+"""Metrics of plugins get the arguments of scikit-learn's metrics, and return one number."""
 
 import numpy as np
 import pytest
 from sklearn import metrics
 
-from kbench import Measure, PluginError
+from kbench import Metric, PluginError
 from kbench.evaluation.checked_predictions import Predictions
-from kbench.evaluation.measures import Criterion
+from kbench.evaluation.metrics import Criterion
 from kbench.evaluation.targets import Truth
 
 Y = np.array([0, 2, 2])
@@ -15,10 +15,10 @@ PROBABILITIES = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
 
 
 def compute(function, needs="predictions", truth=None, n_classes=3, **given):
-    measure = Measure("m", "lower", "d", needs=needs, function=function)
+    metric = Metric("m", "lower", "d", needs=needs, function=function)
     truth = truth or Truth(Y, "classification", CLASSES)
     given = Predictions(given.pop("predicted", np.array([0, 2, 0])), **given)
-    return Criterion.of_plugin(measure, function, n_classes).compute(truth, given)
+    return Criterion.of_plugin(metric, function, n_classes).compute(truth, given)
 
 
 def test_predictions_are_labels():
@@ -68,7 +68,7 @@ def test_a_distribution_is_mean_and_deviation():
 def test_weights_are_passed_on_and_rows_without_weight_left_out():
     truth = Truth(Y, "classification", CLASSES, weight=np.array([1.0, 0.0, 3.0]))
     assert compute(metrics.accuracy_score, truth=truth) == 0.25
-    with pytest.raises(PluginError, match="measure 'm' has no parameter sample_weight"):
+    with pytest.raises(PluginError, match="metric 'm' has no parameter sample_weight"):
         compute(lambda y, predicted: 0.5, truth=truth)
 
 
@@ -79,8 +79,8 @@ def raising(y, predicted):
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (raising, "measure 'm' raised ZeroDivisionError: by zero"),
-        (lambda y, p: float("nan"), "measure 'm' returned nan; expected one finite number"),
+        (raising, "metric 'm' raised ZeroDivisionError: by zero"),
+        (lambda y, p: float("nan"), "metric 'm' returned nan; expected one finite number"),
         (lambda y, p: np.inf, "returned inf"),
         (lambda y, p: np.zeros(1), "returned a ndarray; expected one"),
         (lambda y, p: None, "returned a NoneType"),
@@ -111,9 +111,9 @@ def test_a_function_cannot_change_the_truth():
     assert predicted.tolist() == [0, 2, 0]
 
 
-def test_what_a_measure_raises_is_one_line():
+def test_what_a_metric_raises_is_one_line():
     def function(y_true, predicted):
         raise RuntimeError("no\n  way")
 
-    with pytest.raises(PluginError, match=r"^measure 'm' raised RuntimeError: no way$"):
+    with pytest.raises(PluginError, match=r"^metric 'm' raised RuntimeError: no way$"):
         compute(function)

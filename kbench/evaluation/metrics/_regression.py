@@ -1,4 +1,4 @@
-"""Measures of predicted numbers, and of normal predictive distributions."""
+"""Metrics of predicted numbers, and of normal predictive distributions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from kbench.evaluation.checked_predictions import Predictions
-from kbench.evaluation.measures._means import mean
+from kbench.evaluation.metrics._means import mean
 from kbench.evaluation.targets import Truth
 
 COVERAGE = 0.9
@@ -25,7 +25,7 @@ def rmse(truth: Truth, given: Predictions) -> float:
     return math.sqrt(mean((given.predicted - truth.y) ** 2, truth.weight))
 
 
-def rmse_standardised(truth: Truth, given: Predictions) -> float:
+def rmse_standardized(truth: Truth, given: Predictions) -> float:
     """Return the root mean squared error over the deviation of the training targets."""
     return rmse(truth, given) / truth.scale.sd
 
@@ -57,7 +57,7 @@ def nlpd(truth: Truth, given: Predictions) -> float:
     return mean(loss, truth.weight) + 0.5 * math.log(2.0 * math.pi)
 
 
-def nlpd_standardised(truth: Truth, given: Predictions) -> float:
+def nlpd_standardized(truth: Truth, given: Predictions) -> float:
     """Return the same for standardised targets: less by the log of their deviation."""
     return nlpd(truth, given) - math.log(truth.scale.sd)
 
@@ -72,7 +72,7 @@ def crps(truth: Truth, given: Predictions) -> float:
     return mean(sd * score, truth.weight)
 
 
-def crps_standardised(truth: Truth, given: Predictions) -> float:
+def crps_standardized(truth: Truth, given: Predictions) -> float:
     """Return the same over the deviation of the training targets."""
     return crps(truth, given) / truth.scale.sd
 

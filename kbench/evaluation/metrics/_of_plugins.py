@@ -1,4 +1,4 @@
-"""Measures that plugins give, with arguments like those of scikit-learn's metrics."""
+"""Metrics that plugins give, with arguments like those of scikit-learn's metrics."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.evaluation.checked_predictions import Predictions
-from kbench.evaluation.measures._classification import scores_of_classes
-from kbench.evaluation.measures._means import Compute
+from kbench.evaluation.metrics._classification import scores_of_classes
+from kbench.evaluation.metrics._means import Compute
 from kbench.evaluation.targets import Truth
-from kbench.records import Measure
+from kbench.records import Metric
 
 
-def computed_by(function: Callable[..., Any], measure: Measure, n_classes: int) -> Compute:
-    """Return how a plugin's measure is computed by its function.
+def computed_by(function: Callable[..., Any], metric: Metric, n_classes: int) -> Compute:
+    """Return how a plugin's metric is computed by its function.
 
-    `n_classes` are all classes of the dataset; 0 for regression. See `kbench.Measure` for
+    `n_classes` are all classes of the dataset; 0 for regression. See `kbench.Metric` for
     the arguments of the function, which are copies.
 
     PluginError is raised where it fails, returns anything but one finite number, or takes
     no weights while the rows have some.
     """
-    what = f"measure {measure.name!r}"
+    what = f"metric {metric.name!r}"
 
     def compute(truth: Truth, given: Predictions) -> float | None:
-        arguments = _arguments(measure, truth, given, n_classes)
+        arguments = _arguments(metric, truth, given, n_classes)
         if arguments is None:
             return None
         weights = {}
@@ -53,15 +53,15 @@ def computed_by(function: Callable[..., Any], measure: Measure, n_classes: int) 
 
 
 def _arguments(
-    measure: Measure, truth: Truth, given: Predictions, n_classes: int
+    metric: Metric, truth: Truth, given: Predictions, n_classes: int
 ) -> tuple[np.ndarray, ...] | None:
     """Return what the function is given beside the truth; None where there are no scores."""
-    if measure.needs == "distribution":
+    if metric.needs == "distribution":
         assert given.sd is not None
         return given.predicted.copy(), given.sd.copy()
-    if measure.needs == "predictions":
+    if metric.needs == "predictions":
         return (given.predicted.copy(),)
-    if measure.needs == "probabilities":
+    if metric.needs == "probabilities":
         assert given.probabilities is not None
         return (_of_all_classes(given.probabilities, truth.classes, n_classes, 0.0),)
     scores = scores_of_classes(truth.classes, given)
@@ -83,7 +83,7 @@ def _of_all_classes(
 
 
 def takes_weights(function: Callable[..., Any]) -> bool:
-    """Whether a function of a measure has the parameter `sample_weight`."""
+    """Whether a function of a metric has the parameter `sample_weight`."""
     try:
         return "sample_weight" in inspect.signature(function).parameters
     except (ValueError, TypeError):

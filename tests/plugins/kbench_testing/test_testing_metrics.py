@@ -1,4 +1,4 @@
-"""The conformance kit finds what is wrong with a measure, and passes metrics of scikit-learn."""
+"""The conformance kit finds what is wrong with a metric, and passes metrics of scikit-learn."""
 
 import itertools
 
@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from kbench import Measure
+from kbench import Metric
 from tests.support.conformance import failures
 
 
 def plugin(plugin_of, function, **fields):
     given = {"better": "lower", "definition": "d", "task": "classification", **fields}
-    return plugin_of(kbench_measures=[Measure("ours", function=function, **given)])
+    return plugin_of(kbench_metrics=[Metric("ours", function=function, **given)])
 
 
 def crps(y, mean, sd):

@@ -1,12 +1,12 @@
-"""Measures of plugins: their names, what they must have, and how they cross processes."""
+"""Metrics of plugins: their names, what they must have, and how they cross processes."""
 
 import json
 from dataclasses import replace
 
 import pytest
 
-from kbench import Dataset, Measure
-from kbench.evaluation.definitions import MEASURES
+from kbench import Dataset, Metric
+from kbench.evaluation.definitions import METRICS
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.specs import EstimatorSpec
@@ -17,7 +17,7 @@ from kbench.registry.described import description_of, records_of
 from kbench.registry.installed import Plugin
 from kbench.registry.registry import build
 
-GINI = Measure(
+GINI = Metric(
     "gini",
     "lower",
     "Gini coefficient",
@@ -25,24 +25,24 @@ GINI = Measure(
     "scores",
     function="collections:Counter",
     depends=["numpy.linalg"],
-    reads_env=["MODE"],
+    env_vars=["MODE"],
 )
 
 
-def reason(plugin_of, measure):
-    return build([plugin_of(kbench_measures=[measure])]).plugins[0].reason
+def reason(plugin_of, metric):
+    return build([plugin_of(kbench_metrics=[metric])]).plugins[0].reason
 
 
-def test_a_measure_is_found_by_its_name(plugin_of):
-    registry = build([plugin_of(kbench_measures=[GINI])])
-    assert registry.get("measure", "gini") is GINI
+def test_a_metric_is_found_by_its_name(plugin_of):
+    registry = build([plugin_of(kbench_metrics=[GINI])])
+    assert registry.get("metric", "gini") is GINI
     assert not registry.plugins[0].reason
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"name": "Gini"}, "names of measures are lower case letters, digits and underscores"),
+        ({"name": "Gini"}, "names of metrics are lower case letters, digits and underscores"),
         ({"name": "my-gini"}, "lower case letters, digits and underscores"),
         ({"name": "a" * 101}, "more than 100 characters"),
         ({"name": "accuracy"}, "'accuracy': kbench reports a number of that name"),
@@ -52,33 +52,33 @@ def test_a_measure_is_found_by_its_name(plugin_of):
         ({"better": "more"}, "better of 'gini' must be 'higher', 'lower', got 'more'"),
         ({"task": "ranking"}, "must be 'classification', 'regression', None, got 'ranking'"),
         ({"needs": "labels"}, "needs of 'gini' must be 'predictions', 'scores'"),
-        ({"function": None}, "the measure 'gini' has no function"),
+        ({"function": None}, "the metric 'gini' has no function"),
         ({"definition": ""}, "definition of 'gini' must be one line of text"),
         ({"definition": "two\nlines"}, "must be one line of text"),
         ({"needs": "distribution"}, "its task must be 'regression', got 'classification'"),
         ({"depends": "numpy"}, "depends of 'gini' must be a list"),
     ],
 )
-def test_a_wrong_measure_excludes_its_plugin_with_the_reason(plugin_of, changes, words):
+def test_a_wrong_metric_excludes_its_plugin_with_the_reason(plugin_of, changes, words):
     assert words in reason(plugin_of, replace(GINI, **changes))
 
 
-def test_two_plugins_cannot_give_one_measure(plugin_of):
-    registry = build([plugin_of(kbench_measures=[GINI]), plugin_of(kbench_measures=[GINI])])
-    assert "gives a measure called 'gini', as does" in registry.plugins[1].reason
+def test_two_plugins_cannot_give_one_metric(plugin_of):
+    registry = build([plugin_of(kbench_metrics=[GINI]), plugin_of(kbench_metrics=[GINI])])
+    assert "gives a metric called 'gini', as does" in registry.plugins[1].reason
 
 
-def test_a_measure_crosses_processes_as_json(plugin_of):
-    described = json.loads(json.dumps(description_of(collect(plugin_of(kbench_measures=[GINI])))))
+def test_a_metric_crosses_processes_as_json(plugin_of):
+    described = json.loads(json.dumps(description_of(collect(plugin_of(kbench_metrics=[GINI])))))
     ((kind, name, record),) = records_of(described, Plugin("p", "d", "1", dict), print)
-    assert (kind, name) == ("measure", "gini")
+    assert (kind, name) == ("metric", "gini")
     assert isinstance(record.function, Reference)
     plain = replace(record, function=GINI.function)
-    assert vars(plain) == vars(replace(GINI, depends=("numpy.linalg",), reads_env=("MODE",)))
+    assert vars(plain) == vars(replace(GINI, depends=("numpy.linalg",), env_vars=("MODE",)))
 
 
 def test_a_description_that_was_changed_is_refused(plugin_of):
-    described = description_of(collect(plugin_of(kbench_measures=[GINI])))
+    described = description_of(collect(plugin_of(kbench_metrics=[GINI])))
     described[0]["fields"]["name"] = "accuracy"
     with pytest.raises(Exception, match="kbench reports a number of that name"):
         records_of(described, Plugin("p", "d", "1", dict), print)
@@ -105,5 +105,5 @@ def test_no_number_that_kbench_reports_can_be_taken(scale):
         ),
         Protocol(calibration="sigmoid"),
     )
-    reported = made.measures.keys() | MEASURES.keys() | {"peak_memory_mb"}
+    reported = made.metrics.keys() | METRICS.keys() | {"peak_memory_mib"}
     assert reported <= RESERVED, reported - RESERVED

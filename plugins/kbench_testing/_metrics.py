@@ -1,4 +1,4 @@
-"""Checks of measures of predictions."""
+"""Checks of metrics of predictions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _RTOL = 1e-9
 
 
 def check_number(subject: Subject) -> None:
-    """The measure is one finite number, for two classes, for several, and for targets."""
+    """The metric is one finite number, for two classes, for several, and for targets."""
     for what, truth, good, bad in _cases(subject):
         for predictions in (good, bad):
             _value(subject, what, truth, predictions)
 
 
 def check_direction(subject: Subject) -> None:
-    """Right predictions are not worse than wrong ones, in the measure's direction."""
+    """Right predictions are not worse than wrong ones, in the metric's direction."""
     for what, truth, good, bad in _cases(subject):
         right, wrong = (_value(subject, what, truth, given) for given in (good, bad))
         if subject.record.gain(right) < subject.record.gain(wrong):
@@ -35,7 +35,7 @@ def check_direction(subject: Subject) -> None:
 
 
 def check_order_of_rows(subject: Subject) -> None:
-    """The measure does not depend on the order of the rows, nor on chance."""
+    """The metric does not depend on the order of the rows, nor on chance."""
     order = np.random.default_rng(0).permutation(_N_ROWS)
     for what, truth, good, bad in _cases(subject):
         of_right, right = rows_of(truth, good, order[::2])
@@ -65,16 +65,16 @@ def check_weights(subject: Subject) -> None:
                 )
 
 
-def has_weights(measure: object) -> bool:
-    """Whether a measure takes weights."""
-    return takes_weights(resolve(measure.function))  # type: ignore[attr-defined]
+def has_weights(metric: object) -> bool:
+    """Whether a metric takes weights."""
+    return takes_weights(resolve(metric.function))  # type: ignore[attr-defined]
 
 
 def _value(subject: Subject, what: str, truth: Truth, predictions: Predictions) -> float:
     n_classes = len(truth.classes)
-    measure = subject.record
+    metric = subject.record
     with subject.failing(f"fails for {what}: {{error}}", PluginError):
-        criterion = Criterion.of_plugin(measure, resolve(measure.function), n_classes)
+        criterion = Criterion.of_plugin(metric, resolve(metric.function), n_classes)
         with quiet(), np.errstate(all="ignore"):
             value = criterion.compute(truth, predictions)
     if value is None:
@@ -83,11 +83,11 @@ def _value(subject: Subject, what: str, truth: Truth, predictions: Predictions) 
 
 
 def _cases(subject: Subject) -> Iterator[tuple[str, Truth, Predictions, Predictions]]:
-    """Yield truth with right and with wrong predictions, of each task of the measure."""
-    measure = subject.record
-    tasks = TASK_TYPES if measure.task is None else (measure.task,)
+    """Yield truth with right and with wrong predictions, of each task of the metric."""
+    metric = subject.record
+    tasks = TASK_TYPES if metric.task is None else (metric.task,)
     rng = np.random.default_rng(0)
-    if "classification" in tasks and measure.needs != "distribution":
+    if "classification" in tasks and metric.needs != "distribution":
         for k in (2, 3):
             y = rng.permutation(np.arange(_N_ROWS) % k)
             wrong = (y + 1) % k
@@ -97,7 +97,7 @@ def _cases(subject: Subject) -> Iterator[tuple[str, Truth, Predictions, Predicti
                 Predictions(y, _probabilities(y, k, rng)),
                 Predictions(wrong, _probabilities(wrong, k, rng)),
             )
-    if "regression" in tasks and measure.needs in ("predictions", "distribution"):
+    if "regression" in tasks and metric.needs in ("predictions", "distribution"):
         y = rng.normal(size=_N_ROWS)
         error = rng.uniform(2.0, 3.0, _N_ROWS) * rng.choice([-1, 1], _N_ROWS)
         sd = rng.uniform(0.3, 0.4, _N_ROWS)
