@@ -9,8 +9,8 @@ A plugin author imports everything from here::
         return [FeatureMap("my-map", make="my_plugin._map:MyMap", grid={"gamma": [0.1, 1.0]})]
 
 `run_suite`, `load_results` and `evaluate` do from Python what the command line does; features
-add further functions, such as `run`. All names are loaded on first use, so that a command loads
-what it needs.
+add further functions, such as `recommend`. All names are loaded on first use, so that a command
+loads what it needs.
 """
 
 import sys

@@ -6,7 +6,7 @@ console block shows below a command is compared with what the command prints,
 ``# mine.toml``, is written to that file for the commands after it. A comment
 before a block changes what becomes of it:
 
-    <!-- test: reduced --dataset iris -->  adds options to `kbench suite` and `kbench run`
+    <!-- test: reduced --dataset iris -->  adds options to `kbench suite` and `kbench recommend`
     <!-- test: not run: needs a cluster --> with the reason
     <!-- test: first: kbench suite uci --> a command to run before it
     <!-- test: output varies -->           the output is not compared

@@ -22,7 +22,7 @@ ANY, DICT_ANY, PARAMETERS = 611, 60, 12
 MANY_PARAMETERS = {
     "kbench/api/functions.py:run_suite",
     "plugins/kbench_files/_files.py:load_table",
-    "plugins/kbench_tables/recommend/frame.py:run",
+    "plugins/kbench_tables/recommend/frame.py:recommend",
 }
 """Functions with more, beside commands and the constructors of estimators."""
 

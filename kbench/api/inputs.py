@@ -105,8 +105,9 @@ def dataset_of_file(
 ) -> Ref:
     """Return the dataset line of a suite file that reads a user's file.
 
-    The options are those of `kbench.run` which are parameters of the source. DatasetError is raised
-    where there is no such file, its kind is not known or takes no such option, or the task is none.
+    The options are those of `kbench.recommend` that are parameters of the source. DatasetError is
+    raised if there is no such file, its kind is not known or takes no such option, or the task is
+    none.
     """
     if options.get("task"):
         check_choice(options["task"], option("task"), TASK_TYPES, error=DatasetError)

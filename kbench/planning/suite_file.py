@@ -63,8 +63,7 @@ def read(text: str, name: str, registry: Registry) -> Suite:
     if has_rules(raw):
         raise SuiteError(
             f"the suite {name!r} has rules on the size of data and cannot be run by itself: "
-            "`kbench run FILE --target COLUMN` compares the methods of such suites on a file of "
-            "your own"
+            "`kbench recommend FILE --target COLUMN` compares the methods of such suites on a file"
         )
     file, lines = checked(raw, SuiteFile, LISTS, registry)
     context = context_of(registry)

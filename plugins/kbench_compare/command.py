@@ -160,7 +160,7 @@ def _side(text: str, store: str | None) -> StoredResults:
     except SuiteError as error:
         if is_file or path.suffix == ".toml" or not path.is_file():
             raise
-        # not the name of an experiment of `kbench run`, which is that of a file too
+        # not the name of an experiment of `kbench recommend`, which is that of a file too
         raise SuiteError(
             f"{error}; {text} is a file, and those of results are .json, as "
             "`kbench results SUITE --format json` writes them"

@@ -25,7 +25,7 @@ OWN = ("target", "task", "ignore", "nominal", "delimiter", "group", "order_by")
 """Options for a file of the user's own."""
 
 
-@options_from("run", OWN)
+@options_from("recommend", OWN)
 @options_from("run_suite")
 def leakage(
     what: Annotated[

@@ -7,5 +7,5 @@
     recommend           what is compared, and what is recommended
     time_budget         the order of tasks in a limited time
     export              a model: fitted on all rows, saved, and predictions of it
-    commands            `kbench run`, `kbench export`, `kbench predict`
+    commands            `kbench recommend`, `kbench export`, `kbench predict`
 """

@@ -1,4 +1,4 @@
-"""`kbench run` on tables as people have them, against gradient boosting in the same seconds.
+"""`kbench recommend` on tables as people have them, against gradient boosting in the same seconds.
 
 Each table is an OpenML set of which columns became dates, ids, categories, values with holes
 or decimal commas, and some classes rare, all by the seed::
@@ -274,7 +274,7 @@ def recommended(
     """Return the result of kbench: the score of the exported model that it recommends."""
     file = folder / "table.csv"
     table.write(train, file)
-    command = ["kbench", "run", str(file), "--target", "target", "--time-limit", str(limit)]
+    command = ["kbench", "recommend", str(file), "--target", "target", "--time-limit", str(limit)]
     command += ["--metric", table.metric, "--json", "--fresh", "--jobs", str(n_jobs)]
     command += ["--store", f"sqlite:///{folder}/mlflow.db"]
     began = time.monotonic()
@@ -408,7 +408,7 @@ def large(n_rows: int, limit: float, folder: Path) -> None:
     file = folder / "large.csv"
     frame.to_csv(file, index=False)
     del frame, X
-    command = ["kbench", "run", str(file), "--target", "target", "--time-limit", str(limit)]
+    command = ["kbench", "recommend", str(file), "--target", "target", "--time-limit", str(limit)]
     command += ["--fresh", "--store", f"sqlite:///{folder}/mlflow.db"]
     began = time.monotonic()
     subprocess.run(command, check=False)

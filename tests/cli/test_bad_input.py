@@ -95,7 +95,7 @@ def test_tables_that_are_no_classification_problem(here, what):
 def test_the_command_line_says_the_same(here, what, capfd):
     said = {
         **TABLES,
-        # `kbench run` looks at the target before it reads it
+        # `kbench recommend` looks at the target before it reads it
         "one class": (
             csv("a,y", [0.5, 2, 1], ["yes"]),
             "the target 'y' has the same value in all rows",
@@ -105,7 +105,7 @@ def test_the_command_line_says_the_same(here, what, capfd):
     }
     content, words = said[what]
     (here / "mine.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
-    code, out, err = command("run", "mine.csv", "--target", "y", capfd=capfd)
+    code, out, err = command("recommend", "mine.csv", "--target", "y", capfd=capfd)
     assert (code, out) == (2, ""), err
     assert words in err
     assert "Traceback" not in err

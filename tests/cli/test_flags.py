@@ -14,7 +14,7 @@ from kbench.api.result_set import Results
 from kbench.cli.echo import with_flags
 from kbench.errors import SuiteError
 from kbench.messages import option
-from kbench_tables.recommend.frame import Run
+from kbench_tables.recommend.frame import Recommendation
 from tests.support.command_here import command
 
 ROOT = Path(kbench.__file__).parents[1]
@@ -43,7 +43,7 @@ def own(
         (option("date", "d=%Y%m%d"), "--date d=%Y%m%d"),
         (f"not {option('group')} and {option('fresh', True)}", "not --group and --fresh"),
         (f"say {option('ignore', ['a'])}", "say `ignore=['a']`"),  # the command has none
-        ("`kbench run` and `keep it`", "`kbench run` and `keep it`"),
+        ("`kbench recommend` and `keep it`", "`kbench recommend` and `keep it`"),
     ],
 )
 def test_a_command_shows_its_flags(told, expected):
@@ -67,8 +67,8 @@ def test_an_error_is_said_in_the_words_of_who_asked(capfd):
 IN_PYTHON = {
     name
     for function in (
-        *(kbench.run, kbench.run_suite, kbench.load_results, kbench.find_leakage),
-        *(Run.export, Results.table, Results.plot, Results.compare),
+        *(kbench.recommend, kbench.run_suite, kbench.load_results, kbench.find_leakage),
+        *(Recommendation.export, Results.table, Results.plot, Results.compare),
     )
     for name in inspect.signature(function).parameters
 }

@@ -86,7 +86,7 @@ def test_a_results_table_is_text(capfd):
 
 
 @pytest.mark.parametrize("name", [HOSTILE, "\udcff.toml", "a\u202e.csv"])
-@pytest.mark.parametrize("name_of", ["suite", "run", "show", "report", "results"])
+@pytest.mark.parametrize("name_of", ["suite", "recommend", "show", "report", "results"])
 def test_a_name_that_is_not_there_is_one_message(name, name_of, capfd, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, err = command(name_of, name.replace("\0", ""), capfd=capfd)
@@ -164,7 +164,9 @@ def test_a_file_whose_name_is_no_text_runs(tmp_path, monkeypatch, capfd):
     path = tmp_path / "d\udcff\x1b[2J.csv"
     path.write_text(f"x,y,target\n{lines}")
     arguments = ["--target", "target", "--feature-map", "identity", "--learner", "ridge"]
-    code, out, err = command("run", path, *arguments, "--jobs", 1, "-o", "out.html", capfd=capfd)
+    code, out, err = command(
+        "recommend", path, *arguments, "--jobs", 1, "-o", "out.html", capfd=capfd
+    )
     assert code == 0, err
     assert not FORBIDDEN.search(out + err)
     assert kbench.__version__ in (tmp_path / "out.html").read_text()

@@ -57,7 +57,7 @@ def test_what_a_plugin_imports_loads_nothing_heavy(name):
 def test_every_public_name_is_there():
     for name in dir(kbench):
         assert getattr(kbench, name) is not None
-    assert dir(kbench) == sorted([*kbench.__all__, "find_leakage", "run"])  # of features
+    assert dir(kbench) == sorted([*kbench.__all__, "find_leakage", "recommend"])  # of features
     assert len(set(kbench.__all__)) == len(kbench.__all__)
     with pytest.raises(AttributeError, match="FeatureMapp"):
         _ = kbench.FeatureMapp

@@ -21,7 +21,7 @@ MISSING = {
     "reporting": ("report", "uci-small"),
     "rescoring": ("rescore", "uci-small", "--metric", "f1_macro"),
     "sharing": ("add", "others.zip"),
-    "tables": ("run", "table.csv", "--target", "y"),
+    "tables": ("recommend", "table.csv", "--target", "y"),
     "testing": ("check",),
 }
 """What cannot be done without a feature; None for those without commands and options."""

@@ -241,7 +241,7 @@ def test_a_wrong_command_has_a_suggestion(capfd, word, near):
 def test_python_lists_what_features_provide():
     import kbench
 
-    assert {"run", "run_suite"} <= set(dir(kbench))
+    assert {"recommend", "run_suite"} <= set(dir(kbench))
     shown = inspect.signature(kbench.run_suite).parameters
     assert {"scheduler", "store"} <= shown.keys()
     assert "features" not in shown

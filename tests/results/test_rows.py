@@ -182,7 +182,7 @@ def test_json_of_a_cell_without_results_has_the_same_keys():
 @pytest.mark.parametrize("cell", CASES)
 @pytest.mark.parametrize("metric", [ACCURACY, LOSS])
 def test_a_row_of_the_journal_is_that_of_its_run(cell, metric, store_uri):
-    """What `kbench run` shows is what `kbench results` and reports show."""
+    """What `kbench recommend` shows is what `kbench results` and reports show."""
     store = Store(store_uri)
     experiment = store.experiment("trial")
     store.log(experiment, as_run(cell, "trial", "m1", metric))

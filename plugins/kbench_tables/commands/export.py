@@ -13,7 +13,7 @@ import typer
 from kbench.errors import SuiteError
 from kbench.features import completion, echo, options_from
 from kbench.messages import did_you_mean
-from kbench_tables.commands.run import COLUMNS, Given
+from kbench_tables.commands.recommend import COLUMNS, Given
 
 if TYPE_CHECKING:
     from kbench.features import PlannedCell, Registry
@@ -23,7 +23,7 @@ _MOST = 10
 """Cells that a message names."""
 
 
-@options_from("run", COLUMNS)
+@options_from("recommend", COLUMNS)
 @options_from("run_suite")
 def export(
     suite: Annotated[
@@ -142,7 +142,7 @@ def export(
     if done.raw:
         echo("  its input is the table as it is in the file, without the target")
     if written["measured"] is None:
-        echo("  its errors were not measured here: `kbench suite` or `kbench run` measures them")
+        echo("  it was not evaluated here: `kbench suite` or `kbench recommend` evaluates it")
     echo(f"\n{TRUST_CODE if is_portable else TRUST}")
 
 

@@ -12,7 +12,7 @@ import typer
 from kbench.errors import ExportError, KbenchError
 from kbench.features import echo, options_from
 from kbench.messages import counted
-from kbench_tables.commands.run import READING, Given
+from kbench_tables.commands.recommend import READING, Given
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kbench_tables.export.model import Model
 
 
-@options_from("run", READING)
+@options_from("recommend", READING)
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder that `kbench export` has written.")],
     file: Annotated[

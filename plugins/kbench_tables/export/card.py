@@ -59,9 +59,7 @@ def _errors(facts: Mapping[str, Any]) -> list[str]:
     shown = [name for name in names if name in measured]
     if not shown:
         what = "accuracy" if facts["task"] == "classification" else "errors"
-        return [
-            f"{what}: not measured: `kbench suite` or `kbench run` has not computed this cell here"
-        ]
+        return [f"{what}: not measured: `kbench suite` or `kbench recommend` computes this cell"]
     lines = []
     for name in shown:
         value, spread = measured[name], measured.get(f"{name}_sd")

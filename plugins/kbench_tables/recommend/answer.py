@@ -24,10 +24,10 @@ from kbench.features import (
 from kbench.messages import counted, listed, number, option, printable
 from kbench.records import Metric
 from kbench_tables.profile import Fate
+from kbench_tables.recommend.compared_methods import ComparedMethods
 from kbench_tables.recommend.data import OwnData
 from kbench_tables.recommend.explanation import Explanation
 from kbench_tables.recommend.metric import Comparison, shares_of
-from kbench_tables.recommend.run import OwnRun
 
 COLUMNS = ("column", "read as", "encoded as", "columns out", "note")
 
@@ -61,7 +61,11 @@ def _line(alike: Sequence[Fate], name: str) -> tuple[str, ...]:
 
 
 def lead_of(
-    found: OwnRun, data: OwnData, by: Comparison, time_limit: float | None, command: str = ""
+    found: ComparedMethods,
+    data: OwnData,
+    by: Comparison,
+    time_limit: float | None,
+    command: str = "",
 ) -> Lead:
     """Return the answer in sentences, with what it was measured on."""
     sentences = (
@@ -72,7 +76,7 @@ def lead_of(
     return Lead(sentences, (shape(data), data.target, *filter(None, [by.sentence])), command)
 
 
-def page_of(found: OwnRun, data: OwnData, lead: Lead, registry: Registry) -> str:
+def page_of(found: ComparedMethods, data: OwnData, lead: Lead, registry: Registry) -> str:
     """Return the report page with the answer and what became of the columns at its top."""
     report, looked = found.report, data.look
     sentence = (looked.sentence,) if looked and looked.sentence else ()
@@ -144,7 +148,7 @@ def shape(data: OwnData) -> str:
     return ", ".join(parts)
 
 
-def _sentences(found: OwnRun, time_limit: float | None) -> tuple[str, ...]:
+def _sentences(found: ComparedMethods, time_limit: float | None) -> tuple[str, ...]:
     """Return the recommendation, and whether the time sufficed."""
     sentences = found.advice.sentences if found.advice else ("No method was measured.",)
     if time_limit is None or not any(row.status == "skipped" for row in found.rows):

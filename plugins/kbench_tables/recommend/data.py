@@ -32,7 +32,7 @@ OWN_TABLES: Mapping[TaskType, str] = {
     "classification": "own-table",
     "regression": "own-table-regression",
 }
-"""Suites that `kbench run` reads, by the task of the target."""
+"""Suites that `kbench recommend` reads, by the task of the target."""
 
 FIRST_ROUNDS: Mapping[TaskType, str] = {task: f"{name}-first" for task, name in OWN_TABLES.items()}
 """Suites whose methods it measures first in a limited time."""

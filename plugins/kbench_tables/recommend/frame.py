@@ -1,4 +1,4 @@
-"""`kbench.run`: a comparison on a data frame or a file, from Python."""
+"""`kbench.recommend`: a comparison on a data frame or a file, from Python."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from kbench.features import (
 from kbench_tables.export.model_folder import check_export, export_cell
 from kbench_tables.frames import written
 from kbench_tables.recommend.answer import lead_of, page_of
+from kbench_tables.recommend.compared_methods import ComparedMethods, Start, compare, rounds_of
 from kbench_tables.recommend.data import OwnData, fetched, prepared, suite_for
 from kbench_tables.recommend.metric import Comparison, comparison
-from kbench_tables.recommend.run import OwnRun, Start, compare, rounds_of
 from kbench_tables.recommend.timed_suite import with_settings
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from kbench.features import Row
 
 
-class Run:
-    """A comparison of methods on a user's own data, as `kbench.run` returns it.
+class Recommendation:
+    """A comparison of methods on a user's own data, as `kbench.recommend` returns it.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Run:
     """
 
     def __init__(
-        self, found: OwnRun, data: OwnData, by: Comparison, lead: Lead, notices: list[str]
+        self, found: ComparedMethods, data: OwnData, by: Comparison, lead: Lead, notices: list[str]
     ) -> None:
         self._found, self._data, self._by, self._lead = found, data, by, lead
         self.notices = [*notices, *data.notices]
@@ -164,7 +164,7 @@ class Run:
         )
 
 
-def _shown_columns(found: OwnRun) -> list[str]:
+def _shown_columns(found: ComparedMethods) -> list[str]:
     metric = found.report.suite.compared
     labels, costs = ("feature_map", "learner", "status"), ("fit_time_s", "predict_time_s")
     names = (*labels, metric.name, metric.sd, *costs)
@@ -177,7 +177,7 @@ def _line(row: Row, names: Sequence[str], is_best: bool) -> str:
     return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>"
 
 
-def run(
+def recommend(
     data: Any,
     target: str | None = None,
     *,
@@ -205,8 +205,8 @@ def run(
     missing: Names = None,
     sheet: str | None = None,
     **features: str,
-) -> Run:
-    """Compare methods on your own data and recommend one, as ``kbench run`` does.
+) -> Recommendation:
+    """Compare methods on your own data and recommend one, as ``kbench recommend`` does.
 
     Nothing is written into the current folder: results are in the journal, and in an MLflow
     store beside it unless `store` or ``MLFLOW_TRACKING_URI`` names another one.
@@ -268,7 +268,7 @@ def run(
 
     Returns
     -------
-    Run
+    Recommendation
         With `recommendation`, `results`, `report` and `export`.
 
     Raises
@@ -281,7 +281,7 @@ def run(
     Examples
     --------
     >>> import kbench
-    >>> found = kbench.run(frame, target="churn", time_limit=60)  # doctest: +SKIP
+    >>> found = kbench.recommend(frame, target="churn", time_limit=60)  # doctest: +SKIP
     >>> found.export("model")  # doctest: +SKIP
     """
     started = Start.now()
@@ -298,7 +298,7 @@ def run(
     else:
         folder = Path(tempfile.mkdtemp(prefix="kbench-frame-"))
         path = str(folder / f"{name}.parquet")
-    given = checked_options("run", features)
+    given = checked_options("recommend", features)
     texts = {"task": task, "group": group, "order_by": order_by, "delimiter": delimiter}
     texts |= {"decimal": decimal, "thousands": thousands, "encoding": encoding, "sheet": sheet}
     lists = {"ignore": ignore, "nominal": nominal, "keep": keep, "date": date, "missing": missing}
@@ -329,7 +329,7 @@ def run(
     if found.report.interrupted:
         raise KeyboardInterrupt("finished results are kept; the next call goes on")
     lead = lead_of(found, own, by, time_limit)
-    done = Run(found, own, by, lead, notices)
+    done = Recommendation(found, own, by, lead, notices)
     if folder is not None:  # the table is needed for an export
         weakref.finalize(done, shutil.rmtree, folder, ignore_errors=True)
     return done

@@ -289,7 +289,7 @@ def test_the_command_line_says_it_in_one_message(fault, capfd, monkeypatch, tmp_
     write_parquet()
     os.truncate("mine.parquet", 500)
     Path("mine.svm").write_text("0 1:1\n1 1:2\n0 -1:3\n")
-    code, out, err = command("run", *arguments, capfd=capfd)
+    code, out, err = command("recommend", *arguments, capfd=capfd)
     assert (code, out) == (2, ""), err
     assert words in err
     assert "Traceback" not in err

@@ -86,7 +86,7 @@ def files(tmp_path_factory):
 
 
 def loaded(path, params, registry):
-    """Look at a file and load it, as `kbench run` does."""
+    """Look at a file and load it, as `kbench recommend` does."""
     target = None if path.suffix == ".svmlight" else "y"
     ref = dataset_of_file(str(path), target, registry=registry)
     ref = Ref(ref.name, {**ref.params, **params}, ref.label)

@@ -107,7 +107,9 @@ def test_a_suite_its_known_results_and_its_report_say_it(suite, capfd, monkeypat
 @pytest.mark.slow
 def test_a_comparison_on_an_own_table_says_it(table, capfd, monkeypatch, store_uri):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store_uri)
-    run = kbench.run(str(table), "total", feature_map="identity", learner="ridge", progress=False)
+    run = kbench.recommend(
+        str(table), "total", feature_map="identity", learner="ridge", progress=False
+    )
     assert "kbench: rides: sign of leakage: " + SIGN in capfd.readouterr().err
     assert "casual + registered alone" in run.report()
 

@@ -217,7 +217,7 @@ def test_such_a_suite_is_not_run_by_itself(registry, rule):
         read(plain + rule, "s", registry)
     (only,) = caught.value.problems
     assert "the suite 's' has rules on the size of data and cannot be run by itself" in only
-    assert "`kbench run FILE --target COLUMN`" in only
+    assert "`kbench recommend FILE --target COLUMN`" in only
 
 
 @pytest.mark.parametrize("name", OWN_TABLES.values())

@@ -38,7 +38,16 @@ def table(tmp_path, monkeypatch):
 
 
 def explained(table, target, ignored, store_uri, capfd):
-    words = ["run", table.name, "--target", target, "--ignore", ignored, "--explain", "--json"]
+    words = [
+        "recommend",
+        table.name,
+        "--target",
+        target,
+        "--ignore",
+        ignored,
+        "--explain",
+        "--json",
+    ]
     words += ["--feature-map", "identity", "--learner", "ridge", "--store", store_uri, "-j", "1"]
     code, out, err = command(*words, "-o", "page.html", capfd=capfd)
     assert code == 0, err

@@ -1,4 +1,4 @@
-"""`kbench.run`: a comparison on a data frame."""
+"""`kbench.recommend`: a comparison on a data frame."""
 
 import os
 
@@ -41,7 +41,7 @@ def found(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        run = kbench.run(table().set_index("age", drop=False), "churn", **METHODS)
+        run = kbench.recommend(table().set_index("age", drop=False), "churn", **METHODS)
         assert os.listdir() == []  # noqa: PTH208
     return run
 
@@ -114,11 +114,11 @@ def test_a_path_is_read_as_the_command_line_does(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table().drop(columns="joined").to_csv("file.csv", sep=";", decimal=",", index=False)
     few = {**METHODS, "learner": "majority"}
-    run = kbench.run(tmp_path / "file.csv", "churn", delimiter=";", **few)
+    run = kbench.recommend(tmp_path / "file.csv", "churn", delimiter=";", **few)
     assert run.learner == "majority"
     assert os.listdir() == ["file.csv"]  # noqa: PTH208
     with pytest.raises(KbenchError, match=": `sheet` has no meaning for csv files"):
-        kbench.run("file.csv", "churn", sheet="one", **few)
+        kbench.recommend("file.csv", "churn", sheet="one", **few)
 
 
 @pytest.mark.parametrize(
@@ -143,23 +143,23 @@ def test_a_path_is_read_as_the_command_line_does(tmp_path, monkeypatch):
 )
 def test_other_data_is_refused_with_one_message(data, message):
     with pytest.raises(KbenchError, match=message):
-        kbench.run(data, "churn", **METHODS)
+        kbench.recommend(data, "churn", **METHODS)
 
 
 def test_a_refusal_names_arguments():
     frame = pandas.DataFrame({"x": [*map(str, range(40)), "unknown"], "y": ["a", "b"] * 20 + ["a"]})
     with pytest.raises(DatasetError, match=r"`ignore='x'` \(left out\)") as refused:
-        kbench.run(frame, "y", progress=False)
+        kbench.recommend(frame, "y", progress=False)
     assert "--" not in str(refused.value)
     with pytest.raises(DatasetError, match="give one of `group` and `order_by`"):
-        kbench.run(frame, "y", group="x", order_by="y", progress=False)
+        kbench.recommend(frame, "y", group="x", order_by="y", progress=False)
 
 
 def test_the_target_and_the_name_are_checked():
     with pytest.raises(KbenchError, match="target is missing"):
-        kbench.run(table(), **METHODS)
+        kbench.recommend(table(), **METHODS)
     with pytest.raises(KbenchError, match="name must be a text without '/'"):
-        kbench.run(table(), "churn", name="../data", **METHODS)
+        kbench.recommend(table(), "churn", name="../data", **METHODS)
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def _cpu_seconds() -> float:
 
 
 @dataclass(frozen=True)
-class OwnRun:
+class ComparedMethods:
     """The outcome of a comparison."""
 
     report: Report
@@ -146,7 +146,7 @@ def compare(
     quiet: bool = False,
     explains: bool = False,
     words: Callable[[str], str] = str,
-) -> OwnRun:
+) -> ComparedMethods:
     """Compare methods on a user's own file, and recommend one.
 
     The time limit begins at `started`, or now. `words` writes the options that a notice names.
@@ -189,7 +189,7 @@ def compare(
         shares=class_shares(data.facts),
     )
     rows = [_with_reason(row, time_limit) for row in rows]
-    found = OwnRun(report, rows, advice, rounds.on_all_rows)
+    found = ComparedMethods(report, rows, advice, rounds.on_all_rows)
     if schedule is not None and advice is not None:
         found = replace(found, explained=_extrapolated(found, schedule))
     if not explains or advice is None:
@@ -224,7 +224,7 @@ def _time_to_explain(data: OwnData, time_limit: float) -> Callable[[PlannedCell]
     return seconds
 
 
-def _explained(found: OwnRun, seconds: float) -> OwnRun:
+def _explained(found: ComparedMethods, seconds: float) -> ComparedMethods:
     """Add what the recommended method uses, if that takes at most some seconds."""
     from kbench.features import import_registry
     from kbench_tables.recommend.explain import explain
@@ -238,7 +238,7 @@ def _explained(found: OwnRun, seconds: float) -> OwnRun:
     return replace(found, explanation=result, explained=sentences)
 
 
-def _extrapolated(found: OwnRun, schedule: Schedule) -> tuple[str, ...]:
+def _extrapolated(found: ComparedMethods, schedule: Schedule) -> tuple[str, ...]:
     """Say what the recommended method should cost on all rows, if it had a sample."""
     planned = found.chosen
     assert planned is not None

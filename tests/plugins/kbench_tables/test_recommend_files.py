@@ -1,4 +1,4 @@
-"""`kbench run` on files as they are: what is printed, and what ends with one message."""
+"""`kbench recommend` on files as they are: what is printed, and what ends with one message."""
 
 import json
 import re
@@ -42,7 +42,7 @@ METHODS = ["--feature-map", "identity", "--learner", "ridge", "--learner", "majo
 
 def test_a_european_file_is_read_and_all_columns_are_accounted_for(here, store_uri, capfd):
     european(here)
-    words = ["run", "eu.csv", "--target", "y", *METHODS, "--store", store_uri, "--jobs", "1"]
+    words = ["recommend", "eu.csv", "--target", "y", *METHODS, "--store", store_uri, "--jobs", "1"]
     code, out, err = command(*words, "-o", "page.html", capfd=capfd)
     assert code == 0, err
     assert "Warning" not in err
@@ -130,7 +130,7 @@ BAD = {
 def test_bad_input_is_one_message(here, what, capfd):
     content, words, expected = BAD[what]
     (here / "mine.csv").write_text(content)
-    code, out, err = command("run", "mine.csv", *words, capfd=capfd)
+    code, out, err = command("recommend", "mine.csv", *words, capfd=capfd)
     assert (code, out) == (2, ""), err
     assert expected in err
     assert err.count("\n") == 1
@@ -156,7 +156,7 @@ def test_a_file_that_changes_between_its_looks(here, monkeypatch, store_uri, cap
         return found
 
     monkeypatch.setattr(own_data, "look", looked)
-    words = ["run", f"t.{ending}", "--target", "y", "-o", "page.html", "--store", store_uri]
+    words = ["recommend", f"t.{ending}", "--target", "y", "-o", "page.html", "--store", store_uri]
     code, out, err = command(*words, capfd=capfd)
     message = f"file 't.{ending}' has changed while it was read; run the same command again"
     assert (code, err.strip()) == (2, f"kbench: {message}")

@@ -1,4 +1,4 @@
-"""`kbench run`: compares methods on the user's own data and recommends one."""
+"""`kbench recommend`: compares methods on the user's own data and recommends one."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from kbench.messages import counted
 if TYPE_CHECKING:
     from kbench.features import Lead, Report, Row
     from kbench.records import Metric
+    from kbench_tables.recommend.compared_methods import ComparedMethods
     from kbench_tables.recommend.data import OwnData
     from kbench_tables.recommend.page import Advice
-    from kbench_tables.recommend.run import OwnRun
 
 LABELS = ("feature_map", "learner", "status")
 COSTS = ("fit_time_s", "predict_time_s", "n_components")
@@ -40,8 +40,8 @@ Given = Mapping[str, Any]
 """Values of these options, None where one is not given."""
 
 
-@options_from("run", COLUMNS)
-def run(
+@options_from("recommend", COLUMNS)
+def recommend(
     file: Annotated[
         str, typer.Argument(help="A .csv, .tsv, .parquet, .arff, .svmlight or .libsvm file.")
     ],
@@ -68,7 +68,7 @@ def run(
     file is read, and what becomes of each column. Results are journalled and logged to MLflow
     under the file's name, and the same command continues where it stopped.
     """
-    from kbench_tables.recommend.run import Start, compare, rounds_of
+    from kbench_tables.recommend.compared_methods import Start, compare, rounds_of
 
     started = Start.now()
     from kbench.features import Options, check_limit, load_registry
@@ -148,7 +148,7 @@ def _show_columns(data: OwnData, as_json: bool) -> None:
     console.print()
 
 
-def _export(file: str, given: Mapping[str, Any], found: OwnRun, proba: bool) -> str:
+def _export(file: str, given: Mapping[str, Any], found: ComparedMethods, proba: bool) -> str:
     """Return the command that exports the recommended method."""
     assert found.chosen is not None
     cell = found.chosen.cell
@@ -162,7 +162,7 @@ def _export(file: str, given: Mapping[str, Any], found: OwnRun, proba: bool) -> 
 
 
 def _print_json(
-    report: Report, rows: Sequence[Row], found: OwnRun, export: str, data: OwnData
+    report: Report, rows: Sequence[Row], found: ComparedMethods, export: str, data: OwnData
 ) -> None:
     from kbench.features import LABELS as NAMES
     from kbench.features import columns, printing
