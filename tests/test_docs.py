@@ -373,7 +373,7 @@ def test_the_plugin_of_the_readme_passes_every_check(desk):
     assert blocks.keys() == {"my_plugin.py", "pyproject.toml"}
     for name, source in blocks.items():
         (desk.folder / name).write_text(source, encoding="utf-8")
-    code, printed = desk.run("pip install . && kbench check my-plugin")
+    code, printed = desk.run("pip install . && kbench plugin check my-plugin")
     assert code == 0, printed
     assert "feature map squares" in printed
     assert "warning" not in printed

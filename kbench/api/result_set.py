@@ -78,7 +78,7 @@ class Results:
     metric : Metric
         What the suite compares.
     others : DataFrame
-        Rows that others computed, of the bundles that ``kbench add`` keeps here.
+        Rows that others computed, of the bundles that ``kbench bundle add`` keeps here.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Results:
 
     @property
     def others(self) -> pandas.DataFrame:
-        """Rows of the suite that others computed, of the bundles that ``kbench add`` keeps here.
+        """Results of the suite that ``kbench bundle add`` imported from other users.
 
         There is one for each cell, author and CPU, without times, which mean nothing here.
         ``compared`` says why a row may be compared with one's own, or not. ``difference`` is theirs

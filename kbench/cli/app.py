@@ -33,8 +33,8 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 CORE: Mapping[str, About] = {
     "suite": About(
-        "kbench.cli.suite:suite",
         "Run a suite: measure every cell and log it to MLflow.",
+        "kbench.cli.suite:suite",
         examples=(
             ("Run a suite of 20 seconds:", "kbench suite uci-small"),
             ("See what would run, and how long it would take:", "kbench suite uci --dry-run"),
@@ -45,8 +45,8 @@ CORE: Mapping[str, About] = {
         while_loading="reading the suite",
     ),
     "results": About(
-        "kbench.cli.results:results",
         "Print the results of a suite, read back from MLflow: one row per cell.",
+        "kbench.cli.results:results",
         examples=(
             ("Print all cells:", "kbench results uci"),
             ("Find the best methods on sonar that are fitted in 20 ms:",
@@ -99,20 +99,27 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """The commands of the core and of features; a feature is imported by its command only."""
+    """The commands of the core and of features, or those of a group such as `kbench bundle create`.
+
+    A feature is imported by its command only.
+    """
+
+    path = ""
 
     def list_commands(self, ctx: Context) -> list[str]:
         """Return the names: those of features stand where their metadata say."""
-        names = list(CORE)
-        waiting = [(each.after, name) for name, (of, each) in _commands().items() if of]
+        known = _commands(self.path)
+        names = [name for name, (of, _) in known.items() if of is None]
+        waiting = [(each.after, name) for name, (of, each) in known.items() if of]
         while waiting:
             placed = [(after, name) for after, name in waiting if after in names]
             for after, name in reversed(placed):
                 names.insert(names.index(after) + 1, name)
             waiting = [each for each in waiting if each not in placed]
             if not placed:
-                names += [name for _, name in waiting]
-                break
+                first = next((each for each in waiting if each[0] not in known), waiting[0])
+                waiting.remove(first)
+                names.append(first[1])
         return names
 
     def resolve_command(self, ctx: Context, args: list[str]) -> Any:
@@ -122,27 +129,33 @@ class Group(TyperGroup):
 
     def get_command(self, ctx: Context, cmd_name: str) -> ClickCommand | None:
         """Build a command; FeatureError is raised where its feature cannot be used."""
-        if cmd_name not in (known := _commands()):
+        if cmd_name not in (known := _commands(self.path)):
             if reasons := _left_out():
                 left_out = f"these features are left out: {reasons}"
                 raise FeatureError(f"there is no command {cmd_name!r}; {left_out}")
             return None
         feature, about = known[cmd_name]
+        path = f"{self.path} {cmd_name}".lstrip()
+        if not about.target:
+            made = Group(name=cmd_name, help=about.help, context_settings=CONTEXT)
+            made.no_args_is_help, made.rich_markup_mode = True, None
+            made.path = path
+            return made
         if feature is None:
             module, _, name = about.target.partition(":")
-            return _described(command_of(cmd_name, getattr(import_module(module), name)), about)
+            return _described(command_of(path, getattr(import_module(module), name)), about)
         target = feature.load(about.target)
         try:
-            return _described(command_of(cmd_name, target), about)
+            return _described(command_of(path, target), about)
         except Exception as error:  # of typer: an annotation that it does not understand
             what = f"{type(error).__name__}: {error}"
             raise FeatureError(
-                f"the command {cmd_name!r} of the feature {feature.name!r} cannot be used: {what}"
+                f"the command {path!r} of the feature {feature.name!r} cannot be used: {what}"
             ) from error
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write the commands; the line of a feature's command is in its metadata."""
-        known = _commands()
+        known = _commands(self.path)
         with formatter.section("Commands"):
             formatter.write_dl([(name, known[name][1].help) for name in self.list_commands(ctx)])
 
@@ -150,56 +163,32 @@ class Group(TyperGroup):
         """Complete names of commands without importing features."""
         from typer._click.shell_completion import CompletionItem
 
-        known = _commands()
+        known = _commands(self.path)
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         found = [CompletionItem(name, help=known[name][1].help) for name in names]
         return found or super().shell_complete(ctx, incomplete)
 
 
-class PlainGroup(TyperGroup):
-    """Commands below another one; the page shows the whole summary of each."""
-
-    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Write the commands, in the order in which they were added."""
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, each.get_short_help_str(limit=1000)) for name, each in commands if each]
-            )
-
-
-def _commands() -> dict[str, tuple[Feature | None, About]]:
-    """Return the commands, each with its metadata, and with its feature if it has one."""
+def _commands(group: str) -> dict[str, tuple[Feature | None, About]]:
+    """Return the commands of a group, each with its metadata, and its feature if it has one."""
     found: dict[str, tuple[Feature | None, About]] = {n: (None, each) for n, each in CORE.items()}
     for feature in working():
         found |= {name: (feature, about) for name, about in feature.metadata.commands.items()}
-    return found
+    parts = [(*name.rpartition(" "), each) for name, each in found.items()]
+    return {last: each for above, _, last, each in parts if above == group}
 
 
-def _described(made: ClickCommand, about: About) -> ClickCommand:
-    """Return a command with its first line and examples; those below it have their own ones."""
-    if isinstance(made, Command):
-        made.first_line, made.examples = about.while_loading, about.examples
-    for name, below in getattr(made, "commands", {}).items():
-        words = ["kbench", made.name, name]
-        below.examples = [each for each in about.examples if each[1].split()[:3] == words]
+def _described(made: Command, about: About) -> ClickCommand:
+    """Return a command with its first line and examples."""
+    made.first_line, made.examples = about.while_loading, about.examples
     return made
 
 
-def command_of(name: str, function: Callable[..., Any] | typer.Typer) -> Any:
-    """Return the command of a function, with the options that features add to it.
-
-    An application of typer becomes commands below this one, such as ``kbench data list``.
-    """
-    if isinstance(function, typer.Typer):
-        function.info.name, function.info.cls = name, PlainGroup
-        function.info.context_settings = CONTEXT
-        for each in function.registered_commands:
-            assert each.callback is not None
-            each.cls, each.callback = Command, _evaluated(each.callback)
-        return typer.main.get_command(function)
+def command_of(name: str, function: Callable[..., Any]) -> Any:
+    """Return the command of a function, with the options that features add to it."""
     single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
-    single.command(name, cls=Command)(with_options(_evaluated(function), options_of(name)))
+    made = with_options(_evaluated(function), options_of(name))
+    single.command(name.rpartition(" ")[2], cls=Command)(made)
     return typer.main.get_command(single)
 
 

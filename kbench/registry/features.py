@@ -49,11 +49,12 @@ Target: TypeAlias = Annotated[str, '"module:name"']
 class Command:
     """A command: ``"module:function"``, its line in the list of commands, its place there.
 
-    `while_loading` is shown while its imports run, and `examples` end its help page.
+    `while_loading` is shown while its imports run, and `examples` end its help page. One without a
+    target is a group: the command ``"GROUP NAME"`` of any feature is ``kbench GROUP NAME``.
     """
 
-    target: Target
     help: str
+    target: Target = ""
     after: str = ""
     while_loading: str = ""
     examples: tuple[tuple[str, str], ...] = ()
@@ -110,6 +111,9 @@ class Metadata:
                 raise FeatureError(
                     f"options.{name}: must be a name of Python, with underscores for hyphens"
                 )
+        for name, command in made.commands.items():
+            if not command.target and not any(f"{name} " in each for each in made.commands):
+                raise FeatureError(f"commands.{name}.target: missing")
         return made
 
 
@@ -271,6 +275,7 @@ def _names(feature: Feature) -> Iterable[tuple[str, ...]]:
     metadata = feature.metadata
     yield ("name", feature.name)
     yield from (("command", name) for name in metadata.commands)
+    yield from (("group", name) for name, each in metadata.commands.items() if not each.target)
     yield from (("table", name) for name in metadata.tables)
     yield from (("function", name) for name in metadata.functions)
     yield from (("module", name) for name in metadata.modules)
@@ -286,6 +291,10 @@ def _without_clash(feature: Feature, taken: dict[tuple[str, ...], str]) -> Featu
         if name in taken:
             what = f"{name[0]} {name[-1]!r}" + (f" of `kbench {name[1]}`" if name[2:] else "")
             return replace(feature, reason=f"the {what} is also one of {taken[name]}")
+    groups = {"", *(name[1] for name in (*taken, *_names(feature)) if name[0] == "group")}
+    for command in feature.metadata.commands:
+        if (group := command.rpartition(" ")[0]) not in groups:
+            return replace(feature, reason=f"the command {command!r}: there is no group {group!r}")
     owner = f"the feature {feature.name!r} of {feature.distribution}"
     taken.update(dict.fromkeys(_names(feature), owner))
     return feature

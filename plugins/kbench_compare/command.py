@@ -185,8 +185,8 @@ def _of_author(suite: str, options: Mapping[str, str], side: str) -> StoredResul
     rows = [each for each in kept if each.author == options["by"]]
     if not rows:
         known = ", ".join(sorted({each.author for each in kept}))
-        hint = f"; there are rows by: {known}" if known else "; `kbench add FILE` adds a bundle"
-        raise SuiteError(f"no rows of {suite!r} by {options['by']!r} were added{hint}")
+        hint = f"there are rows by: {known}" if known else "`kbench bundle add FILE` adds a bundle"
+        raise SuiteError(f"no rows of {suite!r} by {options['by']!r} were added; {hint}")
     return as_one_side(rows, suite, rows[0].metric)
 
 

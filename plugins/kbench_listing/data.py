@@ -14,16 +14,7 @@ from kbench.messages import counted
 if TYPE_CHECKING:
     from kbench.records import DatasetFacts
 
-app = typer.Typer(
-    name="data",
-    add_completion=False,
-    help="Manage the cache of datasets.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
 
-
-@app.command("list")
 def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
@@ -64,7 +55,6 @@ def _target(facts: DatasetFacts) -> str:
     return f"{facts.target_mean:.4g} (sd {facts.target_sd:.4g})"
 
 
-@app.command()
 @options_from("run_suite")
 def fetch(
     suite: str,
@@ -72,7 +62,7 @@ def fetch(
     data: str | None = None,
     offline: bool = False,
 ) -> None:
-    """Fetch the datasets of a suite that are not in the cache.
+    """Download the datasets of a suite that are not in the cache.
 
     The exit code is 1 if a dataset is unavailable. Fetched datasets stay in the cache; the
     same command continues with the missing ones.
@@ -100,7 +90,6 @@ def fetch(
         raise typer.Exit(1)
 
 
-@app.command()
 def verify() -> None:
     """Compare all files in the cache with their checksums.
 
@@ -121,7 +110,6 @@ def verify() -> None:
     echo(f"{counted(n_entries, 'dataset')} in {cache.root}: all as they were stored")
 
 
-@app.command()
 def path() -> None:
     """Print the folder of the cache; KBENCH_CACHE_DIR sets it."""
     from kbench.features import default_cache
@@ -129,7 +117,6 @@ def path() -> None:
     echo(default_cache())
 
 
-@app.command()
 def clear(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
     """Remove all datasets from the cache; results stay."""
     from kbench.features import DataCache

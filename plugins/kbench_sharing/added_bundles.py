@@ -100,8 +100,8 @@ def find(name: str) -> Bundle:
     """
     if is_url(name):
         raise BundleError(
-            f"{printable(masked(name), 200)} is an address: `kbench add` fetches it, and prints "
-            "the id to name instead"
+            f"{printable(masked(name), 200)} is a URL: `kbench bundle add` imports it, name "
+            "the id that this prints"
         )
     path = Path(name).expanduser()
     if path.exists() or not _ID.fullmatch(name):

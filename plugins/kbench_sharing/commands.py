@@ -1,4 +1,4 @@
-"""`kbench bundle`, `verify`, `add`, `publish` and `site`."""
+"""`kbench bundle create`, `add`, `verify`, `publish` and `site`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @options_from("run_suite")
-def bundle(
+def create(
     suite: str,
     output: Annotated[
         str | None,
@@ -341,7 +341,7 @@ def publish(
     where = masked(to) if is_remote else repository
     echo(f"{where}: {counted(done.n_new, 'new rows file')}{kept}")
     if done.n_new and not is_remote:
-        echo(f"check them: kbench site {repository}")
+        echo(f"check them: kbench bundle site {repository}")
 
 
 def site(

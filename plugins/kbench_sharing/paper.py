@@ -109,7 +109,7 @@ def _statement(bundle: Bundle) -> str:
             rf"\texttt{{{latex_text(line)}}}\\"
             for line in (
                 same_environment(bundle),
-                "kbench verify results.zip --sample 5",
+                "kbench bundle verify results.zip --sample 5",
                 "unzip results.zip suite.toml",
                 "kbench suite suite.toml",
             )

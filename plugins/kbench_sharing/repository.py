@@ -66,7 +66,7 @@ def rows_files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of the rows file of each cell of a bundle that has results."""
     if not bundle.manifest.author:
         raise BundleError(
-            "it names no author, and published rows have one: `kbench bundle` takes --author NAME"
+            "it names no author, and published rows have one: `kbench bundle create` takes --author"
         )
     for cell in _with_results(bundle):
         shared = bundle.results[cell.key]
@@ -118,8 +118,7 @@ def rows_key_by_cell(bundle: Bundle, repository: Path) -> dict[str, str]:
     for cell, (name, _) in zip(_with_results(bundle), rows_files(bundle), strict=True):
         if not (repository / name).is_file():
             raise BundleError(
-                f"{repository} lacks {name}: `kbench publish` adds the rows, and then what was "
-                "recomputed of them"
+                f"{repository} lacks {name}: publish the rows first, with `kbench bundle publish`"
             )
         found[cell.key] = PurePosixPath(name).stem
     return found

@@ -9,7 +9,7 @@ In a test module of the plugin::
         check(component)
 
 One case per component and check. A failure says what is wrong and how to correct
-it; something that is only missing is a `ConformanceWarning`. ``kbench check my-plugin``
+it; something that is only missing is a `ConformanceWarning`. ``kbench plugin check my-plugin``
 runs the same from the command line.
 """
 

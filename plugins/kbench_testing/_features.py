@@ -56,6 +56,8 @@ def check_targets(subject: Subject) -> None:
     """Commands and functions can be imported and have parameters that commands may have."""
     feature: Feature = subject.record
     for name, command in feature.metadata.commands.items():
+        if not command.target:
+            continue
         with subject.failing(f"the command {name!r} cannot be used: {{error}}"):
             command_of(name, feature.load(command.target))
     targets = {**feature.metadata.functions, **feature.metadata.completions}

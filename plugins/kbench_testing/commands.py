@@ -1,4 +1,4 @@
-"""`kbench check` and `kbench new`: for authors of plugins."""
+"""`kbench plugin check` and `kbench plugin new`: for authors of plugins."""
 
 from __future__ import annotations
 
@@ -122,5 +122,5 @@ def new(
     file = "__init__.py" if kind == "feature" else written.module.format(name=name)
     module = f"{name.replace('-', '_')}/{file}"
     echo(f"wrote {name}/; {written.a_kind.lower()} to change is in {name}/{module}")
-    echo(f"next: pip install -e {name} && kbench check {name}")
+    echo(f"next: pip install -e {name} && kbench plugin check {name}")
     echo(f"then: {written.try_it.format(name=name)}")

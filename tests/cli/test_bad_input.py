@@ -186,7 +186,7 @@ def test_names_that_clash_or_cannot_be_typed(install_plugin, name, words, capfd)
     assert code == 0
     (found,) = [each for each in json.loads(out)["plugins"] if each["name"] == "odd-plugin"]
     assert words in found["reason"]
-    code, out, err = command("check", "odd-plugin", capfd=capfd)
+    code, out, err = command("plugin", "check", "odd-plugin", capfd=capfd)
     assert (code, out) == (2, "")  # nothing could be checked
     assert err.startswith("kbench: plugin 'odd-plugin' is left out: ")
     assert words in err

@@ -25,6 +25,7 @@ FOUND = [
     ("kbench plot metric-c", "metric-components"),
     ("kbench results my-t", "my-trial"),
     ("kbench compare my-t", "my-trial"),
+    ("kbench bundle pub", "publish"),
     ("kbench rescore uci --metric f1_ma", "f1_macro"),
 ]
 HOSTILE = ["my-t$(touch harm)", "my-t`touch harm`", "my-t\\$(touch harm)", "my-t'; touch harm; '"]

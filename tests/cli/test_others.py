@@ -1,4 +1,4 @@
-"""`kbench add`, and the rows of others in `kbench results`, `report` and `compare`."""
+"""`kbench bundle add`, and the rows of others in `kbench results`, `report` and `compare`."""
 
 import json
 import shutil
@@ -38,7 +38,9 @@ def run(two, tmp_path, monkeypatch, forked_sandboxes, capfd):
         at(here / name, monkeypatch)
         return command(*arguments, capfd=capfd)
 
-    code, out, _ = as_one("ada", "bundle", "ours.toml", "-o", "../ada.zip", "--author", "Ada")
+    code, out, _ = as_one(
+        "ada", "bundle", "create", "ours.toml", "-o", "../ada.zip", "--author", "Ada"
+    )
     assert code == 0, out
     at(here / "bob", monkeypatch)
     monkeypatch.setenv("COLUMNS", "250")
@@ -47,7 +49,7 @@ def run(two, tmp_path, monkeypatch, forked_sandboxes, capfd):
 
 def test_rows_of_an_added_bundle_are_shown_beside_own_ones(run):
     assert "by others" not in run("results", "ours")[1]
-    code, out, _ = run("add", "../ada.zip")
+    code, out, _ = run("bundle", "add", "../ada.zip")
     assert code == 0
     assert "kbench results ours\n" in out
     code, out, _ = run("results", "ours")
@@ -65,8 +67,8 @@ def test_rows_of_an_added_bundle_are_shown_beside_own_ones(run):
 
 
 def test_the_state_of_a_row_follows_what_was_recomputed(run):
-    run("add", "../ada.zip")
-    code, _, _ = run("verify", "../ada.zip", "--sample", 6)
+    run("bundle", "add", "../ada.zip")
+    code, _, _ = run("bundle", "verify", "../ada.zip", "--sample", 6)
     assert code == 0
     out = run("results", "ours")[1]
     assert out.count("recomputed: 3 of 3 splits by here, ") == 2
@@ -79,14 +81,14 @@ def test_a_forgery_that_was_recomputed_is_marked(run):
     for line in values:
         line["metrics"]["accuracy"] = 1.0
     zip_file.write(Path("forged.zip"), signed(with_results(files, values)))
-    run("add", "forged.zip")
-    assert run("verify", "forged.zip", "--sample", 6)[0] == 1
+    run("bundle", "add", "forged.zip")
+    assert run("bundle", "verify", "forged.zip", "--sample", 6)[0] == 1
     out = run("results", "ours")[1]
     assert out.count("; different") == 2
 
 
 def test_a_report_has_a_section_of_others_and_ranks_without_them(run):
-    run("add", "../ada.zip")
+    run("bundle", "add", "../ada.zip")
     assert run("report", "ours", "-o", "r.html", "--no-log")[0] == 0
     text = Path("r.html").read_text()
     assert '<section id="others"' in text
@@ -100,7 +102,7 @@ def test_a_report_has_a_section_of_others_and_ranks_without_them(run):
 
 
 def test_two_sides_are_compared_without_times(run):
-    run("add", "../ada.zip")
+    run("bundle", "add", "../ada.zip")
     code, out, err = run("compare", "ours", "ours@by=Ada")
     assert (code, err) == (0, "")
     assert "times are not compared: one side has none" in out
@@ -120,7 +122,7 @@ def test_two_sides_are_compared_without_times(run):
 
 
 def test_others_alone_are_shown_where_there_are_no_own_results(run):
-    run("add", "../ada.zip")
+    run("bundle", "add", "../ada.zip")
     Path("mlflow.db").unlink()
     code, out, _ = run("results", "ours")
     assert code == 0
@@ -131,22 +133,24 @@ def test_others_alone_are_shown_where_there_are_no_own_results(run):
 
 
 def test_a_rows_file_is_added_and_published_records_need_a_name(run):
-    assert run("publish", "../ada.zip", "--to", "board")[0] == 0
+    assert run("bundle", "publish", "../ada.zip", "--to", "board")[0] == 0
     files = sorted(Path("board").rglob("*.jsonl"))
-    code, out, _ = run("add", files[0])
+    code, out, _ = run("bundle", "add", files[0])
     assert code == 0
     assert "Ada: 1 cell of ours, 3 splits" in out
-    assert "it was kept before" in run("add", files[0])[1]
+    assert "it was kept before" in run("bundle", "add", files[0])[1]
     assert run("results", "ours")[1].count("Ada on ") == 1
-    code, _, err = run("verify", "../ada.zip", "--to", "board")
+    code, _, err = run("bundle", "verify", "../ada.zip", "--to", "board")
     assert code == 2
     assert "give --author NAME" in err
-    code, _, err = run("verify", "../ada.zip", "--to", "board", "--author", "Ada")
+    code, _, err = run("bundle", "verify", "../ada.zip", "--to", "board", "--author", "Ada")
     assert code == 2
     assert "Ada is the author of the results" in err
-    code, out, _ = run("verify", files[0], "--sample", 1, "--to", "board", "--author", "Bob")
+    code, out, _ = run(
+        "bundle", "verify", files[0], "--sample", 1, "--to", "board", "--author", "Bob"
+    )
     assert code == 0
     assert "board: 1 new file of recomputed splits" in out
-    assert run("site", "board", "-o", "pages")[0] == 0
+    assert run("bundle", "site", "board", "-o", "pages")[0] == 0
     text = Path("pages/suites/ours/index.html").read_text()
     assert "recomputed: 1 of 3 splits by Bob" in text

@@ -86,6 +86,7 @@ def test_the_version_beside_other_words_is_the_same(capsys, monkeypatch):
     [
         ["--help"],
         ["suite", "--help"],
+        ["bundle", "--help"],
         ["list"],
         ["list", "--json"],
         ["list", "nothing"],

@@ -20,9 +20,9 @@ MISSING = {
     "mlflow": ("sync",),
     "reporting": ("report", "uci-small"),
     "rescoring": ("rescore", "uci-small", "--metric", "f1_macro"),
-    "sharing": ("add", "others.zip"),
+    "sharing": ("bundle", "add", "others.zip"),
     "tables": ("recommend", "table.csv", "--target", "y"),
-    "testing": ("check",),
+    "testing": ("plugin", "check"),
 }
 """What cannot be done without a feature; None for those without commands and options."""
 

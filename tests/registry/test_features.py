@@ -179,6 +179,38 @@ def test_a_feature_for_another_version_of_kbench_is_left_out(site):
     assert "is made for kbench-core<0.0.1" in reason_of("old")
 
 
+GROUP = '[commands.go]\nhelp = "Go places."\n'
+VERB = '[commands."{name}"]\ntarget = "one:go"\nhelp = "Go."\n'
+
+
+def test_a_feature_adds_a_verb_to_a_group_or_has_its_own(site, capfd):
+    source = 'def go():\n    """Go."""\n    print("gone")\n'
+    metadata = GROUP + VERB.format(name="go home") + VERB.format(name="bundle burn")
+    site.write("one", source, metadata)
+    assert reason_of("one") == ""
+    for words in (("go", "home"), ("bundle", "burn")):
+        assert command(*words, capfd=capfd)[:2] == (0, "gone\n")
+        assert f"{words[1]}  " in command(words[0], "--help", capfd=capfd)[1]
+    assert "Go places." in command("--help", capfd=capfd)[1]
+    code, _, err = command("go", "hme", capfd=capfd)
+    assert code == 2
+    assert "Did you mean 'home'" in " ".join(err.split())
+
+
+def test_a_verb_needs_its_group(site):
+    site.write("one", metadata=VERB.format(name="bundel burn"))
+    assert reason_of("one") == "the command 'bundel burn': there is no group 'bundel'"
+    site.write("two", metadata=VERB.format(name="suite burn"))
+    assert reason_of("two") == "the command 'suite burn': there is no group 'suite'"
+
+
+@pytest.mark.parametrize("word", ["run", "new", "check", "add", "verify", "publish", "site"])
+def test_a_verb_of_a_group_is_no_command(word, capfd):
+    code, _, err = command(word, capfd=capfd)
+    assert code == 2
+    assert f"No such command '{word}'" in err
+
+
 CLASHES = [
     (COMMAND.format(name="go"), "the command 'go' is also one of the feature 'one' of one"),
     (OPTION.format(name="x"), "the option 'x' of `kbench suite` is also one of the feature 'one'"),
@@ -283,7 +315,15 @@ def test_an_installation_without_the_group_says_how_to_repeat_it(monkeypatch, ca
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--version"], ["--help"], ["suite", "--help"], ["list"], ["list", "plugins"]]
+    "arguments",
+    [
+        ["--version"],
+        ["--help"],
+        ["suite", "--help"],
+        ["bundle", "--help"],
+        ["list"],
+        ["list", "plugins"],
+    ],
 )
 def test_looking_round_imports_no_other_feature(site, tmp_path, arguments):
     metadata = 'functions.go = "one:go"\n' + COMMAND.format(name="go") + OPTION.format(name="x")
@@ -315,7 +355,12 @@ def looked_at(arguments, **environment):
 
 @pytest.mark.parametrize(
     ("words", "found"),
-    [("kbench sy", "sync"), ("kbench g", "go"), ("kbench suite --st", "--store")],
+    [
+        ("kbench sy", "sync"),
+        ("kbench g", "go"),
+        ("kbench bundle v", "verify"),
+        ("kbench suite --st", "--store"),
+    ],
 )
 def test_completion_imports_no_feature(site, tmp_path, words, found):
     site.write("one", TRACE, COMMAND.format(name="go"))

@@ -29,9 +29,10 @@ def known_call(arguments):
     if not arguments or arguments[0].startswith("-"):
         assert set(arguments) <= {"--version", "--help"}
         return
-    with group.make_context("kbench", list(arguments)) as context:
-        name, command, rest = group.resolve_command(context, list(arguments))
-        command.make_context(name, rest, parent=context)
+    context, rest = group.make_context("kbench", list(arguments)), list(arguments)
+    while hasattr(context.command, "resolve_command"):
+        name, command, rest = context.command.resolve_command(context, rest)
+        context = command.make_context(name, list(rest), parent=context)
 
 
 def all_commands():
@@ -44,8 +45,8 @@ def all_commands():
     context = root.context_class(root, info_name="kbench")
     for name in root.list_commands(context):
         found = root.get_command(context, name)
-        inner = getattr(found, "commands", None)
-        if inner is None:
+        if not hasattr(found, "list_commands"):
             yield name, found
-        for each in inner or ():
+            continue
+        for each in found.list_commands(context):
             yield f"{name} {each}", found.get_command(context, each)

@@ -1,4 +1,4 @@
-"""`kbench new`: a package that installs and passes the conformance kit as it is written."""
+"""`kbench plugin new`: a package that installs and passes the conformance kit as it is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kbench bundle` and `kbench verify`: results travel, and can be recomputed."""
+"""`kbench bundle create` and `kbench bundle verify`: results travel, and can be recomputed."""
 
 import json
 import re
@@ -81,31 +81,31 @@ def state():
 
 
 def test_a_bundle_is_made_and_recomputed_elsewhere(run, monkeypatch, tmp_path):
-    code, out, err = run("bundle", "ours.toml", "-o", "b.zip", "--author", "Ada")
+    code, out, err = run("bundle", "create", "ours.toml", "-o", "b.zip", "--author", "Ada")
     assert (code, err) == (0, "")
     assert out.startswith("b.zip: 2 cells of ours, 6 splits; id ")
-    again = run("bundle", "ours.toml", "-o", "c.zip", "--author", "Ada")
+    again = run("bundle", "create", "ours.toml", "-o", "c.zip", "--author", "Ada")
     assert again[0] == 0
     assert Path("b.zip").read_bytes() == Path("c.zip").read_bytes()
     # somebody else, who has neither results nor data nor a store
     (tmp_path / "theirs").mkdir()
     shutil.copy("b.zip", tmp_path / "theirs")
     at(tmp_path / "theirs", monkeypatch)
-    code, out, _ = run("verify", "b.zip", "--sample", 4, "--nonce", "00ff")
+    code, out, _ = run("bundle", "verify", "b.zip", "--sample", 4, "--nonce", "00ff")
     assert code == 0
     assert out.count("  equal: ") == 4
     assert "\n4 equal\n" in out
     assert "probability 1 - (1 - f)^4: 4% if 1% of them are forged; 34% if 10%" in out
     assert not state()
     assert not Path("mlflow.db").exists()
-    assert run("verify", "b.zip", "--sample", 4, "--nonce", "00ff")[1] == out
+    assert run("bundle", "verify", "b.zip", "--sample", 4, "--nonce", "00ff")[1] == out
 
 
 def test_forged_numbers_are_found(run):
-    run("bundle", "ours.toml", "-o", "b.zip")
+    run("bundle", "create", "ours.toml", "-o", "b.zip")
     forge("forged.zip", accuracy=1.0)
     before = state()
-    code, out, _ = run("verify", "forged.zip", "--sample", 2)
+    code, out, _ = run("bundle", "verify", "forged.zip", "--sample", 2)
     assert code == 1
     assert out.count("  different: ") == 2
     assert ": accuracy 1.000, here 0." in out
@@ -113,9 +113,9 @@ def test_forged_numbers_are_found(run):
 
 
 def test_forged_metrics_beside_the_accuracy_are_found(run):
-    run("bundle", "ours.toml", "-o", "b.zip")
+    run("bundle", "create", "ours.toml", "-o", "b.zip")
     forge("forged.zip", invented=0.5)
-    code, out, _ = run("verify", "forged.zip", "--sample", 1)
+    code, out, _ = run("bundle", "verify", "forged.zip", "--sample", 1)
     assert code == 1
     assert "different: " in out
     assert "invented 0.5000, here nan" in out
@@ -141,21 +141,21 @@ def rekeyed(change):
 
 def test_other_records_cannot_be_recomputed_and_say_so(run):
     """A forger who invents what records say has an honest form, and nothing to show."""
-    run("bundle", "ours.toml", "-o", "b.zip")
+    run("bundle", "create", "ours.toml", "-o", "b.zip")
 
     def edit(cell, dataset):
         cell["code"][-1] = "0" * 64
 
     files = rekeyed(edit)
     zip_file.write(Path("other.zip"), files)
-    code, out, _ = run("verify", "other.zip")
+    code, out, _ = run("bundle", "verify", "other.zip")
     assert code == 1
     assert "6 splits: the records of its method say otherwise here" in out
     assert "no result was recomputed: the numbers are only their author's word" in out
     manifest = json.loads(files["manifest.json"])
     manifest["versions"]["numpy"] = "1.0.0"
     zip_file.write(Path("older.zip"), {**files, "manifest.json": json.dumps(manifest).encode()})
-    code, out, _ = run("verify", "older.zip")
+    code, out, _ = run("bundle", "verify", "older.zip")
     assert code == 1
     assert "it was made with other versions: numpy 1.0.0 (here " in out
 
@@ -190,10 +190,10 @@ HARMFUL = {
 
 @pytest.mark.parametrize("kind", HARMFUL)
 def test_what_cannot_be_recomputed_says_why(kind, run):
-    run("bundle", "ours.toml", "-o", "b.zip", "--learner", "ridge")
+    run("bundle", "create", "ours.toml", "-o", "b.zip", "--learner", "ridge")
     change, why = HARMFUL[kind]
     zip_file.write(Path("other.zip"), rekeyed(change))
-    code, out, err = run("verify", "other.zip", "--sample", 1)
+    code, out, err = run("bundle", "verify", "other.zip", "--sample", 1)
     assert code == 1
     assert re.search(f"cannot be recomputed.*: .*({why})", out)
     assert "Traceback" not in out + err
@@ -205,7 +205,7 @@ TWO = SUITE.replace('"majority"', '"majority", { name = "ridge", alpha = 9.0, la
 @pytest.fixture
 def theirs(run, tmp_path, monkeypatch, migrated_store):
     """Be somebody else, who has a bundle and one more method."""
-    run("bundle", "ours.toml", "-o", "b.zip", "--author", "Ada [bold]")
+    run("bundle", "create", "ours.toml", "-o", "b.zip", "--author", "Ada [bold]")
     folder = tmp_path / "theirs"
     folder.mkdir()
     shutil.copy("b.zip", folder)
@@ -265,13 +265,13 @@ def test_a_method_is_compared_with_those_of_others(theirs):
 
 
 def test_a_kept_bundle_is_found_by_its_id_and_never_changed(theirs):
-    code, out, _ = theirs("add", "b.zip")
+    code, out, _ = theirs("bundle", "add", "b.zip")
     assert code == 0
     (short,) = [line.split()[-1] for line in out.splitlines() if line.startswith("kept as ")]
     (path,) = Path("state").glob("*/bundles/ours/*.zip")
     assert path.stem.startswith(short)
     assert path.stat().st_mode & 0o222 == 0
-    assert "it was kept before as" in theirs("add", "b.zip")[1]
+    assert "it was kept before as" in theirs("bundle", "add", "b.zip")[1]
     assert theirs("suite", "ours.toml", "--reuse", short, "--dry-run")[0] == 0
     code, _, err = theirs("suite", "ours.toml", "--reuse", "abcdef0123")
     assert (code, "0 bundles begin with 'abcdef0123'; kept are: " in err) == (2, True)
@@ -307,7 +307,7 @@ def test_an_edit_of_a_helper_is_seen_and_named(theirs):
     assert f"not reused are {reason}" in err
     assert "can be had from a bundle" in err
     assert "by others" not in out
-    code, out, _ = theirs("verify", "other.zip")
+    code, out, _ = theirs("bundle", "verify", "other.zip")
     assert (code, f"cannot be recomputed here: {reason}" in out) == (1, True)
 
 
@@ -317,28 +317,46 @@ def test_what_only_its_author_can_compare_is_recomputed_and_not_reused(theirs):
     _, _, err = theirs("suite", "ours.toml", "--reuse", "other.zip", "--dry-run")
     assert "6 splits: it was made from 1 file of its author's machine, the environment" in err
     assert "variable ADAS, which cannot be compared here" in err
-    assert theirs("verify", "other.zip", "--sample", 1)[0] == 0
+    assert theirs("bundle", "verify", "other.zip", "--sample", 1)[0] == 0
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("verify", "none.zip"), "none.zip is refused: it cannot be read: No such file"),
-        (("verify", "ours.toml"), "ours.toml is refused: it is not a zip file"),
-        (("verify", "b.zip", "--nonce", "xyz"), "--nonce must be 1 to 64 hexadecimal digits"),
-        (("add", "ours.toml"), "ours.toml is refused: it is not a zip file"),
-        (("add", "."), ". is refused: it has no manifest.json"),
-        (("verify", "http://127.0.0.1/b.zip"), "is an address: `kbench add` fetches it"),
-        (("publish", "http://127.0.0.1/b.zip", "--to", "board"), "`kbench add` fetches it"),
-        (("publish", "b.zip", "--to", "http://x.org/b.git"), "is no address to publish to"),
+        (("bundle", "verify", "none.zip"), "none.zip is refused: it cannot be read: No such file"),
+        (("bundle", "verify", "ours.toml"), "ours.toml is refused: it is not a zip file"),
+        (
+            ("bundle", "verify", "b.zip", "--nonce", "xyz"),
+            "--nonce must be 1 to 64",
+        ),
+        (("bundle", "add", "ours.toml"), "ours.toml is refused: it is not a zip file"),
+        (("bundle", "add", "."), ". is refused: it has no manifest.json"),
+        (
+            ("bundle", "verify", "http://127.0.0.1/b.zip"),
+            "`kbench bundle add`",
+        ),
+        (
+            ("bundle", "publish", "http://127.0.0.1/b.zip", "--to", "board"),
+            "`kbench bundle add` fetches it",
+        ),
+        (
+            ("bundle", "publish", "b.zip", "--to", "http://x.org/b.git"),
+            "is no address to publish to",
+        ),
         (("suite", "ours.toml", "--reuse", "none.zip"), "none.zip is refused"),
         (("suite", "ours.toml", "--reuse", "x.zip", "--fresh"), "leave out --reuse"),
-        (("bundle", "uci-smal", "-o", "b.zip"), "did you mean 'uci-small'?"),
-        (("bundle", "uci-small", "-o", "b.zip"), "no results of 'uci-small' are known here"),
-        (("bundle", "ours.toml", "-o", "state"), "state exists: name a new folder"),
-        (("bundle", "ours.toml", "-o", "x.zip", "--author", "a\x1b[1m"), "the author "),
-        (("bundle", "ours.toml", "-o", "x.zip", "--author", "Ada "), "'Ada ' has blanks at an end"),
-        (("bundle", "ours.toml", "-o", "x.zip", "--author", " "), "has blanks at an end"),
+        (("bundle", "create", "uci-smal", "-o", "b.zip"), "did you mean 'uci-small'?"),
+        (
+            ("bundle", "create", "uci-small", "-o", "b.zip"),
+            "no results of 'uci-small' ",
+        ),
+        (("bundle", "create", "ours.toml", "-o", "state"), "state exists: name a new folder"),
+        (("bundle", "create", "ours.toml", "-o", "x.zip", "--author", "a\x1b[1m"), "the author "),
+        (
+            ("bundle", "create", "ours.toml", "-o", "x.zip", "--author", "Ada "),
+            "has blanks at an end",
+        ),
+        (("bundle", "create", "ours.toml", "-o", "x.zip", "--author", " "), "has blanks at an end"),
     ],
 )
 def test_a_mistake_is_one_message(words, message, run):
@@ -350,27 +368,27 @@ def test_a_mistake_is_one_message(words, message, run):
 
 
 def test_hostile_names_are_shown_as_text(run):
-    run("bundle", "ours.toml", "-o", "b.zip", "--author", "[red]<b>Ada</b>[/red]")
-    code, out, _ = run("verify", "b.zip", "--sample", 1)
+    run("bundle", "create", "ours.toml", "-o", "b.zip", "--author", "[red]<b>Ada</b>[/red]")
+    code, out, _ = run("bundle", "verify", "b.zip", "--sample", 1)
     assert code == 0
     assert out.startswith("[red]<b>Ada</b>[/red]: 2 cells of ours")
 
 
 def test_results_are_published_checked_and_recomputed_from_their_file(run):
-    run("bundle", "ours.toml", "-o", "b.zip", "--author", "Ada")
-    code, out, _ = run("publish", "b.zip", "--to", "board")
+    run("bundle", "create", "ours.toml", "-o", "b.zip", "--author", "Ada")
+    code, out, _ = run("bundle", "publish", "b.zip", "--to", "board")
     assert (code, out.splitlines()[0]) == (0, "board: 2 new rows files")
-    assert run("publish", "b.zip", "--to", "board")[1] == (
+    assert run("bundle", "publish", "b.zip", "--to", "board")[1] == (
         "board: 0 new rows files, 2 that it has already\n"
     )
-    code, out, _ = run("site", "board")
+    code, out, _ = run("bundle", "site", "board")
     assert (code, out.startswith("2 rows files: form, keys")) == (0, True)
     path = min(Path("board").rglob("*.jsonl"))
-    code, out, _ = run("verify", str(path), "--sample", 1)
+    code, out, _ = run("bundle", "verify", str(path), "--sample", 1)
     assert code == 0
     assert "1 equal" in out
     path.write_bytes(path.read_bytes().replace(b"Ada", b"Eve"))
-    code, _, err = run("site", "board")
+    code, _, err = run("bundle", "site", "board")
     assert code == 1
     assert err.splitlines() == [
         f"{path.relative_to('board').as_posix()}: it was changed: its name is not the SHA-256 of "
@@ -378,78 +396,87 @@ def test_results_are_published_checked_and_recomputed_from_their_file(run):
         "1 file refused, 1 good",
     ]
     # a file alone has no name to be compared with; its numbers are recomputed
-    assert run("verify", str(path), "--sample", 1)[0] == 0
+    assert run("bundle", "verify", str(path), "--sample", 1)[0] == 0
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("publish", "b.zip", "--to", "board"), "it names no author"),
-        (("publish", "none.zip", "--to", "board"), "none.zip is refused: it cannot be read"),
-        (("publish", "b.zip", "--to", "ours.toml"), "ours.toml is a file: name the folder"),
-        (("site", "none"), "none has no folder 'results': it is no results repository"),
-        (("verify", "b.zip", "--to", "board", "--author", "a\nb"), "cannot be shown"),
-        (("verify", "b.zip", "--to", "https://x.org/b", "--author", "B"), "--to takes a folder"),
+        (("bundle", "publish", "b.zip", "--to", "board"), "it names no author"),
+        (
+            ("bundle", "publish", "none.zip", "--to", "board"),
+            "none.zip is refused: it cannot be read",
+        ),
+        (
+            ("bundle", "publish", "b.zip", "--to", "ours.toml"),
+            "ours.toml is a file",
+        ),
+        (("bundle", "site", "none"), "none has no folder 'results': it is no results repository"),
+        (("bundle", "verify", "b.zip", "--to", "board", "--author", "a\nb"), "cannot be shown"),
+        (
+            ("bundle", "verify", "b.zip", "--to", "https://x.org/b", "--author", "B"),
+            "--to takes a folder",
+        ),
     ],
 )
 def test_a_mistake_in_publishing_is_one_message(words, message, run):
-    run("bundle", "ours.toml", "-o", "b.zip")
+    run("bundle", "create", "ours.toml", "-o", "b.zip")
     code, out, err = run(*words)
     assert (code, message in err) == (2, True)
     assert "Traceback" not in out + err
 
 
 def test_a_site_is_written_from_the_files(run):
-    run("bundle", "ours.toml", "-o", "b.zip", "--author", "Ada")
-    run("publish", "b.zip", "--to", "board")
-    code, out, _ = run("site", "board", "-o", "pages")
+    run("bundle", "create", "ours.toml", "-o", "b.zip", "--author", "Ada")
+    run("bundle", "publish", "b.zip", "--to", "board")
+    code, out, _ = run("bundle", "site", "board", "-o", "pages")
     assert (code, out.splitlines()[1:]) == (0, ["pages/index.html: 5 pages"])
     text = Path("pages/suites/ours/index.html").read_text()
     assert "2 rows by Ada." in text
-    code, _, err = run("site", "board", "-o", "pages")
+    code, _, err = run("bundle", "site", "board", "-o", "pages")
     assert (code, "pages exists: name a new folder for the site" in err) == (2, True)
     path = min(Path("board").rglob("*.jsonl"))
     path.write_bytes(b"")
-    code, _, err = run("site", "board", "-o", "other")
+    code, _, err = run("bundle", "site", "board", "-o", "other")
     assert (code, err.splitlines()[-1]) == (1, "1 file refused, 1 good")
     assert not Path("other").exists()
 
 
 def test_files_for_a_paper_hold_the_bundle(run):
-    code, out, _ = run("bundle", "ours.toml", "--for-paper", "paper", "--author", "Ada")
+    code, out, _ = run("bundle", "create", "ours.toml", "--for-paper", "paper", "--author", "Ada")
     assert code == 0
     assert "results.zip: 2 cells of ours, 6 splits; id " in out
     assert Path("paper/tables/main.tex").read_text().startswith(r"\begin{table}")
-    assert run("verify", "paper/results.zip", "--sample", 1)[0] == 0
-    code, _, err = run("bundle", "ours.toml", "--for-paper", "paper", "--author", "Ada")
+    assert run("bundle", "verify", "paper/results.zip", "--sample", 1)[0] == 0
+    code, _, err = run("bundle", "create", "ours.toml", "--for-paper", "paper", "--author", "Ada")
     assert (code, "paper exists: name a new folder" in err) == (2, True)
-    code, _, err = run("bundle", "ours.toml")
+    code, _, err = run("bundle", "create", "ours.toml")
     assert (code, "name the file to write, with -o FILE" in err) == (2, True)
-    code, _, err = run("bundle", "ours.toml", "--for-paper", "other")
+    code, _, err = run("bundle", "create", "ours.toml", "--for-paper", "other")
     assert (code, "give --author NAME" in err) == (2, True)
 
 
 def test_the_splits_that_were_asked_for_are_all_splits(run):
-    _, _, err = run("bundle", "ours.toml", "-o", "all.zip")
+    _, _, err = run("bundle", "create", "ours.toml", "-o", "all.zip")
     assert "fewer splits" not in err
-    assert run("bundle", "ours.toml", "-o", "three.zip", "--splits", 3)[2] == ""
-    code, _, err = run("bundle", "ours.toml", "-o", "more.zip", "--splits", 4)
+    assert run("bundle", "create", "ours.toml", "-o", "three.zip", "--splits", 3)[2] == ""
+    code, _, err = run("bundle", "create", "ours.toml", "-o", "more.zip", "--splits", 4)
     assert (code, "2 cells with fewer splits than planned" in err) == (0, True)
     counts = {cell["n_splits"] for cell in lines(opened("more.zip")["cells.jsonl"])}
     assert counts == {4}
 
 
 def test_predictions_are_measured_again_without_a_fit(run):
-    run("bundle", "ours.toml", "-o", "b.zip", "--predictions", "--author", "Ada")
-    code, out, _ = run("verify", "b.zip", "--sample", 1)
+    run("bundle", "create", "ours.toml", "-o", "b.zip", "--predictions", "--author", "Ada")
+    code, out, _ = run("bundle", "verify", "b.zip", "--sample", 1)
     assert code == 0
     assert "metrics from the predictions of 6 splits: 6 equal" in out
     forge("forged.zip", accuracy=1.0)
-    code, out, _ = run("verify", "forged.zip", "--sample", 1)
+    code, out, _ = run("bundle", "verify", "forged.zip", "--sample", 1)
     assert code == 1
     assert "metrics from the predictions of 6 splits: 6 different" in out
     assert ": accuracy 1.000, from the predictions 0." in out
     # the second tier is left out unless it is asked for
-    run("bundle", "ours.toml", "-o", "c.zip", "--author", "Ada")
+    run("bundle", "create", "ours.toml", "-o", "c.zip", "--author", "Ada")
     assert "predictions.jsonl" not in opened("c.zip")
-    assert "predictions of" not in run("verify", "c.zip", "--sample", 1)[1]
+    assert "predictions of" not in run("bundle", "verify", "c.zip", "--sample", 1)[1]

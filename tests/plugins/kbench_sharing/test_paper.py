@@ -66,7 +66,7 @@ def test_the_statement_has_versions_data_and_commands(made):
     for label, each in bundle.datasets.items():
         assert rf"\item[{label}]" in text
         assert each.checksum in text
-    assert "kbench verify results.zip" in text
+    assert "kbench bundle verify results.zip" in text
     tomllib.loads(bundle.files["suite.toml"].decode())
 
 

@@ -93,7 +93,7 @@ def test_the_site_says_who_recomputed(bundle, repo, tmp_path):
 
 
 def test_records_need_published_rows(bundle, tmp_path):
-    with pytest.raises(BundleError, match=r"lacks results/shared/.*`kbench publish` adds the rows"):
+    with pytest.raises(BundleError, match=r"lacks results/shared/.*`kbench bundle publish`"):
         repository.publish_records(bundle, [record(bundle)], tmp_path)
 
 

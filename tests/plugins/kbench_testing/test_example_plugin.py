@@ -64,11 +64,11 @@ def test_it_is_listed_with_no_configuration(installed, kbench):
 
 
 def test_it_conforms(installed, kbench):
-    said = kbench(installed, "check", "its-plugin")
+    said = kbench(installed, "plugin", "check", "its-plugin")
     for kind in ("feature map", "learner", "kernel", "dataset"):
         assert f"ok       {kind} its-" in said
     assert "FAILED" not in said
-    assert "feature map its-map" in kbench(installed, "check", "its_plugin", "--quick")
+    assert "feature map its-map" in kbench(installed, "plugin", "check", "its_plugin", "--quick")
 
 
 def test_its_results_stand_beside_those_of_the_built_ins(installed, kbench):

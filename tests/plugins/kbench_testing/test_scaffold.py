@@ -1,4 +1,4 @@
-"""`kbench new` and `kbench check`: what they write, what they refuse, what they say."""
+"""`kbench plugin new` and `kbench plugin check`: what they write, reject and print."""
 
 import json
 import subprocess
@@ -44,9 +44,9 @@ def test_a_new_package_passes_the_kit_as_generated(kind, here, monkeypatch, caps
     from kbench_testing import components, run
 
     name = f"brand-new-{kind}"
-    code, out, _ = invoke(monkeypatch, capsys, "new", name, f"--{kind}")
+    code, out, _ = invoke(monkeypatch, capsys, "plugin", "new", name, f"--{kind}")
     assert code == 0
-    assert f"kbench check {name}" in out
+    assert f"kbench plugin check {name}" in out
     assert KINDS[kind].try_it.format(name=name) in out
     monkeypatch.syspath_prepend(str(here / name))
     found = components(name.replace("-", "_"))
@@ -58,7 +58,7 @@ def test_a_new_package_passes_the_kit_as_generated(kind, here, monkeypatch, caps
 
 
 def test_a_feature_map_is_the_default(here, monkeypatch, capsys):
-    code, out, _ = invoke(monkeypatch, capsys, "new", "its-map")
+    code, out, _ = invoke(monkeypatch, capsys, "plugin", "new", "its-map")
     assert code == 0
     assert "its_map/_map.py" in out
     assert (here / "its-map/.github/workflows/test.yml").read_text().count("${{") == 1
@@ -66,7 +66,7 @@ def test_a_feature_map_is_the_default(here, monkeypatch, capsys):
 
 def test_the_generated_files_have_no_placeholder_left_and_are_tidy(here, monkeypatch, capsys):
     for kind in KINDS:
-        invoke(monkeypatch, capsys, "new", f"tidy-{kind}", f"--{kind}")
+        invoke(monkeypatch, capsys, "plugin", "new", f"tidy-{kind}", f"--{kind}")
     texts = [p.read_text() for p in here.rglob("*") if p.is_file()]
     assert len(texts) == 7 * len(KINDS)
     assert not [text for text in texts if "$name" in text or "$package" in text]
@@ -96,7 +96,7 @@ def test_the_generated_files_have_no_placeholder_left_and_are_tidy(here, monkeyp
     ],
 )
 def test_a_bad_name_is_one_message_and_writes_nothing(name, words, here, monkeypatch, capsys):
-    code, out, err = invoke(monkeypatch, capsys, "new", name)
+    code, out, err = invoke(monkeypatch, capsys, "plugin", "new", name)
     assert code == 2
     assert words in err
     assert len(err.splitlines()) == 1
@@ -106,7 +106,7 @@ def test_a_bad_name_is_one_message_and_writes_nothing(name, words, here, monkeyp
 
 def test_an_existing_folder_is_left_alone(here, monkeypatch, capsys):
     (here / "my-map").mkdir()
-    code, _, err = invoke(monkeypatch, capsys, "new", "my-map")
+    code, _, err = invoke(monkeypatch, capsys, "plugin", "new", "my-map")
     assert (code, "exists already" in err) == (2, True)
     assert not list((here / "my-map").iterdir())
 
@@ -122,21 +122,21 @@ def test_a_fault_leaves_nothing_half_written(here, monkeypatch, capsys):
         return write(self, *args, **kwargs)
 
     monkeypatch.setattr(Path, "write_text", full)
-    code, _, err = invoke(monkeypatch, capsys, "new", "my-map")
+    code, _, err = invoke(monkeypatch, capsys, "plugin", "new", "my-map")
     assert code == 2
     assert "No space left" in err
     assert not list(here.iterdir())
 
 
 def test_two_kinds_at_once_are_refused(here, monkeypatch, capsys):
-    code, _, err = invoke(monkeypatch, capsys, "new", "my-map", "--kernel", "--suite")
+    code, _, err = invoke(monkeypatch, capsys, "plugin", "new", "my-map", "--kernel", "--suite")
     assert code == 2
     assert "--kernel and --suite" in err
     assert not list(here.iterdir())
 
 
 # ---------------------------------------------------------------------------
-# kbench check
+# kbench plugin check
 # ---------------------------------------------------------------------------
 
 BROKEN = """
@@ -156,7 +156,7 @@ def kbench_datasets():
 
 def test_check_says_what_is_wrong_and_ends_with_1(install_plugin):
     install_plugin("broken_plugin", BROKEN)
-    done = CliRunner().invoke(app, ["check", "broken-plugin"])
+    done = CliRunner().invoke(app, ["plugin", "check", "broken-plugin"])
     assert done.exit_code == 1
     assert "FAILED   dataset odd" in done.output
     assert "check_labels" in done.output
@@ -171,28 +171,28 @@ def test_check_names_a_missing_dependency_once(install_plugin):
         '    return [FeatureMap("needy", make="needy_plugin_map:Map")]\n',
     )
     install_plugin("needy_plugin_map", "import not_installed_at_all\n")
-    done = CliRunner().invoke(app, ["check", "needy-plugin"])
+    done = CliRunner().invoke(app, ["plugin", "check", "needy-plugin"])
     assert done.exit_code == 1
     assert done.output.count("'not_installed_at_all', which is not installed") == 1
 
 
 @pytest.mark.parametrize("name", ["datasets", "kbench_datasets"])
 def test_check_of_a_good_plugin_ends_with_0(name):
-    done = CliRunner().invoke(app, ["check", name])
+    done = CliRunner().invoke(app, ["plugin", "check", name])
     assert done.exit_code == 0
     assert "dataset iris" in done.output
     assert "FAILED" not in done.output
 
 
 def test_check_as_json():
-    done = CliRunner().invoke(app, ["check", "suites", "--json"])
+    done = CliRunner().invoke(app, ["plugin", "check", "suites", "--json"])
     found = json.loads(done.stdout)
     assert found["counts"]["failed"] == 0
     assert {"component": "suite uci", "check": "check_suite", "status": "passed"} in found["checks"]
 
 
 def test_check_of_an_unknown_plugin_ends_with_2(monkeypatch, capsys):
-    code, _, err = invoke(monkeypatch, capsys, "check", "baseline")
+    code, _, err = invoke(monkeypatch, capsys, "plugin", "check", "baseline")
     assert code == 2
     assert "did you mean 'baselines'" in err
 
@@ -211,7 +211,7 @@ def test_check_of_what_cannot_be_loaded_ends_with_2(
     install_plugin, monkeypatch, capsys, name, words
 ):
     install_plugin("rude_package", 'raise RuntimeError("not today")\n')
-    code, out, err = invoke(monkeypatch, capsys, "check", name)
+    code, out, err = invoke(monkeypatch, capsys, "plugin", "check", name)
     assert (code, out) == (2, "")
     assert words in err
     assert "Traceback" not in err
@@ -220,7 +220,7 @@ def test_check_of_what_cannot_be_loaded_ends_with_2(
 def test_a_component_that_ends_the_program_fails_its_check(install_plugin):
     ending = BROKEN.replace("return Dataset(", "raise SystemExit(0)\n    return Dataset(")
     install_plugin("ending_plugin", ending)
-    done = CliRunner().invoke(app, ["check", "ending-plugin"])
+    done = CliRunner().invoke(app, ["plugin", "check", "ending-plugin"])
     assert done.exit_code == 1
     assert "raised SystemExit" in done.output
 
@@ -254,12 +254,12 @@ def test_generated_packages_install_and_pass_their_own_tests(here, monkeypatch, 
     names = []
     for kind in KINDS:
         names.append(f"fresh-{kind}")
-        invoke(monkeypatch, capsys, "new", names[-1], f"--{kind}")
+        invoke(monkeypatch, capsys, "plugin", "new", names[-1], f"--{kind}")
     run = installed_beside(tmp_path / "venv", *(here / name for name in names))
     listed = run("-m", "kbench.cli", "list", cwd=tmp_path)
     for name in names:
         assert f"  {name}" in listed.stdout, listed
         done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=here / name)
         assert done.returncode == 0, done.stdout + done.stderr
-        checked = run("-m", "kbench.cli", "check", name, cwd=tmp_path)
+        checked = run("-m", "kbench.cli", "plugin", "check", name, cwd=tmp_path)
         assert checked.returncode == 0, checked.stdout + checked.stderr
