@@ -138,7 +138,7 @@ def run_suite(
     Examples
     --------
     >>> import kbench
-    >>> found = kbench.run_suite("uci-small", dataset="iris", learner="majority",
+    >>> found = kbench.run_suite("uci-small", dataset="iris", learner="dummy-majority",
     ...                          feature_map="identity", progress=False)  # doctest: +SKIP
     >>> found.to_frame()[["dataset", "learner", "accuracy"]]  # doctest: +SKIP
       dataset   learner  accuracy

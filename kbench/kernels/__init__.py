@@ -31,7 +31,7 @@ from kbench.kernels.base import (
     normalized,
     resolve_kernel,
 )
-from kbench.kernels.distances import Gaussian, Laplace, LaplaceL1, Matern, median_distance
+from kbench.kernels.distances import Gaussian, Laplace, LaplaceBalcan, Matern, median_distance
 from kbench.kernels.histograms import AdditiveChi2, Chi2, Intersection
 from kbench.kernels.inner_products import Cosine, Linear, Polynomial, Precomputed
 
@@ -44,7 +44,7 @@ __all__ = [
     "Intersection",
     "Kernel",
     "Laplace",
-    "LaplaceL1",
+    "LaplaceBalcan",
     "Linear",
     "Matern",
     "Normalized",
@@ -66,8 +66,8 @@ SIMPLE.update(
         "polynomial": Polynomial,
         "cosine": Cosine,
         "gaussian": Gaussian,
+        "laplace-balcan": LaplaceBalcan,
         "laplace": Laplace,
-        "laplace-l1": LaplaceL1,
         "matern": Matern,
         "additive-chi2": AdditiveChi2,
         "chi2": Chi2,

@@ -150,14 +150,14 @@ class Gaussian(_WithBandwidth):
 
 
 @dataclass(frozen=True)
-class Laplace(_WithBandwidth):
+class LaplaceBalcan(_WithBandwidth):
     """``k(x, z) = exp(-||x - z||_2 / (2 bandwidth^2))``, with the Euclidean norm.
 
     The form of Balcan's lecture on kernel methods, "Kernels: more examples".
     The square of the bandwidth is a distance, so ``"median"`` sets
     ``bandwidth^2`` to the median distance, and `bandwidth_factor` multiplies
     ``bandwidth^2``. scikit-learn's ``laplacian_kernel`` has the L1 norm and
-    another scale: that is `LaplaceL1`.
+    another scale: that is `Laplace`.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class Laplace(_WithBandwidth):
 
     Examples
     --------
-    >>> Laplace(bandwidth=1.0)([[0.0]], [[0.0], [2.0]]).round(4)
+    >>> LaplaceBalcan(bandwidth=1.0)([[0.0]], [[0.0], [2.0]]).round(4)
     array([[1.    , 0.3679]])
     """
 
@@ -189,7 +189,7 @@ class Laplace(_WithBandwidth):
 
 
 @dataclass(frozen=True)
-class LaplaceL1(_WithBandwidth):
+class Laplace(_WithBandwidth):
     """``k(x, z) = exp(-||x - z||_1 / bandwidth)``: ``laplacian_kernel`` of scikit-learn.
 
     Its ``gamma`` is ``1 / bandwidth``.
@@ -204,7 +204,7 @@ class LaplaceL1(_WithBandwidth):
 
     Examples
     --------
-    >>> LaplaceL1(bandwidth=2.0)([[0.0, 0.0]], [[1.0, 1.0]]).round(4)
+    >>> Laplace(bandwidth=2.0)([[0.0, 0.0]], [[1.0, 1.0]]).round(4)
     array([[0.3679]])
     """
 

@@ -132,7 +132,7 @@ class FeatureMap:
         datasets count one of them.
     family : str, optional
         The kind of the map. A fair suite searches over identical candidates within a
-        family. kbench's maps have "Fourier", "landmarks", "partition", "polynomial",
+        family. kbench's maps have "fourier", "landmarks", "partition", "polynomial",
         "chi-squared", "additive" and, where the inputs stay as they are, "inputs". Empty where the
         map is a family of its own.
     unbiased : bool, default False
@@ -262,7 +262,7 @@ def family_of(feature_map: FeatureMap, learner: Learner) -> str:
     It is that of the map. On the inputs without a map it is that of the learner, unless
     the learner is linear. Empty where the method is a family of its own.
 
-    >>> rff = FeatureMap("rff", "my_maps:RFF", family="Fourier")
+    >>> rff = FeatureMap("rff", "my_maps:RFF", family="fourier")
     >>> identity = FeatureMap("identity", "my_maps:Identity", family="inputs")
     >>> ridge = Learner("ridge", "my_learners:Ridge", family="linear")
     >>> svm = Learner("kernel-svm", "my_learners:KernelSVM", family="kernel")

@@ -117,7 +117,7 @@ def how_to_get(package: str, plugin: str = HOST) -> str:
     Examples
     --------
     >>> how_to_get("numba")
-    ": pip install 'kbench-core[fast]'"
+    ": pip install 'kbench-core[numba]'"
     >>> how_to_get("no-such-package")
     ''
     """

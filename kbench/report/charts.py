@@ -306,7 +306,7 @@ class Looks:
     Examples
     --------
     >>> rows = [Row("iris", name, "ridge", "ok", 5, 5, family=family)
-    ...         for name, family in (("rff", "Fourier"), ("nystroem", "landmarks"))]
+    ...         for name, family in (("rff", "fourier"), ("nystroem", "landmarks"))]
     >>> Looks(rows)["nystroem", "ridge"]
     Look(colour=0, shape=1)
     """

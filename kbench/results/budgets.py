@@ -76,7 +76,7 @@ def budgets(
 
     Examples
     --------
-    >>> row = Row("iris", "rff", "ridge", "ok", 5, 5, {"n_candidates": 8.0}, family="Fourier")
+    >>> row = Row("iris", "rff", "ridge", "ok", 5, 5, {"n_candidates": 8.0}, family="fourier")
     >>> (found,) = budgets([row], ["iris"])
     >>> found.family, found.candidates
     ('Fourier', {'iris': 8.0})

@@ -21,7 +21,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
 # names in suite files; the classes of `kbench.kernels` are called so in camel case, and
 # not imported here, since that takes numpy
 _KERNELS = (
-    *("linear", "polynomial", "cosine", "gaussian", "laplace", "laplace-l1", "matern"),
+    *("linear", "polynomial", "cosine", "gaussian", "laplace-balcan", "laplace", "matern"),
     *("additive-chi2", "chi2", "intersection", "precomputed"),
     *("sum", "product", "scaled", "normalized"),
 )
@@ -70,7 +70,7 @@ def kbench_kernels():
     classes = {name: name.title().replace("-", "") for name in _KERNELS}
     return [
         *(KernelSpec(name, make=f"kbench.kernels:{cls}") for name, cls in classes.items()),
-        KernelSpec("hidden-subset", make="kbench_balcan._data:HiddenSubset"),
+        KernelSpec("hidden-subset-kernel", make="kbench_balcan._data:HiddenSubset"),
     ]
 
 

@@ -80,18 +80,16 @@ def _spanned(kernel):
 
 
 FAMILIES = {
-    **dict.fromkeys(("rff", "orthogonal-rff", "qmc-rff", "laplace-rff", "matern-rff"), "Fourier"),
-    **dict.fromkeys(("fastfood", "sorf", "leverage-rff"), "Fourier"),
+    **dict.fromkeys(("rff", "orthogonal-rff", "qmc-rff", "laplace-rff", "matern-rff"), "fourier"),
+    **dict.fromkeys(("fastfood", "sorf", "leverage-rff"), "fourier"),
     **dict.fromkeys(
         ("nystroem", "nystroem-kmeans", "nystroem-rpcholesky", "nystroem-leverage"), "landmarks"
     ),
-    **dict.fromkeys(("polynomial", "polynomial-sketch", "random-maclaurin"), "polynomial"),
-    **dict.fromkeys(
-        ("product-sketch", "product-sketch-srht", "product-sketch-countsketch"), "polynomial"
-    ),
+    **dict.fromkeys(("polynomial", "tensor-sketch", "random-maclaurin"), "polynomial"),
+    **{f"polynomial-sketch-{by}": "polynomial" for by in ("rademacher", "srht", "countsketch")},
     **dict.fromkeys(("optimized-maclaurin", "optimized-maclaurin-srht"), "polynomial"),
     **dict.fromkeys(("additive-chi2", "skewed-chi2"), "chi-squared"),
-    **dict.fromkeys(("random-binning", "mondrian", "tree-embedding"), "partition"),
+    **dict.fromkeys(("random-binning", "mondrian", "random-trees-embedding"), "partition"),
     "splines": "additive",
     "identity": "inputs",
 }
@@ -100,8 +98,8 @@ FAMILIES = {
 UNBIASED = {
     *("rff", "orthogonal-rff", "qmc-rff", "laplace-rff", "matern-rff", "fastfood", "leverage-rff"),
     *("random-binning", "mondrian", "arc-cosine", "skewed-chi2"),
-    *("random-maclaurin", "polynomial-sketch"),
-    *("product-sketch", "product-sketch-srht", "product-sketch-countsketch"),
+    *("random-maclaurin", "tensor-sketch"),
+    *("polynomial-sketch-rademacher", "polynomial-sketch-srht", "polynomial-sketch-countsketch"),
 }
 """Random maps whose inner products average to their kernel."""
 
@@ -124,6 +122,7 @@ def _map(name, make, kernel=None, **options):
 def kbench_feature_maps():
     """List the maps."""
     degrees, biases = {"degree": (2, 3)}, {"bias": (0.25, 0.5, 1.0)}
+    depths = {"max_depth": (5, 3, 7, 9)}
     gaussian, nystroem, polynomial = "gaussian_gram", "nystroem_gram", "polynomial_gram"
     elsewhere = f"_fourier:{gaussian}"
     structured = {"grid": _FACTORS, "depends": (f"{__name__}._fourier",)}
@@ -131,7 +130,7 @@ def kbench_feature_maps():
     return [
         _map("identity", "_base:Identity", "linear_gram"),
         _map("polynomial", "_polynomial:PolynomialMap", polynomial),
-        _map("polynomial-sketch", "_polynomial:PolynomialSketch", polynomial, grid=degrees),
+        _map("tensor-sketch", "_polynomial:PolynomialSketch", polynomial, grid=degrees),
         _map(
             "additive-chi2",
             "sklearn.kernel_approximation:AdditiveChi2Sampler",
@@ -158,16 +157,16 @@ def kbench_feature_maps():
         _map("leverage-rff", "_leverage_fourier:LeverageFourierFeatures", elsewhere, grid=_FACTORS),
         _map("random-binning", "_partitions:RandomBinningFeatures", "binning_gram", grid=_FACTORS),
         _map("mondrian", "_partitions:MondrianFeatures", "mondrian_gram", grid=_FACTORS),
-        _map("tree-embedding", "_partitions:RandomTreesFeatures", grid={"max_depth": (5, 3, 7, 9)}),
+        _map("random-trees-embedding", "_partitions:RandomTreesFeatures", grid=depths),
         _map("splines", "_polynomial:SplineFeatures", grid={"n_knots": (5, 3, 9, 17)}),
         _map("arc-cosine", "_arc_cosine:ArcCosineFeatures", "arc_cosine_gram", grid=biases),
         _map(
             "random-maclaurin", "_maclaurin:RandomMaclaurinFeatures", "maclaurin_gram", grid=_SERIES
         ),
-        _map("product-sketch", "_sketches:ProductSketch", sketch, grid=degrees),
-        _map("product-sketch-srht", "_sketches:srht_product_sketch", sketch, grid=degrees),
+        _map("polynomial-sketch-rademacher", "_sketches:ProductSketch", sketch, grid=degrees),
+        _map("polynomial-sketch-srht", "_sketches:srht_product_sketch", sketch, grid=degrees),
         _map(
-            "product-sketch-countsketch",
+            "polynomial-sketch-countsketch",
             "_sketches:countsketch_product_sketch",
             sketch,
             grid=degrees,

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from kbench.estimators import DifferentiableMap
-from kbench.kernels import Gaussian, LaplaceL1
+from kbench.kernels import Gaussian, Laplace
 from kbench.parameters import check_choice, choice, integer, number
 from kbench_baselines._base import dense, resolve_bandwidth
 
@@ -197,7 +197,7 @@ def inverse_root(K, dtype):
     return ((vectors / np.sqrt(values[kept])) @ vectors.T).astype(dtype)
 
 
-_NAMED_KERNELS = {"rbf": (Gaussian, "l2"), "laplacian": (LaplaceL1, "l1")}
+_NAMED_KERNELS = {"rbf": (Gaussian, "l2"), "laplacian": (Laplace, "l1")}
 """Class of the kernel, and the metric of its bandwidth."""
 
 

@@ -28,7 +28,7 @@ _BLOCK_ROWS = 512
 class _RecursiveFeatureMachine(BaseEstimator):
     """Parameters and fit of both tasks."""
 
-    kernel: str = choice("laplace", ("laplace", "gaussian"))
+    kernel: str = choice("matern-1/2", ("matern-1/2", "gaussian"))
     bandwidth_factor: float = number(1.0, above=0)
     metric: str = choice("full", ("full", "diagonal"))
     rounds: int = integer(5, least=0)
@@ -73,7 +73,7 @@ class _RecursiveFeatureMachine(BaseEstimator):
 
     def _resolved(self, Z):
         bandwidth = self.bandwidth_factor * median_distance(Z)
-        if self.kernel == "laplace":  # exp(-|x - z| / bandwidth)
+        if self.kernel == "matern-1/2":  # exp(-|x - z| / bandwidth)
             return Matern(bandwidth=bandwidth, nu=0.5)
         return Gaussian(bandwidth=bandwidth)
 
@@ -136,7 +136,7 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, _RecursiveFeatureMachine)
 
     Parameters
     ----------
-    kernel : {"laplace", "gaussian"}, default "laplace"
+    kernel : {"matern-1/2", "gaussian"}, default "matern-1/2"
         ``exp(-|x - z| / b)`` with the Euclidean norm, or ``exp(-|x - z|^2 / (2 b^2))``.
     bandwidth_factor : float, default 1.0
         b is this multiple of the median distance of the transformed rows.

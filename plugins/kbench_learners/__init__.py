@@ -108,8 +108,8 @@ _ESTIMATORS = {
     "bayesian-linear": ("_bayesian_linear", "", "BayesianLinearRegression"),
     "dirichlet-gp": ("_bayesian_linear", "DirichletGPClassifier"),
     "gaussian-process": ("_gaussian_process", "", "GaussianProcess"),
-    "majority": ("_references", "majority"),
-    "mean": ("_references", "", "MeanRegressor"),
+    "dummy-majority": ("_references", "majority"),
+    "dummy-mean": ("_references", "", "MeanRegressor"),
 }
 """Modules of the learners, and their classifiers and regressors there."""
 
@@ -162,6 +162,6 @@ def kbench_learners():
         _learner("bayesian-linear", "linear", {}, **invariant),
         _learner("dirichlet-gp", "linear", alphas, simpler={}, **invariant),
         _learner("gaussian-process", "kernel", {}),
-        _learner("majority", "baseline", {}, baseline=True),
-        _learner("mean", "baseline", {}, baseline=True),
+        _learner("dummy-majority", "baseline", {}, baseline=True),
+        _learner("dummy-mean", "baseline", {}, baseline=True),
     ]

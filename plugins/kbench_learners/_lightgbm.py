@@ -1,6 +1,6 @@
 """Gradient boosting by LightGBM, with rounds chosen on held-out rows.
 
-LightGBM comes with the extra ``reference``.
+LightGBM comes with the extra ``lightgbm``.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class LightGBMClassifier(_LightGBM, HeldOutClassifier):
     Rounds end when the loss of a stratified tenth of the training rows has not improved for
     `n_iter_no_change` of them, and the best ones are kept. With fewer than 500 rows, one row of
     a class or more classes than held-out rows, nothing is held out, and there are 100 rounds.
-    One thread, and deterministic. It needs the extra ``reference``.
+    One thread, and deterministic. It needs the extra ``lightgbm``.
 
     Parameters
     ----------

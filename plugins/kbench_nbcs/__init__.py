@@ -56,4 +56,4 @@ def kbench_figures() -> list[Figure]:
     ]
     curves = "Accuracy against search and fit time, by size of the map"
     draw = "kbench_nbcs._figures:figure_curves"
-    return [*figures, Figure("map-curves", curves, draw, ("map-curves",))]
+    return [*figures, Figure("accuracy-vs-cost", curves, draw, ("map-curves",))]

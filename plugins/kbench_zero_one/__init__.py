@@ -58,11 +58,11 @@ def kbench_learners():
     """List the 0-1 learner, the hinge loss over the same ball, and sigmoids of halfspaces."""
     module = "kbench_zero_one._classifier"
     ball = {"grid": {"B": _B}, "path": "B", "metrics": f"{module}:certificates"}
-    classes = {"zero-one": "ZeroOneKernelClassifier", "zero-one-hinge": "ZeroOneHingeClassifier"}
+    classes = {"zero-one-learner": "ZeroOneKernel", "zero-one-hinge": "ZeroOneHinge"}
     sigmoid = "kbench_zero_one._sigmoid:SigmoidHalfspace"
     return [
         *(
-            Learner(name, f"{module}:{cls}", family="kernel", uses_kernel=True, **ball)
+            Learner(name, f"{module}:{cls}Classifier", family="kernel", uses_kernel=True, **ball)
             for name, cls in classes.items()
         ),
         Learner("sigmoid-halfspace", sigmoid, family="linear"),
@@ -77,13 +77,14 @@ def kbench_datasets():
 
 @hookimpl
 def kbench_figures():
-    """List the pictures of suite zero-one."""
+    """List the pictures of suite shalev-shwartz-2011."""
     titles = {
         "transfer": "Transfer functions: the step and the sigmoid (Figure 1 of the paper)",
         "norm": "How large B must be: a polynomial's own norm against the bound of Lemma 2",
         "noise": "Test error on halfspaces with label noise, and with outliers in training",
     }
+    suites = ("shalev-shwartz-2011",)
     return [
-        Figure(f"zero-one-{name}", title, f"kbench_zero_one._figures:draw_{name}", ("zero-one",))
+        Figure(f"zero-one-{name}", title, f"kbench_zero_one._figures:draw_{name}", suites)
         for name, title in titles.items()
     ]

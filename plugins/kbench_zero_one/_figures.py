@@ -1,4 +1,4 @@
-"""The pictures of suite zero-one."""
+"""The pictures of suite shalev-shwartz-2011."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 SUITE = """
 datasets = ["iris"]
 feature_maps = ["identity"]
-learners = ["majority", "ridge"]
+learners = ["dummy-majority", "ridge"]
 [protocol]
 n_folds = 2
 """
@@ -44,7 +44,7 @@ def test_importing_kbench_loads_nothing_heavy():
 
 @pytest.mark.slow
 def test_a_suite_from_python_and_from_the_command_line_are_one(suite, capfd):
-    frame = kbench.run_suite(suite, learner="majority", progress=False).to_frame()
+    frame = kbench.run_suite(suite, learner="dummy-majority", progress=False).to_frame()
     assert list(frame.columns) == list(COLUMNS)
     assert frame["status"].tolist() == ["ok"]
     assert capfd.readouterr() == ("", "")
@@ -54,9 +54,9 @@ def test_a_suite_from_python_and_from_the_command_line_are_one(suite, capfd):
     assert "2 tasks to compute, 2 known already" in err
     loaded = kbench.load_results("tiny").to_frame()
     assert list(loaded.columns) == list(COLUMNS)
-    assert set(loaded["learner"]) == {"majority", "ridge (ovr)"}
+    assert set(loaded["learner"]) == {"dummy-majority", "ridge (ovr)"}
     both = loaded.set_index("learner")["accuracy"]
-    assert both["majority"] == pytest.approx(frame["accuracy"][0])
+    assert both["dummy-majority"] == pytest.approx(frame["accuracy"][0])
     assert loaded.attrs["experiment"] == frame.attrs["experiment"] == "tiny"
 
 
@@ -189,7 +189,7 @@ def test_a_map_that_needs_labels_gets_them_and_a_given_seed_is_kept():
 
     found = kbench.evaluate("iris", SelectKBest(k=2), "ridge", splits=1)
     assert found["n_components"].tolist() == [2]
-    kbench.evaluate("iris", Seeded(7), "majority", splits=1)
+    kbench.evaluate("iris", Seeded(7), "dummy-majority", splits=1)
     assert set(seen) == {7}
 
 

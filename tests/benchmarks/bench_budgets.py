@@ -200,7 +200,7 @@ def main() -> None:
     parser.add_argument("--suite", default="uci")
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--reference", default="Fourier", help="family whose seconds count")
+    parser.add_argument("--reference", default="fourier", help="family whose seconds count")
     parser.add_argument("--preprocess", choices=("minmax", "standard"))
     parser.add_argument("--candidates", type=int, help="instead of those of the suite; 0 for all")
     parser.add_argument("--method", nargs="*", default=("",), help="texts in names of methods")

@@ -43,7 +43,7 @@ from kbench.api.inputs import chosen_suite
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method, learner_side, map_side
 from kbench.execution.plugins import load_registry
-from kbench.kernels import LaplaceL1, Matern
+from kbench.kernels import Laplace, Matern
 from kbench.planning.cells import cells
 from kbench.registry.callables import resolve
 from kbench_baselines import MaternFourierFeatures, NystroemMap, RandomFourierFeatures
@@ -240,7 +240,7 @@ def rules(options):
     """Errors over those without learning, if a gain must be larger than so many s.e."""
     levels = (0.0, 1.0, 1.28, 1.645, 2.0, 2.33)
     kernels = {
-        "laplace-l1": LaplaceL1(),
+        "laplace": Laplace(),
         "matern 1/2": Matern(nu=0.5),
         "matern 3/2": Matern(nu=1.5),
     }
@@ -352,9 +352,9 @@ def against_exact(options):
     """The exact machine beside explicit features of the same kernel, in a full metric."""
     features = {
         ("rff", "gaussian"): RandomFourierFeatures,
-        ("rff", "laplace"): partial(MaternFourierFeatures, nu=0.5),
+        ("rff", "matern-1/2"): partial(MaternFourierFeatures, nu=0.5),
         ("nystroem", "gaussian"): NystroemMap,
-        ("nystroem", "laplace"): partial(NystroemMap, kernel=Matern(nu=0.5)),
+        ("nystroem", "matern-1/2"): partial(NystroemMap, kernel=Matern(nu=0.5)),
     }
     for name, kernel in itertools.product(options.sets.split(","), options.kernels.split(",")):
         part = parts(options.folder, name, options.first, options.rows)
@@ -394,7 +394,7 @@ def main():
         "--components", type=int, help="default: that of the suite; 300 for what is not in it"
     )
     parser.add_argument("--rounds", type=int, default=5, help="of rfm")
-    parser.add_argument("--kernels", default="gaussian,laplace", help="of rfm")
+    parser.add_argument("--kernels", default="gaussian,matern-1/2", help="of rfm")
     parser.add_argument("--dimension", type=int, default=0, help="of planted problems, if one")
     parser.add_argument("--boosting", action=argparse.BooleanOptionalAction, default=True)
     options = parser.parse_args()

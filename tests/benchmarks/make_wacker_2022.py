@@ -82,7 +82,7 @@ def line(method, projection, is_complex, n, bandwidth):
         more = f', projection = "{given}", complex_to_real = {str(bool(is_complex)).lower()}'
         more += ', kernel = "gaussian"'
         if method == "n_sketch":
-            name, more = "product-sketch", f"{more}, degree = 4"
+            name, more = "polynomial-sketch-rademacher", f"{more}, degree = 4"
         else:
             name, more = "optimized-maclaurin", f"{more}, max_degree = 10"
             width -= is_complex  # the constant has no imaginary part

@@ -17,7 +17,7 @@ HEAVY = ("sklearn", "scipy", "pandas", "mlflow", "openml")
 SUITE = """
 datasets = ["iris"]
 feature_maps = ["identity"]
-learners = ["majority"]
+learners = ["dummy-majority"]
 [protocol]
 n_folds = 2
 """
@@ -263,7 +263,7 @@ def test_filters_splits_and_the_plan(beside, capfd):
         "--splits",
         3,
         "--learner",
-        "majority",
+        "dummy-majority",
         "--dataset",
         "iris",
         "--dataset",
@@ -366,13 +366,13 @@ def test_the_suite_uci_has_what_it_promises():
         assert len(texts) == len(found) <= 30, cell.name
         compared.setdefault((family_of(*records), cell.learner.name), set()).add(len(found))
     # equal numbers within a family of maps, but for a map that has fewer
-    assert compared["Fourier", "ridge"] == compared["landmarks", "linear-svm"] == {30}
+    assert compared["fourier", "ridge"] == compared["landmarks", "linear-svm"] == {30}
     assert compared["partition", "ridge"] == {7, 21}
     labels = {cell.learner.label for cell in planned if cell.feature_map.label == "rff"}
     assert labels == {
         f"{name} ({way})" for name in ("linear-svm", "ridge") for way in ("ovo", "ovr")
     }
-    only_on_inputs = {"kernel-svm (ovo)", "gradient-boosting", "knn", "majority"}
+    only_on_inputs = {"kernel-svm (ovo)", "gradient-boosting", "knn", "dummy-majority"}
     for cell in planned:
         if cell.learner.label in only_on_inputs:
             assert cell.feature_map.label == "identity"

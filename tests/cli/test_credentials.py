@@ -20,7 +20,7 @@ from tests.support.tracking_runs import a_free_port
 SUITE = """
 datasets = ["iris"]
 feature_maps = ["identity"]
-learners = ["majority"]
+learners = ["dummy-majority"]
 [protocol]
 n_folds = 2
 """

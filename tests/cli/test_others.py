@@ -98,7 +98,7 @@ def test_a_report_has_a_section_of_others_and_ranks_without_them(run):
     assert out.splitlines()[0].endswith("here,difference,compared,state")
     assert len(out.splitlines()) == 3
     code, out, _ = run("results", "ours", "--leaderboard")
-    assert "majority" not in out
+    assert "dummy-majority" not in out
 
 
 def test_two_sides_are_compared_without_times(run):

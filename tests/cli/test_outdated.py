@@ -24,7 +24,7 @@ def kbench_feature_maps():
 SUITE = """
 datasets = [{ name = "two-moons", n_samples = 60 }]
 feature_maps = ["identity", "scaled"]
-learners = ["majority"]
+learners = ["dummy-majority"]
 [limits]
 n_splits = 2
 """

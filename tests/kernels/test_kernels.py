@@ -24,7 +24,7 @@ from kbench.kernels import (
     Gaussian,
     Intersection,
     Laplace,
-    LaplaceL1,
+    LaplaceBalcan,
     Linear,
     Matern,
     Normalized,
@@ -58,8 +58,8 @@ FORMULAS = [
     (Polynomial(degree=9, offset=0.5), lambda x, z: (0.5 + x @ z) ** 9),
     (Cosine(), lambda x, z: x @ z / np.linalg.norm(x) / np.linalg.norm(z)),
     (Gaussian(bandwidth=0.7), lambda x, z: np.exp(-squared(x, z) / (2 * 0.7**2))),
-    (Laplace(bandwidth=0.7), lambda x, z: np.exp(-np.sqrt(squared(x, z)) / (2 * 0.7**2))),
-    (LaplaceL1(bandwidth=1 / 0.3), lambda x, z: np.exp(-0.3 * np.abs(x - z).sum())),
+    (LaplaceBalcan(bandwidth=0.7), lambda x, z: np.exp(-np.sqrt(squared(x, z)) / (2 * 0.7**2))),
+    (Laplace(bandwidth=1 / 0.3), lambda x, z: np.exp(-0.3 * np.abs(x - z).sum())),
     (
         Matern(bandwidth=0.9),
         lambda x, z: (
@@ -90,7 +90,7 @@ IDS = [repr(kernel)[:40] for kernel, _ in FORMULAS]
 BY_VALUE = [k for k, _ in FORMULAS if not isinstance(k, Similarity)] + [
     Gaussian(bandwidth_factor=2.0),
     Precomputed(),
-    LaplaceL1(),
+    Laplace(),
 ]
 
 
@@ -133,8 +133,8 @@ def test_float32_is_kept(kernel, rows):
         Polynomial(),
         Cosine(),
         Gaussian(1.0),
-        Laplace(1.0),
-        LaplaceL1(3.0),
+        LaplaceBalcan(1.0),
+        Laplace(3.0),
         Matern(1.0),
         Intersection(),
         Linear() + Gaussian(1.0),
@@ -150,11 +150,11 @@ def test_sparse_inputs(kernel, rows):
 
 
 def test_scikit_learns_own_forms(rows):
-    np.testing.assert_allclose(LaplaceL1(2.5)(rows), pairwise.laplacian_kernel(rows, gamma=0.4))
+    np.testing.assert_allclose(Laplace(2.5)(rows), pairwise.laplacian_kernel(rows, gamma=0.4))
     np.testing.assert_allclose(Gaussian(2.0)(rows), pairwise.rbf_kernel(rows, gamma=1 / 8))
     expected = np.median(pairwise.manhattan_distances(rows)[np.triu_indices(len(rows), 1)])
-    assert LaplaceL1().resolve(rows).bandwidth == pytest.approx(expected)
-    assert LaplaceL1().resolve(sp.csr_matrix(rows)).bandwidth == pytest.approx(expected)
+    assert Laplace().resolve(rows).bandwidth == pytest.approx(expected)
+    assert Laplace().resolve(sp.csr_matrix(rows)).bandwidth == pytest.approx(expected)
 
 
 finite_rows = arrays(
@@ -206,8 +206,9 @@ def test_median_bandwidth(rows):
     assert median_distance(rows) == pytest.approx(median)
     assert Gaussian().resolve(rows).bandwidth == pytest.approx(median)
     assert Gaussian(bandwidth_factor=0.5).resolve(rows).bandwidth == pytest.approx(median / 2)
-    assert Laplace().resolve(rows).bandwidth ** 2 == pytest.approx(median)
-    assert Laplace(bandwidth_factor=0.5).resolve(rows).bandwidth ** 2 == pytest.approx(median / 2)
+    assert LaplaceBalcan().resolve(rows).bandwidth ** 2 == pytest.approx(median)
+    halved = LaplaceBalcan(bandwidth_factor=0.5).resolve(rows)
+    assert halved.bandwidth**2 == pytest.approx(median / 2)
     resolved = Matern(bandwidth_factor=3, nu=0.5).resolve(rows)
     assert resolved == Matern(3 * median_distance(rows), nu=0.5)
     nested = (0.5 * normalized(Gaussian()) + Linear() * Gaussian()).resolve(rows)
@@ -215,10 +216,10 @@ def test_median_bandwidth(rows):
     assert Gaussian("median", bandwidth_factor=1) == Gaussian()
 
 
-@pytest.mark.parametrize("kernel", [Gaussian, Laplace, LaplaceL1, Matern])
+@pytest.mark.parametrize("kernel", [Gaussian, LaplaceBalcan, Laplace, Matern])
 def test_bandwidth_factor_multiplies_numbers_too(kernel, rows):
     k = kernel(0.7, bandwidth_factor=4)
-    same = kernel(1.4 if kernel is Laplace else 2.8)  # the square of Laplace's is a distance
+    same = kernel(1.4 if kernel is LaplaceBalcan else 2.8)  # the square of Laplace's is a distance
     np.testing.assert_allclose(k(rows), same(rows))
     assert k.resolve(rows).bandwidth == pytest.approx(same.bandwidth)
     assert k.resolve(rows).bandwidth_factor == 1.0
@@ -285,7 +286,7 @@ def test_similarity_uses_diag_and_resolve_of_the_function(rows):
     np.testing.assert_array_equal(k.diag(rows), 7.0)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian, Laplace, LaplaceL1, Matern])
+@pytest.mark.parametrize("kernel", [Gaussian, LaplaceBalcan, Laplace, Matern])
 @pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "mean", "2 median", True])
 def test_bad_bandwidth(kernel, value):
     with pytest.raises(ValueError, match="bandwidth must be a finite number > 0, or 'median', got"):
@@ -361,7 +362,7 @@ def test_imports_run_one_way():
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(), Laplace(), Matern(), Matern(nu=0.5)], ids=str)
+@pytest.mark.parametrize("kernel", [Gaussian(), LaplaceBalcan(), Matern(), Matern(nu=0.5)], ids=str)
 def test_distances_keep_their_digits_in_every_unit_and_far_from_0(kernel):
     X = np.random.default_rng(0).normal(size=(40, 3)).round(3)
     expected = kernel.resolve(X)(X, X[:9])
@@ -373,7 +374,7 @@ def test_distances_keep_their_digits_in_every_unit_and_far_from_0(kernel):
         np.testing.assert_allclose(K, expected, atol=1e-5 if dtype == np.float64 else 1e-2)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(), Laplace(), Matern(nu=0.5), Matern(nu=2.5)])
+@pytest.mark.parametrize("kernel", [Gaussian(), LaplaceBalcan(), Matern(nu=0.5), Matern(nu=2.5)])
 def test_rows_have_the_distance_0_to_themselves(kernel):
     X = np.random.default_rng(0).normal(1e4, 1.0, (40, 5))
     kernel = kernel.resolve(X)

@@ -9,7 +9,7 @@ from kbench.registry.registry import build
 SUITE = """
 datasets = ["houses"]
 feature_maps = ["identity"]
-learners = ["mean"]
+learners = ["dummy-mean"]
 
 [protocol]
 calibration = "isotonic"
@@ -17,7 +17,7 @@ calibration = "isotonic"
 [[block]]
 
 [[block]]
-learners = [{ name = "mean", label = "again" }]
+learners = [{ name = "dummy-mean", label = "again" }]
 """
 
 
@@ -30,7 +30,7 @@ def registry(plugin_of):
                 kbench_datasets=[DatasetSource("houses", load="houses:load")],
                 kbench_feature_maps=[FeatureMap("identity", make=make)],
                 kbench_learners=[
-                    Learner("mean", make=make, regressor="sklearn.dummy:DummyRegressor")
+                    Learner("dummy-mean", make=make, regressor="sklearn.dummy:DummyRegressor")
                 ],
             )
         ]

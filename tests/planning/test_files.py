@@ -33,7 +33,7 @@ label = "{name}"
     )
     + '[protocol]\nsplits = "official"\n'
 )
-SUITE = METHODS.format("majority") + 'data_from = "Get them from the donor."\n' + SUITE
+SUITE = METHODS.format("dummy-majority") + 'data_from = "Get them from the donor."\n' + SUITE
 SPLITS = "s,t\n" + "1,0\n0,1\n" * 10
 
 

@@ -522,7 +522,7 @@ class One:
 MUTATED = """
 datasets = ["iris", "wine"]
 feature_maps = ["one", { name = "two", width = WIDTH }]
-learners = ["majority"]
+learners = ["dummy-majority"]
 """
 
 
@@ -595,5 +595,5 @@ learners = ["ridge", "knn", "kernel-svm"]
         assert families[data, "identity", "ridge"] == "inputs"
         assert families[data, "identity", "knn"] == "neighbours"
         assert families[data, "identity", "kernel-svm"] == "kernel"
-        assert {families[data, "rff", learner] for learner in ("ridge", "knn")} == {"Fourier"}
+        assert {families[data, "rff", learner] for learner in ("ridge", "knn")} == {"fourier"}
         assert families[data, "arc-cosine", "ridge"] == ""

@@ -6,7 +6,7 @@ from kbench.results.budgets import budgets
 from tests.support.report_rows import row
 
 
-def searched(dataset, feature_map, n, learner="ridge", family="Fourier", seconds=1.0, **more):
+def searched(dataset, feature_map, n, learner="ridge", family="fourier", seconds=1.0, **more):
     return row(
         dataset,
         feature_map,
@@ -25,7 +25,7 @@ def test_a_budget_is_over_datasets():
         searched("digits", "rff", 99, seconds=99.0),
     ]
     (found,) = budgets(rows, ["iris", "wine"])
-    assert (found.method, found.family) == (("rff", "ridge"), "Fourier")
+    assert (found.method, found.family) == (("rff", "ridge"), "fourier")
     assert (found.least, found.most, found.is_searched) == (8, 16, True)
     assert found.search_s == pytest.approx(2.0)
     assert found.parameters == ("map.g", "learner.C")

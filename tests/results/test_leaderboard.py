@@ -101,12 +101,12 @@ def test_lower_is_better_where_the_metric_says_so():
 
 def test_families_filter_lines_and_keep_places():
     rows = [
-        changed(each, family="Fourier" if each.feature_map == "map-1" else "")
+        changed(each, family="fourier" if each.feature_map == "map-1" else "")
         for each in grid(5, 3)
     ]
     board = leaderboard(rows)
-    assert set(board.families) == {"Fourier", NO_FAMILY}
-    (line,) = board.of_families(["Fourier"]).lines
+    assert set(board.families) == {"fourier", NO_FAMILY}
+    (line,) = board.of_families(["fourier"]).lines
     assert line == by_map(board)["map-1"]
 
 

@@ -43,7 +43,7 @@ def a_result(split, status="ok", **fields):
 def planned(*results, **fields):
     by_split = {each.split: each for each in results}
     return PlannedCell(
-        CELL, "k", FACTS, 3, results=by_split, equivalence="e", family="Fourier", **fields
+        CELL, "k", FACTS, 3, results=by_split, equivalence="e", family="fourier", **fields
     )
 
 
@@ -209,7 +209,7 @@ def test_a_row_in_full_tells_what_its_results_tell():
     assert found.split_hash == {"0": "h0", "1": "h1", "2": "h2"}
     assert (found.notes, found.at_boundary) == ("note 0; note 1; note 2", "learner.C")
     assert (found.group, found.equivalence, found.machine) == ("plants", "e", "m1")
-    assert found.family == "Fourier"
+    assert found.family == "fourier"
     assert (found.start_ms, found.end_ms) == (1_700_000_000_000, 1_700_000_000_102)
     failed = of_cell_in_full(CASES[3], "m1")
     assert (failed.status, failed.n_splits_done, failed.error) == ("error", 2, "as told")

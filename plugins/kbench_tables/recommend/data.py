@@ -29,12 +29,12 @@ from kbench_tables.recommend.target import TargetColumn, choose
 from kbench_tables.size_rules import Size, SizedSuite, chosen_cells, read_for
 
 OWN_TABLES: Mapping[TaskType, str] = {
-    "classification": "own-table",
-    "regression": "own-table-regression",
+    "classification": "recommend-classification",
+    "regression": "recommend-regression",
 }
 """Suites that `kbench recommend` reads, by the task of the target."""
 
-FIRST_ROUNDS: Mapping[TaskType, str] = {task: f"{name}-first" for task, name in OWN_TABLES.items()}
+FIRST_ROUNDS: Mapping[TaskType, str] = {task: f"{name}-timed" for task, name in OWN_TABLES.items()}
 """Suites whose methods it measures first in a limited time."""
 
 MIN_ROWS = 20

@@ -148,7 +148,7 @@ def test_records_name_real_parameters_and_metric_the_declared_kernel(name):
         fitted.set_params(random_state=0)
     Z = fitted.fit_transform(WINE)
     if record.kernel is None:
-        assert name in ("tree-embedding", "splines")
+        assert name in ("random-trees-embedding", "splines")
         return
     K = resolve(record.kernel)(fitted, WINE, WINE)
     assert K.shape == (len(WINE), len(WINE))

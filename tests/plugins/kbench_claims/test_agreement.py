@@ -29,10 +29,10 @@ def rows_and_figures(shift=0.0, wrong=0):
         name = f"map-{i}"
         values = {"gram_error_frobenius": ours.mean() + (5 * 0.1 * true if i < wrong else shift)}
         values["gram_error_frobenius_sd"] = ours.std(ddof=1)
-        rows.append(Row("letter", name, "majority", "ok", 10, 10, values))
+        rows.append(Row("letter", name, "dummy-majority", "ok", 10, 10, values))
         figures.append(
             Published(
-                *("letter", name, "majority", "gram_error_frobenius"),
+                *("letter", name, "dummy-majority", "gram_error_frobenius"),
                 value=theirs.mean(),
                 sd=theirs.std(ddof=1),
                 n_runs=10,

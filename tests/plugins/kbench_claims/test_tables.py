@@ -69,11 +69,13 @@ def test_a_search_that_gains_less_than_its_optimism_looks_overfitted():
 
 def test_warnings_name_the_methods_that_are_worse_or_slower_than_what_they_replace():
     rows = [
-        row("iris", "identity", "majority", [0.80, 0.81, 0.80], family="baseline"),
+        row("iris", "identity", "dummy-majority", [0.80, 0.81, 0.80], family="baseline"),
         row("iris", "identity", "ridge", [0.90, 0.91, 0.90], family="inputs"),
         row("iris", "identity", "kernel-svm", [0.95, 0.96, 0.95], family="kernel", fit_time_s=0.1),
-        row("iris", "rff", "ridge", [0.70, 0.72, 0.70], family="Fourier", fit_time_s=0.2),
-        row("iris", "cheap", "ridge", [0.94, 0.96, 0.95], family="Fourier", at_boundary="l.C"),
+        row("iris", "rff", "ridge", [0.70, 0.72, 0.70], family="fourier", fit_time_s=0.2),
+        row(
+            "iris", "cheap", "ridge", [0.94, 0.96, 0.95], family="fourier", at_boundary="learner.C"
+        ),
         row("iris", "tree", "ridge", [0.96, 0.97, 0.98], converged=False, contention="load 9"),
     ]
     assert claims.warnings(content(rows))[:-1] == [

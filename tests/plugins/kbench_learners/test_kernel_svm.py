@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kbench.kernels import Gaussian, Laplace, Linear, Polynomial
+from kbench.kernels import Gaussian, LaplaceBalcan, Linear, Polynomial
 from kbench_learners import KernelSVM, _kernel_svm
 from kbench_learners._kernel_svm import solve_box_qp
 
@@ -121,7 +121,7 @@ def test_precomputed_and_sparse(ring):
     import scipy.sparse as sp
 
     X, y = ring
-    kernel = Laplace(0.9)
+    kernel = LaplaceBalcan(0.9)
     for fit_intercept in (True, False):
         params = {"C": 2.0, "fit_intercept": fit_intercept, "tol": 1e-8}
         direct = KernelSVM(kernel, **params).fit(X[:100], y[:100]).decision_function(X)
@@ -131,7 +131,7 @@ def test_precomputed_and_sparse(ring):
         np.testing.assert_allclose(sparse.decision_function(X), direct, atol=1e-5)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(1.0), Linear(), Polynomial(3, 0.5), Laplace(0.9)])
+@pytest.mark.parametrize("kernel", [Gaussian(1), Linear(), Polynomial(3, 0.5), LaplaceBalcan(0.9)])
 @pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
 def test_a_gram_matrix_and_libsvm_s_own_kernel_agree(kernel, multiclass, monkeypatch):
     X, y = load_iris(return_X_y=True)
@@ -140,7 +140,7 @@ def test_a_gram_matrix_and_libsvm_s_own_kernel_agree(kernel, multiclass, monkeyp
     for largest_gram in (0, 2**27):
         monkeypatch.setattr(_kernel_svm, "_MAX_GRAM_ENTRIES", largest_gram)
         monkeypatch.setattr(_kernel_svm, "_MAX_DENSE_COLUMNS", 0)
-        gram = largest_gram > 0 or isinstance(kernel, Laplace)
+        gram = largest_gram > 0 or isinstance(kernel, LaplaceBalcan)
         assert _kernel_svm.needs_no_gram(kernel, X, 1) != gram
         svm = KernelSVM(kernel, C=3.0, tol=1e-9, multiclass=multiclass).fit(X, y)
         fits.append(svm.decision_function(X))

@@ -85,7 +85,7 @@ def test_fetch(cache, tmp_path, monkeypatch):
     file.write_text(
         'datasets = [{ name = "two-moons", n_samples = 50 }, { name = "iris" },\n'
         '  { name = "csv", path = "/nowhere.csv", target = "y" }, "friedman3"]\n'
-        'feature_maps = [{ name = "identity" }]\nlearners = [{ name = "majority" }]\n'
+        'feature_maps = [{ name = "identity" }]\nlearners = [{ name = "dummy-majority" }]\n'
     )
     try:
         output = run("fetch", str(file), code=1)

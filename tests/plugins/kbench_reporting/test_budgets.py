@@ -11,7 +11,7 @@ from kbench_reporting.page import page
 from tests.support.report_rows import NASTY, changed, content, row
 
 
-def budget(name, counts, family="Fourier", seconds=None, learner="ridge"):
+def budget(name, counts, family="fourier", seconds=None, learner="ridge"):
     return Budget((name, learner), family, dict(enumerate(counts)), seconds)
 
 
@@ -23,7 +23,7 @@ def test_without_a_claim_the_range_is_said():
     assert budget_sentences([budget("rff", (8,)), budget("identity", (1,), "baseline")], "") == [
         "Methods were compared at 8 candidates."
     ]
-    assert budget_sentences([Budget(("rff", "ridge"), "Fourier", {})], "candidates") == []
+    assert budget_sentences([Budget(("rff", "ridge"), "fourier", {})], "candidates") == []
 
 
 def test_equal_candidates_are_claimed_only_where_they_are():
@@ -31,7 +31,7 @@ def test_equal_candidates_are_claimed_only_where_they_are():
     claim = "Within each family, methods have equal numbers of candidates"
     assert budget_sentences(equal, "candidates")[1:] == [f"{claim}."]
     (_, said) = budget_sentences([*equal, budget("qmc", (8, 3))], "candidates")
-    assert said == f"{claim}, except: qmc + ridge (3 to 8 beside 4 of the family 'Fourier')."
+    assert said == f"{claim}, except: qmc + ridge (3 to 8 beside 4 of the family 'fourier')."
 
 
 def test_seconds_are_compared_over_families():
@@ -44,7 +44,7 @@ def test_seconds_are_compared_over_families():
     said = budget_sentences(found, "seconds")
     assert "Numbers of candidates were chosen on development sets" in said[2]
     assert said[3] == (
-        "The family that searches longest (Fourier, 3 s per split) takes 2.5 times as long as "
+        "The family that searches longest (fourier, 3 s per split) takes 2.5 times as long as "
         "the one that searches shortest (landmarks, 1.2 s)."
     )
     assert said[4] == "Without a search: identity + boosting."
@@ -117,8 +117,8 @@ def test_methods_differ_from_most_of_their_family_on_a_dataset():
         budget("other", (2,), "landmarks"),
         # methods without a family are one each, and baselines search nothing
         *(budget("identity", (n,), "", learner=f"own-{n}") for n in (1, 5)),
-        budget("identity", (1,), "baseline", learner="majority"),
-        budget("rff", (3,), "baseline", learner="mean"),
+        budget("identity", (1,), "baseline", learner="dummy-majority"),
+        budget("rff", (3,), "baseline", learner="dummy-mean"),
     ]
     ((differs, usual),) = unequal(found)
     assert (differs.method[0], usual) == ("qmc", [8])
@@ -133,5 +133,5 @@ def test_seconds_of_a_family_are_means_over_its_methods():
         budget("identity", (1,), "trees", learner="boosting"),
     ]
     assert seconds_by_family(found) == pytest.approx(
-        {"Fourier": 2.0, "landmarks": 3.0, ("mine", "ridge"): 5.0}
+        {"fourier": 2.0, "landmarks": 3.0, ("mine", "ridge"): 5.0}
     )

@@ -68,7 +68,7 @@ feature_maps = ["identity"]
 learners = [
     { name = "logistic", C = 1.0, label = "logistic" },
     { name = "linear-svm", C = 1.0, label = "svm" },
-    "majority",
+    "dummy-majority",
 ]
 [protocol]
 splits = "holdout"
@@ -155,7 +155,7 @@ def test_a_metric_is_added_without_computing_anything_again(here):
     for row in rows.values():
         assert row["errors"] == pytest.approx(60 * (1 - row["accuracy"]))
     assert "spread" not in rows["svm"]
-    assert rows["majority"]["spread"] > 0
+    assert rows["dummy-majority"]["spread"] > 0
     code, added = rescored(here, "errors")
     assert (added["errors"]["n_added"], added["errors"]["n_known"]) == (0, 6)
     assert len(lines("metric")) == 6 + 4
@@ -203,20 +203,20 @@ def test_kept_scores_give_the_number_of_the_run_to_the_last_digit(here):
 
 def test_a_value_of_changed_code_is_not_shown(here, install_plugin):
     rescored(here, "spread", "errors")
-    old = results(here)["majority"]["spread"]
+    old = results(here)["dummy-majority"]["spread"]
     install_plugin("trial_metrics", PLUGIN.replace("FACTOR = 1.0", "FACTOR = 3.0"))
     assert here("suite", "ours.toml", "-q")[0] == 0
-    assert "spread" not in results(here)["majority"]
+    assert "spread" not in results(here)["dummy-majority"]
     assert rescored(here, "spread")[1]["spread"]["n_added"] == 4
-    assert results(here)["majority"]["spread"] == pytest.approx(3 * old)
+    assert results(here)["dummy-majority"]["spread"] == pytest.approx(3 * old)
 
 
 @pytest.mark.slow
 def test_a_result_that_is_computed_again_has_no_earlier_metric(here):
     rescored(here, "errors")
-    assert here("suite", "ours.toml", "-q", "--fresh", "--learner", "majority")[0] == 0
+    assert here("suite", "ours.toml", "-q", "--fresh", "--learner", "dummy-majority")[0] == 0
     rows = results(here)
-    assert "errors" not in rows["majority"]
+    assert "errors" not in rows["dummy-majority"]
     assert rescored(here, "errors")[1]["errors"]["n_added"] == 2
 
 
@@ -371,7 +371,7 @@ def test_a_run_adds_the_metric_that_its_suite_compares(here):
 
 @pytest.mark.slow
 def test_a_search_by_the_metric_of_a_plugin_is_in_the_key(here, install_plugin):
-    text = SUITE.replace('"majority"', '{ name = "logistic", label = "searched" }')
+    text = SUITE.replace('"dummy-majority"', '{ name = "logistic", label = "searched" }')
     text = text.replace("[protocol]", '[protocol]\nsearch_metric = "errors"\ninner_folds = 2')
     Path("ours.toml").write_text(text)
     assert here("suite", "ours.toml", "-q", "--learner", "searched")[1]

@@ -26,7 +26,7 @@ from tests.support.command_here import command
 SUITE = """
 datasets = ["iris"]
 feature_maps = ["identity"]
-learners = [{ name = "ridge", alpha = 1.0, label = "ridge" }, "majority"]
+learners = [{ name = "ridge", alpha = 1.0, label = "ridge" }, "dummy-majority"]
 [protocol]
 splits = "holdout"
 test_size = 30
@@ -199,7 +199,8 @@ def test_what_cannot_be_recomputed_says_why(kind, run):
     assert "Traceback" not in out + err
 
 
-TWO = SUITE.replace('"majority"', '"majority", { name = "ridge", alpha = 9.0, label = "mine" }')
+MINE = '{ name = "ridge", alpha = 9.0, label = "mine" }'
+TWO = SUITE.replace('"dummy-majority"', f'"dummy-majority", {MINE}')
 
 
 @pytest.fixture
@@ -226,7 +227,7 @@ def test_rows_of_others_are_reused_and_never_delivered(theirs):
     assert sum(b'"kind":"result"' in line for line in kept) == 3
     code, out, _ = theirs("results", "ours", "--format", "json")
     assert '"mine"' in out
-    assert '"majority"' not in out
+    assert '"dummy-majority"' not in out
     # what is computed here later replaces them
     code, out, _ = theirs("suite", "ours.toml", "-q")
     assert code == 0
@@ -255,12 +256,12 @@ def test_a_method_is_compared_with_those_of_others(theirs):
     assert {row["learner"]: row.get("by") for row in rows} == {
         "mine": None,
         "ridge": f"Ada [bold] on {cpu_model()}",
-        "majority": f"Ada [bold] on {cpu_model()}",
+        "dummy-majority": f"Ada [bold] on {cpu_model()}",
     }
     assert {row["learner"]: row["fit_time_s"] is None for row in rows} == {
         "mine": False,
         "ridge": True,
-        "majority": True,
+        "dummy-majority": True,
     }
 
 

@@ -30,7 +30,7 @@ def test_all_datasets_of_the_suite_regression_name_their_task(registry):
         assert "regression" in registry.get("learner", cell.learner.name).tasks
     # cubic costs are for small sets only
     large = {cell.learner.name for cell in planned if cell.dataset.label == "kin8nm"}
-    assert large == {"ridge", "bayesian-linear", "knn", "gradient-boosting", "mean"}
+    assert large == {"ridge", "bayesian-linear", "knn", "gradient-boosting", "dummy-mean"}
 
 
 def test_gp_uci_without_its_folder_says_where_the_data_are(registry, tmp_path, monkeypatch):

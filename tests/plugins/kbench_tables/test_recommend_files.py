@@ -37,7 +37,7 @@ def european(folder):
     )
 
 
-METHODS = ["--feature-map", "identity", "--learner", "ridge", "--learner", "majority"]
+METHODS = ["--feature-map", "identity", "--learner", "ridge", "--learner", "dummy-majority"]
 
 
 def test_a_european_file_is_read_and_all_columns_are_accounted_for(here, store_uri, capfd):

@@ -133,7 +133,7 @@ def test_noise_picture():
         }
         for name in ("noise", "outliers")
         for x in (0.2, 0.1)
-        for learner, error in (("zero-one", 0.05), ("ridge", x / 2), ("failed", None))
+        for learner, error in (("zero-one-learner", 0.05), ("ridge", x / 2), ("failed", None))
     ]
     rows.append({**rows[0], "dataset": "iris"})
     rows.append({**rows[0], "dataset": "halfspace(noise=0.1, radius=0.3)"})
@@ -142,7 +142,7 @@ def test_noise_picture():
     for axes in (noise, outliers):
         lines = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
         assert lines == {
-            "zero-one": [[0.1, 0.05], [0.2, 0.05]],
+            "zero-one-learner": [[0.1, 0.05], [0.2, 0.05]],
             "ridge": [[0.1, 0.05], [0.2, 0.1]],
         }
     assert draw_noise([]).axes

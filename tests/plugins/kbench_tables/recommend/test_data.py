@@ -83,7 +83,7 @@ def test_cheap_methods_come_first(registry):
     assert suite.name == "mine.csv"
     found = methods(suite, registry)
     assert len(found) == len(set(found)) == 14
-    assert found[0] == ("identity", "majority")
+    assert found[0] == ("identity", "dummy-majority")
     assert found.index(("nystroem", "ridge")) < found.index(("identity", "kernel-svm"))
     assert suite.blocks[0].protocol.missing == "indicate"
 
@@ -109,7 +109,7 @@ FOLDS = {20: (5, 3, 8), 2001: (5, 3, 4), 20_001: (3, 2, 4)}
 """Folds, inner folds and candidates, from this number of rows on."""
 
 METHODS = {
-    "a": ("identity", "majority"),
+    "a": ("identity", "dummy-majority"),
     "b": ("identity", "ridge (ovr)"),
     "c": ("identity", "linear-svm (ovo)"),
     "d": ("nystroem", "ridge (ovr)"),
@@ -205,9 +205,9 @@ def test_methods_that_nothing_installed_gives_are_left_out(plugin_of):
 )
 def test_the_suite_of_methods_says_what_it_is_for(arguments, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-    code, out, err = command(*arguments, "own-table", capfd=capfd)
+    code, out, err = command(*arguments, "recommend-classification", capfd=capfd)
     assert (code, out) == (2, "")
-    assert "'own-table' has rules on the size of data and cannot be run by itself" in err
+    assert "'recommend-classification' has rules on the size of data and cannot be run by itself" in err
     assert "`kbench recommend FILE --target COLUMN`" in err
     assert not list(tmp_path.iterdir())
 
@@ -217,8 +217,8 @@ def test_the_suite_of_methods_is_listed_but_not_among_those_to_run(capfd):
     assert "The methods that `kbench recommend FILE` compares" in out
     _, out, _ = command("suite", "--list", capfd=capfd)
     assert "uci" in out.split()
-    assert "own-table" not in out
-    _, out, _ = command("show", "own-table", capfd=capfd)
+    assert "recommend-classification" not in out
+    _, out, _ = command("show", "recommend-classification", capfd=capfd)
     assert "share_of_rows" in out
 
 
@@ -231,8 +231,8 @@ def test_the_core_names_no_component_here():
         # uses_kernel learners work on the inputs; one map is the name of that
         ("cells.py", "identity"),
         # the suites that `kbench recommend` reads; a name with "-first" is made of them
-        ("data.py", "own-table"),
-        ("data.py", "own-table-regression"),
+        ("data.py", "recommend-classification"),
+        ("data.py", "recommend-regression"),
     }
     feature = Path(kbench_tables.__file__).parent
     folders = [Path(kbench.__file__).parent / "planning", feature / "recommend", feature / "export"]
@@ -371,7 +371,7 @@ def test_a_file_is_fetched_once(customers, registry):
 @pytest.mark.slow
 def test_a_run_answers_and_goes_on_from_the_journal(customers, tmp_path, store_uri, capfd):
     words = ["recommend", customers.name, "--target", "churn", "--learner", "ridge", "--jobs", "1"]
-    words += ["--feature-map", "identity", "--learner", "majority", "--store", store_uri]
+    words += ["--feature-map", "identity", "--learner", "dummy-majority", "--store", store_uri]
     code, out, err = command(*words, "-o", "report.html", capfd=capfd)
     assert code == 0, err
     assert "60 rows, 2 columns, 3 after encoding, 2 classes ('yes' 50 %, 'no' 50 %)" in out
@@ -396,24 +396,24 @@ def test_a_run_answers_and_goes_on_from_the_journal(customers, tmp_path, store_u
     assert end["experiment"] == "customers.csv"
     code, out, err = command("results", "customers.csv", "--store", store_uri, capfd=capfd)
     assert code == 0
-    assert "majority" in out
+    assert "dummy-majority" in out
 
 
 def test_what_the_time_does_not_allow_is_skipped_and_shown(customers, store_uri, capfd):
     words = ["recommend", customers.name, "--target", "churn", "--store", store_uri, "--json"]
-    words += ["--feature-map", "identity", "--learner", "ridge", "--learner", "majority"]
+    words += ["--feature-map", "identity", "--learner", "ridge", "--learner", "dummy-majority"]
     code, out, _ = command(*words, "--time-limit", "0.001", capfd=capfd)
     end = json.loads(out.splitlines()[-1])
     assert {each["learner"]: each["status"] for each in end["rows"]} == {
-        "majority": "ok",  # the cheapest is tried whatever the limit, on one split
+        "dummy-majority": "ok",  # the cheapest is tried whatever the limit, on one split
         "ridge (ovr)": "skipped",
     }
     assert len(end["rows"]) == 2  # rows planned are rows shown
     rows = {each["learner"]: each for each in end["rows"]}
-    assert (rows["majority"]["n_splits_done"], rows["majority"]["n_splits"]) == (1, 1)
+    assert (rows["dummy-majority"]["n_splits_done"], rows["dummy-majority"]["n_splits"]) == (1, 1)
     ended = "the time limit of 0.001 s ended before its first split"
     assert rows["ridge (ovr)"]["error"] == ended
-    assert end["recommended"]["learner"] == "majority"
+    assert end["recommended"]["learner"] == "dummy-majority"
     said = " ".join(end["sentences"])
     assert "nothing else was measured in full" in said
     assert "1 of 2 methods was not measured in full within the time" in said
@@ -521,7 +521,7 @@ def test_numbers_are_compared_by_their_error(counts, store_uri, capfd):
         "--feature-map",
         "identity",
         "--learner",
-        "mean",
+        "dummy-mean",
     ]
     words += ["--learner", "ridge", "--store", store_uri, "--jobs", "1"]
     code, out, err = command(*words, "-o", "report.html", capfd=capfd)
@@ -564,7 +564,7 @@ def test_numbers_have_methods_of_their_own(registry):
     suite = suite_for(FILE, small, registry)
     assert (suite.metric.name, suite.metric.better) == ("rmse", "lower")
     found = methods(suite, registry)
-    assert found[0] == ("identity", "mean")
+    assert found[0] == ("identity", "dummy-mean")
     assert len(found) == len(set(found)) == 14
     assert ("identity", "gaussian-process") in found
     large = methods(suite_for(FILE, replace(known(5001), task="regression"), registry), registry)

@@ -14,7 +14,7 @@ from kbench_tables.frames import written
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
-METHODS = {"feature_map": "identity", "learner": ["ridge", "majority"], "progress": False}
+METHODS = {"feature_map": "identity", "learner": ["ridge", "dummy-majority"], "progress": False}
 
 
 def table(n=80):
@@ -49,7 +49,7 @@ def found(tmp_path_factory):
 def test_a_frame_gets_a_recommendation(found):
     assert found.recommendation.startswith("Take identity + ridge")
     assert (found.feature_map, found.learner) == ("identity", "ridge (ovr)")
-    assert found.results["learner"].tolist() == ["ridge (ovr)", "majority"]
+    assert found.results["learner"].tolist() == ["ridge (ovr)", "dummy-majority"]
     assert found.results["accuracy"].iloc[0] > found.results["accuracy"].iloc[1]
     fates = found.columns.set_index("column")
     assert fates.loc["joined", "read as"] == "dates"
@@ -113,9 +113,9 @@ def test_frames_of_other_libraries_are_the_same(tmp_path):
 def test_a_path_is_read_as_the_command_line_does(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table().drop(columns="joined").to_csv("file.csv", sep=";", decimal=",", index=False)
-    few = {**METHODS, "learner": "majority"}
+    few = {**METHODS, "learner": "dummy-majority"}
     run = kbench.recommend(tmp_path / "file.csv", "churn", delimiter=";", **few)
-    assert run.learner == "majority"
+    assert run.learner == "dummy-majority"
     assert os.listdir() == ["file.csv"]  # noqa: PTH208
     with pytest.raises(KbenchError, match=": `sheet` has no meaning for csv files"):
         kbench.recommend("file.csv", "churn", sheet="one", **few)

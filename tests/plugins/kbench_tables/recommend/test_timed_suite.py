@@ -31,7 +31,7 @@ def rows_of(found, learner):
 
 def test_samples_grow_up_to_all_rows(registry):
     rounds, found = planned(registry, 100_000)
-    assert [c.protocol.train_rows for c in found if c.learner.name == "majority"] == [
+    assert [c.protocol.train_rows for c in found if c.learner.name == "dummy-majority"] == [
         1250,
         5000,
         20_000,
@@ -73,7 +73,7 @@ def test_a_small_table_has_no_samples(registry):
     _, found = planned(registry, 600)
     assert {c.protocol.train_rows for c in found} == {None}
     _, found = planned(registry, 600, task="regression", n_classes=0)
-    assert ("identity", "mean") in {(c.feature_map.name, c.learner.name) for c in found}
+    assert ("identity", "dummy-mean") in {(c.feature_map.name, c.learner.name) for c in found}
 
 
 def test_boosting_comes_last_where_there_are_many_columns(registry):
