@@ -340,8 +340,8 @@ def test_each_failure_costs_its_own_cell_only(run_suite, store_uri):
     }
     assert found == {
         "obedient(do=work)": "ok",
-        "obedient(seconds=600)": "timeout",
-        "obedient(do=exit)": "crash",
+        "obedient(seconds=600)": "timed_out",
+        "obedient(do=exit)": "crashed",
         "obedient(do=raise)": "error",
     }
     assert report.failed

@@ -178,8 +178,8 @@ def _retries(report: Report, repeat: str, again: Sequence[str]) -> list[tuple[st
     """Return the commands that compute again what failed, or was skipped."""
     commands = []
     # memory that is enough is not the limit that was hit
-    by_memory = [cell for cell in report.cells if cell.status in ("memory", "skipped")]
-    by_memory = [cell for cell in by_memory if cell.status == "memory" or cell.problem]
+    by_memory = [cell for cell in report.cells if cell.status in ("out_of_memory", "skipped")]
+    by_memory = [cell for cell in by_memory if cell.status == "out_of_memory" or cell.problem]
     if len(by_memory) < sum(c.status not in ("ok", "unavailable") for c in report.cells) or any(
         added.failed for added in report.added
     ):

@@ -115,7 +115,7 @@ def _made(plugin: Plugin) -> Description:
 
 
 def _concluded(outcome: CallOutcome, state: ImportState) -> Description:
-    if outcome.status == "timeout":
+    if outcome.status == "timed_out":
         reason = f"its import takes longer than {IMPORT_S:g} s"
         return Description(reason, [], state, time.time() + AGAIN_S)
     if outcome.status != "ok":

@@ -162,7 +162,7 @@ class LocalEngine:
             answer = compute(
                 request, sandbox, self._assignments, self._host, self._jobs, self._present
             )
-        if is_last and answer.outcome.status == "timeout":
+        if is_last and answer.outcome.status == "timed_out":
             return replace(answer, is_cut_off=True)
         if answer.outcome.status in STOPPING:
             self._stopped.add(task.cell_key)

@@ -153,7 +153,7 @@ class Answer:
     @classmethod
     def lost(cls, error: str) -> Answer:
         """Return the answer of a task whose job has ended without one: a crash."""
-        return cls(CallOutcome("crash", error=error), Host.here(), now_ms(), now_ms())
+        return cls(CallOutcome("crashed", error=error), Host.here(), now_ms(), now_ms())
 
 
 class Assignments:
@@ -327,7 +327,7 @@ def _waited(outcome: CallOutcome) -> float | None:
 
 def _error(outcome: CallOutcome, predicted: Cost | None) -> str:
     """Return the error of a task, beside the memory that was predicted if it needed too much."""
-    if outcome.status != "memory" or predicted is None:
+    if outcome.status != "out_of_memory" or predicted is None:
         return outcome.error
     return f"{outcome.error}; {of_memory(predicted.memory_mib.value)} were predicted"
 

@@ -166,7 +166,7 @@ class WarmParents:
             sandbox.warm()
 
     def close(self) -> None:
-        """End every process; calls in flight return "crash"."""
+        """End every process; calls in flight return "crashed"."""
         with self._lock:
             self._closed = True
             sandboxes = list(self._sandboxes.values())

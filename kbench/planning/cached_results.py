@@ -136,6 +136,6 @@ def _is_raised(result: Result, limits: Limits | None) -> bool:
     """Tell whether the limit that a task hit is higher now."""
     if limits is None:
         return False
-    if result.status == "timeout":
+    if result.status == "timed_out":
         return limits.time_s > result.limits.time_s
-    return result.status == "memory" and limits.memory_mib > result.limits.memory_mib
+    return result.status == "out_of_memory" and limits.memory_mib > result.limits.memory_mib

@@ -17,29 +17,35 @@ _Record = TypeVar("_Record")
 Status = Literal[
     "ok",
     "error",
-    "timeout",
-    "memory",
-    "crash",
+    "timed_out",
+    "out_of_memory",
+    "crashed",
     "unavailable",
     "skipped",
     "unfinished",
-    "not run",
+    "not_run",
 ]
-"""Statuses of tasks and cells."""
+"""Statuses of tasks and cells: a cell has the worst status of its tasks.
+
+ok: computed. error: the component raised. timed_out, out_of_memory: the task exceeded its limit of
+time or memory. crashed: its process died. unavailable: there is no data. skipped: predicted to
+exceed a limit, or the time of the run was over. unfinished, not_run: the run ended before all
+tasks of the cell were done, or before the first.
+"""
 
 WORST_FIRST: tuple[Status, ...] = (
-    "crash",
-    "memory",
-    "timeout",
+    "crashed",
+    "out_of_memory",
+    "timed_out",
     "error",
     "unavailable",
     "skipped",
     "unfinished",
-    "not run",
+    "not_run",
     "ok",
 )
 
-STOPPING: tuple[Status, ...] = ("timeout", "memory", "crash")
+STOPPING: tuple[Status, ...] = ("timed_out", "out_of_memory", "crashed")
 """Statuses of a split after which the other splits of its cell are skipped."""
 
 
@@ -100,7 +106,7 @@ class Task:
 class Problem(AsJson):
     """The reason why a cell cannot be computed, or a dataset is unavailable.
 
-    `status` is "unavailable", "error", "skipped" where it cannot fit into memory, "not run"
+    `status` is "unavailable", "error", "skipped" where it cannot fit into memory, "not_run"
     or "unfinished" where the user ended the run before, or what ended the loading of the
     data; `since_ms` is the time when it was first seen, in milliseconds since 1970.
     """
@@ -229,7 +235,7 @@ class Result:
     split : int
         Number of the split, from 0.
     status : str
-        ok, error, timeout, memory, crash or skipped.
+        ok, error, timed_out, out_of_memory, crashed or skipped.
     metrics : mapping of str to float
         Measured numbers; empty unless ok.
     details : Details

@@ -38,7 +38,7 @@ COLUMNS = (
 )
 """Columns of a results table of classification, in order, where accuracy is compared."""
 
-NOT_MEASURED = ("skipped", "unfinished", "not run")
+NOT_MEASURED = ("skipped", "unfinished", "not_run")
 """Statuses of cells that were not measured; they did not fail."""
 
 TIMES = ("fit_time_s", "predict_time_s")

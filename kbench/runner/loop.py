@@ -75,7 +75,7 @@ def execute(run: Run) -> Report:
         raise lost
     for cell in run.cells if interrupted else ():
         if cell.missing:  # after delivery, which leaves out what is to come
-            status: Status = "unfinished" if cell.results else "not run"
+            status: Status = "unfinished" if cell.results else "not_run"
             cell.problem = Problem(status, "the run was interrupted before")
     return _report(run, interrupted, added, tuple(answer for _, answer in answers))
 

@@ -277,11 +277,11 @@ class _Costs:
 
         A learner may need less memory for each row once there are many.
         """
-        if not any(trial.status == "memory" for trial in subject.trials):
+        if not any(trial.status == "out_of_memory" for trial in subject.trials):
             need = BEYOND * self._limits.memory_mib
             n = cost.rows_that_need(subject.trials, need, subject.samples.n_rows)
             self._try_rows(subject, n)
-        return any(trial.status == "memory" for trial in subject.trials)
+        return any(trial.status == "out_of_memory" for trial in subject.trials)
 
     def _try_rows(self, subject: _Subject, n_rows: int | None) -> None:
         """Make one more trial, unless it is known what one on fewer rows needs."""
@@ -332,7 +332,7 @@ class _Costs:
             )
         subject.manifest |= self._planner.present.made(outcome.recorded) or Manifest()
         seconds = outcome.cpu_s if n_threads == 1 else outcome.seconds
-        least = self._limits.memory_mib if outcome.status == "memory" else 0.0
+        least = self._limits.memory_mib if outcome.status == "out_of_memory" else 0.0
         memory = max(outcome.peak_memory_mib, least)
         trial = Trial(n_rows, is_whole, outcome.status, seconds, memory, n_threads)
         subject.trials.append(trial)
@@ -404,4 +404,4 @@ def _parsed(line: dict[str, object], limit_mb: float) -> list[Trial]:
     except TypeError:
         return []
     is_raised = limit_mb > float(str(line["memory_mib"]))
-    return [t for t in trials if not (is_raised and t.status == "memory")]
+    return [t for t in trials if not (is_raised and t.status == "out_of_memory")]

@@ -156,7 +156,7 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
             return Cost(
                 MEMORY.measured(max(1.0, trial.memory_mib)), _with_threads(seconds, good, together)
             )
-    over = [trial for trial in trials if trial.status == "memory"]
+    over = [trial for trial in trials if trial.status == "out_of_memory"]
     if not (good or over):
         return None
     least = max(trial.memory_mib for trial in trials)

@@ -208,7 +208,7 @@ class DaskEngine:
         if len(attempt.lost) < ATTEMPTS:
             waiting.appendleft(attempt)
             return
-        outcome = CallOutcome("crash", error=", and then ".join(attempt.lost))
+        outcome = CallOutcome("crashed", error=", and then ".join(attempt.lost))
         yield attempt.task, Answer(outcome, attempt.host, attempt.sent_ms, now_ms())
 
     def _requeue(self, worker: Worker, waiting: deque[_Attempt]) -> None:

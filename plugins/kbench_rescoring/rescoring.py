@@ -217,7 +217,7 @@ class Rescoring:
             )
         why = _last_line(outcome.error)
         if outcome.status in STOPPING:
-            why = self._stopped[name] = f"the metric ended with {outcome.status}: {why}"
+            why = self._stopped[name] = f"the metric ended with status {outcome.status}: {why}"
         if outcome.status != "ok":
             return _Scored(None, why)
         value = outcome.value.get("value") if isinstance(outcome.value, dict) else math.nan

@@ -231,7 +231,7 @@ class SharedResult(Line):
 
     cell: str
     split: NonNegativeInt
-    status: Literal["ok", "error", "timeout", "memory", "crash"]
+    status: Literal["ok", "error", "timed_out", "out_of_memory", "crashed"]
     metrics: dict[str, float]
     details: SharedDetails
     error: str = ""

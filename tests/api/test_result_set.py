@@ -58,9 +58,9 @@ def test_names_of_others_are_text(n):
 
 
 def test_nothing_that_is_finished_is_shown_as_cells():
-    rows = [changed(row, status="timeout", n_splits_done=0) for row in grid(2, 2)]
+    rows = [changed(row, status="timed_out", n_splits_done=0) for row in grid(2, 2)]
     shown = results(rows)._repr_html_()
-    assert shown.count("timeout") == 4
+    assert shown.count("timed_out") == 4
 
 
 def test_tables_are_frames_or_texts():
@@ -94,7 +94,7 @@ def test_pictures_are_shown_and_saved(tmp_path):
 
 def test_comparisons_name_what_became_worse():
     rows = grid(2, 2)
-    worse = [changed(rows[0], status="timeout"), *rows[1:]]
+    worse = [changed(rows[0], status="timed_out"), *rows[1:]]
     first = rows[0]
     frame = results(rows).compare(results(worse))
     assert len(frame) == len(rows)

@@ -104,7 +104,7 @@ def test_nothing_is_left_out_of_a_pipe(capsys):
 def test_of_many_cells_the_best_of_each_dataset_are_printed(monkeypatch, capsys):
     monkeypatch.setattr(printing, "console", lambda: Console(width=250, highlight=False))
     rows = [changed(row, accuracy=i % 8 / 10) for i, row in enumerate(grid(3, 8))]
-    rows.append(changed(rows[0], feature_map="failed", status="timeout"))
+    rows.append(changed(rows[0], feature_map="failed", status="timed_out"))
     assert show.print_rows(rows, ranked=True, shortened=True) == 3 * 3 + 1
     lines = capsys.readouterr().out.splitlines()[1:]
     assert [line.split()[-1] for line in lines] == ["1", "2", "3", "4", "5"] * 3

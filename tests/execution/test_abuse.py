@@ -20,15 +20,15 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and
 
 EXPECTED = {
     "work": "ok",
-    "hang-in-python": "timeout",
-    "hang-in-c": "timeout",
-    "segfault": "crash",
-    "exit": "crash",
-    "reserve-100-tb": "memory",
-    "allocate-4-gb": "memory",
+    "hang-in-python": "timed_out",
+    "hang-in-c": "timed_out",
+    "segfault": "crashed",
+    "exit": "crashed",
+    "reserve-100-tb": "out_of_memory",
+    "allocate-4-gb": "out_of_memory",
     "leave-children": "ok",
     "print": "ok",
-    "close-descriptors": "crash",
+    "close-descriptors": "crashed",
     "leave-threads": "ok",
     "nan": "error",
     "raise-at-unpickling": "ok",
@@ -82,7 +82,7 @@ def test_a_task_that_ends_the_warm_parent_costs_its_own_cell_only(
     """Its cell alone crashes; the tasks beside it are tried once more."""
     monkeypatch.setattr(warm_process, "STOPPED_S", 2.0)
     report, _ = run_text(suite_text("nap", act, "work"), store_uri, jobs=2)
-    assert statuses(report) == {"nap": "ok", act: "crash", "work": "ok"}
+    assert statuses(report) == {"nap": "ok", act: "crashed", "work": "ok"}
     assert nothing_is_left(mark)
 
 

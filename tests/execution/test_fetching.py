@@ -22,7 +22,7 @@ class Recorder:
 
     def run(self, function, payload, **limits):
         self.limits = limits
-        return CallOutcome("memory", error="limit of 1 MB")
+        return CallOutcome("out_of_memory", error="limit of 1 MB")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_source_has_limits_on_time_and_memory(
     cache, recorder = DataCache(), Recorder()
     asked = fetching.Fetching(registry, Planner(registry, cache), cache, recorder, offline=True)
     found = asked.fetch(Ref("greedy", {}))
-    assert found == Problem("memory", "loading failed: limit of 1 MB")
+    assert found == Problem("out_of_memory", "loading failed: limit of 1 MB")
     assert recorder.limits == {"time_s": fetching.LOAD_TIME_S, "memory_mib": memory_mib}
 
 
@@ -47,4 +47,4 @@ def test_a_source_that_takes_more_is_ended(monkeypatch):
     monkeypatch.setenv("KBENCH_MAX_DATASET_MB", "1")
     with Sandbox() as sandbox:
         outcome = sandbox.run("builtins:bytearray", 2**30, memory_mib=fetching.load_memory_mib())
-    assert outcome.status == "memory", outcome
+    assert outcome.status == "out_of_memory", outcome

@@ -116,7 +116,7 @@ METRICS = dict.fromkeys(
 ANSWER = {"metrics": METRICS, "details": {}}
 
 
-STATUSES = ("error", "timeout", "memory", "crash")
+STATUSES = ("error", "timed_out", "out_of_memory", "crashed")
 
 
 class Made:
@@ -133,7 +133,7 @@ class Made:
         act = self.script.get(payload["feature_map"]["params"]["cell"], {}).get(payload["split"])
         if act == "hang":
             self.closed.wait(60)
-            return CallOutcome("crash", error="the sandbox was closed while the task ran")
+            return CallOutcome("crashed", error="the sandbox was closed while the task ran")
         if act not in STATUSES:
             self.converse(converse, payload["split"], act)
         if isinstance(act, dict):
@@ -195,7 +195,7 @@ def tasks_of(*keys, n_splits=3):
     return [task(key, i, cell=key) for key in keys for i in range(n_splits)]
 
 
-@pytest.mark.parametrize("status", ["timeout", "memory", "crash"])
+@pytest.mark.parametrize("status", ["timed_out", "out_of_memory", "crashed"])
 def test_further_tasks_of_a_stopped_cell_are_not_begun(engine_of, status):
     begun = []
     engine, _ = engine_of(
@@ -207,9 +207,9 @@ def test_further_tasks_of_a_stopped_cell_are_not_begun(engine_of, status):
 
 
 def test_a_cell_stops_whether_or_not_anybody_has_taken_its_answer(engine_of):
-    engine, sandbox = engine_of({"a": {0: "crash"}})
+    engine, sandbox = engine_of({"a": {0: "crashed"}})
     going = engine.run(tasks_of("a", n_splits=50))
-    assert statuses([next(going)]) == {("a", 0): "crash"}
+    assert statuses([next(going)]) == {("a", 0): "crashed"}
     assert list(going) == []
     assert len(sandbox.calls) == 1
 
@@ -366,7 +366,7 @@ def test_closing_ends_what_runs_and_may_be_done_twice(engine_of):
     going = engine.run(tasks_of("a"))
     threading.Thread(target=lambda: wait_until(lambda: sandbox.calls) and engine.close()).start()
     ((_, answer),) = going
-    assert answer.outcome.status == "crash"
+    assert answer.outcome.status == "crashed"
     assert "closed" in answer.outcome.error
     engine.close()
 
@@ -393,5 +393,5 @@ def test_closing_kills_the_processes_of_tasks(tmp_path, monkeypatch):
     engine.close()
     thread.join(30)
     machine.release()
-    assert [answer.outcome.status for _, answer in found] == ["crash"]
+    assert [answer.outcome.status for _, answer in found] == ["crashed"]
     assert wait_until(lambda: gone(pid), 5)

@@ -321,7 +321,7 @@ def test_what_only_another_task_needs_is_not_recorded(recorded):
 
 def test_what_a_killed_task_has_loaded_is_recorded(lab, recorded):
     folder, _ = lab
-    found = recorded("hang", status="timeout", time_s=1.0)
+    found = recorded("hang", status="timed_out", time_s=1.0)
     assert set(found["modules"]) == USUAL | {"lab.leaf"}
     assert set(found["files"]) == {str(folder / "lab" / "weights.txt")}
 

@@ -23,27 +23,27 @@ UNCOUNTED_MB = 2 * 2 * 32 * 4096 / MB
 @pytest.mark.parametrize(
     ("function", "payload", "limits", "status", "error"),
     [
-        ("hang_in_python", None, {"time_s": 0.2}, "timeout", "limit of 0.2 s"),
-        ("hang_in_c", None, {"time_s": 0.2}, "timeout", "limit of 0.2 s"),
-        ("ignore_signals", None, {"time_s": 0.2}, "timeout", "limit of 0.2 s"),
-        ("segfault", None, {}, "crash", "SIGSEGV"),
-        ("send_signal", signal.SIGABRT, {}, "crash", "SIGABRT"),
-        ("send_signal", signal.SIGKILL, {}, "crash", "SIGKILL"),
-        ("send_signal", 35, {}, "crash", "signal 35"),
-        ("send_signal", signal.SIGXCPU, {}, "timeout", "CPU time"),
-        ("leave", 0, {}, "crash", "exit code 0"),
-        ("leave", 7, {}, "crash", "exit code 7"),
-        ("close_everything", None, {}, "crash", "no result"),
-        ("write_everywhere", None, {}, "crash", "no result"),
-        ("reserve", 1e14, {}, "memory", "Unable to allocate"),
-        ("no_threads_left", None, {}, "memory", "can't start new thread"),
+        ("hang_in_python", None, {"time_s": 0.2}, "timed_out", "limit of 0.2 s"),
+        ("hang_in_c", None, {"time_s": 0.2}, "timed_out", "limit of 0.2 s"),
+        ("ignore_signals", None, {"time_s": 0.2}, "timed_out", "limit of 0.2 s"),
+        ("segfault", None, {}, "crashed", "SIGSEGV"),
+        ("send_signal", signal.SIGABRT, {}, "crashed", "SIGABRT"),
+        ("send_signal", signal.SIGKILL, {}, "crashed", "SIGKILL"),
+        ("send_signal", 35, {}, "crashed", "signal 35"),
+        ("send_signal", signal.SIGXCPU, {}, "timed_out", "CPU time"),
+        ("leave", 0, {}, "crashed", "exit code 0"),
+        ("leave", 7, {}, "crashed", "exit code 7"),
+        ("close_everything", None, {}, "crashed", "no result"),
+        ("write_everywhere", None, {}, "crashed", "no result"),
+        ("reserve", 1e14, {}, "out_of_memory", "Unable to allocate"),
+        ("no_threads_left", None, {}, "out_of_memory", "can't start new thread"),
         ("fail", "message", {}, "error", "ValueError: message"),
         ("fail", "no text", {}, "error", "ValueError: \\udcff is no text"),
         ("forge", {"header": {}, "body": "{"}, {}, "error", "the answer of the task is not JSON"),
         ("forge", {"header": {}, "body": "[" * 10**5}, {}, "error", "is not JSON"),
-        ("forge", {"header": {"status": "fine"}, "body": "1"}, {}, "crash", "and no result"),
-        ("forge", {"header": {"error": ["e"]}, "body": "1"}, {}, "crash", "and no result"),
-        ("forge", {"header": {"size": None}, "body": "1"}, {}, "crash", "and no result"),
+        ("forge", {"header": {"status": "fine"}, "body": "1"}, {}, "crashed", "and no result"),
+        ("forge", {"header": {"error": ["e"]}, "body": "1"}, {}, "crashed", "and no result"),
+        ("forge", {"header": {"size": None}, "body": "1"}, {}, "crashed", "and no result"),
         ("fail", "exit", {}, "error", "SystemExit: enough"),
         ("fail", "interrupt", {}, "error", "KeyboardInterrupt"),
         ("fail", "recursion", {}, "error", "RecursionError"),
@@ -82,14 +82,14 @@ def test_a_limit_may_be_infinite(sandbox, limit):
 )
 def test_memory(sandbox, function, payload, memory_mib):
     outcome = sandbox.run(f"{TASKS}:{function}", payload, memory_mib=memory_mib, time_s=20)
-    assert outcome.status == "memory", outcome
+    assert outcome.status == "out_of_memory", outcome
     assert sandbox.run(f"{TASKS}:echo", 1, memory_mib=memory_mib).value == 1
 
 
 @linux
 def test_a_hang_near_the_limit_is_put_down_to_memory_and_one_far_from_it_is_not(sandbox):
     payload = {"own_mb": 1, "seconds": 10}
-    for shared, status in ((95, "memory"), (30, "timeout")):
+    for shared, status in ((95, "out_of_memory"), (30, "timed_out")):
         outcome = sandbox.run(
             f"{TASKS}:family", payload | {"shared_mb": shared}, memory_mib=100, time_s=0.4
         )
@@ -162,7 +162,7 @@ def test_what_was_printed_before_the_end_is_kept(sandbox):
 
 
 def test_a_result_is_not_written_into_files_of_the_task(sandbox, tmp_path):
-    assert sandbox.run(f"{TASKS}:replace_everything", str(tmp_path)).status == "crash"
+    assert sandbox.run(f"{TASKS}:replace_everything", str(tmp_path)).status == "crashed"
     assert not any("xxx" in file.read_text() for file in tmp_path.iterdir())
 
 

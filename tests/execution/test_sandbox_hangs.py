@@ -40,7 +40,7 @@ def test_a_task_that_stops_its_supervisor_crashes_and_those_beside_it_do_not(
     with Sandbox(preload=[TASKS]) as sandbox, ThreadPoolExecutor(2) as pool:
         beside = pool.submit(sandbox.run, f"{TASKS}:nap", 0.3)
         outcome = sandbox.run(f"{TASKS}:stop_the_supervisor", None)
-        assert outcome.status == "crash"
+        assert outcome.status == "crashed"
         assert outcome.error.count("it has not run for 0.8 s (was it stopped?)") == 2
         assert "tried once more" in outcome.error
         assert beside.result().value == "rested"

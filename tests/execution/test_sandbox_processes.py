@@ -130,7 +130,7 @@ def test_a_fork_of_the_client_leaves_the_tasks_alone(sandbox):
 
 def test_a_task_that_nobody_wants_any_longer_is_killed(sandbox, tmp_path):
     outcome = sandbox.run(f"{TASKS}:nap", 60, wanted=lambda: False)
-    assert (outcome.status, outcome.error) == ("crash", "the task was cancelled")
+    assert (outcome.status, outcome.error) == ("crashed", "the task was cancelled")
     assert sandbox.run(f"{TASKS}:nap", 0.1, wanted=lambda: True).value == "rested"
     supervisor_pid = sandbox.run(f"{TASKS}:where", None).value["supervisor"]
     assert wait_until(lambda: not processes.children(supervisor_pid), 2)
@@ -153,7 +153,7 @@ def test_closing_ends_calls_in_flight():
         call = pool.submit(sandbox.run, "time:sleep", 60)
         time.sleep(0.2)
         sandbox.close()
-        assert call.result(5) == CallOutcome("crash", error=call.result().error)
+        assert call.result(5) == CallOutcome("crashed", error=call.result().error)
     sandbox.close()
     with pytest.raises(RuntimeError, match="closed"):
         sandbox.run("time:sleep", 0)

@@ -45,7 +45,7 @@ def left(name):
 def test_a_task_that_fills_shared_memory_is_killed(sandbox, name, function, more):
     payload = {"path": f"{FOLDER}/{name}", "megabytes": 150, "seconds": 10} | more
     outcome = sandbox.run(f"{TASKS}:{function}", payload, memory_mib=100, time_s=20)
-    assert (outcome.status, outcome.error) == ("memory", "limit of 100 MB"), outcome
+    assert (outcome.status, outcome.error) == ("out_of_memory", "limit of 100 MB"), outcome
     assert outcome.seconds < 5
     assert outcome.peak_memory_mib > 100
     assert left(name) == []
@@ -55,7 +55,7 @@ def test_a_task_that_fills_shared_memory_is_killed(sandbox, name, function, more
 def test_segments_count_and_are_removed(sandbox, megabytes):
     payload = {"megabytes": megabytes, "seconds": 0.5}
     outcome = sandbox.run(f"{TASKS}:fill_segment", payload, memory_mib=100)
-    assert outcome.status == ("ok" if megabytes < 100 else "memory"), outcome
+    assert outcome.status == ("ok" if megabytes < 100 else "out_of_memory"), outcome
     assert outcome.peak_memory_mib >= min(megabytes, 100)
     assert int(outcome.printed) not in {segment.id for segment in shared_memory._segments()}
 
@@ -64,7 +64,7 @@ def test_segments_count_and_are_removed(sandbox, megabytes):
 def test_shared_memory_counts_once(sandbox, name, function):
     payload = {"path": f"{FOLDER}/{name}", "name": name, "megabytes": 60, "seconds": 0.4}
     outcome = sandbox.run(f"{TASKS}:{function}", payload, memory_mib=100)
-    assert outcome.status == ("crash" if function == "map_file" else "ok"), outcome
+    assert outcome.status == ("crashed" if function == "map_file" else "ok"), outcome
     assert 60 <= outcome.peak_memory_mib < 75
     assert left(name) == []
 
@@ -81,7 +81,7 @@ def test_tasks_beside_each_other_count_and_clean_their_own(sandbox, name):
         time.sleep(0.3)
         payload = {"path": large, "megabytes": 150, "seconds": 10}
         outcome = sandbox.run(f"{TASKS}:fill_file", payload, memory_mib=100)
-        assert outcome.status == "memory"
+        assert outcome.status == "out_of_memory"
         assert left(name) == [Path(small).name]
         assert beside.result().status == "ok"
         assert beside.result().peak_memory_mib < 20

@@ -57,7 +57,7 @@ def test_a_task_that_kills_its_supervisor_crashes_and_those_beside_it_do_not(san
     with ThreadPoolExecutor(3) as pool:
         beside = [pool.submit(sandbox.run, f"{TASKS}:nap", 0.5) for _ in range(2)]
         outcome = sandbox.run(f"{TASKS}:kill_the_supervisor", None)
-        assert outcome.status == "crash"
+        assert outcome.status == "crashed"
         assert outcome.error.count("SIGKILL") == 2
         assert "tried once more" in outcome.error
         assert [call.result().value for call in beside] == ["rested"] * 2
@@ -87,8 +87,8 @@ def test_a_bad_module_does_not_take_down_the_supervisor(tmp_path, monkeypatch):
         assert ready == [1]
         assert not {*bad, "mlflow"} & set(modules)
         # the task itself meets what is wrong
-        assert sandbox.run("crashes:f", None).status == "crash"
-        assert sandbox.run("hangs:f", None, time_s=0.2).status == "timeout"
+        assert sandbox.run("crashes:f", None).status == "crashed"
+        assert sandbox.run("hangs:f", None, time_s=0.2).status == "timed_out"
 
 
 @linux

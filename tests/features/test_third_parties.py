@@ -127,7 +127,7 @@ def test_a_job_that_dies_is_a_crash_of_its_task(site, monkeypatch, tmp_path):
     job = site.folder / "feature_engine" / "job.py"
     job.write_text("raise SystemExit('no queue')\n")
     found = kbench.run_suite("uci-small", **SMALL, batch=str(tmp_path / "jobs"))
-    assert set(found.to_frame()["status"]) == {"crash"}
+    assert set(found.to_frame()["status"]) == {"crashed"}
     (result, *_) = results_at(cluster_id()).values()
     assert result.error == "exit code 1: no queue\n"
 

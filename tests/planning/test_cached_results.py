@@ -96,13 +96,13 @@ def test_results_beyond_those_asked_for_are_valid_ones(journal, edit):
 
 
 def test_a_failure_of_other_code_is_computed_again(journal, edit):
-    compute(journal, 0.1, splits=[0], status="crash")
+    compute(journal, 0.1, splits=[0], status="crashed")
     assert recalled(journal).missing == []
     edit("two")
     assert recalled(journal).missing == [0, 1, 2]
     edit("one")
     assert recalled(journal, retry_failed=True).missing == [0, 1, 2]
-    compute(journal, 0.1, splits=[0], status="timeout", limits=Limits(time_s=1.0))
+    compute(journal, 0.1, splits=[0], status="timed_out", limits=Limits(time_s=1.0))
     assert recalled(journal, limits=Limits(time_s=1.0)).missing == []
     assert recalled(journal, limits=Limits(time_s=2.0)).missing == [0, 1, 2]
 

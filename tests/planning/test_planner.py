@@ -306,7 +306,7 @@ def test_splits_beyond_those_asked_for_count_without_a_gap_only(planner, registr
     assert (one.n_splits, sorted(one.results), one.missing) == (2, [0], [1])
 
 
-@pytest.mark.parametrize("status", ["timeout", "error"])
+@pytest.mark.parametrize("status", ["timed_out", "error"])
 def test_a_failure_beyond_the_splits_asked_for_is_not_theirs(planner, registry, status):
     key = key_of(planner, registry)
     results = {**line(key, 0), **line(key, 1), **line(key, 2, status)}
@@ -324,7 +324,7 @@ def test_datasets_of_one_key_keep_the_same_splits(planner, registry):
     assert [each.n_splits for each in cells] == [5, 5]
 
 
-@pytest.mark.parametrize("status", ["timeout", "memory", "crash"])
+@pytest.mark.parametrize("status", ["timed_out", "out_of_memory", "crashed"])
 def test_after_a_limit_or_a_crash_the_other_splits_are_skipped(planner, registry, status):
     key = key_of(planner, registry)
     (one,) = planned(planner, registry, results=line(key, 0, status))
@@ -340,12 +340,12 @@ def test_after_an_error_the_other_splits_are_computed(planner, registry):
 @pytest.mark.parametrize(
     ("status", "limits", "again"),
     [
-        ("timeout", Limits(time_s=301.0), True),
-        ("timeout", Limits(memory_mib=9999.0), False),
-        ("memory", Limits(memory_mib=9999.0), True),
-        ("memory", Limits(time_s=301.0), False),
-        ("timeout", Limits(time_s=1.0), False),
-        ("crash", Limits(time_s=301.0, memory_mib=9999.0), False),
+        ("timed_out", Limits(time_s=301.0), True),
+        ("timed_out", Limits(memory_mib=9999.0), False),
+        ("out_of_memory", Limits(memory_mib=9999.0), True),
+        ("out_of_memory", Limits(time_s=301.0), False),
+        ("timed_out", Limits(time_s=1.0), False),
+        ("crashed", Limits(time_s=301.0, memory_mib=9999.0), False),
     ],
 )
 def test_a_failure_is_repeated_when_the_limit_it_hit_is_raised(
@@ -390,7 +390,7 @@ def test_results_in_damaged_lines_are_counted_where_they_are_computed_again(plan
     validity.journal.unreadable = {task_key(key, i) for i in (2, 3, 7)} | {"other"}
     assert recall([one], validity) == 2
     assert recall([one, one], validity) == 2
-    stopped = known(line(key, 0, "crash"))
+    stopped = known(line(key, 0, "crashed"))
     stopped.journal.unreadable = {task_key(key, 1)}
     assert recall(planned(planner, registry), stopped) == 0
 
@@ -413,7 +413,7 @@ def test_what_a_line_says_besides_does_no_harm(planner, registry):
 
 def test_failures_are_repeated_when_asked(planner, registry):
     key = key_of(planner, registry)
-    results = {**line(key, 0), **line(key, 1, "crash")}
+    results = {**line(key, 0), **line(key, 1, "crashed")}
     (one,) = planned(planner, registry, results=results, retry_failed=True)
     assert one.missing == [1, 2, 3, 4]
 
@@ -455,8 +455,8 @@ def test_a_cell_without_data_is_planned_all_the_same(planner, registry):
     [
         (["ok", "ok"], "ok"),
         (["ok", "error"], "error"),
-        (["error", "timeout"], "timeout"),
-        (["timeout", "crash"], "crash"),
+        (["error", "timed_out"], "timed_out"),
+        (["timed_out", "crashed"], "crashed"),
     ],
 )
 def test_a_cells_status_is_its_worst_splits(statuses, worst):

@@ -39,7 +39,7 @@ FULL = Result(
     cpu="a CPU",
     machine_speed_s=0.01,
 )
-FAILED = Result("t", "c", 0, "timeout", error="took 2 s", printed="...", seconds=2.0)
+FAILED = Result("t", "c", 0, "timed_out", error="took 2 s", printed="...", seconds=2.0)
 
 
 def as_text(result):

@@ -74,7 +74,7 @@ def test_methods_are_compared_on_the_datasets_that_all_of_them_finished():
         row("iris", "a", accuracy=0.9),
         row("iris", "b", accuracy=0.8),
         row("wine", "a", accuracy=0.1),
-        row("wine", "b", accuracy=0.9, status="timeout"),
+        row("wine", "b", accuracy=0.9, status="timed_out"),
     ]
     scores = stats.scores(rows)
     assert scores.datasets == ("iris",)
@@ -241,22 +241,22 @@ def test_latex_marks_the_best_of_each_dataset_and_says_what_is_partial():
 
 
 def test_a_failed_cell_is_in_every_form():
-    rows = [row(status="crash", accuracy=None, accuracy_sd=None, n_splits_done=0)]
+    rows = [row(status="crashed", accuracy=None, accuracy_sd=None, n_splits_done=0)]
     for form in ("csv", "json", "latex", "markdown"):
-        assert "crash" in write(rows, form)
+        assert "crashed" in write(rows, form)
 
 
 def test_cells_that_were_not_measured_are_no_failures():
     rows = [
         row(),
         dataclasses.replace(row(), status="skipped", error="needs 41 GB, the limit is 4 GB"),
-        dataclasses.replace(row(), status="not run"),
-        dataclasses.replace(row(), status="memory", error="limit of 4096 MB"),
+        dataclasses.replace(row(), status="not_run"),
+        dataclasses.replace(row(), status="out_of_memory", error="limit of 4096 MB"),
     ]
     content = ReportData("suite", rows)
-    assert [r["status"] for r in failures(content).rows] == ["memory"]
+    assert [r["status"] for r in failures(content).rows] == ["out_of_memory"]
     made = skipped(content).rows
     assert [(r["status"], r["why"]) for r in made] == [
         ("skipped", "needs 41 GB, the limit is 4 GB"),
-        ("not run", "the run ended before"),
+        ("not_run", "the run ended before"),
     ]

@@ -44,7 +44,7 @@ def test_where_nothing_was_searched_there_are_no_seconds():
 
 
 def test_unfinished_cells_do_not_count():
-    rows = [searched("iris", "rff", 8, status="timeout"), searched("wine", "rff", 4)]
+    rows = [searched("iris", "rff", 8, status="timed_out"), searched("wine", "rff", 4)]
     assert budgets(rows, ["iris", "wine"])[0].candidates == {"wine": 4}
 
 

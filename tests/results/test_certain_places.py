@@ -135,7 +135,7 @@ def test_scores_know_which_cells_are_missing():
         row("zip", "a", accuracies=(0.8,), group="g"),
         row("zap", "a", accuracies=(0.6,), group="g"),
         row("zap", "b", accuracies=(0.7,), group="g"),
-        row("zip", "b", status="timeout", n_splits_done=0, group="g"),
+        row("zip", "b", status="timed_out", n_splits_done=0, group="g"),
         # nobody could have it
         *[row("gone", m, status="unavailable", n_splits_done=0) for m in "ab"],
     ]

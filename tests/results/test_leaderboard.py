@@ -35,7 +35,7 @@ def test_places_means_wins_and_costs_are_those_of_the_rows():
     assert (board.datasets, board.left_out, board.n_groups) == (("a", "b"), (), 2)
 
 
-@pytest.mark.parametrize("status", ["error", "skipped", "not run", "unavailable"])
+@pytest.mark.parametrize("status", ["error", "skipped", "not_run", "unavailable"])
 def test_a_bad_dataset_that_one_method_lacks_does_not_raise_its_mean(status):
     rows = [row("easy", kind, accuracies=GOOD) for kind in "xy"]
     rows.append(row("hard", "x", status=status))
@@ -45,7 +45,7 @@ def test_a_bad_dataset_that_one_method_lacks_does_not_raise_its_mean(status):
     assert x.mean == y.mean == pytest.approx(0.91)
     assert board.left_out == ("hard",)
     assert (x.n_datasets, x.n_finished) == (2, 1)
-    skipped, failed = status in ("skipped", "not run"), status == "error"
+    skipped, failed = status in ("skipped", "not_run"), status == "error"
     assert (x.n_skipped, x.n_failed) == (int(skipped), int(failed))
     assert y.n_finished == 2
 

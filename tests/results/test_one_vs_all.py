@@ -72,7 +72,7 @@ def test_units_of_several_datasets_have_no_mean():
 
 
 def test_cells_that_did_not_finish_do_not_count():
-    failed = [row("data-0", "rff", status="timeout"), row("data-0", "mine", accuracies=GOOD)]
+    failed = [row("data-0", "rff", status="timed_out"), row("data-0", "mine", accuracies=GOOD)]
     assert against(failed, MINE) == []
     assert places(failed, MINE) == []
     assert against(rows(2), ("gone", "ridge")) == []

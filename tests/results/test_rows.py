@@ -74,7 +74,7 @@ CASES = [
     SEARCHED,
     planned(a_result(2), a_result(0)),
     planned(a_result(0), a_result(1, "error"), a_result(2)),
-    planned(a_result(0, "timeout")),
+    planned(a_result(0, "timed_out")),
     planned(a_result(0, machine_speed_s=0.02, cpu="another"), a_result(1), a_result(2)),
     planned(*(a_result(i, timing="exclusive") for i in range(3))),
     PlannedCell(CELL, "k", None, 3, Problem("unavailable", "no network", 1_700_000_000_000)),

@@ -337,7 +337,7 @@ def test_only_datasets_that_all_methods_finished_are_compared():
         row("iris", "a", 0.9),
         row("iris", "b", 0.8),
         row("wine", "a", 0.9),
-        row("wine", "b", None, status="timeout", n_splits_done=0),
+        row("wine", "b", None, status="timed_out", n_splits_done=0),
         row("wdbc", "a", 0.9),
         row("wdbc", "b", 0.9, n_splits_done=4),
         row("zoo", "a", None, status="unavailable", n_splits_done=0),

@@ -93,7 +93,7 @@ def test_a_read_ends_where_the_journal_ended_when_it_began(journal):
 
 
 def test_the_latest_result_of_a_task_counts(journal):
-    journal.append("result", task_key="a/0", status="timeout")
+    journal.append("result", task_key="a/0", status="timed_out")
     journal.append("result", task_key="b/0", status="ok")
     journal.append("delivered", task_key="a/0")
     Journal(journal.path).append("result", task_key="a/0", status="ok")

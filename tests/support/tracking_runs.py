@@ -42,7 +42,7 @@ def as_stored(key, machine, name, status, n_splits_done, params, tags, metrics, 
 
 
 FAILED = a_run(
-    status="timeout",
+    status="timed_out",
     end_ms=1_700_000_001_000,
     metrics={},
     n_splits_done=0,

@@ -167,7 +167,7 @@ def _call(function: str, payload: bytes, channel: int | None) -> tuple[wire.Head
                 resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
         frames = error.__traceback__.tb_next if error.__traceback__ else None
         text = "".join(traceback.format_exception(type(error), error, frames))
-        header = {"status": "memory" if no_memory else "error"}
+        header = {"status": "out_of_memory" if no_memory else "error"}
         return header | {"error": text[-_ERROR_CHARACTERS:]}, b""
 
 

@@ -31,9 +31,9 @@ Converse = Callable[[socket.socket], None]
 class CallOutcome:
     """The outcome of one call of `Sandbox.run`."""
 
-    status: Literal["ok", "error", "timeout", "memory", "crash"]
-    """With "error" the function raised, or returned what is not JSON; with "crash" its process died
-    (a signal, ``os._exit``)."""
+    status: Literal["ok", "error", "timed_out", "out_of_memory", "crashed"]
+    """With "error" the function raised, or returned what is not JSON; with "crashed" its process
+    died (a signal, ``os._exit``)."""
     value: Any = None
     """The result of the function; None unless ok."""
     error: str = ""
@@ -116,8 +116,8 @@ class Sandbox:
 
         The payload and the returned value travel as JSON. `memory_mib` bounds the resident memory
         of the process and its descendants beyond that at the start, in units of 2**20 bytes; a
-        failure at 90 % of it or more has status "memory". Infinity means no limit. Once `wanted`,
-        which is called every half second, returns False, the task is killed, with status "crash".
+        failure at 90 % of it or more has status "out_of_memory". Infinity means no limit. Once
+        `wanted`, which is called every half second, returns False, the task "crashed".
         `converse` is called with a socket in another thread, once for each attempt, and must
         return once the other end, which the function gets as well, is closed.
 
@@ -148,7 +148,7 @@ class Sandbox:
             ended += f"\nit was tried once more: {again}"
         if outcome is None and self._closed:
             ended = "the sandbox was closed while the task ran"
-        return outcome or CallOutcome("crash", error=ended)
+        return outcome or CallOutcome("crashed", error=ended)
 
     def _ask_alone(
         self, request: _Request, preload: Sequence[str]
@@ -177,7 +177,7 @@ class Sandbox:
             try:
                 reply = _ask(connection, request, theirs, liveness)
             except _UnwantedError:
-                return CallOutcome("crash", error="the task was cancelled"), ""
+                return CallOutcome("crashed", error="the task was cancelled"), ""
             except HungError as error:
                 reply = None
                 supervisor.close(hung=f"killed, because {error}")
@@ -200,7 +200,7 @@ class Sandbox:
             return CallOutcome(**header | {"status": "error", "error": reason}), ""
 
     def close(self) -> None:
-        """End every process of this sandbox; calls in flight return "crash"."""
+        """End every process of this sandbox; calls in flight return "crashed"."""
         if os.getpid() != self._owner:
             return  # a forked copy must not end the tasks of the original
         with self._lock:

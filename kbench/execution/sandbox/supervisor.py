@@ -40,7 +40,7 @@ _CHUNK = 2**16
 # a task may have written anything into its pipe
 _GARBLED = (ValueError, TypeError, KeyError, OverflowError)
 # what a task may say of its own end
-_REPORTED = ("ok", "error", "memory")
+_REPORTED = ("ok", "error", "out_of_memory")
 
 
 class Call:
@@ -98,8 +98,8 @@ class Call:
         seconds = time.monotonic() - self.started
         outcome, error = self._end(os.waitstatus_to_exitcode(status))
         self.record_high_water(0, peak_with_files, 0)
-        if outcome in ("error", "timeout", "crash") and (used := self._near_memory_limit()):
-            outcome, error = "memory", f"{used}\n{error}"
+        if outcome in ("error", "timed_out", "crashed") and (used := self._near_memory_limit()):
+            outcome, error = "out_of_memory", f"{used}\n{error}"
         self.reply = {
             "status": outcome,
             "error": error,
@@ -130,11 +130,11 @@ class Call:
         if self.killed_for is not None:
             return self.killed_for
         if code == -signal.SIGXCPU:
-            return "timeout", "limit of CPU time"
+            return "timed_out", "limit of CPU time"
         if code < 0:
             hint = " (by the system, out of memory?)" if code == -signal.SIGKILL else ""
-            return "crash", f"killed by {processes.signal_name(-code)}{hint}"
-        return "crash", f"ended with exit code {code} and no result"
+            return "crashed", f"killed by {processes.signal_name(-code)}{hint}"
+        return "crashed", f"ended with exit code {code} and no result"
 
     def _near_memory_limit(self) -> str:
         if self.memory_mib is None:
@@ -298,7 +298,7 @@ class Supervisor:
             for descriptor in call.pipes:
                 os.close(descriptor)
             self._close_channel(call)
-            status = "memory" if error.errno == errno.ENOMEM else "crash"
+            status = "out_of_memory" if error.errno == errno.ENOMEM else "crashed"
             call.reply = {"status": status, "error": f"no process could be started: {error}"}
             self._ended.append((call.started, call))
             return
@@ -345,12 +345,12 @@ class Supervisor:
     def _check_limits(self, call: Call) -> None:
         call.read_start()
         if call.time_s is not None and time.monotonic() - call.started > call.time_s:
-            self._kill(call, "timeout", f"limit of {call.time_s:g} s")
+            self._kill(call, "timed_out", f"limit of {call.time_s:g} s")
         if call.start:
             limit = call.memory_mib
             self._metric(call)
             if limit is not None and call.peak_resident > limit * processes.MB:
-                self._kill(call, "memory", f"limit of {limit:g} MB")
+                self._kill(call, "out_of_memory", f"limit of {limit:g} MB")
 
     def _metric(self, call: Call) -> None:
         whole = processes.memory(call.pid)

@@ -112,9 +112,7 @@ class CellRun:
     data under two labels, are two runs.
     """
     status: str
-    """One of ok, error, timeout, memory, crash, unavailable or skipped; FINISHED in MLflow for
-    "ok", else FAILED.
-    """
+    """One of `kbench.records.Status`; FINISHED in MLflow for "ok", else FAILED."""
     start_ms: int
     end_ms: int
     """Milliseconds since 1970, fixed per cell. MLflow never changes the start of a run, so that a

@@ -23,7 +23,7 @@ ROWS = [
 def test_ours_stand_beside_what_papers_print():
     rows = [
         row("iris", "rff", accuracies=(0.8, 0.9, 1.0), gram_error=0.2),
-        row("wine", "rff", status="timeout"),
+        row("wine", "rff", status="timed_out"),
     ]
     figures = [
         Published("iris", "rff", "ridge", "accuracy", 0.95, n_runs=10, source="Table 1"),

@@ -109,7 +109,7 @@ def test_what_is_missing_fails_unless_left_out(stores):
 
 def test_none_fails_on_nothing(stores):
     stores("a.db", cell())
-    stores("b.db", cell(status="crash", n_splits_done=0, tags={"split_hash": "{}"}))
+    stores("b.db", cell(status="crashed", n_splits_done=0, tags={"split_hash": "{}"}))
     assert kbench_compare("trial@a.db", "trial@b.db")[0] == 1
     assert kbench_compare("trial@a.db", "trial@b.db", "--fail-on", "none")[0] == 0
 

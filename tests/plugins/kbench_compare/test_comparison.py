@@ -270,13 +270,13 @@ def test_splits_of_one_side_only_do_not_count():
 
 
 def test_cells_of_one_side_are_listed():
-    found = compare([row(), row("wine")], [row(), row("wdbc", status="crash")])
+    found = compare([row(), row("wine")], [row(), row("wdbc", status="crashed")])
     assert found.only_a == {("wine", "rff", "ridge"): "ok"}
-    assert found.only_b == {("wdbc", "rff", "ridge"): "crash"}
+    assert found.only_b == {("wdbc", "rff", "ridge"): "crashed"}
     assert [(each["status_a"], each["status_b"]) for each in found.rows()] == [
         ("ok", "ok"),
         ("ok", None),
-        (None, "crash"),
+        (None, "crashed"),
     ]
     assert [each["side"] for each in found.rows()] == ["both", "a", "b"]
     assert all(tuple(each) == columns(ACCURACY) for each in found.rows())
@@ -284,16 +284,16 @@ def test_cells_of_one_side_are_listed():
 
 def test_what_was_ok_and_fails_is_a_regression():
     failed = row(
-        status="timeout",
+        status="timed_out",
         split_hash={},
         values_by_split={},
     )
     found = compare([row()], [failed])
     labels = only(found).labels
     for kinds in (["time"], ["missing"], ["accuracy", "time", "missing"]):
-        assert found.regressions(kinds) == [(labels, "timeout")]
+        assert found.regressions(kinds) == [(labels, "timed_out")]
     assert found.regressions([]) == []
-    assert only(found).changes["accuracy"].doubts == ("timeout in b",)
+    assert only(found).changes["accuracy"].doubts == ("timed_out in b",)
     assert compare([failed], [row()]).regressions(["metric", "time", "missing"]) == []
 
 
@@ -303,7 +303,7 @@ def test_what_is_missing_is_a_regression_of_its_own():
     assert found.regressions(["metric", "time"]) == []
     assert found.regressions(["missing"]) == [(only(found).labels, "unavailable")]
     assert compare([gone], [gone]).regressions(["missing"]) == []
-    failed = row("wdbc", status="timeout", split_hash={}, values_by_split={})
+    failed = row("wdbc", status="timed_out", split_hash={}, values_by_split={})
     found = compare([row(), row("wine"), failed], [row()])
     assert found.regressions(["metric", "time"]) == []
     assert found.regressions(["missing"]) == [(("wine", "rff", "ridge"), "missing")]

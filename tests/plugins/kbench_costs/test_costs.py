@@ -298,7 +298,7 @@ def test_an_interrupted_run_leaves_cells_that_were_not_run(runner, capsys):
     report = execute(made)
     assert report.interrupted
     statuses = [cell.status for cell in report.cells]
-    assert set(statuses) == {"not run", "ok"}
+    assert set(statuses) == {"not_run", "ok"}
     print_report(report)
     printed = capsys.readouterr().out
     assert "skipped" not in printed

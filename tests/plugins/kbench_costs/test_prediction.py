@@ -80,7 +80,7 @@ def test_the_cost_of_all_rows():
     assert cost.predict(trials(whole=1), 400_000).seconds.value == pytest.approx(1600, rel=0.1)
     assert cost.predict(trials(whole=0), 400_000).seconds is None
     assert cost.predict([], 400_000) is None
-    assert cost.predict([Trial(2048, False, "crash", 1.0, 5.0)], 400_000) is None
+    assert cost.predict([Trial(2048, False, "crashed", 1.0, 5.0)], 400_000) is None
 
 
 def test_a_trial_on_all_rows_is_the_task():
@@ -104,7 +104,7 @@ def test_a_few_megabytes_say_little_of_growth():
 
 
 def test_a_trial_that_hits_the_limit_is_a_lower_bound():
-    known = [*trials(), Trial(100_000, False, "memory", 9.0, 4096.0)]
+    known = [*trials(), Trial(100_000, False, "out_of_memory", 9.0, 4096.0)]
     predicted = cost.predict(known, 400_000)
     assert predicted.is_least
     assert predicted.memory_mib.value == 4 * 4096.0
@@ -135,7 +135,7 @@ def test_the_largest_width_is_approached_from_above():
 
 
 def test_a_refusal_says_what_would_fit():
-    known = cost.predict([Trial(1000, False, "memory", 1.0, 4096.0)], 10_250)
+    known = cost.predict([Trial(1000, False, "out_of_memory", 1.0, 4096.0)], 10_250)
     assert cost.too_large(known, 4096.0, "n_components", 2000) == (
         "needs at least 41 GB, the limit is 4 GB; n_components up to about 2,000 should fit"
     )
@@ -220,7 +220,7 @@ def alone_and_together(seconds_together, status="ok"):
         (0.6 * 4 * 8.192, "ok", 0.6),
         (0.1 * 4 * 8.192, "ok", 0.5),  # two threads cannot save more
         (9.0 * 4 * 8.192, "ok", 1.0),  # other programs had the cores
-        (1.0, "timeout", 1.0),
+        (1.0, "timed_out", 1.0),
     ],
 )
 def test_a_trial_with_all_threads_says_what_they_save(seconds, status, share):

@@ -35,7 +35,8 @@ def test_with_several_threads_the_wall_clock_counts():
 
 
 def test_rows_that_failed_or_were_not_predicted_do_not_count():
-    assert sentences([row("iris", "a"), changed(predicted("b", 90, 9.0), status="memory")]) == []
+    failed = changed(predicted("b", 90, 9.0), status="out_of_memory")
+    assert sentences([row("iris", "a"), failed]) == []
 
 
 def test_the_page_has_them():

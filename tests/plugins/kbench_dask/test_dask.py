@@ -288,7 +288,7 @@ def test_tasks_run_in_sandboxes_of_the_workers(shared, task_of):
 
     with prepared(shared.scheduler_address, started=started, time_s=1) as engine:
         found = dict(answers(engine, tasks))
-    assert [found[i].outcome.status for i in range(4)] == ["ok", "crash", "timeout", "error"]
+    assert [found[i].outcome.status for i in range(4)] == ["ok", "crashed", "timed_out", "error"]
     assert found[0].outcome.value["metrics"]["accuracy"] > 0.5
     assert slots <= {0, 1}
     for answer in found.values():
@@ -369,7 +369,7 @@ def test_a_suite_on_a_cluster_is_kept_apart_from_this_machines(shared, site, sto
     address = shared.scheduler_address
     report, seen = run_text(text, store_uri, jobs=None, scheduler=address)
     assert seen.tasks == 4
-    assert [cell.status for cell in report.cells] == ["ok", "crash"]
+    assert [cell.status for cell in report.cells] == ["ok", "crashed"]
     for result in report.cells[0].results.values():
         assert (result.machine, result.host) == (machine_id(), socket.gethostname())
     journal = Journal(state_folder(cluster_id()) / "journal.jsonl")
@@ -425,7 +425,7 @@ def test_a_worker_that_dies_costs_a_retry_and_then_a_crash(site, task_of, tmp_pa
         found = dict(going)
         thread.join()
         notices = list(engine.notices)
-    assert [found[i].outcome.status for i in range(4)] == ["crash", "ok", "ok", "ok"]
+    assert [found[i].outcome.status for i in range(4)] == ["crashed", "ok", "ok", "ok"]
     assert found[0].outcome.error.count("died while the task ran") == 2
     assert sum("is gone" in text for text in notices) == 2
 

@@ -173,7 +173,7 @@ def test_tasks_are_taken_only_when_a_slot_is_free(play):
 def test_a_task_may_lose_one_worker(play, act):
     cast, answers, _ = play(["a"], {0: [act], 1: [act, act]}, range(3))
     found = dict(answers)
-    assert [found[task].outcome.status for task in range(3)] == ["ok", "crash", "ok"]
+    assert [found[task].outcome.status for task in range(3)] == ["ok", "crashed", "ok"]
     assert found[1].outcome.error.count("died while the task ran") == 2
     assert found[1].outcome.error.count("host-a") == 2
     assert found[1].host.machine == "a"

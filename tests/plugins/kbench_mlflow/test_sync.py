@@ -174,12 +174,12 @@ def test_what_a_store_lacks_is_delivered_once(journal, plans, store_uri):
     cells = [a_cell("ridge", "k1"), a_cell("svm", "k2"), a_cell("knn", "k3")]
     plans.keep(SUITE, store_uri, cells)
     finish(journal, cells[0])
-    finish(journal, cells[1], status="crash")
+    finish(journal, cells[1], status="crashed")
     finish(journal, cells[2], 0)
     (found,) = sync(store_uri)
     assert (found.delivered.written, found.finished, found.unfinished) == (2, 2, 1)
     runs = Store(store_uri).read("trial")
-    assert sorted(names(runs).values()) == ["crash", "ok"]
+    assert sorted(names(runs).values()) == ["crashed", "ok"]
     assert {run.tags["kbench.metric"] for run in runs} == {"log_loss"}
     params = next(run for run in runs if run.key == "k1").params
     assert (params["learner.C"], params["feature_map.gamma"]) == ("2", "search[0.1, 1]")

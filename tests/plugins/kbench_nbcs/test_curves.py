@@ -58,7 +58,7 @@ def test_references_count_on_one_front_only():
 
 def test_unfinished_cells_and_lonely_families_are_left_out():
     assert pareto_table([row("mesh, 1 root", 0.9, 1.0)]) == []
-    failed = row("nystroem, 100", None, 0.0, status="timeout")
+    failed = row("nystroem, 100", None, 0.0, status="timed_out")
     assert pareto_table([row("mesh, 1 root", 0.9, 1.0), failed]) == []
 
 

@@ -134,7 +134,7 @@ def test_standings_are_over_what_all_finished():
         row("wine", "a", accuracies=(0.1, 0.1, 0.1), fit_time_s=4.0),
         row("wine", "b", accuracies=(0.2, 0.2, 0.2), fit_time_s=8.0),
         row("zoo", "a"),
-        row("zoo", "b", status="timeout", error="limit of 1 s"),
+        row("zoo", "b", status="timed_out", error="limit of 1 s"),
     ]
     made = content(rows)
     first, second = made.standings

@@ -241,7 +241,7 @@ def test_wrong_filters_of_results_are_refused(store, options, message):
         call("results", "trial", *STORE, *options)
 
 
-@pytest.mark.parametrize("status", ["unavailable", "error", "timeout"])
+@pytest.mark.parametrize("status", ["unavailable", "error", "timed_out"])
 def test_a_figure_of_a_plugin_is_not_drawn_without_results(status, store, monkeypatch):
     """Some such figures are the same for all results, and would say that there are some."""
     tags = {"kbench.status": status, "kbench.n_splits_done": "0"}

@@ -225,7 +225,7 @@ def test_a_result_that_is_computed_again_has_no_earlier_metric(here):
     [
         ("raises", "metric 'raises' raised ValueError: as I was told"),
         ("no_number", "metric 'no_number' returned nan; expected one finite number"),
-        ("ends", "the metric ended with crash: "),
+        ("ends", "ended with status crashed: "),
     ],
 )
 def test_a_metric_that_fails_is_said_so_in_one_line(here, name, reason):
@@ -242,7 +242,7 @@ def test_a_metric_that_hangs_is_stopped_once(here):
     started = time.monotonic()
     code, added = rescored(here, "hangs")
     assert code == 1
-    assert "timeout" in added["hangs"]["missing"][0]["reason"]
+    assert "timed_out" in added["hangs"]["missing"][0]["reason"]
     assert time.monotonic() - started < 30
 
 

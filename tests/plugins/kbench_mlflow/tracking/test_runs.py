@@ -49,7 +49,7 @@ def test_mlflow_shows_means_at_the_number_of_splits_and_values_by_split(store, u
 
 
 def test_every_other_status_is_a_failed_run(store, uci):
-    others = ["error", "timeout", "memory", "crash", "unavailable", "skipped"]
+    others = ["error", "timed_out", "out_of_memory", "crashed", "unavailable", "skipped"]
     for status in others:
         run_id = store.log(uci, replace(FAILED, key=status, status=status))
         assert client_of(store).get_run(run_id).info.status == "FAILED"
@@ -67,7 +67,7 @@ def test_an_artifact_that_cannot_be_stored_costs_itself_only(store, uci, tmp_pat
     (tmp_path / "mlartifacts").write_text("not a folder")
     store.log(uci, FAILED)
     (row,) = store.read("uci")
-    assert row.status == "timeout"
+    assert row.status == "timed_out"
     assert row.tags["kbench.artifacts"].startswith("not stored: error.txt")
 
 
