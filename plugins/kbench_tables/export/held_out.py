@@ -2,7 +2,7 @@
 
 The method is fitted on four fifths of the rows, five times, with the parameters that were
 chosen on all rows, and predicts the other fifth. Its errors there give the widths of
-prediction intervals (split-conformal prediction over folds), and its decision values
+prediction intervals (cross-conformal prediction), and its decision values
 there the probabilities of learners that have none.
 """
 

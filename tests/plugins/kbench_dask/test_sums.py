@@ -1,4 +1,4 @@
-"""One task on several workers, as docs/clusters.md sketches it: sums of parts add up."""
+"""One task on several workers: sums of parts add up to those of one pass."""
 
 import numpy as np
 import pytest

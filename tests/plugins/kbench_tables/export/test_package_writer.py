@@ -186,7 +186,7 @@ def test_a_folder_says_what_it_is(place, classes, numbers):
         "they are sigmoid functions of its decision values"
         in (place / "classes" / "README.md").read_text()
     )
-    assert "split-conformal over five folds" in (place / "numbers" / "README.md").read_text()
+    assert "cross-conformal over five folds" in (place / "numbers" / "README.md").read_text()
 
 
 def test_no_row_of_the_data_leaves_with_a_linear_model(place, numbers):
