@@ -31,8 +31,8 @@ def mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-SETS = table("leakage.md", "| set | what predicts")
-COUNTED = [name for name, row in SETS.items() if row["in claims"] == "yes"]
+SETS = table("leakage.md", "| dataset | what predicts")
+COUNTED = [name for name, row in SETS.items() if row["counted"] == "yes"]
 LANDMARKS = table("learned-maps.md", "| set | training rows | splits | level")
 FOURIER = table(
     "learned-maps.md", "| set | training rows | without learning | learned | ratio | ch"
@@ -47,7 +47,7 @@ def test_the_sets_that_count_are_those_without_a_sign():
     assert set(COUNTED) == SETS.keys() - signs - {"housing"}
     assert (len(COUNTED), len(signs)) == (8, 11)
     named = f"{', '.join(COUNTED[:-1])} and {COUNTED[-1]}."
-    assert f"Claims rest on eight sets: {named}" in page("leakage.md")
+    assert f"rest on eight datasets: {named}" in page("leakage.md")
 
 
 def test_ratios_of_learned_landmarks():
@@ -108,4 +108,4 @@ def test_maps_beside_boosting_and_neighbours():
 @pytest.mark.parametrize("name", ["bike", "parkinsons", "sml", "keggdirected", "yacht"])
 def test_no_advice_rests_on_a_set_with_a_sign(name):
     assert not re.search(rf"\b{name}\b", page("which-map.md"))
-    assert SETS[name]["in claims"] == "no"
+    assert SETS[name]["counted"] == "no"
