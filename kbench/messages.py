@@ -205,14 +205,14 @@ def _masked_pair(pair: str) -> str:
 
 
 def of_memory(megabytes: float) -> str:
-    """Write an amount of memory with two digits; 1 GB is 1024 MB.
+    """Write an amount of memory with two digits; 1 GiB is 1024 MiB.
 
     >>> of_memory(41_984), of_memory(4096), of_memory(1536), of_memory(512), of_memory(2_200_000)
-    ('41 GB', '4 GB', '1.5 GB', '512 MB', '2,100 GB')
+    ('41 GiB', '4 GiB', '1.5 GiB', '512 MiB', '2,100 GiB')
     """
     if megabytes < 1024:
-        return f"{_digits(megabytes, 3)} MB"
-    return f"{_digits(megabytes / 1024, 2)} GB"
+        return f"{_digits(megabytes, 3)} MiB"
+    return f"{_digits(megabytes / 1024, 2)} GiB"
 
 
 def of_seconds(seconds: float) -> str:

@@ -504,7 +504,7 @@ def test_ctrl_c_ends_cleanly_and_the_next_run_goes_on(slow_suite, store_uri):
 
 def without_times(rows):
     """Return what does not depend on when and how often a suite was run."""
-    return [{k: v for k, v in row.items() if not k.endswith(("_s", "_mb"))} for row in rows]
+    return [{k: v for k, v in row.items() if not k.endswith(("_s", "_mib"))} for row in rows]
 
 
 @pytest.mark.slow

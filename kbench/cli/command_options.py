@@ -44,7 +44,7 @@ _METAVARS = {
     **dict.fromkeys(("dataset", "feature_map", "learner", "metric", "sheet"), "NAME"),
     "data": "FOLDER",
     "date": "COLUMN=FORMAT",
-    "memory_limit": "MB",
+    "memory_limit": "MiB",
     "missing": "TEXT",
     "task": "TASK",
     "time_limit": "SECONDS",

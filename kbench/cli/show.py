@@ -186,7 +186,7 @@ def _retries(report: Report, repeat: str, again: Sequence[str]) -> list[tuple[st
         commands.append((f"{repeat} --retry-failed", "compute failed tasks again"))
     if by_memory:
         limit = report.suite.limits.memory_mib
-        needed = max(_sufficient_mb(cell, limit) for cell in by_memory)
+        needed = max(_sufficient_mib(cell, limit) for cell in by_memory)
         higher = shlex.join(["kbench", "suite", *_without("--memory-limit", again)])
         command = f"{higher} --memory-limit {needed}"
         here = machine.memory_mib()
@@ -196,14 +196,14 @@ def _retries(report: Report, repeat: str, again: Sequence[str]) -> list[tuple[st
     return commands
 
 
-def _sufficient_mb(cell: PlannedCell, limit_mb: float) -> int:
-    """Return a limit of memory that should suffice, in whole GB.
+def _sufficient_mib(cell: PlannedCell, limit_mib: float) -> int:
+    """Return a limit of memory that should suffice, in whole GiB.
 
     Where a prediction was wrong, or only says what is needed at least, it is twice the limit.
     """
-    needed = 2 * limit_mb
+    needed = 2 * limit_mib
     cost = cell.cost
-    if cost is not None and cost.memory_mib.value > limit_mb:
+    if cost is not None and cost.memory_mib.value > limit_mib:
         needed = max(cost.memory_mib.high, 1.05 * cost.memory_mib.value)
         needed *= 1.5 if cost.is_least else 1.0
     return 1024 * math.ceil(needed / 1024)

@@ -162,7 +162,7 @@ class Embedding:
 
     @classmethod
     def shared(cls, fitting: Fitting, candidate: Candidate, dtype: str = "float64") -> Embedding:
-        """Fit preprocessing and map of a candidate, without the targets, on 256 MB of rows at most.
+        """Fit preprocessing and map of a candidate, without the targets, on 256 MiB of rows.
 
         Scales are those of all rows. PluginError is raised for a map that uses the targets.
         """
@@ -267,7 +267,7 @@ def _as_type(X: Matrix, dtype: np.dtype) -> Matrix:
 
 
 def _sample(X: Matrix | Rows, seed: int) -> Rows:
-    """Return all rows, or as many as have 256 MB, in order, without a copy of them."""
+    """Return all rows, or as many as have 256 MiB, in order, without a copy of them."""
     n = X.shape[0]
     rows = X if isinstance(X, Rows) else Rows(X, np.arange(n))
     n_fitted = int(FIT_BYTES / max(1.0, rows.row_bytes()))

@@ -113,7 +113,7 @@ Fold = tuple[np.ndarray, np.ndarray]
 class Folds(Sequence[Fold]):
     """Training and test rows of each fold, which are made when they are asked for.
 
-    Of 10 million rows the lists of five folds would have 400 MB.
+    Of 10 million rows the lists of five folds would have 400 MiB.
     """
 
     fold_of: np.ndarray

@@ -219,9 +219,9 @@ class Cost:
     is_least: bool = False
     """A trial has hit the limit of memory: the task needs at least `memory_mib`."""
 
-    def exceeds(self, limit_mb: float) -> bool:
+    def exceeds(self, limit_mib: float) -> bool:
         """Whether the memory is larger than a limit in nine cases of ten."""
-        return self.memory_mib.low > limit_mb
+        return self.memory_mib.low > limit_mib
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ def machine_facts(owner: str) -> dict[str, str]:
         "machine": owner,
         "cpu": here.cpu,
         "cores": f"{here.physical_cores} ({here.logical_cores} hardware threads)",
-        "memory": f"{here.memory_mib / 1024:.1f} GB",
+        "memory": f"{here.memory_mib / 1024:.1f} GiB",
         "system": here.system,
         "versions now": versions,
     }

@@ -107,7 +107,7 @@ def heading(metric: Metric) -> str:
     """Write a metric's name as a title.
 
     >>> heading(Metric("rmse_standardized")), heading(Metric("roc_auc"))
-    ('RMSE standardised', 'ROC AUC')
+    ('RMSE standardized', 'ROC AUC')
     """
     words = [w.upper() if w in _ABBREVIATIONS else w for w in metric.words.split()]
     text = " ".join(words)

@@ -27,7 +27,7 @@ VERDICTS: Mapping[Verdict, str] = {
 HERE = "here"
 """Who recomputed a split, where it was this user."""
 
-_OF_A_MACHINE = ("_s", "_s_sd", "_mb", "_mb_sd")
+_OF_A_MACHINE = ("_s", "_s_sd", "_mib", "_mib_sd")
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def max_bytes() -> int:
 def check_file_size(size: int, what: str) -> None:
     """Refuse a file of more bytes than `max_bytes`; `what` is the dataset, for messages."""
     if size > max_bytes():
-        raise too_large(what, f"the file has {size / 2**20:,.0f} MB")
+        raise too_large(what, f"the file has {size / 2**20:,.0f} MiB")
 
 
 def check_values(n_values: int, what: str, shape: str, n_bytes: int = 8) -> None:
@@ -43,13 +43,13 @@ def check_values(n_values: int, what: str, shape: str, n_bytes: int = 8) -> None
     for messages.
     """
     if n_bytes * n_values > max_bytes():
-        raise too_large(what, f"{shape} need {n_bytes * n_values / 2**20:,.0f} MB in memory")
+        raise too_large(what, f"{shape} need {n_bytes * n_values / 2**20:,.0f} MiB in memory")
 
 
 def too_large(what: str, why: str) -> DatasetError:
     """Return the error for data of more than `max_bytes`."""
     return DatasetError(
-        f"{what}: {why}, more than the {max_bytes() / 2**20:,.0f} MB allowed. "
+        f"{what}: {why}, more than the {max_bytes() / 2**20:,.0f} MiB allowed. "
         "Raise KBENCH_MAX_DATASET_MB."
     )
 

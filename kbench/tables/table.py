@@ -331,8 +331,8 @@ def _check_size(n_bytes: int, what: str, n: int, width: int, table: Table) -> No
         if n_values > 1:
             whose = f" ({widest.name!r} alone has {n_values:,} categories{widest.note})"
         raise DatasetError(
-            f"{what}: {n:,} rows with {width:,} columns{whose} need {n_bytes / 2**20:,.0f} MB, "
-            f"more than the {max_bytes() / 2**20:,.0f} MB allowed. Leave columns out with "
+            f"{what}: {n:,} rows with {width:,} columns{whose} need {n_bytes / 2**20:,.0f} MiB, "
+            f"more than the {max_bytes() / 2**20:,.0f} MiB allowed. Leave columns out with "
             f"{option('ignore', ['COLUMN'])}, or raise KBENCH_MAX_DATASET_MB."
         )
 

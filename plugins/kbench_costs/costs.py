@@ -395,7 +395,7 @@ def _width(cell: PlannedCell) -> int:
     return given_width(cell.cell) or 0
 
 
-def _parsed(line: dict[str, object], limit_mb: float) -> list[Trial]:
+def _parsed(line: dict[str, object], limit_mib: float) -> list[Trial]:
     """Parse a line of the journal; none if a trial hit a lower limit, or is not understood."""
     given = line["trials"]
     assert isinstance(given, list)
@@ -403,5 +403,5 @@ def _parsed(line: dict[str, object], limit_mb: float) -> list[Trial]:
         trials = [Trial.from_json(trial) for trial in given]
     except TypeError:
         return []
-    is_raised = limit_mb > float(str(line["memory_mib"]))
+    is_raised = limit_mib > float(str(line["memory_mib"]))
     return [t for t in trials if not (is_raised and t.status == "out_of_memory")]

@@ -240,18 +240,18 @@ MARGIN = 0.95
 """Share of the limit that is aimed at."""
 
 
-def next_width(needs: Mapping[int, float], limit_mb: float) -> int | None:
+def next_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
     """Return a smaller width to try; None if one fits already, or if none can.
 
     `needs` has the memory that was predicted for widths.
     """
     width, need = min(needs.items())
-    if need <= MARGIN * limit_mb or width <= 1:
+    if need <= MARGIN * limit_mib or width <= 1:
         return None
-    return min(width - 1, _rounded(width * MARGIN * limit_mb / need)) or None
+    return min(width - 1, _rounded(width * MARGIN * limit_mib / need)) or None
 
 
-def largest_width(needs: Mapping[int, float], limit_mb: float) -> int | None:
+def largest_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
     """Return the largest width that fits, in two digits; None where none is known to fit.
 
     Between two widths of which one fits, memory grows by a power law.
@@ -259,7 +259,7 @@ def largest_width(needs: Mapping[int, float], limit_mb: float) -> int | None:
     >>> largest_width({8000: 41.0, 2000: 12.0, 500: 3.0}, 4.0)
     630
     """
-    fit = {width: need for width, need in needs.items() if need <= MARGIN * limit_mb}
+    fit = {width: need for width, need in needs.items() if need <= MARGIN * limit_mib}
     if not fit:
         return None
     width, need = max(fit.items())
@@ -267,7 +267,7 @@ def largest_width(needs: Mapping[int, float], limit_mb: float) -> int | None:
     exponent = math.log(its_need / need) / math.log(beyond / width)
     if exponent <= 0:
         return width
-    return max(width, _rounded(width * (MARGIN * limit_mb / need) ** (1 / exponent)))
+    return max(width, _rounded(width * (MARGIN * limit_mib / need) ** (1 / exponent)))
 
 
 def rounded_up(width: float) -> int:
@@ -287,7 +287,7 @@ def _rounded(width: float, up: int = 0) -> int:
 
 def too_large(
     cost: Cost,
-    limit_mb: float,
+    limit_mib: float,
     name: str = "",
     largest: int | None = None,
     in_blocks: int | None = None,
@@ -299,12 +299,12 @@ def too_large(
     >>> from kbench.records import Estimate
     >>> cost = Cost(Estimate(41_984, 39_000, 45_000))
     >>> too_large(cost, 4096, "n_components", 2000)
-    'needs 41 GB, the limit is 4 GB; n_components up to about 2,000 should fit'
+    'needs 41 GiB, the limit is 4 GiB; n_components up to about 2,000 should fit'
     >>> too_large(cost, 4096, "n_components", in_blocks=3000)
-    'needs 41 GB, the limit is 4 GB; n_components from 3,000 on should fit, in blocks'
+    'needs 41 GiB, the limit is 4 GiB; n_components from 3,000 on should fit, in blocks'
     """
     least = "at least " if cost.is_least else ""
-    text = f"needs {least}{of_memory(cost.memory_mib.value)}, the limit is {of_memory(limit_mb)}"
+    text = f"needs {least}{of_memory(cost.memory_mib.value)}, the limit is {of_memory(limit_mib)}"
     narrow = [] if largest is None else [f"up to about {largest:,}"]
     wide = [] if in_blocks is None else [f"from {in_blocks:,} on"]
     if not narrow + wide:

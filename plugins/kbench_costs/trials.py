@@ -25,7 +25,7 @@ MAX_WIDER = 8
 _BYTES = 8
 
 
-def needs_trials(planned: PlannedCell, registry: Registry, limit_mb: float) -> bool:
+def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> bool:
     """Whether a cell has many rows, or may need more than half the limit of memory.
 
     Matrices that a method may hold have as many columns as there are inputs, components or,
@@ -39,7 +39,7 @@ def needs_trials(planned: PlannedCell, registry: Registry, limit_mb: float) -> b
         return True
     if registry.get("learner", planned.cell.learner.name).uses_kernel:
         widths.append(n)
-    return _BYTES * n * max(widths) > limit_mb * 2**20 / 2
+    return _BYTES * n * max(widths) > limit_mib * 2**20 / 2
 
 
 def rows_of_width(cell: Cell, memory_mib: float) -> int | None:

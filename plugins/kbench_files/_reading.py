@@ -52,7 +52,7 @@ class BoundedText(io.RawIOBase):
         try:
             if self._n_bytes > max_bytes():
                 size = self._n_bytes / 2**20
-                raise too_large(self._what, f"unpacked, the file has at least {size:,.0f} MB")
+                raise too_large(self._what, f"unpacked, the file has at least {size:,.0f} MiB")
             check_values(self._n_values, self._what, "the values of the file")
         except DatasetError as error:
             self.problem = error

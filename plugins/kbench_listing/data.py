@@ -38,14 +38,14 @@ def list_(
         Column("target", numeric=True),
         Column("n_missing", "missing", numeric=True),
         Column("duplicate_fraction", "equal rows", "{:.1%}".format, True),
-        Column("n_bytes", "MB", lambda n: f"{n / 2**20:.1f}", True),
+        Column("n_bytes", "MiB", lambda n: f"{n / 2**20:.1f}", True),
         Column("group"),
         Column("source"),
     ]
     rows = [{**vars(entry), "target": _target(entry)} for entry in entries]
     printing.print_table(printing.console(), Table("data", "", columns, rows))
     size = sum(entry.n_bytes for entry in entries)
-    echo(f"\n{counted(len(entries), 'dataset')}, {size / 2**20:,.1f} MB in {cache.root}")
+    echo(f"\n{counted(len(entries), 'dataset')}, {size / 2**20:,.1f} MiB in {cache.root}")
 
 
 def _target(facts: DatasetFacts) -> str:
@@ -126,4 +126,4 @@ def clear(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] 
         typer.confirm(
             f"Remove {counted(len(cache.entries()), 'dataset')} in {cache.root}?", abort=True
         )
-    echo(f"{cache.clear() / 2**20:,.1f} MB set free in {cache.root}")
+    echo(f"{cache.clear() / 2**20:,.1f} MiB set free in {cache.root}")

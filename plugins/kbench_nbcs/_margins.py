@@ -11,7 +11,7 @@ from scipy import sparse
 from kbench_nbcs._theory import hinge_bound, margin_error_bound, vc_bound
 
 CHUNK_VALUES = 2**20
-"""Coordinates that are held at a time: 12 MB."""
+"""Coordinates that are held at a time: 12 MiB."""
 
 
 def scheme_of(learner):

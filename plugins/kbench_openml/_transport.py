@@ -371,7 +371,7 @@ def _read(raw, headers, what, url, deadline) -> bytes:
                 raise _RequestFailedError("the compressed answer is damaged") from None
         if len(body) > limit:
             raise DatasetError(
-                f"{what}: {url} is larger than {limit / 2**20:.0f} MB when unpacked, which "
+                f"{what}: {url} is larger than {limit / 2**20:.0f} MiB when unpacked, which "
                 "kbench refuses. Set KBENCH_MAX_DATASET_MB where you trust it."
             )
         if (progress := _progress.get()) is not None:

@@ -271,7 +271,7 @@ def _n_splits(suite: str) -> int | None:
     return n_splits if isinstance(n_splits, int) else None
 
 
-_OF_A_MACHINE = ("_s", "_mb")
+_OF_A_MACHINE = ("_s", "_mib")
 """Ends of the names of metrics that mean something only on the machine that took them."""
 
 _SHOWN = 5

@@ -82,7 +82,7 @@ def _of_file(data: bytes) -> Bundle:
     if not data.startswith(b"{"):
         raise BundleError("it is not a zip file, and no rows file either")
     if len(data) > MAX_ROWS:
-        raise BundleError(f"a rows file has {MAX_ROWS >> 20} MB at most")
+        raise BundleError(f"a rows file has {MAX_ROWS >> 20} MiB at most")
     return bundle_of_rows(data)
 
 
@@ -239,7 +239,7 @@ def _check_texts(files: Mapping[str, bytes]) -> None:
     """Check the files that are shown or read as text."""
     for name in (bundle_records.SUITE, bundle_records.LOCK):
         if len(files[name]) > MAX_SUITE:
-            raise BundleError(f"{name} has more than {MAX_SUITE >> 20} MB")
+            raise BundleError(f"{name} has more than {MAX_SUITE >> 20} MiB")
         try:
             text = files[name].decode("utf-8")
             tomllib.loads(text if name == bundle_records.SUITE else "")

@@ -81,7 +81,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique)
 def parsed(line: bytes, place: str, most: int = MAX_LINE) -> Json:
     """Parse a JSON value; BundleError for NaN, a name given twice, and deep nesting."""
     if len(line) > most:
-        raise BundleError(f"{place} has more than {most >> 20} MB")
+        raise BundleError(f"{place} has more than {most >> 20} MiB")
     try:
         value = _DECODER.decode(line.decode("utf-8"))
     except BundleError as error:

@@ -89,7 +89,7 @@ _OF_CLASSES = ("balanced_accuracy", "f1_macro", "mcc", "roc_auc", "average_preci
 _ONE_ROW, _ONE_ROW_OF_CLASS = 1.01, 2.5
 """What one row of the test part may change, in units of 1 / rows."""
 
-_NOT_COMPARED = ("_s", "_mb")
+_NOT_COMPARED = ("_s", "_mib")
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0}]
 """For text: its bytes have no places in words of four."""
 
 _XZ_MEMORY = 100 << 20
-"""Bytes that xz may use to unpack: its presets need 65 MB at most."""
+"""Bytes that xz may use to unpack: its presets need 65 MiB at most."""
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -179,7 +179,7 @@ def _of_xz(data: bytes, left: int, most: int) -> bytes:
     except (lzma.LZMAError, EOFError):
         raise BundleError("the zip file is damaged") from None
     if len(content) > left:
-        raise BundleError(f"it unpacks to more than the {most >> 20:,} MB allowed for its size")
+        raise BundleError(f"it unpacks to more than the {most >> 20:,} MiB allowed for its size")
     if not unpacking.eof or unpacking.unused_data:
         raise BundleError("the zip file is damaged")
     return content
@@ -207,8 +207,8 @@ def _check_entries(entries: list[zipfile.ZipInfo], most: int) -> None:
     n_bytes = sum(entry.file_size for entry in entries)
     if n_bytes > most:
         raise BundleError(
-            f"it unpacks to {n_bytes / 2**20:,.0f} MB, more than the {most >> 20:,} MB allowed for "
-            "its size"
+            f"it unpacks to {n_bytes / 2**20:,.0f} MiB, more than the {most >> 20:,} MiB allowed "
+            "for its size"
         )
 
 

@@ -100,7 +100,7 @@ def machines(n):
         )
 
 
-def resident_mb():
+def resident_mib():
     """Return the resident memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
@@ -110,11 +110,11 @@ def _transform_in_a_process(n, n_components, queue):
     X = np.random.default_rng(0).normal(size=(n, 20))
     f2 = BalcanF2(Gaussian(BANDWIDTH), n_landmarks=n_components, random_state=0).fit(X[:10_000])
     f2.transform(X[:10_000])
-    before, peak, done = resident_mb(), [0.0], threading.Event()
+    before, peak, done = resident_mib(), [0.0], threading.Event()
 
     def watch():
         while not done.wait(0.005):
-            peak[0] = max(peak[0], resident_mb())
+            peak[0] = max(peak[0], resident_mib())
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -133,8 +133,8 @@ def memory(n):
     grown, output = queue.get()
     process.join()
     print(
-        f"transform of {n:,} rows to 300 features: {grown:,.0f} MB more at the peak, "
-        f"{output:,.0f} MB of them the output: {grown - output:,.0f} MB beyond"
+        f"transform of {n:,} rows to 300 features: {grown:,.0f} MiB more at the peak, "
+        f"{output:,.0f} MiB of them the output: {grown - output:,.0f} MiB beyond"
     )
 
 

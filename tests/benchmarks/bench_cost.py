@@ -93,7 +93,7 @@ def show(folder: Path, given: argparse.Namespace) -> None:
     report = execute(Run(chosen_suite(name, registry, *chosen, splits=1), registry, options))
     trials = {line["key"]: line["trials"] for line in Journal().read("trials")}
     memory, time, inside = [], [], 0
-    print(f"{'cell':50} {'MB':>7} {'measured':>9} {'error':>6}   {'s':>7} {'measured':>9} error")
+    print(f"{'cell':50} {'MiB':>7} {'measured':>9} {'error':>6}   {'s':>7} {'measured':>9} error")
     for cell in report.cells:
         if cell.status != "ok" or cell.cost is None:
             print(f"{cell.cell.name[:50]:50} {cell.status} {cell.problem and cell.problem.reason}")

@@ -104,7 +104,7 @@ def measured(method: str, n: int, folder: Path, time_s: float, memory_mib: float
         "status": "ok",
         "s": f"{row['fit_time_s'] + row['search_timeout_s']:.1f}",
         "predict": f"{row['predict_time_s']:.2f}",
-        "MB": f"{row['peak_memory_mib']:,.0f}",
+        "MiB": f"{row['peak_memory_mib']:,.0f}",
         "accuracy": f"{row['accuracy']:.3f}",
     }
 
@@ -116,14 +116,14 @@ def main() -> None:
     parser.add_argument("--method", choices=METHODS, action="append")
     parser.add_argument("--folder", type=Path, help="where results are kept")
     parser.add_argument("--time", type=float, default=600.0, help="limit of a task in seconds")
-    parser.add_argument("--memory", type=float, default=4096.0, help="limit of a task in MB")
+    parser.add_argument("--memory", type=float, default=4096.0, help="limit of a task in MiB")
     asked = parser.parse_args()
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="kbench-how-far-"))
     folder.mkdir(parents=True, exist_ok=True)
     os.environ["KBENCH_STATE_DIR"] = str(folder / "state")
     os.environ.setdefault("KBENCH_CACHE_DIR", str(folder / "cache"))
     print(f"results are kept in {folder}", file=sys.stderr)
-    print("| method | rows | search and fit s | predict s | MB | accuracy |")
+    print("| method | rows | search and fit s | predict s | MiB | accuracy |")
     print("| --- | --- | --- | --- | --- | --- |")
     for method in asked.method or METHODS:
         for n in sorted(asked.rows or ROWS):
@@ -131,7 +131,7 @@ def main() -> None:
             if found["status"] != "ok":
                 print(f"| `{method}` | {n:,} | {found['status']} | | | |", flush=True)
                 break
-            cells = (found[key] for key in ("s", "predict", "MB", "accuracy"))
+            cells = (found[key] for key in ("s", "predict", "MiB", "accuracy"))
             print(f"| `{method}` | {n:,} | {' | '.join(cells)} |", flush=True)
 
 

@@ -79,12 +79,12 @@ def measured(work: Callable[[Path, Path], None], path: Path) -> dict[str, float]
     import kbench.execution.task_functions
 
     kbench.execution.task_functions._registry()
-    peaks = [_anonymous_mb()]
+    peaks = [_anonymous_mib()]
     done = threading.Event()
 
     def watch() -> None:
         while not done.wait(0.005):
-            peaks.append(_anonymous_mb())
+            peaks.append(_anonymous_mib())
 
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         watcher = threading.Thread(target=watch)
@@ -94,10 +94,10 @@ def measured(work: Callable[[Path, Path], None], path: Path) -> dict[str, float]
         found = {"wall s": time.perf_counter() - start[0], "CPU s": time.process_time() - start[1]}
         done.set()
         watcher.join()
-    return {**found, "RssAnon MB": max(peaks) - peaks[0]}
+    return {**found, "RssAnon MiB": max(peaks) - peaks[0]}
 
 
-def _anonymous_mb() -> float:
+def _anonymous_mib() -> float:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("RssAnon"):
             return int(line.split()[1]) / 1024
@@ -119,12 +119,12 @@ def main() -> None:
     needed = 3.2 * asked.rows * COLUMNS * 4
     free = shutil.disk_usage(tempfile.gettempdir()).free
     if free < needed:
-        raise SystemExit(f"needs {needed / 2**20:,.0f} MB in {tempfile.gettempdir()}")
+        raise SystemExit(f"needs {needed / 2**20:,.0f} MiB in {tempfile.gettempdir()}")
     with tempfile.TemporaryDirectory(prefix="kbench-large-") as folder:
         path = Path(folder) / "large.parquet"
         write_table(path, asked.rows, asked.compression)
         size = path.stat().st_size / 2**20
-        print(f"{asked.rows:,} rows with {COLUMNS} columns of float32: {size:,.0f} MB of parquet")
+        print(f"{asked.rows:,} rows with {COLUMNS} columns of float32: {size:,.0f} MiB of parquet")
         runs: dict[str, list[dict[str, float]]] = {"bare": [], "cached": []}
         for _ in range(asked.repeat):
             for name, found in runs.items():

@@ -129,7 +129,7 @@ def scaling(n, repeat):
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         size = Z.data.nbytes + Z.indices.nbytes + Z.indptr.nbytes
-        print(f"memory beyond the output, n = {m:,}: {(peak - size) / 2**20:.1f} MB")
+        print(f"memory beyond the output, n = {m:,}: {(peak - size) / 2**20:.1f} MiB")
 
 
 def methods(d):

@@ -413,7 +413,7 @@ def large(n_rows: int, limit: float, folder: Path) -> None:
     began = time.monotonic()
     subprocess.run(command, check=False)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"{time.monotonic() - began:.0f} s; the largest process had {peak:,.0f} MB")
+    print(f"{time.monotonic() - began:.0f} s; the largest process had {peak:,.0f} MiB")
 
 
 def main() -> None:

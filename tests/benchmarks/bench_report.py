@@ -5,7 +5,7 @@ Run it on a quiet machine::
     python tests/benchmarks/bench_report.py
 
 Goals: 19 datasets by 24 methods, as `uci` has, in at most 800 kB and ready in headless
-Chromium within 0.5 s; 400 cells in at most 1.5 MB, ready within 1 s; 10,000 cells built
+Chromium within 0.5 s; 400 cells in at most 1.5 MiB, ready within 1 s; 10,000 cells built
 within 10 s (the store already read) and ready within 3 s.
 Ready is the end of the page's own scripts with its layout known, on its own
 clock, the best of three; building is CPU time and wall clock of `page`, statistics included.
@@ -70,7 +70,7 @@ def main() -> None:
         (250, 40): (None, 10.0, 3.0),
         (100, 100): (None, 10.0, 3),
     }
-    print("  cells  methods     MB  build s  CPU s  ready s elements")
+    print("  cells  methods     MiB  build s  CPU s  ready s elements")
     for (n_datasets, n_methods), (size, built, drawn) in goals.items():
         rows = grid(n_datasets, n_methods)
         wall, cpu = time.perf_counter(), time.process_time()

@@ -87,7 +87,7 @@ def main():
             print(f"preloaded {len(preload)} modules: first answer after {first:.2f} s")
             print(f"  a call, smallest and median   {overhead(sandbox)}")
             print(f"  of which fork and end alone   {bare_fork(preload):13.2f} ms")
-            print(f"  with a payload of 1 MB        {overhead(sandbox, 1)}")
+            print(f"  with a payload of 1 MiB        {overhead(sandbox, 1)}")
             for n_slots in (1, 2, 4):
                 with ThreadPoolExecutor(n_slots) as pool:
                     start = time.perf_counter()

@@ -98,7 +98,7 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
         found[f"{name} s"] = time.process_time() - start
 
     planner.cell_key(_first(suite, registry), DatasetFacts("warm"))  # reads the sources
-    before = _resident_mb()
+    before = _resident_mib()
     start = time.process_time()
     cells = planner.plan(suite, data)
     clock("plan", start)
@@ -128,8 +128,8 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     rows = by_dataset([row_builders.of_cell(each) for each in cells])
     clock("rows", start)
     assert len(rows) == len(cells)
-    found["memory MB"] = _resident_mb() - before
-    found["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    found["memory MiB"] = _resident_mib() - before
+    found["peak MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return found
 
 
@@ -156,7 +156,7 @@ def _first(suite: Any, registry: Any) -> Any:
     return cells(suite, registry)[0]
 
 
-def _resident_mb() -> float:
+def _resident_mib() -> float:
     text = Path("/proc/self/statm").read_text()
     return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 

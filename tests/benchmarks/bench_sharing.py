@@ -42,7 +42,7 @@ def redrawn(result, draw, start_ms):
     for name, value in metrics.items():
         if name.endswith("_s"):
             new[name] = of_time(value * draw.lognormal(0, 0.1))
-        elif name.endswith("_mb"):
+        elif name.endswith("_mib"):
             new[name] = round(value * draw.lognormal(0, 0.1), 3)
         elif name.endswith(("n_test", "n_train", "n_features", "n_components")):
             new[name] = value

@@ -58,7 +58,7 @@ def write(n: int, folder: Path) -> None:
 
 
 class Memory:
-    """The peak of this process's anonymous memory beyond that at the start, in MB."""
+    """The peak of this process's anonymous memory beyond that at the start, in MiB."""
 
     def __enter__(self) -> Memory:
         self._start = self._anonymous()
@@ -159,7 +159,7 @@ def split(folder: Path, task: str, part: str, name: str = "rff") -> dict[str, fl
         else np.mean(given[0] != y_test)
     )
     return {
-        "MB": memory.peak,
+        "MiB": memory.peak,
         "seconds": seconds,
         "cpu": cpu,
         "pass cpu": metrics["map_transform_time_cpu_s"] + metrics["learner_fit_time_cpu_s"],
@@ -231,7 +231,7 @@ def passes(n: int, feature_map: str) -> None:
     for part, each in found.items():
         print(
             f"  {part:11}{each['fit cpu']:7.1f} s of CPU, "
-            f"{each['fit cpu'] / found['ridge']['fit cpu']:.2f} of ridge, {each['MB']:.0f} MB, "
+            f"{each['fit cpu'] / found['ridge']['fit cpu']:.2f} of ridge, {each['MiB']:.0f} MiB, "
             f"{each['passes']:.2f} passes, error {each['error']:.4f}"
             + ("" if each["converged"] else ", not converged")
         )
@@ -271,7 +271,7 @@ def main() -> None:
         share, of_pass = (found["products cpu"] / found[key] for key in ("cpu", "pass cpu"))
         print(
             f"  {asked.rows:,} rows: {found['seconds']:.1f} s ({found['cpu']:.1f} s of CPU), "
-            f"{found['MB']:.0f} MB, {found['passes']:.0f} passes, error {found['error']:.4f}\n"
+            f"{found['MiB']:.0f} MiB, {found['passes']:.0f} passes, error {found['error']:.4f}\n"
             f"  rate of bare products: {share:.0%} of the split, {of_pass:.0%} of the pass\n"
             f"  GridSearchCV, {asked.small:,} rows: {peer['cpu'] / own['cpu']:.1f} times the CPU, "
             f"{peer['cpu']:.1f} s to {own['cpu']:.1f} s (errors {peer['error']:.4f} and "

@@ -22,23 +22,23 @@ class Recorder:
 
     def run(self, function, payload, **limits):
         self.limits = limits
-        return CallOutcome("out_of_memory", error="limit of 1 MB")
+        return CallOutcome("out_of_memory", error="limit of 1 MiB")
 
 
 @pytest.mark.parametrize(
-    ("allowed_mb", "machine_mb", "memory_mib"),
+    ("allowed_mib", "machine_mib", "memory_mib"),
     [(100, 64_000, 1424), (4096, 10_000, 8000), (100, 0, 1424)],
 )
 def test_a_source_has_limits_on_time_and_memory(
-    plugin_of, monkeypatch, allowed_mb, machine_mb, memory_mib
+    plugin_of, monkeypatch, allowed_mib, machine_mib, memory_mib
 ):
-    monkeypatch.setenv("KBENCH_MAX_DATASET_MB", str(allowed_mb))
-    monkeypatch.setattr(fetching, "memory_mib", lambda: machine_mb)
+    monkeypatch.setenv("KBENCH_MAX_DATASET_MB", str(allowed_mib))
+    monkeypatch.setattr(fetching, "memory_mib", lambda: machine_mib)
     registry = build([plugin_of(kbench_datasets=[DatasetSource("greedy", load=dict)])])
     cache, recorder = DataCache(), Recorder()
     asked = fetching.Fetching(registry, Planner(registry, cache), cache, recorder, offline=True)
     found = asked.fetch(Ref("greedy", {}))
-    assert found == Problem("out_of_memory", "loading failed: limit of 1 MB")
+    assert found == Problem("out_of_memory", "loading failed: limit of 1 MiB")
     assert recorder.limits == {"time_s": fetching.LOAD_TIME_S, "memory_mib": memory_mib}
 
 

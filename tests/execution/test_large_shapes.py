@@ -52,7 +52,7 @@ def test_50_000_sparse_columns_come_back(tmp_path):
     data = cache.load(cache.store(made))
     assert data.X.shape == (n, d)
     assert (data.X != X).nnz == 0
-    # within the task nothing becomes dense: that would be 24 MB
+    # within the task nothing becomes dense: that would be 24 MiB
     inputs = cache.inputs(data.checksum)
     assert scipy.sparse.issparse(inputs.X)
     assert inputs.X.data.nbytes < 100_000

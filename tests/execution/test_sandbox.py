@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from kbench.execution.sandbox import Sandbox, wire
-from tests.support.harmful_tasks import MB
+from tests.support.harmful_tasks import MIB
 from tests.support.paths import SUPPORT
 from tests.support.processes_here import linux
 
 TASKS = "harmful_tasks"
 # The kernel adds a core's pages to its sums of resident memory in batches of 32: of each of two
 # sums (pages of files, other pages) those of two cores may be missing, of one thread that moved.
-UNCOUNTED_MB = 2 * 2 * 32 * 4096 / MB
+UNCOUNTED_MIB = 2 * 2 * 32 * 4096 / MIB
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_a_limit_may_be_infinite(sandbox, limit):
         ("allocate", 200, 100),
         ("reserve", 4e9, 100),  # nothing touched: the backstop
         ("segfault_with", 95, 100),  # within 10 % of the limit
-        ("family", {"shared_mb": 1, "own_mb": 60, "seconds": 10}, 100),
-        ("family", {"shared_mb": 1, "own_mb": 120, "seconds": 10}, 100),
+        ("family", {"shared_mib": 1, "own_mib": 60, "seconds": 10}, 100),
+        ("family", {"shared_mib": 1, "own_mib": 120, "seconds": 10}, 100),
     ],
 )
 def test_memory(sandbox, function, payload, memory_mib):
@@ -88,17 +88,17 @@ def test_memory(sandbox, function, payload, memory_mib):
 
 @linux
 def test_a_hang_near_the_limit_is_put_down_to_memory_and_one_far_from_it_is_not(sandbox):
-    payload = {"own_mb": 1, "seconds": 10}
+    payload = {"own_mib": 1, "seconds": 10}
     for shared, status in ((95, "out_of_memory"), (30, "timed_out")):
         outcome = sandbox.run(
-            f"{TASKS}:family", payload | {"shared_mb": shared}, memory_mib=100, time_s=0.4
+            f"{TASKS}:family", payload | {"shared_mib": shared}, memory_mib=100, time_s=0.4
         )
         assert outcome.status == status
 
 
 @linux
 def test_pages_that_children_share_count_once(sandbox):
-    payload = {"shared_mb": 80, "own_mb": 1, "seconds": 0.5}
+    payload = {"shared_mib": 80, "own_mib": 1, "seconds": 0.5}
     outcome = sandbox.run(f"{TASKS}:family", payload, memory_mib=150)
     assert outcome.status == "ok", outcome.error
     assert 80 <= outcome.peak_memory_mib < 110
@@ -108,20 +108,20 @@ def test_pages_that_children_share_count_once(sandbox):
 def test_peak_memory_is_that_of_the_task(sandbox):
     assert sandbox.run(f"{TASKS}:echo", 1).peak_memory_mib < 5
     for status_of in (f"{TASKS}:allocate", f"{TASKS}:segfault_with"):
-        assert 50 - UNCOUNTED_MB <= sandbox.run(status_of, 50).peak_memory_mib < 60
+        assert 50 - UNCOUNTED_MIB <= sandbox.run(status_of, 50).peak_memory_mib < 60
 
 
 @linux
-@pytest.mark.parametrize("own_mb", [1, 30])
-def test_pages_of_mapped_files_are_not_memory_of_the_task(sandbox, tmp_path, own_mb):
+@pytest.mark.parametrize("own_mib", [1, 30])
+def test_pages_of_mapped_files_are_not_memory_of_the_task(sandbox, tmp_path, own_mib):
     path = tmp_path / "rows.npy"
     np.save(path, np.ones(80 * 2**17))
     # mapped for many looks of the supervisor: what is unmapped between two of them may count
-    payload = {"path": str(path), "own_mb": own_mb, "seconds": 0.3}
+    payload = {"path": str(path), "own_mib": own_mib, "seconds": 0.3}
     outcome = sandbox.run(f"{TASKS}:read_mapped_file", payload, memory_mib=60)
     assert outcome.status == "ok", outcome.error
     assert outcome.value == 80 * 2**17
-    assert own_mb - UNCOUNTED_MB <= outcome.peak_memory_mib < own_mb + 15
+    assert own_mib - UNCOUNTED_MIB <= outcome.peak_memory_mib < own_mib + 15
 
 
 def test_time_is_that_of_the_task(sandbox):
@@ -134,8 +134,8 @@ def test_values_pass_as_json(sandbox):
     outcome = sandbox.run(f"{TASKS}:echo", payload)
     assert (outcome.status, outcome.value, outcome.error) == ("ok", payload, "")
     assert sandbox.run(f"{TASKS}:echo", (1, 2)).value == [1, 2]
-    assert sandbox.run(f"{TASKS}:echo", "x" * (3 * MB)).value == "x" * (3 * MB)
-    assert sandbox.run(f"{TASKS}:give_back", "large").value == "x" * (5 * MB)
+    assert sandbox.run(f"{TASKS}:echo", "x" * (3 * MIB)).value == "x" * (3 * MIB)
+    assert sandbox.run(f"{TASKS}:give_back", "large").value == "x" * (5 * MIB)
     assert sandbox.run(f"{TASKS}:give_back", "unprintable").value == "\ud800"
     assert sandbox.run(f"{TASKS}:give_back", "numpy float").value == 0.5
 

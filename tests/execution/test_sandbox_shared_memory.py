@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kbench.execution.sandbox import shared_memory
-from tests.support.harmful_tasks import MB
+from tests.support.harmful_tasks import MIB
 from tests.support.processes_here import linux
 
 pytestmark = linux
@@ -45,7 +45,7 @@ def left(name):
 def test_a_task_that_fills_shared_memory_is_killed(sandbox, name, function, more):
     payload = {"path": f"{FOLDER}/{name}", "megabytes": 150, "seconds": 10} | more
     outcome = sandbox.run(f"{TASKS}:{function}", payload, memory_mib=100, time_s=20)
-    assert (outcome.status, outcome.error) == ("out_of_memory", "limit of 100 MB"), outcome
+    assert (outcome.status, outcome.error) == ("out_of_memory", "limit of 100 MiB"), outcome
     assert outcome.seconds < 5
     assert outcome.peak_memory_mib > 100
     assert left(name) == []
@@ -101,11 +101,11 @@ def test_files_named_by_the_process_are_removed(sandbox, name):
 
 def test_files_of_other_programs_stay(sandbox, name):
     old, new = FOLDER / f"{name}-old", FOLDER / f"{name}-new"
-    old.write_bytes(b"x" * 40 * MB)
+    old.write_bytes(b"x" * 40 * MIB)
     with ThreadPoolExecutor(1) as pool:
         task = pool.submit(sandbox.run, f"{TASKS}:grow_file", str(old))
         time.sleep(0.1)
-        new.write_bytes(b"x" * MB)  # while the task runs
+        new.write_bytes(b"x" * MIB)  # while the task runs
         assert task.result().value == "grown"
         assert task.result().peak_memory_mib < 20  # what it has added
     assert left(name) == [f"{name}-new", f"{name}-old"]

@@ -88,7 +88,7 @@ def test_nan_and_infinities_are_metrics():
 def test_what_another_version_wrote_besides_is_passed_over():
     line = FULL.to_json() | {"kind": "result", "crc": "0", "gpu": {"name": "H200"}}
     line["details"] |= {"energy_j": 3.0}
-    line["limits"] |= {"disk_mb": 1.0}
+    line["limits"] |= {"disk_mib": 1.0}
     assert Result.from_json(line) == FULL
 
 

@@ -249,14 +249,14 @@ def test_a_failed_cell_is_in_every_form():
 def test_cells_that_were_not_measured_are_no_failures():
     rows = [
         row(),
-        dataclasses.replace(row(), status="skipped", error="needs 41 GB, the limit is 4 GB"),
+        dataclasses.replace(row(), status="skipped", error="needs 41 GiB, the limit is 4 GiB"),
         dataclasses.replace(row(), status="not_run"),
-        dataclasses.replace(row(), status="out_of_memory", error="limit of 4096 MB"),
+        dataclasses.replace(row(), status="out_of_memory", error="limit of 4096 MiB"),
     ]
     content = ReportData("suite", rows)
     assert [r["status"] for r in failures(content).rows] == ["out_of_memory"]
     made = skipped(content).rows
     assert [(r["status"], r["why"]) for r in made] == [
-        ("skipped", "needs 41 GB, the limit is 4 GB"),
+        ("skipped", "needs 41 GiB, the limit is 4 GiB"),
         ("not_run", "the run ended before"),
     ]

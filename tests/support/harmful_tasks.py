@@ -20,7 +20,7 @@ import numpy as np
 
 from kbench.execution.sandbox import wire
 
-MB = 2**20
+MIB = 2**20
 
 
 def echo(payload):
@@ -78,7 +78,7 @@ def allocate(megabytes):
     """Touch memory bit by bit."""
     held = []
     for _ in range(megabytes // 10):
-        held.append(np.ones(10 * MB // 8))
+        held.append(np.ones(10 * MIB // 8))
         time.sleep(0.001)
     return len(held)
 
@@ -87,7 +87,7 @@ def read_mapped_file(payload):
     """Read all pages of a file through a memory map; hold some memory, before or after."""
     rows = np.load(payload["path"], mmap_mode="r")
     total = float(rows.sum())
-    held = np.ones(payload["own_mb"] * MB // 8)
+    held = np.ones(payload["own_mib"] * MIB // 8)
     time.sleep(payload["seconds"])
     return total + len(held) - held.sum()
 
@@ -97,7 +97,7 @@ def reserve(bytes_):
 
 
 def segfault_with(megabytes):
-    held = np.ones(megabytes * MB // 8)
+    held = np.ones(megabytes * MIB // 8)
     ctypes.string_at(0)
     return held.size
 
@@ -108,11 +108,11 @@ def no_threads_left(_):
 
 def family(payload):
     """Fork children that touch, or only read, memory beside each other."""
-    data = np.ones(payload["shared_mb"] * MB // 8)
+    data = np.ones(payload["shared_mib"] * MIB // 8)
     pids = []
     for _ in range(3):
         if (pid := os.fork()) == 0:
-            own = np.ones(payload["own_mb"] * MB // 8)
+            own = np.ones(payload["own_mib"] * MIB // 8)
             end = time.monotonic() + payload["seconds"]
             while time.monotonic() < end:
                 data.sum()
@@ -133,11 +133,11 @@ def fill_segment(payload):
     """Write into a segment of System V shared memory, which stays, one part after the other."""
     libc = ctypes.CDLL(None)
     libc.shmat.restype = ctypes.c_void_p
-    segment = libc.shmget(0, payload["megabytes"] * MB, 0o1600)
+    segment = libc.shmget(0, payload["megabytes"] * MIB, 0o1600)
     print(segment)
     for part in range(payload["megabytes"] // 10):
         address = libc.shmat(segment, None, 0)
-        ctypes.memset(address + part * 10 * MB, 1, 10 * MB)
+        ctypes.memset(address + part * 10 * MIB, 1, 10 * MIB)
         libc.shmdt(ctypes.c_void_p(address))  # what it has mapped is small at any time
     time.sleep(payload.get("seconds", 0))
     return "written"
@@ -171,7 +171,7 @@ def fill_deleted_file(payload):
 
 def _write(fd, payload):
     for _ in range(payload["megabytes"]):
-        os.write(fd, b"x" * MB)
+        os.write(fd, b"x" * MIB)
         time.sleep(payload.get("pause", 0))
     time.sleep(payload.get("seconds", 0))
     return "written"
@@ -181,11 +181,11 @@ def map_file(payload):
     """Map a file of /dev/shm, which stays, and close it."""
     from multiprocessing.shared_memory import SharedMemory
 
-    shared = SharedMemory(payload["name"], create=True, size=payload["megabytes"] * MB)
+    shared = SharedMemory(payload["name"], create=True, size=payload["megabytes"] * MIB)
     os.close(shared._fd)
     shared._fd = -1
-    for start in range(0, len(shared.buf), MB):
-        shared.buf[start : start + MB] = b"x" * MB
+    for start in range(0, len(shared.buf), MIB):
+        shared.buf[start : start + MIB] = b"x" * MIB
     time.sleep(payload.get("seconds", 0))
     os._exit(payload.get("code", 3))
 
@@ -201,7 +201,7 @@ def leave_named_folder(ending):
 def grow_file(path):
     """Change a file that another program has made."""
     with Path(path).open("ab") as file:
-        file.write(b"x" * MB)
+        file.write(b"x" * MIB)
         file.flush()
         time.sleep(0.3)
     return "grown"
@@ -310,7 +310,7 @@ def give_back(what):
         "numpy float": np.float64(0.5),
         "set": {1, 2},
         "numpy int": np.int64(1),
-        "large": "x" * (5 * MB),
+        "large": "x" * (5 * MIB),
         "unprintable": "\ud800",
     }[what]
 

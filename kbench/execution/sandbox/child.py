@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 from kbench.execution import recording
 from kbench.execution.sandbox import processes, wire
 
-BACKSTOP_MB = 2048
+BACKSTOP_MIB = 2048
 """Address space beyond the memory limit: code maps more than it uses."""
 
 _TRUSTED = {"kbench", "numpy", "scipy", "sklearn"} | sys.stdlib_module_names
@@ -133,9 +133,9 @@ def _limit(size: int, time_s: float | None, memory_mib: float | None) -> None:
         seconds = math.ceil(time_s) * (os.cpu_count() or 1) + 2
         _lower(resource.RLIMIT_CPU, seconds, seconds + 2)
     if memory_mib is not None and processes.LINUX:
-        bound = size + int((memory_mib + BACKSTOP_MB) * processes.MB)
+        bound = size + int((memory_mib + BACKSTOP_MIB) * processes.MIB)
         # the reserve above the soft limit is needed to report that it was hit
-        _lower(resource.RLIMIT_AS, bound, bound + 256 * processes.MB)
+        _lower(resource.RLIMIT_AS, bound, bound + 256 * processes.MIB)
 
 
 def _lower(which: int, soft: int, hard: int) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 LINUX = sys.platform == "linux"
-MB = 2**20
+MIB = 2**20
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _M_MMAP_THRESHOLD = -3
 _MAPPED, _MIN_MAPPED = 2**25, 2**16

@@ -106,7 +106,7 @@ class Call:
             "printed": self.printed.decode("utf-8", "replace")[-PRINTED_CHARACTERS:],
             "seconds": seconds,
             "cpu_s": self.cpu_s,
-            "peak_memory_mib": round(self.peak_resident / processes.MB, 3),
+            "peak_memory_mib": round(self.peak_resident / processes.MIB, 3),
             "recorded": self.recorded,
         }
 
@@ -141,10 +141,10 @@ class Call:
             return ""
         for what, used, limit in (
             ("resident memory", self.peak_resident, self.memory_mib),
-            ("address space", self.peak_size, self.memory_mib + child.BACKSTOP_MB),
+            ("address space", self.peak_size, self.memory_mib + child.BACKSTOP_MIB),
         ):
-            if used >= NEAR * limit * processes.MB:
-                return f"{what}: {used / processes.MB:.0f} MB of {limit:.0f} MB"
+            if used >= NEAR * limit * processes.MIB:
+                return f"{what}: {used / processes.MIB:.0f} MiB of {limit:.0f} MiB"
         return ""
 
 
@@ -337,7 +337,9 @@ class Supervisor:
         if buffer is call.printed:
             del buffer[: -4 * PRINTED_CHARACTERS]
         elif len(buffer) > MAX_RESULT:
-            self._kill(call, "error", f"the result is larger than {MAX_RESULT // processes.MB} MB")
+            self._kill(
+                call, "error", f"the result is larger than {MAX_RESULT // processes.MIB} MiB"
+            )
         return True
 
     # -- limits ---------------------------------------------------------------
@@ -349,8 +351,8 @@ class Supervisor:
         if call.start:
             limit = call.memory_mib
             self._metric(call)
-            if limit is not None and call.peak_resident > limit * processes.MB:
-                self._kill(call, "out_of_memory", f"limit of {limit:g} MB")
+            if limit is not None and call.peak_resident > limit * processes.MIB:
+                self._kill(call, "out_of_memory", f"limit of {limit:g} MiB")
 
     def _metric(self, call: Call) -> None:
         whole = processes.memory(call.pid)

@@ -217,7 +217,7 @@ def bayesian_signed_rank(
     order = np.argsort(z, kind="stable")
     z = z[order]
     counts = np.zeros(3)
-    # about 32 MB of weights at a time, drawn once for all pairs of methods
+    # about 32 MiB of weights at a time, drawn once for all pairs of methods
     for done in range(0, n_samples, chunk := max(1, 4_000_000 // len(z))):
         w = _weights(len(z), prior, min(chunk, n_samples - done), seed + done)
         # and so few of them at once that they stay in the processor's cache

@@ -19,7 +19,7 @@ Matrix = Any
 Refuse = Callable[[str], DatasetError]
 
 CHUNK = 1 << 17
-"""Values that are checked together, to bound the memory (1 MB)."""
+"""Values that are checked together, to bound the memory (1 MiB)."""
 
 
 def check_dataset(dataset: Dataset) -> Dataset:

@@ -214,7 +214,9 @@ def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, sto
     assert report.failed
     words = large.problem.reason
     assert words.startswith("needs at least ")
-    said = re.search(r", the limit is 150 MB; n_components up to about ([\d,]+) should fit$", words)
+    said = re.search(
+        r", the limit is 150 MiB; n_components up to about ([\d,]+) should fit$", words
+    )
     largest = int(said[1].replace(",", ""))
     # rows planned = rows shown = runs in the store
     assert len(Store(store_uri).read("trial")) == 2
@@ -224,7 +226,7 @@ def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, sto
     assert "1 skipped" in printed
     assert words in printed
     # the limit that would suffice, and not the same one again
-    higher = re.search(r"--memory-limit (\d+) compute 1 cell with \d GB of memory", printed)
+    higher = re.search(r"--memory-limit (\d+) compute 1 cell with \d GiB of memory", printed)
     assert int(higher[1]) > large.cost.memory_mib.value
     assert "--retry-failed" not in printed
     _, printed, _ = command("results", "trial", "--store", store_uri, capfd=capfd)

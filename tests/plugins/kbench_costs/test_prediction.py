@@ -98,7 +98,7 @@ def test_memory_is_not_less_than_that_of_a_trial():
 
 
 def test_a_few_megabytes_say_little_of_growth():
-    """Trials of 0, 1 and 5 MB are no square."""
+    """Trials of 0, 1 and 5 MiB are no square."""
     few = [Trial(n, False, "ok", 1.0, mb) for n, mb in ((2048, 0.1), (8192, 1.0), (32_768, 5.0))]
     assert 10 < cost.predict(few, 200_000).memory_mib.value < 120
 
@@ -137,9 +137,9 @@ def test_the_largest_width_is_approached_from_above():
 def test_a_refusal_says_what_would_fit():
     known = cost.predict([Trial(1000, False, "out_of_memory", 1.0, 4096.0)], 10_250)
     assert cost.too_large(known, 4096.0, "n_components", 2000) == (
-        "needs at least 41 GB, the limit is 4 GB; n_components up to about 2,000 should fit"
+        "needs at least 41 GiB, the limit is 4 GiB; n_components up to about 2,000 should fit"
     )
-    assert cost.too_large(known, 512.0) == "needs at least 41 GB, the limit is 512 MB"
+    assert cost.too_large(known, 512.0) == "needs at least 41 GiB, the limit is 512 MiB"
 
 
 @pytest.mark.parametrize(
@@ -176,11 +176,11 @@ def planned(n, d=10, width=None, **more):
     [
         (planned(19_999, width=500), False, False),
         (planned(20_000), False, True),
-        (planned(5000, width=100_000), False, True),  # 3.7 GB in one matrix
+        (planned(5000, width=100_000), False, True),  # 3.7 GiB in one matrix
         (planned(5000, width=Search((100, 100_000))), False, True),
         (planned(5000, d=100_000), False, True),
         (planned(15_000), True, False),
-        (planned(17_000), True, True),  # a Gram matrix of 2.2 GB
+        (planned(17_000), True, True),  # a Gram matrix of 2.2 GiB
     ],
 )
 def test_small_cells_are_not_tried(cell, uses_kernel, is_tried):

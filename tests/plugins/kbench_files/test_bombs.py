@@ -41,7 +41,7 @@ def test_a_packed_table_is_measured_as_it_is_unpacked(ending):
     pack(f"small.csv.{ending}", "a,b,y\n" + ROWS * 20)
     assert load_csv(f"small.csv.{ending}", "y").X.shape == (40, 2)
     pack(f"bomb.csv.{ending}", "a,b,y\n" + ROWS * 200_000)
-    with pytest.raises(DatasetError, match="more than the 2 MB allowed"):
+    with pytest.raises(DatasetError, match="more than the 2 MiB allowed"):
         load_csv(f"bomb.csv.{ending}", "y")
 
 
@@ -50,13 +50,13 @@ def test_a_packed_table_is_measured_as_it_is_unpacked(ending):
 )
 def test_a_line_without_an_end_is_not_read_to_its_end(text):
     pack("bomb.csv.gz", text)
-    with pytest.raises(DatasetError, match="more than the 2 MB allowed"):
+    with pytest.raises(DatasetError, match="more than the 2 MiB allowed"):
         load_csv("bomb.csv.gz", "y")
 
 
 def test_a_packed_svmlight_file_is_measured_too():
     pack("bomb.svmlight.gz", "0 1:1\n1 2:1\n" * 500_000)
-    with pytest.raises(DatasetError, match="more than the 2 MB allowed"):
+    with pytest.raises(DatasetError, match="more than the 2 MiB allowed"):
         load_svmlight("bomb.svmlight.gz")
 
 
@@ -74,7 +74,7 @@ def write_parquet(**columns):
 
 def test_a_parquet_file_of_few_values_and_many_rows():
     write_parquet(a=np.zeros(200_000), y=["x", "y"] * 100_000)
-    with pytest.raises(DatasetError, match="200,000 rows with 2 columns need 3 MB"):
+    with pytest.raises(DatasetError, match="200,000 rows with 2 columns need 3 MiB"):
         load_parquet("mine.parquet", "y")
 
 

@@ -75,7 +75,7 @@ def test_clear(cache):
     assert len(cache.entries()) == 1
     run("clear", input="y\n")
     assert cache.entries() == []
-    assert "0.0 MB" in run("clear", "--yes")
+    assert "0.0 MiB" in run("clear", "--yes")
 
 
 def test_fetch(cache, tmp_path, monkeypatch):

@@ -109,7 +109,7 @@ def test_better_values_stand_higher():
         for group in root.iter("{http://www.w3.org/2000/svg}g")
     }
     assert points["2"] < points["3"] < points["1"]  # y grows downwards
-    assert "rmse standardised (lower is better)" in svg
+    assert "rmse standardized (lower is better)" in svg
     higher = axes.of_metric([0.2, 0.9], Metric("r2"))
     assert higher.share(0.9) > higher.share(0.2)
     assert higher.label == "r2"
@@ -135,7 +135,7 @@ def test_the_axis_of_a_picture_for_a_paper_is_turned(rows):
     drawn = pictures._against(report(rows), charts.COSTS[0])
     (panel,) = drawn.axes
     assert panel.yaxis_inverted()
-    assert panel.get_ylabel() == "rmse standardised (lower is better)"
+    assert panel.get_ylabel() == "rmse standardized (lower is better)"
     for kind in ("metric-time", "accuracy-time"):  # the name of earlier versions
         assert pictures.picture(kind, report(rows), Registry(), "svg").startswith(b"<?xml")
 
@@ -156,7 +156,7 @@ def test_a_method_without_a_predictive_distribution_is_shown_without_a_rank(rows
 
 def test_the_page_says_which_direction_is_better(rows):
     html = page(report(rows), Registry())
-    assert "<h2>RMSE standardised</h2>" in html
+    assert "<h2>RMSE standardized</h2>" in html
     assert "lower is better" in html
     data = json.loads(re.search(r'id="data">(.*?)</script>', html, re.S).group(1))
     assert (data["sign"], data["any_size"], data["in_units"]) == (-1, True, False)

@@ -58,7 +58,7 @@ def with_candidates(bundle, n):
 BOMBS = {
     "results": (lambda b: repeated(b, 10), r"has more results or candidates of searches than"),
     "candidates": (lambda b: with_candidates(b, 10_000), r"has more results or candidates of"),
-    "datasets": (lambda b: with_datasets(b, 20_000), r"unpacks to more than the \d+ MB allowed"),
+    "datasets": (lambda b: with_datasets(b, 20_000), r"unpacks to more than the \d+ MiB allowed"),
     "lists": (lambda b: with_lists(b, 8000), r"it has 3\d\d,\d\d\d lists and objects, more than"),
 }
 

@@ -527,7 +527,7 @@ def lying(bundle):
 
 
 def bomb(bundle):
-    """Return a zip file of 20 kB with 40 entries that say to have 100 MB each."""
+    """Return a zip file of 20 kB with 40 entries that say to have 100 MiB each."""
     data = bytearray(zip_of({**bundle, **{f"sources/x/m{i}.py": b"" for i in range(40)}}))
     at = data.find(b"PK\x01\x02")
     while at >= 0:
@@ -563,7 +563,7 @@ ZIPPED = {
         lambda bundle: zip_of({**bundle, **{f"sources/x/m{i}.py": b"" for i in range(3000)}}),
         "it has more than 2,000 files",
     ),
-    "a bomb": (bomb, r"it unpacks to 4,578 MB, more than the 10 MB allowed for its size"),
+    "a bomb": (bomb, r"it unpacks to 4,578 MiB, more than the 10 MiB allowed for its size"),
     "a size that is wrong": (lying, "the zip file is damaged"),
 }
 
@@ -582,7 +582,7 @@ def test_a_damaged_zip_file_is_refused_with_its_own_sentence(kind, honest, tmp_p
 
 
 def test_a_bomb_that_is_packed_is_not_unpacked_beyond_what_it_says(honest, tmp_path):
-    """A file of 60 MB of zeros says that it has 10 bytes."""
+    """A file of 60 MiB of zeros says that it has 10 bytes."""
     data = bytearray(entry("sources/x/a.py", bytes(60 << 20))(honest))
     at = data.rfind(b"PK\x01\x02")
     struct.pack_into("<I", data, at + 24, 10)

@@ -132,7 +132,7 @@ def test_hostile_predictions_are_refused_with_their_own_sentence(kind, honest):
 
 
 def test_a_bomb_of_predictions_is_not_unpacked(honest):
-    """A body of 100 MB of zeros says that it has 30 labels."""
+    """A body of 100 MiB of zeros says that it has 30 labels."""
     import zlib
 
     header = {

@@ -11,7 +11,7 @@ const readCells = () => JSON.parse(document.getElementById("cells-data").textCon
   cellNames = names;
   const shown = writtenCell = (name, v) => v === null ? "" : typeof v === "boolean" ? (v ? "yes" : "no") :
     typeof v !== "number" ? String(v) : name.endsWith("_s") ? String(Number(v.toPrecision(4))) :
-    name.endsWith("_mb") ? v.toFixed(1) : Number.isInteger(v) && /^n_/.test(name) ? String(v) :
+    name.endsWith("_mib") ? v.toFixed(1) : Number.isInteger(v) && /^n_/.test(name) ? String(v) :
     /^n_/.test(name) ? String(Number(v.toPrecision(6))) :
     anySize.has(name) ? ofAnySize(v) : v.toFixed(4);
   const draw = upTo => {

@@ -207,7 +207,10 @@ def test_the_suite_of_methods_says_what_it_is_for(arguments, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     code, out, err = command(*arguments, "recommend-classification", capfd=capfd)
     assert (code, out) == (2, "")
-    assert "'recommend-classification' has rules on the size of data and cannot be run by itself" in err
+    assert (
+        "'recommend-classification' has rules on the size of data and cannot be run by itself"
+        in err
+    )
     assert "`kbench recommend FILE --target COLUMN`" in err
     assert not list(tmp_path.iterdir())
 
