@@ -25,8 +25,8 @@ def option(name: str, value: object = None) -> str:
 
     A command that has the option shows its flag instead: see `kbench.cli.echo.with_flags`.
 
-    >>> option("keep"), option("time_limit", 120), option("ignore", ["a", "b"])
-    ('`keep`', '`time_limit=120`', "`ignore=['a', 'b']`")
+    >>> option("keep"), option("time_limit", 120), option("drop", ["a", "b"])
+    ('`keep`', '`time_limit=120`', "`drop=['a', 'b']`")
     """
     return f"`{name}`" if value is None else f"`{name}={value!r}`"
 

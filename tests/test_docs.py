@@ -377,7 +377,7 @@ def test_the_plugin_of_the_readme_passes_every_check(desk):
     assert code == 0, printed
     assert "feature map squares" in printed
     assert "warning" not in printed
-    code, printed = desk.run("kbench suite uci --feature-map squares --dry-run --all --offline")
+    code, printed = desk.run("kbench suite uci --add-feature-map squares --dry-run --all --offline")
     assert code == 0, printed
     assert re.search(r"iris +squares +ridge", printed)
 

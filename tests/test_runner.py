@@ -189,7 +189,7 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     assert edited.cells[0].version != report.cells[0].version
     assert rows_of(store_uri) == rows_shown(edited)
 
-    fresh, seen = run_suite(fresh=True)
+    fresh, seen = run_suite(recompute=True)
     assert seen.tasks == 3
     assert [c.version for c in fresh.cells] == [c.version for c in edited.cells]
     key = report.cells[0].results[0].task_key

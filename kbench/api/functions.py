@@ -19,7 +19,6 @@ from kbench.api.inputs import (
     Names,
     checked_options,
     chosen_suite,
-    names_in,
     option_names,
     stored_results,
 )
@@ -70,13 +69,16 @@ def run_suite(
     dataset: Names = None,
     feature_map: Names = None,
     learner: Names = None,
-    splits: int | None = None,
+    add_datasets: Names = None,
+    add_feature_maps: Names = None,
+    add_learners: Names = None,
+    n_splits: int | None = None,
     jobs: int | None = None,
     data: str | None = None,
-    fresh: bool = False,
+    recompute: bool = False,
     retry_failed: bool = False,
     offline: bool = False,
-    time_limit: float | None = None,
+    task_timeout: float | None = None,
     memory_limit: float | None = None,
     timing: Literal["shared", "exclusive"] = "shared",
     progress: bool = True,
@@ -92,28 +94,29 @@ def run_suite(
     suite : str
         Name of an installed suite, or path of a suite file.
     dataset, feature_map, learner : str or sequence of str, optional
-        Only those whose label or name matches this pattern; an installed name that
-        the suite does not have is added.
-    splits : int, optional
+        Run only the components of the suite whose name or label matches this pattern.
+    add_datasets, add_feature_maps, add_learners : str or sequence of str, optional
+        Add this installed component to the suite, with its default parameters.
+    n_splits : int, optional
         Number of splits, instead of the suite's.
     jobs : int, optional
-        Tasks at a time; physical cores, or the threads of a cluster, by default.
+        Tasks at a time; by default the physical cores, or the threads of a cluster.
     data : str, optional
         Folder of the data files that the suite names by relative paths; the current
         folder by default.
-    fresh : bool, default False
-        Compute everything again.
+    recompute : bool, default False
+        Compute everything again, and use no cached result.
     retry_failed : bool, default False
         Compute failed tasks again.
     offline : bool, default False
-        Ask no server for data.
-    time_limit : float, optional
-        Wall-clock limit of one task, in seconds.
+        Download no data.
+    task_timeout : float, optional
+        Time limit of one task (one split of a cell), in seconds.
     memory_limit : float, optional
-        Memory limit of one task, in megabytes (2**20 bytes).
+        Memory limit of one task, in MiB.
     timing : {"shared", "exclusive"}, default "shared"
-        With "exclusive", one task at a time, and no other kbench run computes on the
-        machine meanwhile.
+        With "exclusive", run one task at a time and block your other kbench processes on
+        this machine, for reliable timings.
     progress : bool, default True
         Show progress: a live table in a terminal or a notebook, lines elsewhere.
     **features
@@ -148,16 +151,15 @@ def run_suite(
     chosen = chosen_suite(
         suite,
         registry,
-        names_in(dataset),
-        names_in(feature_map),
-        names_in(learner),
-        splits=splits,
-        time_s=time_limit,
+        *(dataset, feature_map, learner),
+        add=(add_datasets, add_feature_maps, add_learners),
+        n_splits=n_splits,
+        time_s=task_timeout,
         memory_mib=memory_limit,
         data=data,
     )
     given = checked_options("run_suite", features)
-    options = Options(jobs, fresh, retry_failed, offline, timing, given=given)
+    options = Options(jobs, recompute, retry_failed, offline, timing, given=given)
     report = run_shown(chosen, registry, options, quiet=not progress)
     if report.interrupted:
         raise KeyboardInterrupt("finished results are kept; the next call goes on")
@@ -222,7 +224,7 @@ def evaluate(
     learner: object = "linear-svm",
     *,
     protocol: Protocol | None = None,
-    splits: int | None = None,
+    n_splits: int | None = None,
 ) -> pandas.DataFrame:
     """Measure one feature map with one learner on one dataset, in this process.
 
@@ -251,7 +253,7 @@ def evaluate(
     protocol : Protocol, optional
         Splits, preprocessing and search; ``Protocol(missing="impute")`` by
         default.
-    splits : int, optional
+    n_splits : int, optional
         Number of splits; all folds, or 10 holdouts, by default.
 
     Returns
@@ -274,7 +276,7 @@ def evaluate(
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> import kbench
-    >>> frame = kbench.evaluate("iris", learner=LogisticRegression(), splits=2)
+    >>> frame = kbench.evaluate("iris", learner=LogisticRegression(), n_splits=2)
     >>> frame["accuracy"].round(3).tolist()
     [0.867, 0.933]
     """
@@ -283,8 +285,8 @@ def evaluate(
 
     registry = import_registry()
     protocol = protocol or Protocol(missing="impute")
-    if splits is not None:
-        check_integer(splits, "splits", least=1, otherwise="None", error=SuiteError)
+    if n_splits is not None:
+        check_integer(n_splits, "n_splits", least=1, otherwise="None", error=SuiteError)
     data = _dataset(dataset, registry)
     problems = (
         calibration_problem(protocol, data.task),
@@ -304,7 +306,7 @@ def evaluate(
             f"{_label(learner_label)} works on the inputs: its feature map must be 'identity', "
             f"got {_label(map_label)}"
         )
-    n_splits = how_many_splits(protocol, Limits(n_splits=splits), len(data.splits))
+    n_splits = how_many_splits(protocol, Limits(n_splits=n_splits), len(data.splits))
     rows: list[dict[str, object]] = []
     notes: list[str] = []
     with threadpool_limits(limits=protocol.threads):

@@ -31,36 +31,47 @@ from kbench.storage.datacache import DataCache
 
 Names = str | Sequence[str] | None
 
+_PARAMETERS = {
+    "drop": "ignore",
+    "categorical": "nominal",
+    "na_values": "missing",
+    "group": "group_by",
+    "time_column": "order_by",
+}
+"""Parameters of sources that have other names than the options."""
+
 _SIDES: tuple[Kind, Kind] = ("feature map", "learner")
 
 
 def chosen_suite(
     name: str,
     registry: Registry,
-    datasets: Sequence[str] = (),
-    feature_maps: Sequence[str] = (),
-    learners: Sequence[str] = (),
+    datasets: Names = None,
+    feature_maps: Names = None,
+    learners: Names = None,
     *,
-    splits: int | None = None,
+    add: Sequence[Names] = (None, None, None),
+    n_splits: int | None = None,
     time_s: float | None = None,
     memory_mib: float | None = None,
     data: str | None = None,
 ) -> Suite:
-    """Read a suite, keep the lines that are asked for, and replace limits that are given.
+    """Read a suite, add components, keep those that match, and replace limits that are given.
 
     The options are those of `kbench.run_suite`. SuiteError is raised where there is no such suite,
     its file has mistakes, a filter fits nothing, a limit is not positive, or files are not there.
     """
     text, stem = find(name, registry)
     suite = with_published(read(text, stem, registry), name, registry)
-    suite = select(suite, registry, datasets, feature_maps, learners)
+    named = [names_in(each) for each in (datasets, feature_maps, learners, *add)]
+    suite = select(suite, registry, *named[:3], add=named[3:])
     suite = in_folder(suite, None if data is None else Path(data))
     limits = suite.limits
-    if splits is not None:
-        check_integer(splits, option("splits"), least=1, error=SuiteError)
-        limits = replace(limits, n_splits=splits)
+    if n_splits is not None:
+        check_integer(n_splits, option("n_splits"), least=1, error=SuiteError)
+        limits = replace(limits, n_splits=n_splits)
     if time_s is not None:
-        limits = replace(limits, time_s=check_limit(time_s, "time_limit"))
+        limits = replace(limits, time_s=check_limit(time_s, "task_timeout"))
     if memory_mib is not None:
         limits = replace(limits, memory_mib=check_limit(memory_mib, "memory_limit"))
     return replace(suite, limits=limits)
@@ -112,13 +123,13 @@ def dataset_of_file(
     if options.get("task"):
         check_choice(options["task"], option("task"), TASK_TYPES, error=DatasetError)
     source, file = source_of_file(path, registry), Path(path).expanduser()
-    if options.get("group") and options.get("order_by"):
-        raise DatasetError(f"give one of {option('group')} and {option('order_by')}, not both")
+    if options.get("group") and options.get("time_column"):
+        raise DatasetError(f"give one of {option('group')} and {option('time_column')}, not both")
     taken = parameters_of(source.load)
     # absolute: the journal and the data cache are there whatever the folder
     params: dict[str, Any] = {"path": str(file.absolute()), **source.endings[_ending(file)]}
     for name, value in {**options, "target": target}.items():
-        parameter = "group_by" if name == "group" else name
+        parameter = _PARAMETERS.get(name, name)
         # without a sign between groups of digits, it is not guessed
         is_given = bool(value) or (name == "thousands" and value is not None)
         if is_given and taken is not None and parameter not in taken:

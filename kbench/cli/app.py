@@ -38,7 +38,7 @@ CORE: Mapping[str, About] = {
         examples=(
             ("Run a suite of 20 seconds:", "kbench suite uci-small"),
             ("See what would run, and how long it would take:", "kbench suite uci --dry-run"),
-            ("Compare a map with all known methods:", "kbench suite uci --feature-map nystroem"),
+            ("Add a map to a suite, and rank it:", "kbench suite uci --add-feature-map rff"),
             ("Run one dataset with two learners:",
              "kbench suite uci --dataset iris --learner ridge --learner linear-svm"),
         ),
@@ -50,9 +50,9 @@ CORE: Mapping[str, About] = {
         examples=(
             ("Print all cells:", "kbench results uci"),
             ("Find the best methods on sonar that are fitted in 20 ms:",
-             "kbench results uci --dataset sonar --within 0.02"),
-            ("Compare one method with each other one:",
-             "kbench results uci --focus 'rff + ridge'"),
+             "kbench results uci --dataset sonar --max-fit-time 0.02"),
+            ("Compare one method with every other method:",
+             "kbench results uci --highlight 'rff + ridge'"),
             ("Write the cells as a file:", "kbench results uci --format csv > uci.csv"),
         ),
         while_loading="reading results",

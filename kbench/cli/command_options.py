@@ -34,25 +34,47 @@ Store = Annotated[
 ]
 Open = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
 
+Datasets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--dataset",
+        metavar="PATTERN",
+        autocompletion=completion.components("dataset"),
+        help="Show only the datasets with this label, or that match this pattern; repeatable.",
+    ),
+]
+Highlight = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="METHOD",
+        help="Compare this method with every other method: `map + learner`, a map or a pattern; "
+        "repeatable.",
+    ),
+]
+
 JsonEvents = Annotated[
     bool, typer.Option("--json", help="Print one JSON line per event, and nothing else.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress, only the results.")]
 
 _METAVARS = {
-    **dict.fromkeys(("target", "ignore", "nominal", "keep", "group", "order_by"), "COLUMN"),
-    **dict.fromkeys(("dataset", "feature_map", "learner", "metric", "sheet"), "NAME"),
+    **dict.fromkeys(("target", "drop", "categorical", "keep", "group", "time_column"), "COLUMN"),
+    **dict.fromkeys(("dataset", "feature_map", "learner"), "PATTERN"),
+    **dict.fromkeys(("add_datasets", "add_feature_maps", "add_learners"), "NAME"),
+    "metric": "NAME",
+    "sheet": "NAME",
     "data": "FOLDER",
     "date": "COLUMN=FORMAT",
-    "memory_limit": "MiB",
-    "missing": "TEXT",
+    "memory_limit": "MIB",
+    "na_values": "STRING",
     "task": "TASK",
-    "time_limit": "SECONDS",
+    **dict.fromkeys(("time_limit", "task_timeout"), "SECONDS"),
 }
 _COMPLETIONS: Mapping[str, Callable[..., list[str]]] = {
     "dataset": completion.datasets,
-    "feature_map": completion.components("feature map"),
-    "learner": completion.components("learner"),
+    **dict.fromkeys(("feature_map", "add_feature_maps"), completion.components("feature map")),
+    **dict.fromkeys(("learner", "add_learners"), completion.components("learner")),
+    "add_datasets": completion.components("dataset"),
     "metric": completion.metrics,
     "suite": completion.suites,
 }
@@ -119,11 +141,21 @@ def _described(
     text = f"{text.removesuffix('.')}; repeatable." if is_list else text
     complete = _COMPLETIONS.get(name)
     if parameter.default is parameter.empty:
-        argument = typer.Argument(help=text, autocompletion=complete)
+        argument = typer.Argument(metavar=name.upper(), help=text, autocompletion=complete)
         return parameter.replace(annotation=Annotated[type_, argument])
-    flags = [f"--{name.replace('_', '-')}", *filter(None, [_SHORT.get(name)])]
+    flags = [_flag(name, is_list), *filter(None, [_SHORT.get(name)])]
     made = typer.Option(*flags, metavar=_METAVARS.get(name), autocompletion=complete, help=text)
     return parameter.replace(annotation=Annotated[type_, made])
+
+
+def _flag(name: str, is_list: bool = False) -> str:
+    """Return the flag of a parameter; that of a list takes one value at a time.
+
+    >>> _flag("n_splits"), _flag("na_values", is_list=True)
+    ('--n-splits', '--na-value')
+    """
+    flag = f"--{name.replace('_', '-')}"
+    return flag.removesuffix("s") if is_list else flag
 
 
 def _with_parameters(
@@ -140,12 +172,12 @@ def _with_parameters(
 def as_words(given: Mapping[str, object]) -> list[str]:
     """Return options that are given as words of a command that repeats them.
 
-    >>> as_words({"jobs": 2, "keep": ["a", "b"], "fresh": True, "views": False, "data": None})
-    ['--jobs', '2', '--keep', 'a', '--keep', 'b', '--fresh', '--no-views']
+    >>> as_words({"jobs": 2, "params": ["a", "b"], "quiet": True, "views": False, "data": None})
+    ['--jobs', '2', '--param', 'a', '--param', 'b', '--quiet', '--no-views']
     """
     words = []
     for name, value in given.items():
-        flag = f"--{name.replace('_', '-')}"
+        flag = _flag(name, isinstance(value, list | tuple))
         if isinstance(value, bool):
             words.append(flag if value else f"--no-{flag[2:]}")
         elif value is not None:
@@ -201,11 +233,11 @@ def _flags(parameter: inspect.Parameter) -> list[str]:
     # typer takes the first flag in an annotation for the default
     words = (getattr(about, "default", None), *(getattr(about, "param_decls", None) or ()))
     given = [flag for each in words if isinstance(each, str) for flag in each.split("/")]
-    return given or [f"--{parameter.name.replace('_', '-')}"]
+    return given or [_flag(parameter.name)]
 
 
 def _parameter(name: str, option: Option) -> inspect.Parameter:
-    flag = f"--{name.replace('_', '-')}"
+    flag = _flag(name, option.kind == "list")
     type_: Any = {"text": str | None, "switch": bool, "list": list[str] | None}[option.kind]
     flag += f"/--no-{flag[2:]}" if option.kind == "switch" and option.default else ""
     about = Annotated[type_, typer.Option(flag, metavar=option.metavar, help=option.help)]

@@ -49,7 +49,7 @@ def datasets(ctx: typer.Context, incomplete: str) -> list[str]:
     registry = load_registry()
     names = set(registry.all("dataset"))
     # the words of a line whose last option has no value yet are not parsed
-    name = ctx.params.get("name") or next(iter(ctx.args), "")
+    name = ctx.params.get("suite") or next(iter(ctx.args), "")
     with contextlib.suppress(KbenchError):
         suite = read(*find(name, registry), registry)
         names |= {ref.label for ref in suite.datasets}

@@ -26,7 +26,7 @@ def with_flags(text: str) -> str:
 
     def written(found: re.Match[str]) -> str:
         flag = f"--{found[1].replace('_', '-')}"
-        if flag not in flags:
+        if flag not in flags and (flag := flag.removesuffix("s")) not in flags:
             return found[0]
         try:
             value = literal_eval(found[2] or "True")

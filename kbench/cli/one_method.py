@@ -31,8 +31,9 @@ def print_beside(
     registry: Registry,
     options: Options,
     again: Sequence[str],
+    added: Sequence[str] = (),
 ) -> None:
-    """Print the methods of a run beside the suite's other methods whose results are known.
+    """Compare the methods of a run, or those `added`, with the suite's others that have results.
 
     `again` is the command that computes the whole suite on the datasets of the run.
     """
@@ -40,9 +41,10 @@ def print_beside(
     ours, known, n_unknown = known_beside(whole, report, registry, options)
     metric = known_metric(report.suite.compared)
     methods = list(dict.fromkeys(row.method for row in ours if row.status != "unavailable"))
+    new = [method for method in methods if set(method) & set(added)]
     console = printing.console()
-    if known:
-        print_focus(console, [*ours, *known], methods, metric)
+    if known or new:
+        print_focus(console, [*ours, *known], new or methods, metric)
     for machine, n in Counter(row.machine for row in known).items():
         if machine != report.place:
             console.print(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.cli import completion
-from kbench.cli.command_options import Form, Format, given, options_from
+from kbench.cli.command_options import Datasets, Form, Format, Highlight, given, options_from
 from kbench.cli.echo import echo
 from kbench.errors import StoreError, SuiteError
 from kbench.messages import counted, printable_json
@@ -35,48 +35,37 @@ def results(
     form: Format = Form.table,
     machine: str | None = None,
     outdated: bool = False,
-    focus: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="METHOD",
-            help="Compare this method with each other one instead: `map + learner`, a map, or a "
-            "pattern; repeatable.",
-        ),
-    ] = None,
+    highlight: Highlight = None,
     leaderboard: Annotated[
-        bool, typer.Option("--leaderboard", help="Print one row per method instead.")
+        bool, typer.Option("--leaderboard", help="Print one row per method.")
     ] = False,
     columns: Annotated[
         str,
         typer.Option(
-            "--columns", metavar="A,B,...", help="Columns of the leaderboard, in this order."
+            "--columns", metavar="A,B,...", help="Columns of --leaderboard, in this order."
         ),
     ] = "",
     families: Annotated[
         list[str] | None,
-        typer.Option("--family", metavar="NAME", help="Only methods of this family; repeatable."),
-    ] = None,
-    dataset: Annotated[
-        list[str] | None,
         typer.Option(
-            metavar="PATTERN",
-            autocompletion=completion.components("dataset"),
-            help="Only the cells of these datasets (label or glob); repeatable.",
+            "--family",
+            metavar="NAME",
+            help="Show only methods of this family in --leaderboard; repeatable.",
         ),
     ] = None,
-    within: Annotated[
+    dataset: Datasets = None,
+    max_fit_time: Annotated[
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Only cells that are fitted in at most so many seconds, the best of each dataset "
-            "first.",
+            help="Show only methods that fit within this many seconds, best first per dataset.",
         ),
     ] = None,
 ) -> None:
     """Print the results of a suite, read back from MLflow: one row per cell.
 
-    With --leaderboard one row per method: its place with a confidence set, means over the
-    datasets that all methods finished, times, size, and the budget of its search.
+    With --leaderboard, one row per method: its rank with a confidence set, means over the
+    datasets that all methods finished, times, size, and the number of candidates it searched.
     """
     from kbench import report
     from kbench.api.inputs import imported_rows, known_suite, own_methods, stored_results
@@ -97,23 +86,23 @@ def results(
     try:
         stored = stored_results(Query(suite, given(), machine, outdated=outdated, notice=notice))
     except (StoreError, SuiteError):
-        if leaderboard or focus or not _print_others_alone(suite, form, dataset or [], notice):
+        if leaderboard or highlight or not _print_others_alone(suite, form, dataset or [], notice):
             raise
         return
     rows, metric = stored.rows, stored.metric
     others = partial(imported_rows, stored.name, metric, notice)
-    if dataset or within is not None:
-        if leaderboard or focus:
+    if dataset or max_fit_time is not None:
+        if leaderboard or highlight:
             raise SuiteError(
-                f"--{'dataset' if dataset else 'within'} is for cells; leave out "
-                f"--{'leaderboard' if leaderboard else 'focus'}"
+                f"--{'dataset' if dataset else 'max-fit-time'} selects cells; leave out "
+                f"--{'leaderboard' if leaderboard else 'highlight'}"
             )
-        rows = _chosen(rows, dataset or [], within, metric)
+        rows = _chosen(rows, dataset or [], max_fit_time, metric)
     if leaderboard:
-        chosen = chosen_methods(rows, focus, "focus") if focus else ()
+        chosen = chosen_methods(rows, highlight, "highlight") if highlight else ()
         _print_leaderboard(rows, metric, form, listed(columns), families or (), chosen)
-    elif focus:
-        _print_focus(rows, focus, metric, form, machine)
+    elif highlight:
+        _print_highlighted(rows, highlight, metric, form, machine)
     elif form is Form.table:
         registry = load_registry()
         show.print_rows(rows, columns_of(metric, task_of(rows)))
@@ -177,7 +166,7 @@ def _print_others_alone(
 
 
 def _chosen(
-    rows: list[Row], datasets: list[str], within: float | None, metric: Metric
+    rows: list[Row], datasets: list[str], max_fit_time: float | None, metric: Metric
 ) -> list[Row]:
     """Return the cells of some datasets; with a limit of their time, the best ones first."""
     from kbench.report.paper import chosen_datasets
@@ -186,36 +175,36 @@ def _chosen(
     rows = sorted(
         (row for row in rows if row.dataset in wanted), key=lambda row: wanted.index(row.dataset)
     )
-    if within is None:
+    if max_fit_time is None:
         return rows
-    check_number(within, "--within", above=0, error=SuiteError)
+    check_number(max_fit_time, "--max-fit-time", above=0, error=SuiteError)
     fast = [
         row
         for row in rows
         if row.status == "ok"
-        and (row.value("fit_time_s") or 0.0) <= within
+        and (row.value("fit_time_s") or 0.0) <= max_fit_time
         and row.value(metric.name) is not None
     ]
     if not fast:
-        raise SuiteError(f"no cell is fitted within {within:g} s")
+        raise SuiteError(f"no method fits within {max_fit_time:g} s")
     return sorted(
         fast, key=lambda row: (wanted.index(row.dataset), -metric.gain(row.value(metric.name)))
     )
 
 
-def _print_focus(
-    rows: list[Row], focus: list[str], metric: Metric, form: Form, machine: str | None
+def _print_highlighted(
+    rows: list[Row], highlight: list[str], metric: Metric, form: Form, machine: str | None
 ) -> None:
-    """Print some methods, each beside all others."""
+    """Print some methods, each compared with all others."""
     from kbench.cli import printing
     from kbench.cli.one_method import print_focus
     from kbench.report.paper import chosen_methods
 
     if form is not Form.table:
-        raise SuiteError("--focus prints text; leave out --format")
+        raise SuiteError("--highlight prints no table; leave out --format")
     if machine == "all":
-        raise SuiteError("--focus compares the runs of one machine; name it with --machine")
-    methods = chosen_methods(rows, focus, "focus")
+        raise SuiteError("--highlight compares the runs of one machine; name it with --machine")
+    methods = chosen_methods(rows, highlight, "highlight")
     print_focus(printing.console(), rows, methods, metric)
 
 

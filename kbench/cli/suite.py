@@ -8,31 +8,25 @@ from typing import Annotated, Literal
 
 import typer
 
-from kbench.cli import completion
 from kbench.cli.command_options import JsonEvents, Quiet, as_words, given, options_from
-from kbench.cli.echo import echo, with_flags
-from kbench.errors import SuiteError
+from kbench.cli.echo import with_flags
 
 
 @options_from("run_suite")
 def suite(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            help="Name of an installed suite, or path of a suite file.",
-            autocompletion=completion.suites,
-        ),
-    ] = None,
-    list_suites: Annotated[bool, typer.Option("--list", help="List the installed suites.")] = False,
+    suite: str,
     dataset: list[str] | None = None,
     feature_map: list[str] | None = None,
     learner: list[str] | None = None,
-    splits: int | None = None,
-    time_limit: float | None = None,
+    add_datasets: list[str] | None = None,
+    add_feature_maps: list[str] | None = None,
+    add_learners: list[str] | None = None,
+    n_splits: int | None = None,
+    task_timeout: float | None = None,
     memory_limit: float | None = None,
     jobs: int | None = None,
     data: str | None = None,
-    fresh: bool = False,
+    recompute: bool = False,
     retry_failed: bool = False,
     offline: bool = False,
     timing: Literal["shared", "exclusive"] = "shared",
@@ -54,36 +48,28 @@ def suite(
     A cell is a dataset with a feature map and a learner. Results that are known already are
     not computed again.
     """
-    from kbench.execution.plugins import load_registry
-    from kbench.planning.component_refs import runnable
-
-    registry = load_registry()
-    if list_suites:
-        echo("\n".join(runnable(registry)))
-        return
-    if name is None:
-        raise SuiteError(f"SUITE is missing; there are: {', '.join(runnable(registry))}")
     from kbench.api.inputs import chosen_suite
     from kbench.api.running import run_shown
     from kbench.cli import show
     from kbench.cli.one_method import print_beside
     from kbench.cli.plan import print_plan
+    from kbench.execution.plugins import load_registry
     from kbench.runner import Options
 
+    registry = load_registry()
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     chosen = chosen_suite(
-        name,
+        suite,
         registry,
-        dataset or [],
-        feature_map or [],
-        learner or [],
-        splits=splits,
-        time_s=time_limit,
+        *(dataset, feature_map, learner),
+        add=(add_datasets, add_feature_maps, add_learners),
+        n_splits=n_splits,
+        time_s=task_timeout,
         memory_mib=memory_limit,
         data=data,
     )
-    options = Options(jobs, fresh, retry_failed, offline, timing, given=given())
+    options = Options(jobs, recompute, retry_failed, offline, timing, given=given())
     report = run_shown(
         chosen,
         registry,
@@ -96,19 +82,21 @@ def suite(
     if dry_run:
         print_plan(report, as_json=as_json, every=every)
         return
-    limits = {"splits": splits, "time_limit": time_limit, "memory_limit": memory_limit}
-    others = {**limits, "data": data, **given()}
+    limits = {"n_splits": n_splits, "task_timeout": task_timeout, "memory_limit": memory_limit}
+    others = {"add_datasets": add_datasets, **limits, "data": data, **given()}
     filters = {"dataset": dataset, "feature_map": feature_map, "learner": learner}
-    again = [name, *as_words({**filters, **others})]
-    whole_again = ["kbench", "suite", name, *as_words({"dataset": dataset, **others})]
+    added = {"add_feature_maps": add_feature_maps, "add_learners": add_learners}
+    again = [suite, *as_words({**filters, **added, **others})]
+    whole_again = ["kbench", "suite", suite, *as_words({"dataset": dataset, **others})]
     of_methods = bool(feature_map or learner)
+    new = [*(add_feature_maps or []), *(add_learners or [])]
 
     def beside() -> None:
         if report.foreign:
             show.print_origins(report)
-        if of_methods and not report.interrupted:
-            whole = chosen_suite(name, registry, dataset or [], data=data)
-            print_beside(report, whole, registry, options, whole_again)
+        if (of_methods or new) and not report.interrupted:
+            whole = chosen_suite(suite, registry, dataset, add=(add_datasets, (), ()), data=data)
+            print_beside(report, whole, registry, options, whole_again, new)
 
     show.print_report(
         report,

@@ -19,8 +19,10 @@ from kbench.api.running import run_shown
 from kbench.cli import completion, printing, show
 from kbench.cli.app import command_of
 from kbench.cli.command_options import (
+    Datasets,
     Form,
     Format,
+    Highlight,
     JsonEvents,
     Open,
     Quiet,
@@ -357,6 +359,7 @@ __all__ = [
     "Data",
     "DataCache",
     "DatasetFacts",
+    "Datasets",
     "Delivered",
     "Engine",
     "EngineOffer",
@@ -373,6 +376,7 @@ __all__ = [
     "FrontPlace",
     "Handover",
     "Heading",
+    "Highlight",
     "Holder",
     "Host",
     "ImportedRow",

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from kbench.errors import SuiteError
-from kbench.messages import did_you_mean, shared_targets
+from kbench.messages import did_you_mean, option, shared_targets
 from kbench.planning.component_refs import LISTS, labelled
 from kbench.records import Cell, Ref, Search, Suite
 from kbench.registry.registry import Registry
@@ -86,38 +86,39 @@ def select(
     datasets: Sequence[str] = (),
     feature_maps: Sequence[str] = (),
     learners: Sequence[str] = (),
+    add: Sequence[Sequence[str]] = ((), (), ()),
 ) -> Suite:
-    """Keep the lines that match labels, names or globs; no pattern keeps all lines.
+    """Add installed components, and keep those that match labels, names or globs.
 
-    An installed name that no line has is added with its defaults: a dataset to every block, a map
-    or learner to the first. SuiteError is raised where a pattern matches nothing, or no cell is
-    left.
+    No pattern keeps all. `add` has names of datasets, of maps and of learners; one that the suite
+    lacks is added with its defaults: a dataset to every block, a map or learner to the first.
+    SuiteError is raised if a name is not installed, a pattern matches nothing, or no cell is left.
     """
     problems: list[str] = []
     blocks = list(suite.blocks)
-    asked = {"datasets": datasets, "feature_maps": feature_maps, "learners": learners}
-    for key, patterns in asked.items():
-        if not patterns:
-            continue
-        kind = LISTS[key]
-        lines = [ref for block in blocks for ref in getattr(block, key)]
-        new = []
+    asked = zip(LISTS.items(), (datasets, feature_maps, learners), add, strict=True)
+    for (key, kind), patterns, names in asked:
+        lists = [list(getattr(block, key)) for block in blocks]
+        for name in names:
+            if name not in registry.all(kind):
+                hint = did_you_mean(name, registry.all(kind))
+                problems.append(f"{option(f'add_{key}')}: no {kind} is called {name!r}{hint}")
+            elif not any(_matches(ref, name) for refs in lists for ref in refs):
+                for refs in lists if key == "datasets" else lists[:1]:
+                    refs.append(labelled(name, {}, kind, registry))
+        known = [ref for refs in lists for ref in refs]
         for pattern in patterns:
-            if any(_matches(ref, pattern) for ref in lines):
-                continue
-            if pattern in registry.all(kind):
-                new.append(labelled(pattern, {}, kind, registry))
-            else:
-                known = {name for ref in lines for name in (ref.label, ref.name)}
-                hint = did_you_mean(pattern, known | set(registry.all(kind)))
-                problems.append(f"no {kind} matches {pattern!r}{hint}")
-        for index, block in enumerate(blocks):
-            kept = tuple(
-                ref for ref in getattr(block, key) if any(_matches(ref, p) for p in patterns)
-            )
-            added = tuple(new) if key == "datasets" or index == 0 else ()
-            changed: dict[str, Any] = {key: kept + added}
-            blocks[index] = replace(block, **changed)
+            if not any(_matches(ref, pattern) for ref in known):
+                hint = did_you_mean(
+                    pattern, {each for ref in known for each in (ref.name, ref.label)}
+                )
+                if pattern in registry.all(kind):
+                    hint = f"; {option(f'add_{key}', [pattern])} adds it"
+                problems.append(f"no {kind} of the suite matches {pattern!r}{hint}")
+        for index, refs in enumerate(lists):
+            kept = [ref for ref in refs if not patterns or any(_matches(ref, p) for p in patterns)]
+            changed: dict[str, Any] = {key: tuple(kept)}
+            blocks[index] = replace(blocks[index], **changed)
     if problems:
         raise SuiteError(*problems)
     blocks = [b for b in blocks if b.datasets and b.feature_maps and b.learners]

@@ -141,7 +141,7 @@ def notices_of_reuse(cells: Sequence[PlannedCell]) -> Iterator[str]:
     if known:
         yield (
             f"{len(known)} known results keep the times of an ordinary run; "
-            f"{option('fresh', True)} takes all of them again"
+            f"{option('recompute', True)} takes all of them again"
         )
 
 

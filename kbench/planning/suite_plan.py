@@ -37,7 +37,8 @@ from kbench.storage.journal import Journal, state_folder
 class SuitePlan:
     """Turns a suite into cells, step by step; nothing is fetched or computed.
 
-    The journal of a `place` has the results: none is used if `fresh`, no failure if `retry_failed`.
+    The journal of a `place` has the results: none is used if `recompute` is given, and no failure
+    if `retry_failed`.
     """
 
     def __init__(
@@ -45,13 +46,13 @@ class SuitePlan:
         suite: Suite,
         registry: Registry,
         place: str,
-        fresh: bool = False,
+        recompute: bool = False,
         retry_failed: bool = False,
     ) -> None:
         self.suite, self.registry = suite, registry
         self.journal = Journal(state_folder(place) / "journal.jsonl")
         self.cache = DataCache()
-        self.fresh, self._retry_failed = fresh, retry_failed
+        self.recompute, self._retry_failed = recompute, retry_failed
         self.planner = Planner(registry, self.cache)
         self.validity = Validity(self.journal, self.planner.present)
         self.datasets: dict[str, DatasetFacts | Problem] = {}
@@ -94,7 +95,7 @@ class SuitePlan:
         planned = self.planner.plan(self.suite, self.datasets)
         self.codes = self.planner.metric_codes()
         notice = ""
-        if not self.fresh:
+        if not self.recompute:
             if unreadable := self._recall(planned):
                 again = "its result is" if unreadable == 1 else "their results are"
                 notice = (
@@ -121,7 +122,7 @@ class SuitePlan:
         """Plan one more cell."""
         block = Block((cell.dataset,), (cell.feature_map,), (cell.learner,), cell.protocol)
         planned = self.planner.plan(replace(self.suite, blocks=(block,)), self.datasets)
-        if not self.fresh:
+        if not self.recompute:
             self._recall(planned)
         return planned
 
@@ -167,7 +168,7 @@ class Options:
     """
 
     jobs: int | None = 1
-    fresh: bool = False
+    recompute: bool = False
     retry_failed: bool = False
     offline: bool = False
     timing: Literal["shared", "exclusive"] = "shared"

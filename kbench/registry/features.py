@@ -64,8 +64,9 @@ class Command:
 class Option:
     """An option that a feature adds to commands of the core, and to functions of Python.
 
-    `kind` is "text", "switch" (with its `default`), or "list" (repeatable). In help it comes after
-    the first of the parameters in `after` that the command has.
+    `kind` is "text", "switch" (with its `default`), or "list": repeatable, with a flag that lacks
+    the last "s" of the name. In help it comes after the first of the parameters in `after` that the
+    command has.
     """
 
     commands: tuple[str, ...]

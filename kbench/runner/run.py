@@ -117,8 +117,8 @@ class Run:
             self.options = self.options.of_suite(suite)
         self.location: str = self.verbs.one("kbench_location", options=self.options) or ""
         self.place = self.offer.place if self.offer else machine.machine_id()
-        fresh, retry_failed = self.options.fresh, self.options.retry_failed
-        self.plan = SuitePlan(suite, registry, self.place, fresh, retry_failed)
+        recompute, retry_failed = self.options.recompute, self.options.retry_failed
+        self.plan = SuitePlan(suite, registry, self.place, recompute, retry_failed)
         self.journal = self.plan.journal
         exclusive, offline = self.options.exclusive, self.options.offline
         self.session = Session(self.plan, offline, exclusive, self.notice)

@@ -143,14 +143,14 @@ def to_dataset(
         notes = "".join(table.columns[j].note for j in features if names[j] in texts[:1])
         raise DatasetError(
             f"{what}: text cannot be a feature: {listed(texts)}{notes}. Leave these columns out "
-            f"with {option('ignore', texts[:3])}."
+            f"with {option('drop', texts[:3])}."
         )
     if dates := [names[j] for j in features if table.columns[j].kind == "date"]:
         specs = [f"{name}=ISO8601" for name in dates]
         raise DatasetError(
             f"{what}: dates cannot be features as they are: {listed(dates)}. Read them as days "
             f"since 1970 with {option('date', specs[:3])}, or leave them out with "
-            f"{option('ignore', dates[:3])}."
+            f"{option('drop', dates[:3])}."
         )
     if not features:
         raise DatasetError(f"{what}: there is no column beside the target")
@@ -333,7 +333,7 @@ def _check_size(n_bytes: int, what: str, n: int, width: int, table: Table) -> No
         raise DatasetError(
             f"{what}: {n:,} rows with {width:,} columns{whose} need {n_bytes / 2**20:,.0f} MiB, "
             f"more than the {max_bytes() / 2**20:,.0f} MiB allowed. Leave columns out with "
-            f"{option('ignore', ['COLUMN'])}, or raise KBENCH_MAX_DATASET_MB."
+            f"{option('drop', ['COLUMN'])}, or raise KBENCH_MAX_DATASET_MB."
         )
 
 

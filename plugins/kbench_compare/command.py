@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import Form, Format, completion, echo
+from kbench.features import Datasets, Form, Format, completion, echo
 from kbench.messages import counted, masked
 from kbench.parameters import check_choice, check_number
 
@@ -27,14 +27,12 @@ if TYPE_CHECKING:
 
 _SIDE = (
     "SUITE, SUITE@STORE, SUITE@KEY=VALUE,...[,STORE], a file of `kbench results --format json`, "
-    "or a bundle. Keys: version (of kbench), machine (id), until (a date or time), by (an author "
-    "whose bundle was added). STORE is a URI or a .db file."
+    "or a bundle. Keys: version (of kbench), machine (id), until (a date or time), "
+    "author (of bundles that were added). STORE is a URI or a .db file."
 )
-_KEYS = ("version", "machine", "until", "by")
+_KEYS = ("version", "machine", "until", "author")
 _BUNDLES = (".zip", ".jsonl")
 _FAIL_ON = ("metric", "time", "missing")
-_EARLIER = {"accuracy": "metric"}
-"""Names that earlier versions had for kinds of regressions."""
 
 
 def compare(
@@ -61,14 +59,7 @@ def compare(
             "`none`.",
         ),
     ] = "metric,missing",
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            autocompletion=completion.components("dataset"),
-            help="Only these datasets (label or glob); repeatable.",
-        ),
-    ] = None,
+    dataset: Datasets = None,
     alpha: Annotated[
         float, typer.Option(help="Level of the tests, over all cells together (Holm).")
     ] = 0.05,
@@ -99,8 +90,7 @@ def compare(
     from kbench_compare.changes import Noise
     from kbench_compare.comparison import compare as compared
 
-    given = [] if fail_on == "none" else [name.strip() for name in fail_on.split(",")]
-    wanted = [_EARLIER.get(name, name) for name in given]
+    wanted = [] if fail_on == "none" else [name.strip() for name in fail_on.split(",")]
     for name in wanted:
         check_choice(name, "--fail-on", _FAIL_ON, otherwise="none alone", error=SuiteError)
     check_number(time_factor, "--time-factor", least=1, error=SuiteError)
@@ -139,9 +129,9 @@ def _side(text: str, store: str | None) -> StoredResults:
         return _of_file(path)
     is_file = path.suffix in _BUNDLES or (path.is_dir() and "@" not in text)
     suite, options = ("", dict[str, str]()) if is_file else _parsed(text)
-    if store and "by" not in options:
+    if store and "author" not in options:
         options.setdefault("store", store)
-    if "by" in options:
+    if "author" in options:
         return _of_author(suite, options, text)
     if options.get("machine") == "all":
         raise SuiteError(f"{masked(text)!r}: machine must be the id of one machine, got 'all'")
@@ -179,14 +169,16 @@ def _of_author(suite: str, options: Mapping[str, str], side: str) -> StoredResul
     """Read the rows of an author whose bundles were added."""
     from kbench.features import as_one_side, experiment_of, imported_rows
 
-    if others := [name for name in options if name != "by"]:
-        raise SuiteError(f"{masked(side)!r}: by= takes no {others[0]}=: bundles are not in a store")
+    if others := [name for name in options if name != "author"]:
+        raise SuiteError(
+            f"{masked(side)!r}: author= takes no {others[0]}=: bundles are not in a store"
+        )
     kept = imported_rows(experiment_of(suite), notice=partial(echo, err=True))
-    rows = [each for each in kept if each.author == options["by"]]
+    rows = [each for each in kept if each.author == options["author"]]
     if not rows:
         known = ", ".join(sorted({each.author for each in kept}))
         hint = f"there are rows by: {known}" if known else "`kbench bundle add FILE` adds a bundle"
-        raise SuiteError(f"no rows of {suite!r} by {options['by']!r} were added; {hint}")
+        raise SuiteError(f"no rows of {suite!r} by {options['author']!r} were added; {hint}")
     return as_one_side(rows, suite, rows[0].metric)
 
 

@@ -94,7 +94,7 @@ class ParquetRows:
         if nested:
             raise DatasetError(
                 f"{self.what}: lists and records are neither features nor targets: "
-                f"{listed(nested)}. Leave these columns out with {option('ignore', nested[:3])}."
+                f"{listed(nested)}. Leave these columns out with {option('drop', nested[:3])}."
             )
         n_rows, n = sum(self._n_rows), len(scans)
         numeric = self.numeric()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kbench_leakage.findings import Leakage
 
 
-OWN = ("target", "task", "ignore", "nominal", "delimiter", "group", "order_by")
+OWN = ("target", "task", "drop", "categorical", "delimiter", "group", "time_column")
 """Options for a file of the user's own."""
 
 
@@ -89,7 +89,7 @@ def _chosen(
         named = f"{option('dataset')} and {option('data')}"
         raise DatasetError(f"{what}: {named} are for suites, not for a file")
     ref = dataset_of_file(what, registry=registry, **given)
-    is_official = "group" in given or "order_by" in given
+    is_official = "group" in given or "time_column" in given
     return [(ref, Protocol(splits="official" if is_official else "stratified"))]
 
 

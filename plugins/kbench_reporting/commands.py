@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import Open, completion, echo, given, options_from
+from kbench.features import Datasets, Highlight, Open, completion, echo, given, options_from
+from kbench.messages import did_you_mean
 from kbench.parameters import check_integer
 
 if TYPE_CHECKING:
@@ -29,37 +30,20 @@ _Machine = Annotated[
     str | None,
     typer.Option(metavar="ID", help="Machine that made the runs; this machine by default."),
 ]
-_Without = Annotated[
+_Exclude = Annotated[
     list[str] | None,
     typer.Option(
         metavar="METHOD",
         help="Leave a method, written `map + learner`, out of ranks and tests; repeatable.",
     ),
 ]
-
-
 _Methods = Annotated[
-    str,
-    typer.Option(
-        "--methods",
-        metavar="A,B,...",
-        help="Only these methods, in this order, also as patterns: `map + learner`, or a map.",
-    ),
-]
-_Datasets = Annotated[
-    str,
-    typer.Option(
-        "--datasets", metavar="A,B,...", help="Only these datasets, in this order, as --methods."
-    ),
-]
-
-
-_Focus = Annotated[
     list[str] | None,
     typer.Option(
+        "--method",
         metavar="METHOD",
-        help="Show this method beside each other one: `map + learner`, a map, or a pattern; "
-        "repeatable. By default methods of your own plugins.",
+        help="Show only this method: `map + learner`, a map or a pattern; repeatable, and with "
+        "--dataset the order of the table.",
     ),
 ]
 
@@ -68,7 +52,7 @@ def _tables(incomplete: str) -> list[str]:
     """Return the tables of a report that begin so."""
     from kbench.features import table_names
 
-    return completion.of(["list", *table_names()])(incomplete)
+    return completion.of(table_names())(incomplete)
 
 
 def _pictures(incomplete: str) -> list[str]:
@@ -111,16 +95,19 @@ def report(
             "--table",
             metavar="NAME",
             autocompletion=_tables,
-            help="The table to print, such as `main`; `list` prints all names.",
+            help="Print this table instead of the page; --list-tables prints the names.",
         ),
     ] = None,
+    list_tables: Annotated[
+        bool, typer.Option("--list-tables", help="Print the names of all tables.")
+    ] = False,
     show: Open = False,
     machine: _Machine = None,
     outdated: bool = False,
-    without: _Without = None,
-    focus: _Focus = None,
-    methods: _Methods = "",
-    datasets: _Datasets = "",
+    exclude_method: _Exclude = None,
+    highlight: Highlight = None,
+    methods: _Methods = None,
+    datasets: Datasets = None,
     transpose: Annotated[
         bool, typer.Option("--transpose", help="Methods as rows, datasets as columns.")
     ] = False,
@@ -137,7 +124,7 @@ def report(
     """Write a suite's results, read from MLflow, as one self-contained HTML page.
 
     With --table or a --format other than html, one of its tables is printed instead; the
-    options from --methods on are for such a table.
+    options from --method on are for such a table.
     """
     from kbench.features import (
         Verbs,
@@ -149,7 +136,7 @@ def report(
     )
     from kbench_reporting.page import page
 
-    if name == "list":
+    if list_tables:
         for table, text in table_names().items():
             echo(f"{table:<14} {text}")
         return
@@ -158,14 +145,15 @@ def report(
     registry = load_registry()
     if is_table:
         _check_table(name or "main", form or Form.markdown)
-        content = _content(
-            suite, registry, machine, without or [], outdated, methods, datasets, digits, focus
-        )
+        chosen = (methods or [], datasets or [], digits, highlight)
+        content = _content(suite, registry, machine, exclude_method or [], outdated, *chosen)
         made = table_named(name or "main", content)
         made = turned(made) if transpose else made
         _print_table(made, content.suite, form or Form.markdown, output, caption, label)
         return
-    content = _content(suite, registry, machine, without or [], outdated, focus=focus)
+    content = _content(
+        suite, registry, machine, exclude_method or [], outdated, highlight=highlight
+    )
     path = output or Path(f"{_file_name(content.suite)}.html")
     verbs = Verbs(partial(echo, err=True))
     written = page(content, registry, verbs=verbs)
@@ -178,11 +166,13 @@ def report(
         webbrowser.open(path.resolve().as_uri())
 
 
-def _check_layout(is_table: bool, form: Form | None, *given: str | bool | int | None) -> None:
+def _check_layout(
+    is_table: bool, form: Form | None, *given: list[str] | str | bool | int | None
+) -> None:
     """Refuse options of a table for the page, and those of LaTeX for other forms."""
-    names = ("methods", "datasets", "transpose", "digits", "caption", "label")
+    names = ("method", "dataset", "transpose", "digits", "caption", "label")
     used = [
-        name for name, value in zip(names, given, strict=True) if value not in ("", False, None)
+        name for name, value in zip(names, given, strict=True) if value not in ("", False, None, [])
     ]
     if used and not is_table:
         raise SuiteError(
@@ -225,6 +215,7 @@ def _print_table(
 
 @options_from("load_results")
 def plot(
+    suite: _Suite,
     kind: Annotated[
         str,
         typer.Argument(
@@ -233,16 +224,15 @@ def plot(
             "or a plugin's.",
         ),
     ],
-    suite: _Suite,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="A .pdf, .png or .svg file.")
     ],
     machine: _Machine = None,
     outdated: bool = False,
-    without: _Without = None,
-    focus: _Focus = None,
-    methods: _Methods = "",
-    datasets: _Datasets = "",
+    exclude_method: _Exclude = None,
+    highlight: Highlight = None,
+    methods: _Methods = None,
+    datasets: Datasets = None,
 ) -> None:
     """Draw one picture of a suite's results for a paper."""
     from kbench.features import load_registry, write_output
@@ -252,9 +242,8 @@ def plot(
     if form not in ("pdf", "png", "svg"):
         raise SuiteError(f"-o must be a file that ends in .pdf, .png or .svg, got {output}")
     registry = load_registry()
-    content = _content(
-        suite, registry, machine, without or [], outdated, methods, datasets, focus=focus
-    )
+    chosen = (methods or [], datasets or [], None, highlight)
+    content = _content(suite, registry, machine, exclude_method or [], outdated, *chosen)
     write_output(output, picture(kind, content, registry, form))
     echo(str(output))
 
@@ -263,12 +252,12 @@ def _content(
     suite: str,
     registry: Registry,
     machine: str | None,
-    without: list[str],
+    excluded: list[str],
     outdated: bool,
-    methods: str = "",
-    datasets: str = "",
+    methods: list[str] | tuple[()] = (),
+    datasets: list[str] | tuple[()] = (),
     digits: int | None = None,
-    focus: list[str] | None = None,
+    highlight: list[str] | None = None,
 ) -> ReportData:
     """Read the results of a suite, and return the content of its report."""
     from kbench.features import (
@@ -278,7 +267,6 @@ def _content(
         chosen_methods,
         imported_rows,
         known_suite,
-        listed,
         machine_facts,
         name_of,
         own_methods,
@@ -292,13 +280,15 @@ def _content(
         )
     notice = partial(echo, err=True)
     stored = stored_results(Query(suite, given(), machine, outdated=outdated, notice=notice))
-    kept = chosen_methods(stored.rows, listed(methods))
-    wanted = chosen_datasets(stored.rows, listed(datasets))
+    kept = chosen_methods(stored.rows, methods, "method")
+    wanted = chosen_datasets(stored.rows, datasets, "dataset")
     rows = [row for row in stored.rows if row.method in kept and row.dataset in wanted]
     by_name = {name_of(method): method for method in kept}
-    for name in without:
+    for name in excluded:
         if name not in by_name:
-            raise SuiteError(f"--without {name!r}: no such method; there are: {', '.join(by_name)}")
+            raise SuiteError(
+                f"--exclude-method {name!r}: no such method{did_you_mean(name, by_name)}"
+            )
     known = known_suite(suite, registry)
     return ReportData(
         stored.name,
@@ -307,12 +297,14 @@ def _content(
         machine_facts(stored.rows[0].machine)
         | ({"results": stored.left_out} if stored.left_out else {}),
         stored.source,
-        [by_name[name] for name in without],
+        [by_name[name] for name in excluded],
         stored.metric,
         stored.budget,
         order=kept if methods else (),
         digits=digits,
-        focus=chosen_methods(rows, focus, "focus") if focus else own_methods(rows, registry),
+        focus=chosen_methods(rows, highlight, "highlight")
+        if highlight
+        else own_methods(rows, registry),
         links=stored.links,
         others=[
             each

@@ -278,15 +278,15 @@ _SHOWN = 5
 _PINNED = ("kbench-core", "numpy", "scipy", "scikit-learn")
 
 
-def named(names: Sequence[str] | None, fresh: bool = False) -> list[Bundle]:
-    """Read the bundles of `--reuse`, by file or id.
+def named(names: Sequence[str] | None, recompute: bool = False) -> list[Bundle]:
+    """Read the bundles of `--reuse-bundle`, by file or id.
 
     SuiteError or BundleError is raised where everything is to be computed, or there is no such
     bundle.
     """
-    if names and fresh:
+    if names and recompute:
         raise SuiteError(
-            f"{option('fresh', True)} computes everything again; leave out {option('reuse')}"
+            f"{option('recompute', True)} recomputes all; leave out {option('reuse_bundles')}"
         )
     return [find(name) for name in names or ()]
 

@@ -45,7 +45,10 @@ def create(
     dataset: list[str] | None = None,
     feature_map: list[str] | None = None,
     learner: list[str] | None = None,
-    splits: int | None = None,
+    add_datasets: list[str] | None = None,
+    add_feature_maps: list[str] | None = None,
+    add_learners: list[str] | None = None,
+    n_splits: int | None = None,
     data: str | None = None,
     predictions: Annotated[
         bool,
@@ -73,9 +76,8 @@ def create(
     if output is None and for_paper is None:
         raise SuiteError("name the file to write, with -o FILE or --for-paper NEW")
     registry = load_registry()
-    chosen = chosen_suite(
-        suite, registry, dataset or [], feature_map or [], learner or [], splits=splits, data=data
-    )
+    filters, add = (dataset, feature_map, learner), (add_datasets, add_feature_maps, add_learners)
+    chosen = chosen_suite(suite, registry, *filters, add=add, n_splits=n_splits, data=data)
     journal = Journal()
     known = known_results(chosen, registry, journal)
     folder = None if data is None else Path(data)
@@ -110,7 +112,7 @@ def create(
     if few := sum(bool(cell.missing) for cell in known.cells):
         echo(
             f"{counted(few, 'cell')} with fewer splits than planned, which count in no mean: "
-            "compute the others, or give the --splits of `kbench suite`",
+            "compute the others, or give --n-splits as to `kbench suite`",
             err=True,
         )
 
@@ -132,16 +134,14 @@ def verify(
         typer.Option(metavar="HEX", help="Repeat the choice of an earlier command."),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Tasks at a time.")] = 1,
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Wall-clock limit of one task.")
-    ] = None,
+    task_timeout: float | None = None,
     author: Annotated[
-        str, typer.Option(metavar="NAME", help="Your name, for --to: who has recomputed.")
+        str, typer.Option(metavar="NAME", help="Your name, for --repository: who recomputed.")
     ] = "",
-    to: Annotated[
+    repository: Annotated[
         str | None,
         typer.Option(
-            metavar="DIR", help="Also write what was recomputed into this results repository."
+            metavar="DIR", help="Also write the recomputed results into this results repository."
         ),
     ] = None,
     data: str | None = None,
@@ -165,21 +165,20 @@ def verify(
     if nonce is not None and not re.fullmatch(r"[0-9a-f]{1,64}", nonce):
         raise SuiteError(f"--nonce must be 1 to 64 hexadecimal digits, got {nonce!r}")
     limits = Limits()
-    if time_limit is not None:
-        check_limit(time_limit, "time_limit")
-        limits = Limits(time_s=time_limit)
+    if task_timeout is not None:
+        limits = Limits(time_s=check_limit(task_timeout, "task_timeout"))
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     bundle = find(file)
     describe(bundle)
-    repository = None if to is None else Path(to).expanduser()
-    if to is not None and repository is not None:
+    folder = None if repository is None else Path(repository).expanduser()
+    if repository is not None and folder is not None:
         # what cannot be written is said before anything is computed
-        if is_address(to):
-            raise SuiteError(f"--to takes a folder: clone {masked(to)}, and name the clone")
-        check_place(to)
+        if is_address(repository):
+            raise SuiteError(f"--repository takes a folder: a clone of {masked(repository)}")
+        check_place(repository)
         check_author(author, bundle)
-        rows_key_by_cell(bundle, repository)
+        rows_key_by_cell(bundle, folder)
     verifying = Verifying(
         bundle,
         load_registry(),
@@ -213,9 +212,9 @@ def verify(
             records.append(recomputed.record_of(result, found.verdict, author, versions()))
             recomputed.keep(records[-1])
     of_predictions = _of_predictions(verifying, bundle, units)
-    if repository is not None:
-        n_new = publish_records(bundle, records, repository)
-        echo(f"{repository}: {counted(n_new, 'new file')} of recomputed splits")
+    if folder is not None:
+        n_new = publish_records(bundle, records, folder)
+        echo(f"{folder}: {counted(n_new, 'new file')} of recomputed splits")
     _conclude(verdicts, of_predictions)
 
 
@@ -250,7 +249,7 @@ def check_author(author: str, bundle: Bundle) -> None:
 
     untrusted_text.check_author(author)
     if not author:
-        raise SuiteError("--to names who has recomputed: give --author NAME")
+        raise SuiteError("--repository names who recomputed: give --author NAME")
     if author == bundle.manifest.author:
         raise SuiteError(
             f"{author} is the author of the results; a record of another person proves something"
@@ -290,10 +289,9 @@ def add(
         ),
     ],
 ) -> None:
-    """Check a bundle of somebody else and keep it, to see its rows beside your own.
+    """Import another user's bundle, to show its results next to your own.
 
-    `kbench results`, `kbench report` and `kbench compare SUITE SUITE@by=AUTHOR` show them. It is
-    kept beside the journal under its id, and never changed.
+    `kbench results`, `kbench report` and `kbench compare SUITE SUITE@author=AUTHOR` show them.
     """
     from kbench_sharing.added_bundles import SHORT, keep
     from kbench_sharing.fetching import is_url
@@ -306,14 +304,14 @@ def add(
     echo(f"{'kept' if is_new else 'it was kept before'} as {short}")
     suite = shlex.quote(bundle.manifest.suite)
     echo(f"kbench results {suite}")
-    echo(f"kbench suite {suite} --reuse {short}")
+    echo(f"kbench suite {suite} --reuse-bundle {short}")
 
 
 def publish(
     file: Annotated[
         str, typer.Argument(help="A bundle (a zip file or a folder), or the id of a kept one.")
     ],
-    to: Annotated[
+    repository: Annotated[
         str,
         typer.Option(
             metavar="DIR|URL",
@@ -332,16 +330,16 @@ def publish(
     from kbench_sharing.repository import check_place, is_address, publish_to_remote
     from kbench_sharing.repository import publish as published
 
-    check_place(to)
-    is_remote = is_address(to)
+    check_place(repository)
+    is_remote = is_address(repository)
     bundle = find(file)
-    repository = Path(to).expanduser()
-    done = publish_to_remote(bundle, to) if is_remote else published(bundle, repository)
+    folder = Path(repository).expanduser()
+    done = publish_to_remote(bundle, repository) if is_remote else published(bundle, folder)
     kept = f", {done.n_kept} that it has already" if done.n_kept else ""
-    where = masked(to) if is_remote else repository
+    where = masked(repository) if is_remote else folder
     echo(f"{where}: {counted(done.n_new, 'new rows file')}{kept}")
     if done.n_new and not is_remote:
-        echo(f"check them: kbench bundle site {repository}")
+        echo(f"check them: kbench bundle site {folder}")
 
 
 def site(

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 @hookimpl
 def kbench_run_notices(options: Options) -> Sequence[str]:
     """Say why results of bundles are not reused; refuse wrong names."""
-    names = options.given.get("reuse")
+    names = options.given.get("reuse_bundles")
     if not names:
         return ()
     from kbench.features import Present
     from kbench_sharing.added_bundles import named, notices
 
-    bundles, present = named(names, options.fresh), Present()
+    bundles, present = named(names, options.recompute), Present()
     texts = [text for bundle in bundles for text in notices(bundle, present)]
     present.save()
     return texts
@@ -40,12 +40,12 @@ def kbench_known_results(
     run: Run, cells: Sequence[PlannedCell]
 ) -> Mapping[str, Mapping[int, Result]] | None:
     """Return the results of the bundles to reuse."""
-    names = run.options.given.get("reuse")
+    names = run.options.given.get("reuse_bundles")
     if not names:
         return None
     from kbench_sharing.added_bundles import named, reusable
 
-    results = reusable(named(names, run.options.fresh), run.plan.planner.present)
+    results = reusable(named(names, run.options.recompute), run.plan.planner.present)
     if not any(cell.missing and cell.key in results for cell in cells):
         run.notice("no cell of this run that lacks results here can be had from a bundle")
     return results

@@ -104,7 +104,7 @@ def publish(bundle: Bundle, repository: Path) -> Published:
     if (repository / "HEAD").is_file() and (repository / "objects").is_dir():
         raise BundleError(
             f"{repository} is a bare repository of git, which has no files of its own: push to it, "
-            f"with --to {repository.resolve().as_uri()}"
+            f"with --repository {repository.resolve().as_uri()}"
         )
     return add_files(repository, rows_files(bundle), MAX_ROWS)
 
@@ -335,7 +335,7 @@ def publish_to_remote(bundle: Bundle, address: str) -> Published:
     server has all rows, or none.
     """
     if shutil.which("git") is None:
-        raise BundleError("publishing to a git server needs git; --to also takes a folder")
+        raise BundleError("publishing to a git server needs git; --repository also takes a folder")
     with tempfile.TemporaryDirectory(prefix="kbench-publish-") as folder:
         clone, template = Path(folder) / "board", Path(folder) / "template"
         (template / "info").mkdir(parents=True)

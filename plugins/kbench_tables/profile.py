@@ -267,7 +267,7 @@ def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: A
         elif name == asked.group:
             fate = Fate(name, "groups", LEFT_OUT, 0, "no split has rows of one on both sides")
         elif name in asked.ignore:
-            fate = Fate(name, "not read", LEFT_OUT, 0, option("ignore"))
+            fate = Fate(name, "not read", LEFT_OUT, 0, option("drop"))
         else:
             fate = _fate(profiles[name], asked)
         decided = _with(decided, fate, profiles.get(name), asked)
@@ -354,7 +354,7 @@ def _of_numbers(profile: ColumnProfile, is_kept: bool) -> Fate:
     if profile.is_whole and 19_000_101 <= profile.low <= profile.high <= 21_001_231:
         note = f"are these dates? {option('date', f'{name}=%Y%m%d')}"
     elif _is_id(name) and profile.is_whole:
-        note = f"are these categories? {option('nominal', name)}"
+        note = f"are these categories? {option('categorical', name)}"
     return (
         Fate(name, "numbers", "number", 1, note)
         if not profile.n_missing
@@ -429,14 +429,14 @@ def _not_dates(profile: ColumnProfile, form: str, what: str) -> str:
 
 def _conflict(profile: ColumnProfile, kind: str, odd: str, asked: Asked) -> str:
     name, odd = profile.name, printable(odd, SHOWN)
-    left_out, categories = option("ignore", name), option("nominal", name)
+    left_out, categories = option("drop", name), option("categorical", name)
     remedy = f"{left_out} (left out) or {categories} (categories)."
     row = re.search(r"before row ([\d,]*\d)", profile.note)
     where = f"row {row[1]} has" if row else "it also has"
     if is_number(odd.replace(",", ".")):
         where = f"{where} another decimal mark,"
     elif "missing" in asked.taken:
-        remedy = f"{option('missing', odd)} (a missing value), {remedy}"
+        remedy = f"{option('na_values', odd)} (a missing value), {remedy}"
     return (
         f"{asked.what}: column {name!r} holds {kind}, but {where} {odd!r}. Mend the file, or say "
         f"{remedy}"

@@ -24,7 +24,7 @@ from kbench.features import (
 from kbench.messages import did_you_mean
 from kbench_testing._subject import NOT_INSTALLED, Subject
 
-RUN = ("suite", "uci-small", "--dataset", "iris", "--feature-map", "identity", "--splits", "1")
+RUN = ("suite", "uci-small", "--dataset", "iris", "--feature-map", "identity", "--n-splits", "1")
 """The run with which a feature is tried: one task, without a tracker beside it."""
 
 RUN_S = 120.0

@@ -64,8 +64,8 @@ def test_a_suite_from_python_and_from_the_command_line_are_one(suite, capfd):
     ("options", "words"),
     [
         ({"dataset": "irs"}, "did you mean 'iris'"),
-        ({"time_limit": 0}, "`time_limit` must be a finite number > 0, or inf, got 0"),
-        ({"splits": 0}, "`splits` must be an integer >= 1, got 0"),
+        ({"task_timeout": 0}, "`task_timeout` must be a finite number > 0, or inf, got 0"),
+        ({"n_splits": 0}, "`n_splits` must be an integer >= 1, got 0"),
         ({"jobs": 0}, "`jobs` must be an integer >= 1, or None, got 0"),
     ],
 )
@@ -77,7 +77,7 @@ def test_wrong_options_are_refused_before_anything_runs(suite, options, words):
 def test_what_is_searched_in_a_component_is_a_number_of_the_chosen_parameters():
     kernel = Ref("gaussian", {"bandwidth_factor": Search((1.0, 1000.0))})
     given = Ref("kernel-svm", {"kernel": kernel, "C": 1.0})
-    found = kbench.evaluate("iris", "identity", given, splits=2)
+    found = kbench.evaluate("iris", "identity", given, n_splits=2)
     assert set(found["learner.kernel"]) == {"gaussian"}
     assert found["learner.kernel.bandwidth_factor"].tolist() == [1.0, 1.0]
     assert found["n_candidates"].tolist() == [2.0, 2.0]
@@ -85,9 +85,9 @@ def test_what_is_searched_in_a_component_is_a_number_of_the_chosen_parameters():
 
 def test_evaluate_takes_names_lines_and_refs():
     line = {"name": "rff", "n_components": 20, "bandwidth_factor": 1.0}
-    first = kbench.evaluate("iris", line, "ridge", splits=2)
+    first = kbench.evaluate("iris", line, "ridge", n_splits=2)
     ref = Ref("rff", {"n_components": 20, "bandwidth_factor": 1.0})
-    second = kbench.evaluate(Ref("iris"), ref, Ref("ridge"), splits=2)
+    second = kbench.evaluate(Ref("iris"), ref, Ref("ridge"), n_splits=2)
     assert first["accuracy"].tolist() == second["accuracy"].tolist()
     assert first["n_components"].tolist() == [20, 20]
     assert first["learner.alpha"].notna().all()
@@ -121,10 +121,10 @@ def test_an_instance_of_a_registered_map_keeps_what_its_record_says():
     from kbench_baselines import RandomFourierFeatures
     from kbench_zero_one import ZeroOneFeatures
 
-    found = kbench.evaluate("iris", RandomFourierFeatures(20), "ridge", splits=1)
+    found = kbench.evaluate("iris", RandomFourierFeatures(20), "ridge", n_splits=1)
     assert "gram_error_frobenius" in found
     # needs the unit ball, which the scaling to [0, 1] leaves
-    assert len(kbench.evaluate("iris", ZeroOneFeatures(), "ridge", splits=1)) == 1
+    assert len(kbench.evaluate("iris", ZeroOneFeatures(), "ridge", n_splits=1)) == 1
 
 
 def test_an_instance_has_the_record_whose_preset_parameters_it_has():
@@ -187,9 +187,9 @@ def test_a_map_that_needs_labels_gets_them_and_a_given_seed_is_kept():
         def transform(self, X):
             return X
 
-    found = kbench.evaluate("iris", SelectKBest(k=2), "ridge", splits=1)
+    found = kbench.evaluate("iris", SelectKBest(k=2), "ridge", n_splits=1)
     assert found["n_components"].tolist() == [2]
-    kbench.evaluate("iris", Seeded(7), "dummy-majority", splits=1)
+    kbench.evaluate("iris", Seeded(7), "dummy-majority", n_splits=1)
     assert set(seen) == {7}
 
 
@@ -233,7 +233,7 @@ def test_a_dataset_record_is_checked_and_taken():
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
     data = Dataset("mine", rng.normal(size=(40, 2)) + 3 * y[:, None], y)
-    found = kbench.evaluate(data, learner="ridge", splits=2)
+    found = kbench.evaluate(data, learner="ridge", n_splits=2)
     assert found.attrs["dataset"] == "mine"
     assert found["accuracy"].min() > 0.8
 

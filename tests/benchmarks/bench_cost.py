@@ -89,8 +89,8 @@ def show(folder: Path, given: argparse.Namespace) -> None:
     fetch = [sys.executable, "-m", "kbench.cli", "data", "fetch", name]
     subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
     # the number of splits is not in the key of a cell: the run has the trials of the plan
-    preview(Run(chosen_suite(name, registry, *chosen, splits=5), registry, options))
-    report = execute(Run(chosen_suite(name, registry, *chosen, splits=1), registry, options))
+    preview(Run(chosen_suite(name, registry, *chosen, n_splits=5), registry, options))
+    report = execute(Run(chosen_suite(name, registry, *chosen, n_splits=1), registry, options))
     trials = {line["key"]: line["trials"] for line in Journal().read("trials")}
     memory, time, inside = [], [], 0
     print(f"{'cell':50} {'MiB':>7} {'measured':>9} {'error':>6}   {'s':>7} {'measured':>9} error")

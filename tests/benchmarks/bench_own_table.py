@@ -275,7 +275,7 @@ def recommended(
     file = folder / "table.csv"
     table.write(train, file)
     command = ["kbench", "recommend", str(file), "--target", "target", "--time-limit", str(limit)]
-    command += ["--metric", table.metric, "--json", "--fresh", "--jobs", str(n_jobs)]
+    command += ["--metric", table.metric, "--json", "--recompute", "--jobs", str(n_jobs)]
     command += ["--store", f"sqlite:///{folder}/mlflow.db"]
     began = time.monotonic()
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -409,7 +409,7 @@ def large(n_rows: int, limit: float, folder: Path) -> None:
     frame.to_csv(file, index=False)
     del frame, X
     command = ["kbench", "recommend", str(file), "--target", "target", "--time-limit", str(limit)]
-    command += ["--fresh", "--store", f"sqlite:///{folder}/mlflow.db"]
+    command += ["--recompute", "--store", f"sqlite:///{folder}/mlflow.db"]
     began = time.monotonic()
     subprocess.run(command, check=False)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024

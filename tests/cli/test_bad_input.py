@@ -202,10 +202,17 @@ def test_a_plugin_for_another_version_of_kbench(install_plugin, capfd):
     assert "LEFT OUT" in line
     assert "7" in line
     code, _, err = command(
-        "suite", "uci", "--feature-map", "old-map", "--dry-run", "--dataset", "iris", capfd=capfd
+        "suite",
+        "uci",
+        "--add-feature-map",
+        "old-map",
+        "--dry-run",
+        "--dataset",
+        "iris",
+        capfd=capfd,
     )
     assert code == 2
-    assert "no feature map matches 'old-map'" in err
+    assert "--add-feature-map: no feature map is called 'old-map'" in err
 
 
 def test_a_plugin_without_what_it_needs_names_the_extra(install_plugin, capfd):

@@ -9,6 +9,8 @@ import sys
 import pytest
 
 import kbench
+from kbench.execution.plugins import load_registry
+from kbench.planning.component_refs import runnable
 from kbench.results.rows import COLUMNS
 from tests.support.command_here import command
 from tests.support.paths import ROOT
@@ -85,14 +87,14 @@ def test_help_shows_every_word_of_its_texts(monkeypatch):
             ["suite", "uci", "--store", "mlflow.db"],
             "the store must be an address, got 'mlflow.db'; did you mean 'sqlite:///mlflow.db'?",
         ),
-        (["suite"], "SUITE is missing; there are:"),
+        (["suite"], "Missing argument 'SUITE'"),
         (["suite", "gone.toml"], "cannot read the suite file gone.toml"),
         (["suite", "uci", "--dataset", "irs"], "did you mean 'iris'?"),
         (
-            ["suite", "uci", "--time-limit", "-1"],
+            ["suite", "uci", "--task-timeout", "-1"],
             "must be a finite number > 0, or inf, got -1.0",
         ),
-        (["suite", "uci", "--splits", "0"], "--splits must be an integer >= 1, got 0"),
+        (["suite", "uci", "--n-splits", "0"], "--n-splits must be an integer >= 1, got 0"),
         (["results", "uci"], "there are no runs here"),
         (["results", "uci", "--format", "xml"], "'xml' is not one of"),
         (["lst"], "No such command 'lst'"),
@@ -165,12 +167,12 @@ def test_a_map_is_shown_beside_what_is_known_of_its_suite(ran):
     assert "rank\n" not in found.stdout.partition("beside")[0]  # of one method there is no rank
 
     # what is not known, or was measured with other splits, is counted and not shown
-    arguments += ["--dataset", "wine"]
+    arguments += ["--dataset", "wine", "--add-dataset", "wine"]
     found = kbench_(*arguments, cwd=folder, **environment)
     assert "beside" not in found.stdout.partition("\nnext:")[0]
     assert (
         "1 cell of the suite's other methods has no result for this code and these data: "
-        "`kbench suite small.toml --dataset wine` computes it"
+        "`kbench suite small.toml --dataset wine --add-dataset wine` computes it"
     ) in found.stdout
 
 
@@ -199,9 +201,9 @@ def test_the_command_that_continues_a_run_has_its_filters(tmp_path):
         "KBENCH_CACHE_DIR": str(tmp_path / "cache"),
         "MLFLOW_TRACKING_URI": "http://127.0.0.1:1",
     }
-    arguments = ["suite", "away.toml", "--learner", "maj*", "--splits", "1"]
+    arguments = ["suite", "away.toml", "--learner", "maj*", "--n-splits", "1"]
     found = kbench_(*arguments, cwd=tmp_path, **environment)
-    assert "  kbench suite away.toml --learner 'maj*' --splits 1  " in found.stdout
+    assert "  kbench suite away.toml --learner 'maj*' --n-splits 1  " in found.stdout
 
 
 @pytest.mark.slow
@@ -260,7 +262,7 @@ def test_filters_splits_and_the_plan(beside, capfd):
         "small.toml",
         "--dry-run",
         "--json",
-        "--splits",
+        "--n-splits",
         3,
         "--learner",
         "dummy-majority",
@@ -322,7 +324,7 @@ def test_the_ui_serves_the_experiment(ran):
 
 @pytest.mark.slow
 def test_the_example_suites_of_the_package_are_right():
-    names = kbench_("suite", "--list").stdout.split()
+    names = runnable(load_registry())
     assert {"uci", "uci-small", "uci-full"} <= set(names)
     for name in names:
         code = (

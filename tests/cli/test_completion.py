@@ -22,7 +22,7 @@ FOUND = [
     ("kbench suite uci --feature-map nystroem-k", "nystroem-kmeans"),
     ("kbench suite uci --dataset son", "sonar"),
     ("kbench report uci --table mai", "main"),
-    ("kbench plot metric-c", "metric-components"),
+    ("kbench plot uci metric-c", "metric-components"),
     ("kbench results my-t", "my-trial"),
     ("kbench compare my-t", "my-trial"),
     ("kbench bundle pub", "publish"),

@@ -26,7 +26,8 @@ def own(
     date: str = "",
     delimiter: str = "",
     group_by: str = typer.Option("", "--group"),
-    fresh: bool = typer.Option(False, "--fresh"),
+    recompute: bool = typer.Option(False, "--recompute"),
+    params: list[str] = typer.Option((), "--param"),  # noqa: B008
 ):
     """Do nothing."""
 
@@ -37,12 +38,13 @@ def own(
         (option("keep", "price"), "--keep price"),
         (option("keep", "a 'b'"), """--keep 'a '"'"'b'"'"''"""),
         (option("keep", ["a", "b c"]), "--keep a --keep 'b c'"),
+        (option("params", ["C=1"]), "--param C=1"),
         (option("keep", "a`b"), "`keep='a`b'`"),
         (option("delimiter", "\t"), "--delimiter $'\\t'"),
         (f"say {option('time_limit', 120)}; more", "say --time-limit 120; more"),
         (option("date", "d=%Y%m%d"), "--date d=%Y%m%d"),
-        (f"not {option('group')} and {option('fresh', True)}", "not --group and --fresh"),
-        (f"say {option('ignore', ['a'])}", "say `ignore=['a']`"),  # the command has none
+        (f"not {option('group')} and {option('recompute', True)}", "not --group and --recompute"),
+        (f"say {option('drop', ['a'])}", "say `drop=['a']`"),  # the command has none
         ("`kbench recommend` and `keep it`", "`kbench recommend` and `keep it`"),
     ],
 )
@@ -55,13 +57,13 @@ def test_a_command_shows_its_flags(told, expected):
 
 
 def test_an_error_is_said_in_the_words_of_who_asked(capfd):
-    code, _, err = command("suite", "uci-small", "--time-limit", "-1", capfd=capfd)
+    code, _, err = command("suite", "uci-small", "--task-timeout", "-1", capfd=capfd)
     assert (code, err) == (
         2,
-        "kbench: --time-limit must be a finite number > 0, or inf, got -1.0\n",
+        "kbench: --task-timeout must be a finite number > 0, or inf, got -1.0\n",
     )
-    with pytest.raises(SuiteError, match="`time_limit` must be a finite number > 0, or inf"):
-        kbench.run_suite("uci-small", time_limit=-1)
+    with pytest.raises(SuiteError, match="`task_timeout` must be a finite number > 0, or inf"):
+        kbench.run_suite("uci-small", task_timeout=-1)
 
 
 IN_PYTHON = {

@@ -62,7 +62,7 @@ def test_mistakes_are_named_and_computed_from_nothing():
     for more, message in (
         (["--columns", "mena"], r"--columns: 'mena' is not known; did you mean 'mean'"),
         (["--family", "Furier"], "--family: 'Furier' is not known"),
-        (["--focus", "mapp-1"], "did you mean 'map-1'"),
+        (["--highlight", "mapp-1"], "did you mean 'map-1'"),
         (["--machine", "all"], "one machine"),
     ):
         with pytest.raises(KbenchError, match=message):
@@ -72,13 +72,13 @@ def test_mistakes_are_named_and_computed_from_nothing():
 
 
 def test_a_focus_has_its_table_in_reports_and_is_drawn_in_plots(store):
-    text = call("report", "trial", "--table", "focus", "--focus", "map-1", *STORE).stdout
+    text = call("report", "trial", "--table", "focus", "--highlight", "map-1", *STORE).stdout
     assert [line.split(" | ")[1] for line in text.splitlines()[2:]] != []
     assert all("| map-1 + ridge | " in line for line in text.splitlines()[2:])
     for kind in ("ranks", "metric-time"):
-        for more in ((), ("--focus", "map-1")):
+        for more in ((), ("--highlight", "map-1")):
             name = f"{kind}{len(more)}.svg"
-            call("plot", kind, "trial", "-o", name, *more, *STORE)
+            call("plot", "trial", kind, "-o", name, *more, *STORE)
         plain, focused = ((store / f"{kind}{n}.svg").read_text() for n in (0, 2))
         assert plain != focused
         is_bold = re.compile(r"font-weight: (bold|700)")

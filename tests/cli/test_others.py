@@ -103,19 +103,19 @@ def test_a_report_has_a_section_of_others_and_ranks_without_them(run):
 
 def test_two_sides_are_compared_without_times(run):
     run("bundle", "add", "../ada.zip")
-    code, out, err = run("compare", "ours", "ours@by=Ada")
+    code, out, err = run("compare", "ours", "ours@author=Ada")
     assert (code, err) == (0, "")
     assert "times are not compared: one side has none" in out
     assert "accuracy (higher is better): 1 the same within noise" in out
     assert "fit_time_s: 1 not judged (?)" in out
     code, again, _ = run("compare", "ours", "../ada.zip")
     assert (code, again) == (0, out)
-    code, _, err = run("compare", "ours", "ours@by=Eve")
+    code, _, err = run("compare", "ours", "ours@author=Eve")
     assert code == 2
     assert "no rows of 'ours' by 'Eve' were added; there are rows by: Ada" in err
-    code, _, err = run("compare", "ours", "ours@by=Ada,version=0.1.0")
+    code, _, err = run("compare", "ours", "ours@author=Ada,version=0.1.0")
     assert code == 2
-    assert "by= takes no version=" in err
+    assert "author= takes no version=" in err
     # a file that has both holds one side of a comparison
     Path("both.json").write_text(run("results", "ours", "--format", "json")[1])
     assert run("compare", "both.json", "ours")[0] == 0
@@ -133,21 +133,21 @@ def test_others_alone_are_shown_where_there_are_no_own_results(run):
 
 
 def test_a_rows_file_is_added_and_published_records_need_a_name(run):
-    assert run("bundle", "publish", "../ada.zip", "--to", "board")[0] == 0
+    assert run("bundle", "publish", "../ada.zip", "--repository", "board")[0] == 0
     files = sorted(Path("board").rglob("*.jsonl"))
     code, out, _ = run("bundle", "add", files[0])
     assert code == 0
     assert "Ada: 1 cell of ours, 3 splits" in out
     assert "it was kept before" in run("bundle", "add", files[0])[1]
     assert run("results", "ours")[1].count("Ada on ") == 1
-    code, _, err = run("bundle", "verify", "../ada.zip", "--to", "board")
+    code, _, err = run("bundle", "verify", "../ada.zip", "--repository", "board")
     assert code == 2
     assert "give --author NAME" in err
-    code, _, err = run("bundle", "verify", "../ada.zip", "--to", "board", "--author", "Ada")
+    code, _, err = run("bundle", "verify", "../ada.zip", "--repository", "board", "--author", "Ada")
     assert code == 2
     assert "Ada is the author of the results" in err
     code, out, _ = run(
-        "bundle", "verify", files[0], "--sample", 1, "--to", "board", "--author", "Bob"
+        "bundle", "verify", files[0], "--sample", 1, "--repository", "board", "--author", "Bob"
     )
     assert code == 0
     assert "board: 1 new file of recomputed splits" in out

@@ -90,7 +90,7 @@ def test_the_version_beside_other_words_is_the_same(capsys, monkeypatch):
         ["list"],
         ["list", "--json"],
         ["list", "nothing"],
-        ["suite", "--list"],
+        ["list", "suites"],
         ["suite"],
     ],
 )
@@ -134,7 +134,7 @@ def test_completion_loads_nothing_that_computes(words, found):
 
 @pytest.mark.parametrize(
     ("words", "found"),
-    [("kbench report uci --table ma", "main"), ("kbench plot me", "metric-time")],
+    [("kbench report uci --table ma", "main"), ("kbench plot uci me", "metric-time")],
 )
 def test_tables_and_pictures_are_completed(words, found):
     assert found in completed(words)[0]

@@ -471,7 +471,7 @@ def test_a_suite_runs_beside_a_plugin_that_ends_its_process(
         Run(
             read(text, "planted", registry),
             registry,
-            Options(given={"store": store_uri}, fresh=True),
+            Options(given={"store": store_uri}, recompute=True),
         )
     )
     (one,), (other,) = report.cells, again.cells

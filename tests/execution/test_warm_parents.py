@@ -75,7 +75,7 @@ def test_a_plugin_that_changes_global_state_costs_its_own_cells_only(
         "harmful", PLUGIN.format(at_import=at_import, in_fit=in_fit or "pass", name="harmful-map")
     )
     alone = run_text(text_of("identity"), store_uri)[0].cells[0].results[0]
-    cells = run_text(text_of("harmful-map", "identity"), store_uri, fresh=True)[0].cells
+    cells = run_text(text_of("harmful-map", "identity"), store_uri, recompute=True)[0].cells
     (own,), (other,) = (cell.results.values() for cell in cells)
     assert own.status == "error"
     assert "plugin harmful changes global state that decides numbers" in own.error

@@ -8,7 +8,7 @@ from kbench.storage.journal import Journal, state_folder
 from tests.support.features_here import Site, kbench
 
 PACKAGES = {each.name: each.module.partition(".")[0] for each in features()}
-SUITE = ("suite", "uci-small", "--dataset", "iris", "--feature-map", "identity", "--splits", "1")
+SUITE = ("suite", "uci-small", "--dataset", "iris", "--feature-map", "identity", "--n-splits", "1")
 
 MISSING = {
     "claims": None,

@@ -16,8 +16,8 @@ from tests.support.features_here import THIRD_PARTIES, Site
 from tests.support.features_here import kbench as command
 from tests.support.paths import SUPPORT
 
-SMALL = {"dataset": "iris", "splits": 2, "progress": False, "feature_map": "identity"}
-ON_IRIS = ("suite", "uci-small", "--dataset", "iris", "--splits", "1", "--quiet")
+SMALL = {"dataset": "iris", "n_splits": 2, "progress": False, "feature_map": "identity"}
+ON_IRIS = ("suite", "uci-small", "--dataset", "iris", "--n-splits", "1", "--quiet")
 
 
 @pytest.fixture
@@ -153,5 +153,5 @@ def test_the_command_and_its_section_of_the_report(site, tmp_path):
     assert 'id="fastest"' in page
     out, _ = command("report", "uci-small", "--table", "fastest", folder=tmp_path)
     assert out.splitlines()[2].startswith("| iris | ")
-    out, _ = command("report", "uci-small", "--table", "list", folder=tmp_path)
+    out, _ = command("report", "uci-small", "--list-tables", folder=tmp_path)
     assert "fastest" in out

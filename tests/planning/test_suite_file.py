@@ -390,11 +390,27 @@ learners = ["kernel-svm"]
         ),
         ({"datasets": ["i*"], "feature_maps": ["*-wide"]}, ["rff-wide + ridge on iris"]),
         ({"datasets": ["iris"], "learners": ["kernel-svm"]}, ["identity + kernel-svm on iris"]),
-        # what is installed and has no line is added, once
-        ({"datasets": ["iris"], "feature_maps": ["nystroem"]}, ["nystroem + ridge on iris"]),
+        # what is added can be chosen too, and what the suite has is not added again
         (
-            {"datasets": ["iris"], "feature_maps": ["rff-wide"], "learners": ["linear-svm"]},
+            {"datasets": ["iris"], "feature_maps": ["nystroem"], "add": [[], ["nystroem"], []]},
+            ["nystroem + ridge on iris"],
+        ),
+        (
+            {
+                "datasets": ["iris"],
+                "feature_maps": ["rff-wide"],
+                "learners": ["linear-svm"],
+                "add": [["iris"], ["rff"], ["linear-svm"]],
+            },
             ["rff-wide + linear-svm on iris"],
+        ),
+        (
+            {"feature_maps": ["rff"], "add": [["digits"], [], []]},
+            [
+                f"{m} + ridge on {d}"
+                for d in ("iris", "wine", "digits")
+                for m in ("rff", "rff-wide")
+            ],
         ),
     ],
 )
@@ -407,6 +423,10 @@ def test_filters_that_match_nothing_are_mistakes(registry):
     suite = read(TWO, "s", registry)
     with pytest.raises(SuiteError, match="did you mean 'wine'"):
         select(suite, registry, datasets=["wint"])
+    with pytest.raises(SuiteError, match=r"'nystroem'; `add_feature_maps=\['nystroem'\]` adds it"):
+        select(suite, registry, feature_maps=["nystroem"])
+    with pytest.raises(SuiteError, match="no feature map is called 'nystrom'; did you mean"):
+        select(suite, registry, add=[[], ["nystrom"], []])
     with pytest.raises(SuiteError, match="leave no cell"):
         select(suite, registry, feature_maps=["rff"], learners=["kernel-svm"])
 

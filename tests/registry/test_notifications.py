@@ -15,7 +15,7 @@ from kbench.storage.journal import Journal, state_folder
 from tests.support.command_here import command
 from tests.support.features_here import Site
 
-SUITE = ("suite", "uci-small", "--dataset", "iris", "--feature-map", "identity", "--splits", "2")
+SUITE = ("suite", "uci-small", "--dataset", "iris", "--feature-map", "identity", "--n-splits", "2")
 
 TRACKER = """
 import threading, time

@@ -14,7 +14,7 @@ from kbench.storage.journal import Journal, state_folder
 from tests.support.command_here import command
 from tests.support.features_here import Site
 
-SUITE = ("suite", "uci-small", "--dataset", "iris", "--feature-map", "identity", "--splits", "1")
+SUITE = ("suite", "uci-small", "--dataset", "iris", "--feature-map", "identity", "--n-splits", "1")
 OPTION = '[options.mine]\ncommands = ["suite"]\nhelp = "Mine."\n'
 
 

@@ -64,13 +64,13 @@ def export(
     *,
     own: Given,
     metric: str | None = None,
-    proba: bool = False,
-    settings: Annotated[
+    probabilities: bool = False,
+    params: Annotated[
         list[str] | None,
         typer.Option(
-            "--set",
+            "--param",
             metavar="SIDE.NAME=VALUE",
-            help="Give a parameter instead of searching for it, such as learner.C=8; repeatable.",
+            help="Fix a parameter instead of tuning it, e.g. learner.C=8; repeatable.",
         ),
     ] = None,
 ) -> None:
@@ -93,7 +93,7 @@ def export(
         raise SuiteError("-o FOLDER is missing: the folder to make")
     check_export(output, form, onnx)
     registry = load_registry()
-    options = {**own, "metric": metric, "proba": proba, "set": settings}
+    options = {**own, "metric": metric, "probabilities": probabilities, "params": params}
     chosen = _suite(suite, registry, dataset, feature_map, learner, data, options)
     cache = DataCache()
     planner = Planner(registry, cache)
@@ -156,13 +156,10 @@ def _suite(
     options: Mapping[str, Any],
 ) -> Suite:
     """Return the suite of a name, or that of a file of data, with the filters applied."""
-    from kbench.features import chosen_suite, is_data_file
+    from kbench.features import LISTS, chosen_suite, is_data_file, names_in
     from kbench_tables.recommend.data import prepared, suite_for
     from kbench_tables.recommend.metric import comparison
     from kbench_tables.recommend.timed_suite import parsed, with_settings
-
-    def listed(given: str | None) -> list[str]:
-        return [given] if given else []
 
     if not is_data_file(name, registry):
         for option, value in options.items():
@@ -170,21 +167,22 @@ def _suite(
                 raise SuiteError(
                     f"--{option} has no meaning for a suite: its file defines the data"
                 )
-        return chosen_suite(
-            name, registry, listed(dataset), listed(feature_map), listed(learner), data=data
-        )
+        named = (dataset, feature_map, learner)
+        kinds = zip(LISTS.values(), named, strict=True)
+        add = [each if each in registry.all(kind) else None for kind, each in kinds]
+        return chosen_suite(name, registry, *named, add=add, data=data)
     if data is not None:
         raise SuiteError(f"--data has no meaning: {name} is the dataset")
     if dataset is not None:
         raise SuiteError(f"--dataset has no meaning: {name} is the dataset")
     given = {option: value for option, value in options.items() if value}
-    wanted, proba = given.pop("metric", None), given.pop("proba", False)
-    settings = parsed(given.pop("set", ()))
+    wanted, probabilities = given.pop("metric", None), given.pop("probabilities", False)
+    settings = parsed(given.pop("params", ()))
     own = prepared(name, registry, **given)
-    by = comparison(wanted, proba, own.facts, registry)
+    by = comparison(wanted, probabilities, own.facts, registry)
     for text in (*own.notices, own.target):
         echo(f"kbench: {text}", err=True)
-    maps, learners = listed(feature_map), listed(learner)
+    maps, learners = names_in(feature_map), names_in(learner)
     return with_settings(
         suite_for(own.ref, own.facts, registry, maps, learners, by=by), settings, registry
     )

@@ -122,7 +122,8 @@ def _opened(
         return _blocks(table.rows), None
     path, found = Path(ref.params["path"]), {**DIALECT, **params, **table.params}
     dialect = {name: found[name] for name in trained}
-    as_trained = {**trained, "encoding": dialect["encoding"], **given}
+    asked = {name: ref.params[name] for name in trained if name in ref.params}
+    as_trained = {**trained, "encoding": dialect["encoding"], **asked}
     if _can_be_read(path, as_trained, model):  # a guess could only be worse
         dialect = as_trained
     else:

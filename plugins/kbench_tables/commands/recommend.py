@@ -27,12 +27,12 @@ LABELS = ("feature_map", "learner", "status")
 COSTS = ("fit_time_s", "predict_time_s", "n_components")
 
 
-READING = ("delimiter", "decimal", "thousands", "encoding", "missing", "sheet")
+READING = ("delimiter", "decimal", "thousands", "encoding", "na_values", "sheet")
 """Options that say how a file is written."""
 
 COLUMNS = (
-    *("target", "task", "ignore", "nominal", "keep", "date"),
-    *(*READING, "group", "order_by"),
+    *("target", "task", "drop", "categorical", "keep", "date"),
+    *(*READING, "group", "time_column"),
 )
 """Options that say what the columns of a table are, and how its file is written."""
 
@@ -48,7 +48,7 @@ def recommend(
     *,
     own: Given,
     metric: str | None = None,
-    proba: bool = False,
+    probabilities: bool = False,
     feature_map: list[str] | None = None,
     learner: list[str] | None = None,
     time_limit: float | None = None,
@@ -58,7 +58,7 @@ def recommend(
     ] = None,
     explain: bool = False,
     jobs: int | None = None,
-    fresh: bool = False,
+    recompute: bool = False,
     as_json: JsonEvents = False,
     quiet: Quiet = False,
 ) -> None:
@@ -83,14 +83,14 @@ def recommend(
         raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
     registry = load_registry()
     data = _with_flags(prepared(file, registry, **own))
-    by = comparison(metric, proba, data.facts, registry)
+    by = comparison(metric, probabilities, data.facts, registry)
     rounds = rounds_of(data, by, registry, feature_map or (), learner or (), time_limit)
     _show_columns(data, as_json)
     found = compare(
         data,
         rounds,
         registry,
-        options=Options(jobs, fresh=fresh, given=given_options()),
+        options=Options(jobs, recompute=recompute, given=given_options()),
         time_limit=time_limit,
         started=started,
         as_json=as_json,
@@ -100,7 +100,7 @@ def recommend(
     )
     report, rows, advice = found.report, found.rows, found.advice
     given = {**own, "metric": metric}
-    export = _export(file, given, found, proba) if advice else ""
+    export = _export(file, given, found, probabilities) if advice else ""
     lead = lead_of(found, data, by, time_limit, export)
     sentences, facts = (tuple(map(with_flags, texts)) for texts in (lead.sentences, lead.facts))
     lead = replace(lead, sentences=sentences, facts=facts)
@@ -148,7 +148,9 @@ def _show_columns(data: OwnData, as_json: bool) -> None:
     console.print()
 
 
-def _export(file: str, given: Mapping[str, Any], found: ComparedMethods, proba: bool) -> str:
+def _export(
+    file: str, given: Mapping[str, Any], found: ComparedMethods, probabilities: bool
+) -> str:
     """Return the command that exports the recommended method."""
     assert found.chosen is not None
     cell = found.chosen.cell
@@ -157,7 +159,7 @@ def _export(file: str, given: Mapping[str, Any], found: ComparedMethods, proba: 
         f"{name}={str(value).lower() if isinstance(value, bool) else value}"
         for name, value in found.settings.items()
     ]
-    options = {**given, "proba": proba or None, **method, "set": settings}
+    options = {**given, "probabilities": probabilities or None, **method, "params": settings}
     return shlex.join(["kbench", "export", file, *as_words(options), "-o", "model"])
 
 

@@ -292,11 +292,16 @@ def main(load: Callable[[], Model], arguments: Sequence[str] | None = None) -> i
     parser.add_argument("--id", action="append", default=[], help="copy this column; repeatable")
     parser.add_argument("--coverage", type=float, default=0.9, help="of intervals; default 0.9")
     parser.add_argument("--overwrite", action="store_true", help="replace a file that exists")
-    parser.add_argument("--delimiter", help="sign between values; default: as in training")
+    parser.add_argument("--delimiter", help="separator of values; default: as in training")
     parser.add_argument("--decimal", help="decimal mark; default: as in training")
-    parser.add_argument("--thousands", help="sign between thousands; default: as in training")
-    parser.add_argument("--encoding", help="encoding of the text; default: as in training")
-    parser.add_argument("--missing", action="append", help="text of a missing value; repeatable")
+    parser.add_argument("--thousands", help="thousands separator; default: as in training")
+    parser.add_argument("--encoding", help="encoding of the file; default: as in training")
+    parser.add_argument(
+        "--na-value",
+        dest="missing",
+        action="append",
+        help="string to read as missing (NA), instead of those of training; repeatable",
+    )
     given = parser.parse_args(arguments)
     try:
         model = load()

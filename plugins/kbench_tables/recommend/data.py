@@ -244,7 +244,7 @@ def leaks(facts: DatasetFacts, columns: Sequence[str]) -> list[str]:
         column, tells, it, leaves = "columns", "tell", "they are", "leave them"
     return [
         f"{column} {shown} {tells} the target of every row: where {it} not known before the "
-        f"target is, {option('ignore', names[:3])} {leaves} out"
+        f"target is, {option('drop', names[:3])} {leaves} out"
     ]
 
 

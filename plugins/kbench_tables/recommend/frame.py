@@ -183,26 +183,26 @@ def recommend(
     *,
     task: str | None = None,
     metric: str | None = None,
-    proba: bool = False,
+    probabilities: bool = False,
     feature_map: Names = None,
     learner: Names = None,
     time_limit: float | None = None,
     explain: bool = False,
-    ignore: Names = None,
-    nominal: Names = None,
+    drop: Names = None,
+    categorical: Names = None,
     keep: Names = None,
     date: Names = None,
     group: str | None = None,
-    order_by: str | None = None,
+    time_column: str | None = None,
     jobs: int | None = None,
-    fresh: bool = False,
+    recompute: bool = False,
     name: str = "data",
     progress: bool = True,
     delimiter: str | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
     encoding: str | None = None,
-    missing: Names = None,
+    na_values: Names = None,
     sheet: str | None = None,
     **features: str,
 ) -> Recommendation:
@@ -219,48 +219,48 @@ def recommend(
     target : str
         The column to predict.
     task : {"classification", "regression"}, optional
-        classification or regression; by default the values of the target decide.
+        classification or regression; inferred from the target by default.
     metric : str, optional
         Compare methods by this metric, such as roc_auc or mae; `kbench list metrics` shows all.
-    proba : bool, default False
-        Also measure probabilities, calibrated where a learner has none.
+    probabilities : bool, default False
+        Also evaluate probabilistic predictions; learners without probabilities are calibrated.
     feature_map, learner : str or sequence of str, optional
-        Try this one instead of the usual ones.
+        Try this one instead of the default ones.
     time_limit : float, optional
-        Limit of the whole comparison, in seconds; methods that do not fit into it are reported
-        as skipped.
+        Time limit for the whole comparison, in seconds; methods that do not finish are
+        reported as skipped.
     explain : bool, default False
-        Say which columns the recommended method uses, and where it errs.
-    ignore : str or sequence of str, optional
+        Report permutation importances and an error analysis of the recommended method.
+    drop : str or sequence of str, optional
         Leave this column out.
-    nominal : str or sequence of str, optional
-        The numbers of this column stand for categories.
+    categorical : str or sequence of str, optional
+        Treat this numeric column as categorical.
     keep : str or sequence of str, optional
-        Keep this column, even if it holds row numbers, identifiers, text or one value.
+        Keep this column, even if it holds row numbers, identifiers, free text or one value.
     date : str or sequence of str, optional
-        Dates of this column are written so, such as ``joined=%d.%m.%Y``.
+        Date format of a column, e.g. ``joined=%d.%m.%Y``.
     group : str, optional
-        Column of groups, such as persons: no split has rows of one on both sides.
-    order_by : str, optional
-        Column of times, as dates or numbers: the last rows are those to test on.
+        Group column (e.g. person ID): rows of a group are never split between training and test.
+    time_column : str, optional
+        Time column (dates or numbers): test on the most recent rows.
     jobs : int, optional
         Tasks at a time; physical cores by default.
-    fresh : bool, default False
-        Compute everything again.
+    recompute : bool, default False
+        Compute everything again, and use no cached result.
     name : str, default "data"
         Name of a data frame, for the report and the store.
     progress : bool, default True
         Show progress: a live table in a terminal or a notebook, lines elsewhere.
     delimiter : str, optional
-        Separator of values in a CSV file; by default it is guessed.
+        Separator of values in a CSV file; detected by default.
     decimal : str, optional
-        Decimal mark of a CSV file; by default it is guessed.
+        Decimal mark of a CSV file; detected by default.
     thousands : str, optional
-        Sign between groups of three digits in a CSV file; by default it is guessed.
+        Thousands separator of a CSV file; detected by default.
     encoding : str, optional
-        Encoding of a CSV file, such as cp1252; by default it is guessed.
-    missing : str or sequence of str, optional
-        This text of a CSV file stands for a missing value.
+        Encoding of a CSV file, e.g. cp1252; detected by default.
+    na_values : str or sequence of str, optional
+        Additional string to read as missing (NA) in a CSV file.
     sheet : str, optional
         Sheet of an Excel file; the first by default.
     **features
@@ -299,22 +299,23 @@ def recommend(
         folder = Path(tempfile.mkdtemp(prefix="kbench-frame-"))
         path = str(folder / f"{name}.parquet")
     given = checked_options("recommend", features)
-    texts = {"task": task, "group": group, "order_by": order_by, "delimiter": delimiter}
+    texts = {"task": task, "group": group, "time_column": time_column, "delimiter": delimiter}
     texts |= {"decimal": decimal, "thousands": thousands, "encoding": encoding, "sheet": sheet}
-    lists = {"ignore": ignore, "nominal": nominal, "keep": keep, "date": date, "missing": missing}
+    lists = {"drop": drop, "categorical": categorical, "keep": keep, "date": date}
+    lists |= {"na_values": na_values}
     options = {**texts, **{option: names_in(given) or None for option, given in lists.items()}}
     registry = load_registry()
     try:
         if folder is not None:
             notices = written(data, Path(path))
         own = prepared(path, registry, target=target, **options)
-        by = comparison(metric, proba, own.facts, registry)
+        by = comparison(metric, probabilities, own.facts, registry)
         methods = (names_in(feature_map), names_in(learner))
         found = compare(
             own,
             rounds_of(own, by, registry, *methods, time_limit),
             registry,
-            options=Options(jobs, fresh=fresh, given=given, folder=state_folder().parent),
+            options=Options(jobs, recompute=recompute, given=given, folder=state_folder().parent),
             time_limit=time_limit,
             started=started,
             quiet=not progress,

@@ -49,7 +49,7 @@ def comparison(
     """
     if with_probabilities and facts.task == "regression":
         raise SuiteError(
-            f"{option('proba')} is for classes; numbers have prediction intervals, by "
+            f"{option('probabilities')} is for classes; numbers have prediction intervals, by "
             "bayesian-linear or another learner with a predictive distribution"
         )
     if name is not None:

@@ -142,7 +142,7 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
     check_columns(list(rows.names), what, target, ignore, None)
     dates = [DateColumn.parsed(spec, what) for spec in ref.params.get("date", ())]
     given = {date.name: date for date in dates}
-    for key, names in (("nominal", ref.params.get("nominal", ())), ("keep", asked["keep"])):
+    for key, names in (("categorical", ref.params.get("nominal", ())), ("keep", asked["keep"])):
         for name in names:
             if name not in rows.names:
                 raise DatasetError(f"{what}, {option(key)}: {no_column(name, rows.names)}")
@@ -238,7 +238,7 @@ def _leaks(
         doubts.append(
             f"column {dates[0]!r} has dates: random splits test on rows that are older than "
             f"training rows, which may look better than the future; "
-            f"{option('order_by', dates[0])} tests on the last rows"
+            f"{option('time_column', dates[0])} tests on the last rows"
         )
     if ids:
         doubts.append(

@@ -41,7 +41,7 @@ def parsed(texts: Iterable[str]) -> dict[str, object]:
         side, _, parameter = name.partition(".")
         if not (is_given and parameter and side in SIDES):
             allowed = " or ".join(f"{each}.NAME=VALUE" for each in SIDES)
-            raise SuiteError(f"{option('set')} must be {allowed}, got {text!r}")
+            raise SuiteError(f"{option('params')} must be {allowed}, got {text!r}")
         found[name] = _value(value)
     return found
 
@@ -59,7 +59,7 @@ def with_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry)
         }
         blocks.append(replace(block, **lists))
         for side, key in SIDES.items() if settings else ():
-            placed = [(f"{option('set')} {side}", ref) for ref in lists[key]]
+            placed = [(f"{option('params')} {side}", ref) for ref in lists[key]]
             kind = LISTS[key]
             if problems := parameter_problems(placed, kind, registry):
                 raise SuiteError(*problems)

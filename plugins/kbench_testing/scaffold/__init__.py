@@ -29,15 +29,17 @@ class _Kind(NamedTuple):
 
 
 KINDS = {
-    "feature-map": _Kind("A feature map", "_map.py", "kbench suite uci-small --feature-map {name}"),
-    "learner": _Kind("A learner", "_learner.py", "kbench suite uci-small --learner {name}"),
+    "feature-map": _Kind(
+        "A feature map", "_map.py", "kbench suite uci-small --add-feature-map {name}"
+    ),
+    "learner": _Kind("A learner", "_learner.py", "kbench suite uci-small --add-learner {name}"),
     "regressor": _Kind(
         "A regressor",
         "_regressor.py",
-        "kbench suite regression --learner {name}",
+        "kbench suite regression --add-learner {name}",
     ),
     "kernel": _Kind("A kernel", "_kernel.py", "kbench show {name}"),
-    "dataset": _Kind("A data set", "_dataset.py", "kbench suite uci-small --dataset {name}"),
+    "dataset": _Kind("A dataset", "_dataset.py", "kbench suite uci-small --add-dataset {name}"),
     "suite": _Kind("A suite", "{name}.toml", "kbench suite {name}"),
     "feature": _Kind("A feature", "feature.toml", "kbench suite uci-small --{name} results.jsonl"),
 }

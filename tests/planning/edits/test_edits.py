@@ -51,5 +51,5 @@ def test_an_edit_of_any_kind_computes_again_what_it_may_have_changed(tmp_path):
     wrong += wrong_outcomes(KINDS, after)
     kept = [kind for kind in KINDS if not after[kind.map]]
     chosen = [word for kind in kept for word in ("--feature-map", kind.map)]
-    wrong += wrong_numbers(kept, old, laboratory.computed("--fresh", *chosen))
+    wrong += wrong_numbers(kept, old, laboratory.computed("--recompute", *chosen))
     assert wrong == [], report(wrong, KINDS)

@@ -163,7 +163,7 @@ def test_a_run_predicts_and_keeps_what_it_predicted(runner, store_uri):
     assert again.cells[0].done[0].predicted == cell.cost
     assert (seen.tasks, seen.notices, seen.predictions) == (0, [], [])
     assert len(list(Journal().read("trials"))) == 1
-    execute(runner(wide(500), fresh=True)[0])
+    execute(runner(wide(500), recompute=True)[0])
     assert len(list(Journal().read("trials"))) == 1
 
 

@@ -290,7 +290,7 @@ def test_mistakes_in_files_are_named(tmp_path, text, params, why):
 def test_text_is_no_feature(tmp_path):
     file = tmp_path / "mine.csv"
     file.write_text("id,x,y\n" + "".join(f"person {i},{i},{i % 2}\n" for i in range(60)))
-    with pytest.raises(DatasetError, match=r"`ignore=\['id'\]`"):
+    with pytest.raises(DatasetError, match=r"`drop=\['id'\]`"):
         load_csv(str(file), target="y")
     assert load_csv(str(file), target="y", ignore=["id"]).X.shape == (60, 1)
 

@@ -105,8 +105,8 @@ def test_weights_reach_learners_and_metrics(here):
     rows = [f"{i},{2 * i + 0.5 + 90 * (i % 5 == 0)},{int(i % 5 != 0)}" for i in range(40)]
     (here / "mine.csv").write_text("\n".join(["a,y,w", *rows]) + "\n")
     line = {"name": "csv", "path": "mine.csv", "target": "y"}
-    weighted = evaluate({**line, "weight": "w"}, learner="ridge", splits=1)
-    plain = evaluate({**line, "ignore": ["w"]}, learner="ridge", splits=1)
+    weighted = evaluate({**line, "weight": "w"}, learner="ridge", n_splits=1)
+    plain = evaluate({**line, "ignore": ["w"]}, learner="ridge", n_splits=1)
     assert weighted["rmse"][0] < 2
     assert plain["rmse"][0] > 10
 

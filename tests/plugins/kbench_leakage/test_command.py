@@ -64,7 +64,7 @@ def test_a_file_is_checked(table, capfd):
     code, out, err = command("leakage", table, "--target", "total", capfd=capfd)
     assert (code, err) == (0, "")
     assert out.startswith("rides: 240 training rows, 60 test rows\n  sign: " + SIGN)
-    code, out, _ = command("leakage", table, "--target", "total", "--ignore", "casual", capfd=capfd)
+    code, out, _ = command("leakage", table, "--target", "total", "--drop", "casual", capfd=capfd)
     assert code == 0 and "no sign of leakage" in out
 
 

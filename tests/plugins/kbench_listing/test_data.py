@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from kbench import Dataset
+from kbench.cli.app import app
 from kbench.storage.datacache import DataCache
-from kbench_listing.data import app
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
@@ -21,7 +21,7 @@ def cache(monkeypatch, tmp_path):
 
 
 def run(*words, code=0, **options):
-    result = CliRunner().invoke(app, words, **options)
+    result = CliRunner().invoke(app, ["data", *words], **options)
     assert result.exit_code == code, result.output
     return result.output
 

@@ -70,7 +70,7 @@ def test_report_of_what_is_not_there_is_an_error(store):
     for arguments, message in (
         (["report", "nothing"], "has no runs of 'nothing'"),
         (["report", "uci-smal"], "has no runs of 'uci-smal'; did you mean 'uci-small'?"),
-        (["report", "trial", "--without", "rff"], "--without 'rff'"),
+        (["report", "trial", "--exclude-method", "rff"], "--exclude-method 'rff'"),
         (["report", "trial", "--machine", "all"], "several machines"),
         (["report", "trial", "-o", "no/such/folder.html"], "cannot write"),
         (["report", "trial", "--table", "mian"], "did you mean 'main'"),
@@ -78,8 +78,8 @@ def test_report_of_what_is_not_there_is_an_error(store):
             ["report", "trial", "--table", "main", "--format", "html"],
             "markdown or json for one table",
         ),
-        (["plot", "ranks", "trial", "-o", "picture.gif"], ".pdf, .png or .svg"),
-        (["plot", "rank", "trial", "-o", "picture.svg"], "did you mean 'ranks'"),
+        (["plot", "trial", "ranks", "-o", "picture.gif"], ".pdf, .png or .svg"),
+        (["plot", "trial", "rank", "-o", "picture.svg"], "did you mean 'ranks'"),
     ):
         with pytest.raises(KbenchError, match=message):
             call(*arguments, *STORE)
@@ -91,7 +91,7 @@ def test_each_table_can_be_printed_in_each_form(store):
     from kbench.report.tables import table_names
 
     names = list(table_names())
-    listed = call("report", "trial", "--table", "list")
+    listed = call("report", "trial", "--list-tables")
     assert [line.split()[0] for line in listed.stdout.splitlines()] == names
     best = max(run.metrics["accuracy"] for run in runs())
     for form, words in (
@@ -133,14 +133,14 @@ def test_a_table_is_as_on_the_page(store):
 
 @pytest.mark.parametrize("kind", ["accuracy-time", "ranks", "nbcs-two-polytopes"])
 def test_plot_writes_a_picture(store, kind):
-    done = call("plot", kind, "trial", "-o", "picture.png", *STORE)
+    done = call("plot", "trial", kind, "-o", "picture.png", *STORE)
     assert done.exit_code == 0
     assert (store / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_same_results_give_the_same_picture(store):
     for name in ("one.svg", "two.svg"):
-        call("plot", "ranks", "trial", "-o", name, *STORE)
+        call("plot", "trial", "ranks", "-o", name, *STORE)
     assert (store / "one.svg").read_bytes() == (store / "two.svg").read_bytes()
 
 
@@ -194,11 +194,11 @@ def test_a_table_is_laid_out_for_a_paper(store):
     assert lines[2] == r"\caption{50 \% of trial}"
     assert any(line.startswith("method & data-0 & ") for line in lines)
     for wrong, message in (
-        (("--methods", "rff"), "--methods is for one table"),
+        (("--method", "rff"), "--method is for one table"),
         (("--table", "main", "--label", "tab:t"), "for --format latex"),
         (("--table", "main", "--digits", "-1"), "--digits must be an integer"),
         (("--table", "pairs", "--transpose"), "columns of several kinds"),
-        (("--table", "main", "--datasets", "data-9"), "did you mean 'data-"),
+        (("--table", "main", "--dataset", "data-9"), "did you mean 'data-"),
     ):
         with pytest.raises(KbenchError, match=message):
             call("report", "trial", *wrong, *STORE)
@@ -216,7 +216,7 @@ def test_results_within_a_time_are_the_best_of_each_dataset_first(store):
     every = chosen()
     times = sorted(float(row["fit_time_s"]) for row in every)
     limit = times[len(times) // 2]
-    some = chosen("--within", str(limit))
+    some = chosen("--max-fit-time", str(limit))
     assert 0 < len(some) < len(every)
     assert sorted(float(row["fit_time_s"]) for row in some) == [t for t in times if t <= limit]
     for dataset in dict.fromkeys(row["dataset"] for row in some):
@@ -229,11 +229,11 @@ def test_results_within_a_time_are_the_best_of_each_dataset_first(store):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--within", "0"], "--within must be a finite number > 0"),
-        (["--within", "1e-9"], "no cell is fitted within 1e-09 s"),
+        (["--max-fit-time", "0"], "--max-fit-time must be a finite number > 0"),
+        (["--max-fit-time", "1e-9"], "no method fits within 1e-09 s"),
         (["--dataset", "nothing"], "--dataset: 'nothing' is not among the results"),
-        (["--dataset", "*", "--leaderboard"], "--dataset is for cells; leave out --leaderboard"),
-        (["--within", "1", "--focus", "rff"], "--within is for cells; leave out --focus"),
+        (["--dataset", "*", "--leaderboard"], "leave out --leaderboard"),
+        (["--max-fit-time", "1", "--highlight", "rff"], "leave out --highlight"),
     ],
 )
 def test_wrong_filters_of_results_are_refused(store, options, message):
@@ -248,5 +248,5 @@ def test_a_figure_of_a_plugin_is_not_drawn_without_results(status, store, monkey
     failed = [dataclasses.replace(run, tags={**run.tags, **tags}) for run in runs()]
     monkeypatch.setattr(Store, "read", lambda self, name, superseded=False: failed)
     with pytest.raises(KbenchError, match="nothing to draw: no cell of trial has results"):
-        call("plot", "nbcs-two-polytopes", "trial", "-o", "x.svg", *STORE)
+        call("plot", "trial", "nbcs-two-polytopes", "-o", "x.svg", *STORE)
     assert not list(store.iterdir())

@@ -214,7 +214,7 @@ def test_a_value_of_changed_code_is_not_shown(here, install_plugin):
 @pytest.mark.slow
 def test_a_result_that_is_computed_again_has_no_earlier_metric(here):
     rescored(here, "errors")
-    assert here("suite", "ours.toml", "-q", "--fresh", "--learner", "dummy-majority")[0] == 0
+    assert here("suite", "ours.toml", "-q", "--recompute", "--learner", "dummy-majority")[0] == 0
     rows = results(here)
     assert "errors" not in rows["dummy-majority"]
     assert rescored(here, "errors")[1]["errors"]["n_added"] == 2

@@ -217,7 +217,7 @@ def theirs(run, tmp_path, monkeypatch, migrated_store):
 
 
 def test_rows_of_others_are_reused_and_never_delivered(theirs):
-    code, out, err = theirs("suite", "ours.toml", "--reuse", "b.zip", "-q")
+    code, out, err = theirs("suite", "ours.toml", "--reuse-bundle", "b.zip", "-q")
     assert code == 0, err
     assert "3 cells planned: 3 ok" in out
     assert "2 cells by others, without times" in out
@@ -232,13 +232,13 @@ def test_rows_of_others_are_reused_and_never_delivered(theirs):
     code, out, _ = theirs("suite", "ours.toml", "-q")
     assert code == 0
     assert "by others" not in out
-    again = theirs("suite", "ours.toml", "--reuse", "b.zip", "-q")
+    again = theirs("suite", "ours.toml", "--reuse-bundle", "b.zip", "-q")
     assert "no cell of this run that lacks results here can be had from a bundle" in again[2]
 
 
 def test_a_suite_of_reused_cells_only_has_each_once(theirs):
     Path("ours.toml").write_text(SUITE)
-    code, out, err = theirs("suite", "ours.toml", "--reuse", "b.zip", "-q")
+    code, out, err = theirs("suite", "ours.toml", "--reuse-bundle", "b.zip", "-q")
     assert code == 0, err
     assert "2 cells planned: 2 ok" in out
     assert "2 cells by others" in out
@@ -246,12 +246,12 @@ def test_a_suite_of_reused_cells_only_has_each_once(theirs):
 
 
 def test_a_method_is_compared_with_those_of_others(theirs):
-    words = ("suite", "ours.toml", "--learner", "mine", "--reuse", "b.zip")
+    words = ("suite", "ours.toml", "--learner", "mine", "--reuse-bundle", "b.zip")
     code, out, _ = theirs(*words, "-q")
     assert code == 0
     assert "identity + mine beside 2 other methods" in out
     assert "2 cells of the others by Ada [bold] on " in out
-    code, out, _ = theirs(*words[:2], "--reuse", "b.zip", "--json")
+    code, out, _ = theirs(*words[:2], "--reuse-bundle", "b.zip", "--json")
     rows = json.loads(out.splitlines()[-1])["rows"]
     assert {row["learner"]: row.get("by") for row in rows} == {
         "mine": None,
@@ -273,13 +273,13 @@ def test_a_kept_bundle_is_found_by_its_id_and_never_changed(theirs):
     assert path.stem.startswith(short)
     assert path.stat().st_mode & 0o222 == 0
     assert "it was kept before as" in theirs("bundle", "add", "b.zip")[1]
-    assert theirs("suite", "ours.toml", "--reuse", short, "--dry-run")[0] == 0
-    code, _, err = theirs("suite", "ours.toml", "--reuse", "abcdef0123")
+    assert theirs("suite", "ours.toml", "--reuse-bundle", short, "--dry-run")[0] == 0
+    code, _, err = theirs("suite", "ours.toml", "--reuse-bundle", "abcdef0123")
     assert (code, "0 bundles begin with 'abcdef0123'; kept are: " in err) == (2, True)
     forge("forged.zip", accuracy=1.0)
     path.unlink()
     shutil.copy("forged.zip", path)
-    code, _, err = theirs("suite", "ours.toml", "--reuse", short)
+    code, _, err = theirs("suite", "ours.toml", "--reuse-bundle", short)
     assert (code, "was changed since it was added" in err) == (2, True)
 
 
@@ -290,7 +290,7 @@ def test_a_bundle_of_other_versions_names_them_and_a_way(theirs):
     files["manifest.json"] = json.dumps(manifest).encode()
     older = with_dependencies(files, distributions={"numpy": "1.26.0", "python": "3.9"})
     zip_file.write(Path("old.zip"), older)
-    _, _, err = theirs("suite", "ours.toml", "--reuse", "old.zip", "--dry-run")
+    _, _, err = theirs("suite", "ours.toml", "--reuse-bundle", "old.zip", "--dry-run")
     assert re.search(r"not reused are 6 splits: numpy \S+ instead of 1\.26\.0; python ", err)
     assert "python3.9 -m venv kbench-" in err
     assert "numpy==1.26.0" in err
@@ -304,7 +304,7 @@ def test_an_edit_of_a_helper_is_seen_and_named(theirs):
     other = with_dependencies(files, modules={"kbench.evaluation.evaluate": "0" * 64})
     zip_file.write(Path("other.zip"), other)
     reason = "6 splits: kbench/evaluation/evaluate.py changed"
-    _, out, err = theirs("suite", "ours.toml", "--reuse", "other.zip", "-q")
+    _, out, err = theirs("suite", "ours.toml", "--reuse-bundle", "other.zip", "-q")
     assert f"not reused are {reason}" in err
     assert "can be had from a bundle" in err
     assert "by others" not in out
@@ -315,7 +315,7 @@ def test_an_edit_of_a_helper_is_seen_and_named(theirs):
 def test_what_only_its_author_can_compare_is_recomputed_and_not_reused(theirs):
     other = with_dependencies(opened(), variables={"ADAS": "set"}, files={"/0": ""})
     zip_file.write(Path("other.zip"), other)
-    _, _, err = theirs("suite", "ours.toml", "--reuse", "other.zip", "--dry-run")
+    _, _, err = theirs("suite", "ours.toml", "--reuse-bundle", "other.zip", "--dry-run")
     assert "6 splits: it was made from 1 file of its author's machine, the environment" in err
     assert "variable ADAS, which cannot be compared here" in err
     assert theirs("bundle", "verify", "other.zip", "--sample", 1)[0] == 0
@@ -337,15 +337,18 @@ def test_what_only_its_author_can_compare_is_recomputed_and_not_reused(theirs):
             "`kbench bundle add`",
         ),
         (
-            ("bundle", "publish", "http://127.0.0.1/b.zip", "--to", "board"),
-            "`kbench bundle add` fetches it",
+            ("bundle", "publish", "http://127.0.0.1/b.zip", "--repository", "board"),
+            "`kbench bundle add`",
         ),
         (
-            ("bundle", "publish", "b.zip", "--to", "http://x.org/b.git"),
+            ("bundle", "publish", "b.zip", "--repository", "http://x.org/b.git"),
             "is no address to publish to",
         ),
-        (("suite", "ours.toml", "--reuse", "none.zip"), "none.zip is refused"),
-        (("suite", "ours.toml", "--reuse", "x.zip", "--fresh"), "leave out --reuse"),
+        (("suite", "ours.toml", "--reuse-bundle", "none.zip"), "none.zip is refused"),
+        (
+            ("suite", "ours.toml", "--reuse-bundle", "x.zip", "--recompute"),
+            "leave out --reuse-bundle",
+        ),
         (("bundle", "create", "uci-smal", "-o", "b.zip"), "did you mean 'uci-small'?"),
         (
             ("bundle", "create", "uci-small", "-o", "b.zip"),
@@ -377,9 +380,9 @@ def test_hostile_names_are_shown_as_text(run):
 
 def test_results_are_published_checked_and_recomputed_from_their_file(run):
     run("bundle", "create", "ours.toml", "-o", "b.zip", "--author", "Ada")
-    code, out, _ = run("bundle", "publish", "b.zip", "--to", "board")
+    code, out, _ = run("bundle", "publish", "b.zip", "--repository", "board")
     assert (code, out.splitlines()[0]) == (0, "board: 2 new rows files")
-    assert run("bundle", "publish", "b.zip", "--to", "board")[1] == (
+    assert run("bundle", "publish", "b.zip", "--repository", "board")[1] == (
         "board: 0 new rows files, 2 that it has already\n"
     )
     code, out, _ = run("bundle", "site", "board")
@@ -403,20 +406,23 @@ def test_results_are_published_checked_and_recomputed_from_their_file(run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("bundle", "publish", "b.zip", "--to", "board"), "it names no author"),
+        (("bundle", "publish", "b.zip", "--repository", "board"), "it names no author"),
         (
-            ("bundle", "publish", "none.zip", "--to", "board"),
+            ("bundle", "publish", "none.zip", "--repository", "board"),
             "none.zip is refused: it cannot be read",
         ),
         (
-            ("bundle", "publish", "b.zip", "--to", "ours.toml"),
+            ("bundle", "publish", "b.zip", "--repository", "ours.toml"),
             "ours.toml is a file",
         ),
         (("bundle", "site", "none"), "none has no folder 'results': it is no results repository"),
-        (("bundle", "verify", "b.zip", "--to", "board", "--author", "a\nb"), "cannot be shown"),
         (
-            ("bundle", "verify", "b.zip", "--to", "https://x.org/b", "--author", "B"),
-            "--to takes a folder",
+            ("bundle", "verify", "b.zip", "--repository", "board", "--author", "a\nb"),
+            "cannot be shown",
+        ),
+        (
+            ("bundle", "verify", "b.zip", "--repository", "https://x.org/b", "--author", "B"),
+            "--repository takes",
         ),
     ],
 )
@@ -429,7 +435,7 @@ def test_a_mistake_in_publishing_is_one_message(words, message, run):
 
 def test_a_site_is_written_from_the_files(run):
     run("bundle", "create", "ours.toml", "-o", "b.zip", "--author", "Ada")
-    run("bundle", "publish", "b.zip", "--to", "board")
+    run("bundle", "publish", "b.zip", "--repository", "board")
     code, out, _ = run("bundle", "site", "board", "-o", "pages")
     assert (code, out.splitlines()[1:]) == (0, ["pages/index.html: 5 pages"])
     text = Path("pages/suites/ours/index.html").read_text()
@@ -460,8 +466,8 @@ def test_files_for_a_paper_hold_the_bundle(run):
 def test_the_splits_that_were_asked_for_are_all_splits(run):
     _, _, err = run("bundle", "create", "ours.toml", "-o", "all.zip")
     assert "fewer splits" not in err
-    assert run("bundle", "create", "ours.toml", "-o", "three.zip", "--splits", 3)[2] == ""
-    code, _, err = run("bundle", "create", "ours.toml", "-o", "more.zip", "--splits", 4)
+    assert run("bundle", "create", "ours.toml", "-o", "three.zip", "--n-splits", 3)[2] == ""
+    code, _, err = run("bundle", "create", "ours.toml", "-o", "more.zip", "--n-splits", 4)
     assert (code, "2 cells with fewer splits than planned" in err) == (0, True)
     counts = {cell["n_splits"] for cell in lines(opened("more.zip")["cells.jsonl"])}
     assert counts == {4}

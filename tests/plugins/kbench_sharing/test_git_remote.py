@@ -122,7 +122,7 @@ def test_what_git_refuses_is_said_without_secrets(server):
 
 def test_without_git_the_message_says_so(server, monkeypatch):
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(BundleError, match="needs git; --to also takes a folder"):
+    with pytest.raises(BundleError, match="needs git; --repository also takes a folder"):
         publish_to_remote(bundle(), server)
 
 
@@ -205,6 +205,6 @@ def test_a_hook_that_publishes_changes_no_repository_of_its_own(server, tmp_path
 
 
 def test_a_bare_repository_is_pushed_to(server, tmp_path):
-    with pytest.raises(BundleError, match=f"with --to {server}$"):
+    with pytest.raises(BundleError, match=f"with --repository {server}$"):
         repository.publish(bundle(), tmp_path / "board.git")
     assert not (tmp_path / "board.git" / "results").exists()

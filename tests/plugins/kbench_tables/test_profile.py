@@ -125,7 +125,7 @@ def test_a_mistake_among_numbers_or_dates_is_not_a_category(values, words):
     with pytest.raises(DatasetError) as error:
         fates(frame)
     assert words in str(error.value)
-    assert "`ignore='a'` (left out) or `nominal='a'` (categories)" in str(error.value)
+    assert "`drop='a'` (left out) or `categorical='a'` (categories)" in str(error.value)
     found, _ = fates(frame, nominal=["a"])
     assert found["a"].read_as.startswith("categories")
 

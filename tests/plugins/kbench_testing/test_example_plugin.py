@@ -74,7 +74,7 @@ def test_it_conforms(installed, kbench):
 def test_its_results_stand_beside_those_of_the_built_ins(installed, kbench):
     few = ("--dataset", "iris", "--dataset", "wine", "--learner", "ridge")
     kbench(sys.executable, "suite", "uci", *few, "--feature-map", "identity")
-    both = ("--feature-map", "identity", "--feature-map", "its-map")
+    both = ("--add-feature-map", "its-map", "--feature-map", "i*")
     lines = kbench(installed, "suite", "uci", *few, *both, "--json").splitlines()
     events = [json.loads(line) for line in lines if line.startswith("{")]
     started = {each["cell"] for each in events if each["event"] == "started"}

@@ -69,7 +69,7 @@ def loaded(folder):
 
 
 def test_the_model_takes_the_table_and_gives_the_labels(customers, tmp_path, capfd):
-    words = ["customers.csv", "--target", "churn", "--nominal", "plan", *METHOD]
+    words = ["customers.csv", "--target", "churn", "--categorical", "plan", *METHOD]
     code, out, err = command("export", *words, "-o", "model", capfd=capfd)
     assert code == 0, err
     assert "predicts the same on all 60 rows" in out
@@ -476,7 +476,7 @@ def houses(tmp_path, monkeypatch):
     return frame
 
 
-PRICES = ["houses.csv", "--target", "price", "--ignore", "weight", "--feature-map", "identity"]
+PRICES = ["houses.csv", "--target", "price", "--drop", "weight", "--feature-map", "identity"]
 PRICES += ["--format", "skops"]
 
 FRESH = """

@@ -215,12 +215,9 @@ def test_the_suite_of_methods_says_what_it_is_for(arguments, tmp_path, monkeypat
     assert not list(tmp_path.iterdir())
 
 
-def test_the_suite_of_methods_is_listed_but_not_among_those_to_run(capfd):
+def test_the_suite_of_methods_is_listed_and_shown(capfd):
     _, out, _ = command("list", "suites", capfd=capfd)
     assert "The methods that `kbench recommend FILE` compares" in out
-    _, out, _ = command("suite", "--list", capfd=capfd)
-    assert "uci" in out.split()
-    assert "recommend-classification" not in out
     _, out, _ = command("show", "recommend-classification", capfd=capfd)
     assert "share_of_rows" in out
 
@@ -313,7 +310,7 @@ def test_svmlight_has_no_target(registry, tmp_path):
     [
         ("a.parquet", {"delimiter": ";"}, "`delimiter` has no meaning for parquet files"),
         ("a.arff", {"sheet": "c"}, "`sheet` has no meaning for arff files"),
-        ("a.libsvm", {"ignore": ["c"]}, "`ignore` has no meaning for svmlight files"),
+        ("a.libsvm", {"drop": ["c"]}, "`drop` has no meaning for svmlight files"),
         ("a.arff", {"target": None}, "`target` is missing: name the column to predict"),
         (
             "a.ods",
@@ -441,9 +438,9 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
     kept = fetched(with_look(ref, found), registry)
     assert (kept.n_samples, kept.n_features) == (60, 3)
     # what is named is kept, and the source agrees on what is text
-    named = dataset_of_file("mine.csv", "y", nominal=["date"], registry=registry)
+    named = dataset_of_file("mine.csv", "y", categorical=["date"], registry=registry)
     assert "date" not in with_look(named, look(named, registry)).params.get("ignore", ())
-    with pytest.raises(DatasetError, match=r"`ignore=\['date'\]`"):
+    with pytest.raises(DatasetError, match=r"`drop=\['date'\]`"):
         fetched(ref, registry)
     with pytest.raises(DatasetError, match="did you mean 'y'"):
         look(dataset_of_file("mine.csv", "yy", registry=registry), registry)
@@ -461,7 +458,7 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
         ),
         (["customers.csv", "--target", "churn", "-o", "no/where.html"], "there is no folder"),
         (["customers.csv", "--target", "churn", "--feature-map", "rf"], "did you mean 'rff'"),
-        (["customers.csv", "--target", "churn", "--ignore", "cty"], "did you mean 'city'"),
+        (["customers.csv", "--target", "churn", "--drop", "cty"], "did you mean 'city'"),
         (["customers.ods", "--target", "churn"], "its name must end in one of"),
     ],
 )
@@ -553,7 +550,7 @@ def test_tasks_are_named_where_they_are_wrong(counts, customers, capfd):
     code, _, err = command(*words, "churn", "--task", "regression", capfd=capfd)
     assert code == 2
     assert "'churn' is text in 60 rows of 60, the first is row 1: 'no'" in err
-    code, _, err = command("recommend", "counts.csv", "--target", "n", "--ignore", "n", capfd=capfd)
+    code, _, err = command("recommend", "counts.csv", "--target", "n", "--drop", "n", capfd=capfd)
     assert code == 2
     assert "the target 'n' is among the ignored columns" in err
     words = ["recommend", "counts.csv", "--target", "n", "--learner", "linear-svm"]

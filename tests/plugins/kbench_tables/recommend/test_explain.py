@@ -43,7 +43,7 @@ def explained(table, target, ignored, store_uri, capfd):
         table.name,
         "--target",
         target,
-        "--ignore",
+        "--drop",
         ignored,
         "--explain",
         "--json",

@@ -148,11 +148,11 @@ def test_other_data_is_refused_with_one_message(data, message):
 
 def test_a_refusal_names_arguments():
     frame = pandas.DataFrame({"x": [*map(str, range(40)), "unknown"], "y": ["a", "b"] * 20 + ["a"]})
-    with pytest.raises(DatasetError, match=r"`ignore='x'` \(left out\)") as refused:
+    with pytest.raises(DatasetError, match=r"`drop='x'` \(left out\)") as refused:
         kbench.recommend(frame, "y", progress=False)
     assert "--" not in str(refused.value)
     with pytest.raises(DatasetError, match="give one of `group` and `order_by`"):
-        kbench.recommend(frame, "y", group="x", order_by="y", progress=False)
+        kbench.recommend(frame, "y", group="x", time_column="y", progress=False)
 
 
 def test_the_target_and_the_name_are_checked():

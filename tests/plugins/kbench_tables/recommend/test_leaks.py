@@ -28,7 +28,7 @@ def test_the_target_in_other_words(table, doubts):
     table["approved by"] = table["y"].map({"no": "nobody", "yes": "boss"})
     (said,) = doubts(table)
     assert said.startswith("column 'approved by' tells the target of every row")
-    assert said.endswith("`ignore=['approved by']` leaves it out")
+    assert said.endswith("`drop=['approved by']` leaves it out")
 
 
 def test_a_number_for_each_class_and_several_columns(table, doubts):
@@ -36,7 +36,7 @@ def test_a_number_for_each_class_and_several_columns(table, doubts):
     table["points"] = 3.5 - table["flag"]
     (said,) = doubts(table)
     assert said.startswith("columns 'flag', 'points' tell the target of every row")
-    assert said.endswith("`ignore=['flag', 'points']` leave them out")
+    assert said.endswith("`drop=['flag', 'points']` leave them out")
 
 
 def test_a_target_in_another_unit(table, doubts):
