@@ -48,10 +48,10 @@ if TYPE_CHECKING:
         Published,
         Ref,
         Result,
-        Search,
         Split,
         Suite,
         Task,
+        Tune,
     )
 
 __all__ = [
@@ -75,13 +75,13 @@ __all__ = [
     "Published",
     "Ref",
     "Result",
-    "Search",
     "SourceUnreachableError",
     "Split",
     "StoreError",
     "Suite",
     "SuiteError",
     "Task",
+    "Tune",
     "__version__",
     "evaluate",
     "hookimpl",

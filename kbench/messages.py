@@ -49,16 +49,16 @@ def number(value: float) -> str:
 def shared_targets(feature_map: str) -> str:
     """Return why a map that uses the targets is not fitted once for all inner folds."""
     return (
-        f'{feature_map} uses the targets, so that inner_fit = "outer" in [protocol] would show it '
-        'those of the inner test rows; set inner_fit = "fold"'
+        f"{feature_map} uses the targets, and refit_maps_in_inner_folds = false in [protocol] "
+        "would show it those of the inner test rows; set refit_maps_in_inner_folds = true"
     )
 
 
 SHARED_CATEGORIES = (
-    "columns of categories that are encoded by the targets need inner_fit = 'fold': one encoding "
-    "for all inner folds would have seen the targets of their test rows"
+    "columns of categories that are encoded by the targets need refit_maps_in_inner_folds = true: "
+    "one encoding for all inner folds would have seen the targets of their test rows"
 )
-"""Why `inner_fit` "outer" is refused for datasets with columns of categories."""
+"""Why `refit_maps_in_inner_folds` must not be false for datasets with columns of categories."""
 
 
 def similar(word: str, known: Iterable[str]) -> str:

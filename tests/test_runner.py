@@ -105,7 +105,7 @@ learners = ["centroids"]
 [protocol]
 n_folds = 3
 [limits]
-time_s = 2
+task_timeout_s = 2
 """
 
 
@@ -355,7 +355,7 @@ def test_each_failure_costs_its_own_cell_only(run_suite, store_uri):
     # nothing is tried again unasked, and a raised limit repeats what had hit it
     _, seen = run_suite(*maps)
     assert seen.tasks == 0
-    _, seen = run_suite(*maps[:2], text=SUITE.replace("time_s = 2", "time_s = 2.5"))
+    _, seen = run_suite(*maps[:2], text=SUITE.replace("timeout_s = 2", "timeout_s = 2.5"))
     assert {label for label, _, _ in seen.done} == {"obedient(seconds=600)"}
 
 

@@ -172,7 +172,7 @@ def run_suite(
         store=delivered.uri,
         experiment=delivered.experiment,
         problem=delivered.problem,
-        budget=report.suite.budget,
+        budget=report.suite.equal_budget,
     )
 
 
@@ -342,7 +342,7 @@ def _ref(given: object, kind: Kind, registry: Registry, task: TaskType | None = 
         refs, problems = list(lines.refs), lines.problems
     problems = problems or parameter_problems([(kind, ref) for ref in refs], kind, registry, task)
     if not problems and len(refs) != 1:
-        problems = [f"{kind} must be one component: `each` stands for {len(refs)}"]
+        problems = [f"{kind} must be one component: `expand` stands for {len(refs)}"]
     if problems:
         raise SuiteError(*problems)
     return refs[0]

@@ -71,9 +71,9 @@ def chosen_suite(
         check_integer(n_splits, option("n_splits"), least=1, error=SuiteError)
         limits = replace(limits, n_splits=n_splits)
     if time_s is not None:
-        limits = replace(limits, time_s=check_limit(time_s, "task_timeout"))
+        limits = replace(limits, task_timeout_s=check_limit(time_s, "task_timeout"))
     if memory_mib is not None:
-        limits = replace(limits, memory_mib=check_limit(memory_mib, "memory_limit"))
+        limits = replace(limits, task_memory_mib=check_limit(memory_mib, "memory_limit"))
     return replace(suite, limits=limits)
 
 

@@ -185,7 +185,7 @@ def _retries(report: Report, repeat: str, again: Sequence[str]) -> list[tuple[st
     ):
         commands.append((f"{repeat} --retry-failed", "compute failed tasks again"))
     if by_memory:
-        limit = report.suite.limits.memory_mib
+        limit = report.suite.limits.task_memory_mib
         needed = max(_sufficient_mib(cell, limit) for cell in by_memory)
         higher = shlex.join(["kbench", "suite", *_without("--memory-limit", again)])
         command = f"{higher} --memory-limit {needed}"

@@ -111,7 +111,7 @@ def _fits(
     """
     embed: Callable[[Fold], Embedded]
     data = fitting.data
-    if fitting.protocol.inner_fit == "outer" and not data.pairwise:
+    if not fitting.protocol.refit_maps_in_inner_folds and not data.pairwise:
         shared, is_large = embedding_of(fitting, [candidate])
         if is_large:
             fits, found = _over_blocks(shared, fitting, candidate, folds)

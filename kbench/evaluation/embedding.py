@@ -114,7 +114,7 @@ class Fitting:
         if data.pairwise:
             return Preprocessing("none")
         requires = self.feature_map.requires
-        return Preprocessing(candidate.preprocess, requires, data.kinds, data.missing, data.task)
+        return Preprocessing(candidate.scaling, requires, data.kinds, data.missing, data.task)
 
 
 @dataclass(frozen=True)

@@ -332,7 +332,7 @@ def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, M
         )
 
     def part(rows: np.ndarray) -> Matrix | Rows:
-        return Rows(X, rows) if protocol.inner_fit == "outer" else Rows(X, rows)[:]
+        return Rows(X, rows) if not protocol.refit_maps_in_inner_folds else Rows(X, rows)[:]
 
     more = part(unlabeled) if len(unlabeled) else None
     data = Data(

@@ -213,14 +213,14 @@ def fit(
     """
     if default is not None and default.map_key != candidate.map_key:
         default = None
-    if fitting.protocol.inner_fit == "fold" or fitting.data.pairwise:
+    if fitting.protocol.refit_maps_in_inner_folds or fitting.data.pairwise:
         return fit_in_memory(fitting, candidate, run=run, default=default)
     if passed is not None:
         return _fit_from_sums(fitting, candidate, passed, run, True, default)
     shared, is_large = embedding_of(fitting, [candidate])
     if not is_large:
         fitted = fit_in_memory(fitting, candidate, None, shared, run, default)
-        if fitting.protocol.dtype == "float64":
+        if fitting.protocol.block_dtype == "float64":
             return fitted
         return replace(fitted, notes=["float64 instead of float32: the embedding is one matrix"])
     given = fitting, [candidate], [np.arange(len(fitting.data.y))]

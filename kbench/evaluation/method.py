@@ -13,7 +13,7 @@ from kbench.evaluation.checked_predictions import FittedMap
 from kbench.evaluation.lazy_rows import Matrix
 from kbench.evaluation.metrics import Criterion
 from kbench.evaluation.specs import EstimatorSpec, Nested
-from kbench.records import Make, Ref, Search, TaskType, alternatives
+from kbench.records import Make, Ref, TaskType, Tune, alternatives
 from kbench.registry.callables import resolve
 from kbench.registry.registry import Registry
 
@@ -94,14 +94,14 @@ def _spec(
     ref: Ref, grid: Mapping[str, Any], make: Make, registry: Registry, **options: Any
 ) -> EstimatorSpec:
     space = {
-        name: _values(Search(tuple(values)), registry)
+        name: _values(Tune(tuple(values)), registry)
         for name, values in grid.items()
         if name not in ref.params
     }
     given = {}
     for name, value in ref.params.items():
         values = _values(value, registry)
-        if isinstance(value, Search) or len(values) > 1:
+        if isinstance(value, Tune) or len(values) > 1:
             space[name] = values
         else:
             (given[name],) = values

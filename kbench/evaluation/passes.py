@@ -96,7 +96,7 @@ def embedding_of(fitting: Fitting, candidates: Sequence[Candidate]) -> tuple[Emb
 
     It is never too large for a learner that needs it as one matrix.
     """
-    learner, data, dtype = fitting.learner, fitting.data, fitting.protocol.dtype
+    learner, data, dtype = fitting.learner, fitting.data, fitting.protocol.block_dtype
 
     def fitted(dtype: str) -> Embedding:
         return Embedding.shared(fitting, candidates[0], dtype)

@@ -1,8 +1,8 @@
 """Preprocessing of inputs before any map: categories, missing values and scaling.
 
 Every step is fitted on training rows only: anew in every inner fold, or once for all
-of them, on blocks of rows (the protocol's `inner_fit`). Categories are encoded by the
-targets, and therefore never once for all inner folds.
+of them, on blocks of rows (the protocol's `refit_maps_in_inner_folds`). Categories are
+encoded by the targets, and therefore never once for all inner folds.
 """
 
 from __future__ import annotations
@@ -217,7 +217,8 @@ class Preprocessing:
         if self.missing in IMPUTING and not sparse:
             kinds = [kind for kind in self.kinds if kind != "category"]
             kinds += ["numeric"] * (sample.shape[1] - len(kinds))
-            self._steps.append(Imputer(kinds, self.missing == "indicate").fit(whole(sample)))
+            imputer = Imputer(kinds, self.missing == "impute_with_indicators")
+            self._steps.append(imputer.fit(whole(sample)))
         for name in self._names():
             step = _make(name, sparse)
             for X in blocks():
@@ -250,7 +251,7 @@ class Preprocessing:
         return names
 
 
-IMPUTING = ("impute", "indicate")
+IMPUTING = ("impute", "impute_with_indicators")
 """Treatments of missing values that replace them."""
 
 

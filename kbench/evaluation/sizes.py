@@ -20,7 +20,7 @@ def holdout_sizes(n: int, protocol: Protocol) -> tuple[int, int]:
 def holdout_problem(n: int, protocol: Protocol, name: str) -> str:
     """Return why a dataset of `n` rows is too small for a holdout; empty if it is not.
 
-    >>> holdout_problem(150, Protocol(splits="holdout", train_size=140), "iris")
+    >>> holdout_problem(150, Protocol(cv="holdout", train_size=140), "iris")
     'iris has 150 rows; train_size 140 and test_size 0.3 (the default: 45 rows) need 185'
     """
     n_train, n_test = holdout_sizes(n, protocol)
@@ -32,9 +32,9 @@ def holdout_problem(n: int, protocol: Protocol, name: str) -> str:
 
 def split_problem(n: int, protocol: Protocol, name: str) -> str:
     """Return why a dataset of `n` rows is too small for its splits; empty if it is not."""
-    if protocol.splits in ("holdout", "ordered"):
+    if protocol.cv in ("holdout", "ordered"):
         return holdout_problem(n, protocol, name)
-    if protocol.splits != "official" and n < protocol.n_folds:
+    if protocol.cv != "official" and n < protocol.n_folds:
         return f"{name}: {protocol.n_folds} folds need at least as many rows; there are {n}"
     return ""
 

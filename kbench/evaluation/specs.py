@@ -109,14 +109,14 @@ def _made(value: object) -> object:
 class Candidate:
     """One choice of everything that is searched."""
 
-    preprocess: str
+    scaling: str
     feature_map: Params
     learner: Params
 
     @property
     def map_key(self) -> str:
         """A text that candidates share which have the same preprocessing and map."""
-        return repr((self.preprocess, sorted(self.feature_map.items())))
+        return repr((self.scaling, sorted(self.feature_map.items())))
 
     @property
     def params(self) -> dict[str, object]:
@@ -125,7 +125,7 @@ class Candidate:
         A nested component is its name; its parameters follow, as in
         ``learner.kernel.bandwidth_factor``.
         """
-        flat: dict[str, object] = {"preprocess": self.preprocess}
+        flat: dict[str, object] = {"scaling": self.scaling}
         for side, params in (("feature_map", self.feature_map), ("learner", self.learner)):
             for name, value in params.items():
                 flat.update(_flat(f"{side}.{name}", value))

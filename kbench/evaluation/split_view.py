@@ -140,7 +140,7 @@ def _notes(
     notes: list[str] = []
     if dataset.task == "regression":
         return notes
-    if protocol.splits in ("stratified", "group_duplicates"):
+    if protocol.cv in ("stratified", "group_duplicates"):
         rare = rare_classes(np.asarray(dataset.y), protocol.n_folds)
         if rare:
             names = ", ".join(dataset.target_names[k] for k in rare[:5])
@@ -174,5 +174,5 @@ def refuse_missing(dataset: Dataset) -> None:
     more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
     raise DatasetError(
         f"{dataset.name} has {counted(int(counts.sum()), 'missing value')} in {shown}{more}; "
-        'set missing = "impute", "indicate" or "drop_rows" in [protocol]'
+        'set missing = "impute", "impute_with_indicators" or "drop_rows" in [protocol]'
     )

@@ -46,7 +46,7 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
     """
     y = strata(np.asarray(dataset.y), dataset.task)
     unlabeled = np.empty(0, dtype=np.intp)
-    if protocol.splits == "official":
+    if protocol.cv == "official":
         if index >= len(dataset.splits):
             raise DatasetError(
                 f"{dataset.name} has {len(dataset.splits)} official splits; "
@@ -55,25 +55,25 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
         official = dataset.splits[index]
         train, test, unlabeled = official.train, official.test, official.unlabeled
         seed = derive_seed(protocol.seed, "official", dataset.checksum, index)
-    elif protocol.splits == "holdout":
+    elif protocol.cv == "holdout":
         seed = derive_seed(protocol.seed, "holdout", dataset.checksum, index)
         train, test = _holdout(y, protocol, np.random.default_rng(seed), dataset.name)
-    elif protocol.splits == "ordered":
+    elif protocol.cv == "ordered":
         if index:
             raise DatasetError(
-                f'splits = "ordered" is one split of {dataset.name}; split {index} was requested'
+                f'cv = "ordered" is one split of {dataset.name}; split {index} was requested'
             )
         seed = derive_seed(protocol.seed, "ordered", dataset.checksum)
         n_train, n_test = _holdout_sizes(len(y), protocol, dataset.name)
         train, test = np.arange(n_train), np.arange(len(y) - n_test, len(y))
     else:
         repeat, fold = divmod(index, protocol.n_folds)
-        seed = derive_seed(protocol.seed, protocol.splits, dataset.checksum, repeat)
-        groups = row_groups(dataset.X) if protocol.splits == "group_duplicates" else None
+        seed = derive_seed(protocol.seed, protocol.cv, dataset.checksum, repeat)
+        groups = row_groups(dataset.X) if protocol.cv == "group_duplicates" else None
         folds = stratified_folds(y, protocol.n_folds, seed, groups)
         train, test = folds[fold]
-    if protocol.train_rows is not None:
-        train = sample(train, y, protocol.train_rows, derive_seed(seed, "train_rows"))
+    if protocol.max_train_rows is not None:
+        train = sample(train, y, protocol.max_train_rows, derive_seed(seed, "train_rows"))
     if protocol.unlabeled_size:
         rng = np.random.default_rng(derive_seed(seed, "unlabeled"))
         n_unlabelled = count(protocol.unlabeled_size, len(train))
@@ -272,7 +272,7 @@ def inner_parts(dataset: Dataset, protocol: Protocol, rows: np.ndarray) -> np.nd
 
     DatasetError is raised where the test parts overlap, or leave rows out.
     """
-    if protocol.inner_splits == "random":
+    if protocol.inner_cv == "random":
         return None
     n, splits = len(dataset.y), dataset.splits
     if len(splits) == 1:
@@ -286,7 +286,7 @@ def inner_parts(dataset: Dataset, protocol: Protocol, rows: np.ndarray) -> np.nd
         n_tested += len(split.test)
     if n_tested != n or (part < 0).any():
         raise DatasetError(
-            f'{dataset.name}: inner_splits = "official" needs one official split, or splits of '
+            f'{dataset.name}: inner_cv = "official" needs one official split, or splits of '
             "which each row is tested by exactly one"
         )
     found: np.ndarray = part[rows]
@@ -306,7 +306,7 @@ def folds_of(parts: np.ndarray, n_folds: int) -> Folds:
     names, place, counts = np.unique(parts, return_inverse=True, return_counts=True)
     n_folds = min(n_folds, len(names))
     if n_folds < 2:
-        raise DatasetError('inner_splits = "official" needs two parts of the training rows')
+        raise DatasetError('inner_cv = "official" needs two parts of the training rows')
     if len(names) == len(parts):
         fold_of_part = np.arange(len(names)) * n_folds // len(names)
     else:

@@ -46,7 +46,7 @@ CALL_S = 120.0
 AGAIN_S = 3600.0
 """Time after which a plugin whose import hit its limit is tried again: the machine was busy?"""
 
-_FORMAT = 3
+_FORMAT = 4
 _WRONG = (ValueError, TypeError, KeyError, AttributeError, OSError)
 """Errors of values that are not what was written."""
 

@@ -223,8 +223,8 @@ def compute(
     outcome = sandbox.run(
         "kbench.execution.task_functions:evaluate_task",
         payload,
-        time_s=request.limits.time_s,
-        memory_mib=request.limits.memory_mib,
+        time_s=request.limits.task_timeout_s,
+        memory_mib=request.limits.task_memory_mib,
         wanted=wanted,
         converse=handover,
     )

@@ -58,7 +58,7 @@ class Session:
         if task not in self._checked:
             components, limits = placed_components(self._plan.suite), self._plan.suite.limits
             with self.parents.using(self.parents.every) as sandbox:
-                check_components(sandbox, components, limits.memory_mib, task)
+                check_components(sandbox, components, limits.task_memory_mib, task)
             self._checked |= {None, task}
 
     def terms(self, until: float) -> Terms:

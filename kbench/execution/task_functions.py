@@ -325,7 +325,7 @@ def _refusal(
         if isinstance(value, Ref | tuple):
             says = rf"(\b{name}|'{name}' parameter of \w+) must be "
             if re.search(says, text):
-                hint = "; values to search over are { search = [...] }"
+                hint = "; values to search over are { tune = [...] }"
                 return text + (hint if isinstance(value, tuple) else "")
     except Exception:
         return ""

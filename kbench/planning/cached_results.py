@@ -137,5 +137,5 @@ def _is_raised(result: Result, limits: Limits | None) -> bool:
     if limits is None:
         return False
     if result.status == "timed_out":
-        return limits.time_s > result.limits.time_s
-    return result.status == "out_of_memory" and limits.memory_mib > result.limits.memory_mib
+        return limits.task_timeout_s > result.limits.task_timeout_s
+    return result.status == "out_of_memory" and limits.task_memory_mib > result.limits.task_memory_mib

@@ -10,7 +10,7 @@ from typing import Any
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean, option, shared_targets
 from kbench.planning.component_refs import LISTS, labelled
-from kbench.records import Cell, Ref, Search, Suite
+from kbench.records import Cell, Ref, Suite, Tune
 from kbench.registry.registry import Registry
 
 IDENTITY = "identity"
@@ -74,7 +74,7 @@ def _supervised(suite: Suite, registry: Registry) -> list[str]:
     names = {
         cell.feature_map.name: None
         for cell in cells(suite, registry)
-        if cell.protocol.inner_fit == "outer"
+        if not cell.protocol.refit_maps_in_inner_folds
         and registry.get("feature map", cell.feature_map.name).supervised
     }
     return [shared_targets(f"feature map {name!r}") for name in names]
@@ -140,7 +140,7 @@ WIDTH = "n_components"
 def given_width(cell: Cell) -> int | None:
     """Return the number of components that a suite line gives: the largest of several."""
     value = cell.feature_map.params.get(WIDTH)
-    values = value.values if isinstance(value, Search) else (value,)
+    values = value.values if isinstance(value, Tune) else (value,)
     widths = [each for each in values if isinstance(each, int) and not isinstance(each, bool)]
     return max(widths, default=None)
 

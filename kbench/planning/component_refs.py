@@ -16,7 +16,7 @@ from typing import Any
 
 from kbench.errors import PluginError, SuiteError
 from kbench.messages import did_you_mean
-from kbench.records import Ref, Search, TaskType
+from kbench.records import Ref, TaskType, Tune
 from kbench.registry.callables import makers, parameters_of
 from kbench.registry.collecting import NESTED, Kind
 from kbench.registry.registry import Registry
@@ -29,7 +29,7 @@ LISTS: Mapping[str, Kind] = {
 
 
 @dataclass(frozen=True)
-class _Each:
+class _Expand:
     values: tuple[Any, ...]
 
 
@@ -90,7 +90,7 @@ class Lines:
         if not isinstance(label, str):
             self.problems.append(f"{at}.label must be a string, got {label!r}")
             return []
-        eaches = {key: _entries(value) for key, value in params.items() if _has_each(value)}
+        eaches = {key: _entries(value) for key, value in params.items() if _has_expand(value)}
         refs = []
         for values in itertools.product(*eaches.values()):
             chosen = dict(zip(eaches, values, strict=True))
@@ -119,7 +119,7 @@ class Lines:
             self.problems.append(f"{at}: no {kinds[0]} is called {name!r}{hint}")
             return None
         params = {
-            key: self._value(f"{at}.{key}", value, _kinds_in(own, key), each=not in_list)
+            key: self._value(f"{at}.{key}", value, _kinds_in(own, key), expand=not in_list)
             for key, value in table.items()
             if key not in ("name", "label")
         }
@@ -137,16 +137,16 @@ class Lines:
         return hint
 
     def _value(
-        self, at: str, value: object, kinds: Sequence[Kind], each: bool = False, search: bool = True
+        self, at: str, value: object, kinds: Sequence[Kind], expand: bool = False, tune: bool = True
     ) -> Any:
-        """Parse a value; `each` and `search` tell whether such a table has a meaning here.
+        """Parse a value; `expand` and `tune` tell whether such a table has a meaning here.
 
         A component must be of one of `kinds`.
         """
         if isinstance(value, list):
             return self._items(at, value, kinds)
         if isinstance(value, dict):
-            return self._table(at, value, kinds, each, search)
+            return self._table(at, value, kinds, expand, tune)
         if isinstance(value, float) and not math.isfinite(value):
             self.problems.append(f"{at} must be a finite number, got {value}")
             return None
@@ -157,19 +157,19 @@ class Lines:
 
     def _items(self, at: str, values: list[Any], kinds: Sequence[Kind]) -> tuple[Any, ...]:
         return tuple(
-            self._value(f"{at}[{i}]", item, kinds, search=False) for i, item in enumerate(values)
+            self._value(f"{at}[{i}]", item, kinds, tune=False) for i, item in enumerate(values)
         )
 
     def _table(
-        self, at: str, table: Mapping[str, object], kinds: Sequence[Kind], each: bool, search: bool
+        self, at: str, table: Mapping[str, object], kinds: Sequence[Kind], expand: bool, tune: bool
     ) -> Any:
         if "name" in table:
-            component = self._component(at, table, kinds, in_list=not each)
+            component = self._component(at, table, kinds, in_list=not expand)
             return None if component is None else Ref(component[0], component[1])
         keys = sorted(table)
-        if keys not in (["search"], ["each"]):
+        if keys not in (["tune"], ["expand"]):
             self.problems.append(
-                f"{at} must be a table with `search`, `each`, or the `name` of a component, "
+                f"{at} must be a table with `tune`, `expand`, or the `name` of a component, "
                 f"got {', '.join(keys) or 'nothing'}"
             )
             return None
@@ -177,14 +177,14 @@ class Lines:
         if not isinstance(values, list) or not values:
             self.problems.append(f"{at}.{keys[0]} must be a list with at least one value")
             return None
-        if not (each if keys == ["each"] else search):
+        if not (expand if keys == ["expand"] else tune):
             self.problems.append(
                 f"{at}: `{keys[0]}` has no meaning inside a list"
-                + (" but for parameters of a component" if keys == ["search"] else "")
+                + (" but for parameters of a component" if keys == ["tune"] else "")
             )
             return None
         parsed = self._items(f"{at}.{keys[0]}", values, kinds)
-        return Search(parsed) if keys == ["search"] else _Each(parsed)
+        return Tune(parsed) if keys == ["tune"] else _Expand(parsed)
 
 
 def _kinds_in(kind: Kind, parameter: str) -> Sequence[Kind]:
@@ -196,15 +196,15 @@ def _kinds_in(kind: Kind, parameter: str) -> Sequence[Kind]:
     return ("kernel",) if wants_kernels else NESTED
 
 
-def _has_each(value: object) -> bool:
+def _has_expand(value: object) -> bool:
     if isinstance(value, Ref):
-        return any(map(_has_each, value.params.values()))
-    return isinstance(value, _Each)
+        return any(map(_has_expand, value.params.values()))
+    return isinstance(value, _Expand)
 
 
 def _entries(value: object) -> tuple[Any, ...]:
-    """Return the values of an `each`, or a component with each of those inside it."""
-    if isinstance(value, _Each):
+    """Return the values of an `expand`, or a component with each of those inside it."""
+    if isinstance(value, _Expand):
         return value.values
     if not isinstance(value, Ref):
         return (value,)
@@ -300,16 +300,16 @@ def _truth_values(at: str, value: object) -> Iterator[tuple[str, bool]]:
     """Yield `true` and `false` as a value or among those of a search, with their places."""
     if isinstance(value, bool):
         yield at, value
-    elif isinstance(value, Search):
+    elif isinstance(value, Tune):
         for index, each in enumerate(value.values):
-            yield from _truth_values(f"{at}.search[{index}]", each)
+            yield from _truth_values(f"{at}.tune[{index}]", each)
 
 
 def _nested(at: str, value: object) -> Iterator[tuple[str, Ref]]:
     if isinstance(value, Ref):
         yield at, value
-    elif isinstance(value, Search):
-        yield from _nested(f"{at}.search", value.values)
+    elif isinstance(value, Tune):
+        yield from _nested(f"{at}.tune", value.values)
     elif isinstance(value, tuple):
         for index, item in enumerate(value):
             yield from _nested(f"{at}[{index}]", item)
@@ -358,7 +358,7 @@ def has_rules(raw: dict[str, Any]) -> bool:
 
 def is_share(value: object) -> bool:
     """Tell whether a parameter's value depends on the number of rows."""
-    return isinstance(value, dict) and "share_of_rows" in value and "name" not in value
+    return isinstance(value, dict) and "fraction_of_rows" in value and "name" not in value
 
 
 def _has_share(value: object) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kbench.errors import PluginError
-from kbench.records import Cell, Make, Ref, Search, TaskType, alternatives
+from kbench.records import Cell, Make, Ref, TaskType, Tune, alternatives
 from kbench.records.canonical import dumps, from_json, to_json
 from kbench.registry.callables import Reference, identity_of, makes, resolve
 from kbench.registry.collecting import Kind
@@ -46,7 +46,7 @@ def _space(ref: Ref, record: object) -> list[Any]:
     """Return the search space in the order of its candidates: ties go to the first."""
     given = [path for name, value in ref.params.items() for path in _searched(name, value)]
     grid = [
-        [to_json(tuple(values)), *_searched(name, Search(tuple(values)))]
+        [to_json(tuple(values)), *_searched(name, Tune(tuple(values)))]
         for name, values in _grid(ref, record).items()
     ]
     return [grid, given]
@@ -54,7 +54,7 @@ def _space(ref: Ref, record: object) -> list[Any]:
 
 def _searched(name: str, value: object) -> Iterator[str]:
     """Yield the paths of the searches in a parameter's value, in their order."""
-    if isinstance(value, Search):
+    if isinstance(value, Tune):
         yield name
         value = value.values
     if isinstance(value, tuple):
@@ -161,11 +161,9 @@ def _spans_of(span: Make, refs: Sequence[Ref]) -> list[str]:
 
 
 def _flat(params: Mapping[str, object]) -> dict[str, Any]:
-    """Return parameters with one `Search` over all that inner searches stand for."""
+    """Return parameters with one `Tune` over all that inner searches stand for."""
     flat = {name: alternatives(value) for name, value in params.items()}
-    return {
-        name: values[0] if len(values) == 1 else Search(values) for name, values in flat.items()
-    }
+    return {name: values[0] if len(values) == 1 else Tune(values) for name, values in flat.items()}
 
 
 def spans_in_sandbox(span: Make, refs: Sequence[object]) -> list[str]:

@@ -19,8 +19,8 @@ from kbench.records import (
     Problem,
     Ref,
     Result,
-    Search,
     Status,
+    Tune,
     alternatives,
 )
 from kbench.records.canonical import digest
@@ -232,12 +232,12 @@ def _work(planned: PlannedCell, registry: Registry) -> float:
 def n_candidates(cell: Cell, registry: Registry) -> int:
     """Return the number of candidates that the search of a cell compares."""
     maps = _n_values(cell.feature_map, "feature map", registry)
-    n = len(cell.protocol.preprocess) * maps * _n_values(cell.learner, "learner", registry)
-    return min(n, cell.protocol.n_candidates) if cell.protocol.search == "random" else n
+    n = len(cell.protocol.scaling) * maps * _n_values(cell.learner, "learner", registry)
+    return min(n, cell.protocol.n_candidates) if cell.protocol.search_method == "random" else n
 
 
 def _n_values(ref: Ref, kind: Kind, registry: Registry) -> int:
     """Return the number of settings of a component that are searched."""
     grid = registry.get(kind, ref.name).grid
-    searched = [Search(tuple(values)) for name, values in grid.items() if name not in ref.params]
+    searched = [Tune(tuple(values)) for name, values in grid.items() if name not in ref.params]
     return math.prod(len(alternatives(value)) for value in (*searched, *ref.params.values()))

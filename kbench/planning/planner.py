@@ -228,7 +228,7 @@ class Planner:
 
 def deciding_kinds(protocol: Protocol, dataset: DatasetFacts) -> tuple[str, ...]:
     """Return the column kinds if values are imputed or encoded by kind, else an empty tuple."""
-    imputes = protocol.missing in ("impute", "indicate") and dataset.n_missing > 0
+    imputes = protocol.missing in ("impute", "impute_with_indicators") and dataset.n_missing > 0
     return dataset.feature_kinds if imputes or "category" in dataset.feature_kinds else ()
 
 
@@ -237,11 +237,11 @@ def how_many_splits(protocol: Protocol, limits: Limits, n_official: int = 1) -> 
 
     `n_official` splits come with the data.
     """
-    if protocol.splits == "official":
+    if protocol.cv == "official":
         return n_official if limits.n_splits is None else min(n_official, limits.n_splits)
-    if protocol.splits == "ordered":
+    if protocol.cv == "ordered":
         return 1
-    default = 10 if protocol.splits == "holdout" else protocol.n_folds
+    default = 10 if protocol.cv == "holdout" else protocol.n_folds
     return default if limits.n_splits is None else limits.n_splits
 
 
@@ -255,12 +255,12 @@ def _refused(cell: Cell, dataset: DatasetFacts) -> Problem | None:
             "error",
             f"{cell.dataset.label} has {counted(dataset.n_missing, 'missing value')} in "
             f"{shown}{more}; "
-            'set missing = "impute", "indicate" or "drop_rows" in [protocol]',
+            'set missing = "impute", "impute_with_indicators" or "drop_rows" in [protocol]',
         )
-    if cell.protocol.inner_fit == "outer" and "category" in dataset.feature_kinds:
+    if not cell.protocol.refit_maps_in_inner_folds and "category" in dataset.feature_kinds:
         return Problem("error", f"{cell.dataset.label}: {SHARED_CATEGORIES}")
-    if cell.protocol.splits == "official" and not dataset.n_splits:
-        return Problem("error", f'{cell.dataset.label} comes without splits (splits = "official")')
+    if cell.protocol.cv == "official" and not dataset.n_splits:
+        return Problem("error", f'{cell.dataset.label} comes without splits (cv = "official")')
     return None
 
 

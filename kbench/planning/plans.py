@@ -54,8 +54,8 @@ class Plans:
         if not content["cells"]:
             return
         content["metric"] = {"name": suite.compared.name, "better": suite.compared.better}
-        if suite.budget:
-            content["budget"] = suite.budget
+        if suite.equal_budget:
+            content["equal_budget"] = suite.equal_budget
         if codes:
             content["codes"] = dict(codes)
         digest = canonical.digest(content)[:32]
@@ -141,7 +141,7 @@ class Plans:
         found = ""
         for line in self._of(suite):
             if store in (None, line["store"]):
-                found = str(line["content"].get("budget", ""))
+                found = str(line["content"].get("equal_budget", ""))
         return found
 
     def _of(self, suite: str) -> Iterator[dict[str, Any]]:

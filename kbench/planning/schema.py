@@ -56,8 +56,8 @@ MAX_SEEDS = 50
 _Share = Annotated[float, Field(gt=0, lt=1)] | _Count
 
 
-class _SearchedSteps(StrictTable):
-    search: Annotated[list[Step], Field(min_length=1)]
+class _TunedSteps(StrictTable):
+    tune: Annotated[list[Step], Field(min_length=1)]
 
 
 _PROTOCOL = _model_of(
@@ -65,9 +65,9 @@ _PROTOCOL = _model_of(
     n_folds=_Several,
     train_size=_Share | None,
     test_size=_Share,
-    train_rows=_Several | None,
+    max_train_rows=_Several | None,
     unlabeled_size=Annotated[float, Field(ge=0, lt=1)] | Annotated[int, Field(ge=0)],
-    preprocess=(Step | _SearchedSteps, "minmax"),
+    scaling=(Step | _TunedSteps, "minmax"),
     inner_folds=_Several,
     n_candidates=_Count,
     search_timeout_s=_Positive | None,
@@ -81,12 +81,12 @@ _PROTOCOL = _model_of(
 class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
     """The table `[protocol]`."""
 
-    @field_validator("preprocess", mode="before")
+    @field_validator("scaling", mode="before")
     @classmethod
     def _one_model(cls, value: Any) -> Any:
         # pydantic would report a wrong value once per member of the union
         if isinstance(value, dict):
-            return _SearchedSteps.model_validate(value)
+            return _TunedSteps.model_validate(value)
         return value
 
     @field_validator("threads", mode="before")
@@ -110,10 +110,10 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
         share = isinstance(self.train_size, float) and isinstance(self.test_size, float)
         if share and self.train_size + self.test_size > 1 + 1e-9:
             raise ValueError("train_size and test_size are more than 1 together")
-        if self.dtype == "float32" and self.inner_fit == "fold":
-            raise ValueError('dtype = "float32" needs inner_fit = "outer"')
-        if self.inner_splits == "official" and self.splits != "official":
-            raise ValueError('inner_splits = "official" needs splits = "official"')
+        if self.block_dtype == "float32" and self.refit_maps_in_inner_folds:
+            raise ValueError('block_dtype = "float32" needs refit_maps_in_inner_folds = false')
+        if self.inner_cv == "official" and self.cv != "official":
+            raise ValueError('inner_cv = "official" needs cv = "official"')
         return self
 
     def changed_by(self, at: str, *tables: ProtocolTable, context: object) -> ProtocolTable:
@@ -136,12 +136,14 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
     def record(self) -> Protocol:
         """Return the protocol that the table describes."""
         given = self.model_dump()
-        steps = given.pop("preprocess")
-        steps = tuple(steps["search"]) if isinstance(steps, dict) else (steps,)
-        return Protocol(preprocess=steps, **given)
+        steps = given.pop("scaling")
+        steps = tuple(steps["tune"]) if isinstance(steps, dict) else (steps,)
+        return Protocol(scaling=steps, **given)
 
 
-_LIMITS = _model_of(Limits, n_splits=_Count | None, time_s=_Positive, memory_mib=_Positive)
+_LIMITS = _model_of(
+    Limits, n_splits=_Count | None, task_timeout_s=_Positive, task_memory_mib=_Positive
+)
 
 
 class LimitsTable(_LIMITS):  # type: ignore[misc, valid-type]
@@ -205,8 +207,8 @@ class SuiteFile(StrictTable):
 
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     description: str = ""
-    data_from: Annotated[str, Field(max_length=500)] = ""
-    budget: Literal["candidates", "seconds"] | None = None
+    data_source_hint: Annotated[str, Field(max_length=500)] = ""
+    equal_budget: Literal["candidates", "seconds"] | None = None
     metric: MetricTable | None = None
     protocol: ProtocolTable = ProtocolTable()
     limits: LimitsTable = LimitsTable()
@@ -285,7 +287,7 @@ def explained(
 def _is_union_tag(part: str | int) -> bool:
     """Tell whether a part of a place is pydantic's name of a union member, not a key."""
     return isinstance(part, str) and (
-        "[" in part or part in ("str", "float", "int", "literal", "_SearchedSteps")
+        "[" in part or part in ("str", "float", "int", "literal", "_TunedSteps")
     )
 
 

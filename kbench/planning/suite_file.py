@@ -41,11 +41,11 @@ from kbench.storage.datacache import FILE_PARAMETERS
 
 File = TypeVar("File", bound=SuiteFile)
 
-_FOLDS = ("splits", ("stratified", "group_duplicates"))
-_HOLDOUT = ("splits", ("holdout", "ordered"))
+_FOLDS = ("cv", ("stratified", "group_duplicates"))
+_HOLDOUT = ("cv", ("holdout", "ordered"))
 
 _NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "n_candidates": ("search", ("random",)),
+    "n_candidates": ("search_method", ("random",)),
     "n_folds": _FOLDS,
     "train_size": _HOLDOUT,
     "test_size": _HOLDOUT,
@@ -138,8 +138,8 @@ def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Re
         published=tuple(Published(**table.model_dump()) for table in file.published),
         published_file=file.published_file,
         metric=file.compared,
-        data_from=file.data_from,
-        budget=file.budget or "",
+        data_source_hint=file.data_source_hint,
+        equal_budget=file.equal_budget or "",
     )
     problems = [*cell_problems(suite, registry), *seedless(suite, registry)]
     threads = sorted({block.protocol.threads for block in blocks})
@@ -219,8 +219,8 @@ def _unused_keys(
             place = f"block[{number}].protocol"
             problems += _unused(place, block.protocol, [BlockTable()], [protocol])
     n_splits = limits.n_splits or 1
-    if n_splits > 1 and all(protocol.splits == "ordered" for protocol in protocols):
-        problems.append(f'limits.n_splits must be 1 with splits = "ordered", got {n_splits}')
+    if n_splits > 1 and all(protocol.cv == "ordered" for protocol in protocols):
+        problems.append(f'limits.n_splits must be 1 with cv = "ordered", got {n_splits}')
     return problems
 
 
@@ -293,7 +293,7 @@ def _refuse_empty_folder(suite: Suite, folder: Path) -> None:
         or any(found.exists() for file in files for found in named_files(file))
     ):
         return
-    source = f" {suite.data_from}" if suite.data_from else ""
+    source = f" {suite.data_source_hint}" if suite.data_source_hint else ""
     raise SuiteError(
         f"the suite {suite.name!r} reads {counted(len(files), 'file')}, and not one is there: "
         f"looked for {files[0]}{' and others' if len(files) > 1 else ''}. "

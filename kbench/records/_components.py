@@ -100,7 +100,7 @@ class FeatureMap:
     grid : mapping of str to sequence, optional
         Values to search over, for each parameter that a suite line does not
         give; a `Ref` stands for a component, such as a kernel. A
-        parameter of it may be a `Search`: a value for each that it has.
+        parameter of it may be a `Tune`: a value for each that it has.
     kernel : callable, optional
         ``kernel(map, X, Y)`` is the Gram matrix which the fitted map
         approximates.
@@ -125,7 +125,7 @@ class FeatureMap:
         Environment variables whose values decide the numbers.
     span : callable or "module:name", optional
         ``span(params) -> str``: a name of what the features span, given the
-        parameters of a suite line, several values of one as a `Search`
+        parameters of a suite line, several values of one as a `Tune`
         of plain values and Refs; empty where none is known. Two maps with the
         same span differ only by a rotation of their features, so that both are
         one method with a learner that is `rotation_invariant`: tests over
@@ -186,8 +186,8 @@ class Learner:
         ``fit_sums(sums, values)`` too, which returns the same for penalised least squares,
         given sums over rows instead of rows, where the path's parameter weighs the penalty
         against the sum of squared errors. Embeddings that are too large for one matrix are
-        given to it in this form, if the protocol has ``inner_fit = "outer"``. `sums` has
-        the number of rows ``n`` (or the sum of their weights), ``mean`` and
+        given to it in this form, if the protocol has ``refit_maps_in_inner_folds = false``.
+        `sums` has the number of rows ``n`` (or the sum of their weights), ``mean`` and
         ``target_mean``, the centred products ``gram``, shape (n_features, n_features), and
         ``moments``, shape (n_features, n_targets), and ``classes``: labels, of which the
         targets are indicators 0 and 1, or None. The estimators have ``coef_`` and

@@ -97,7 +97,7 @@ class Dataset:
         sets.
     splits : sequence of Split, optional
         Splits that come with the data (an OpenML task), used by the protocol
-        ``splits = "official"``.
+        ``cv = "official"``.
     pairwise : bool, default False
         `X` is a Gram matrix: sliced in rows and columns, never preprocessed.
     task : {"classification", "regression"}, optional

@@ -325,7 +325,7 @@ class Result:
             "metrics": dict(self.metrics),
             "details": self.details.to_json() if self.is_ok else {},
             "predicted": asdict(self.predicted) if self.predicted else None,
-            "limits": {"time_s": self.limits.time_s, "memory_mib": self.limits.memory_mib},
+            "limits": {k: v for k, v in vars(self.limits).items() if k != "n_splits"},
         }
 
     @classmethod

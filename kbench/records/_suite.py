@@ -14,7 +14,7 @@ Step = Literal["minmax", "standard", "unit_ball", "none"]
 
 
 @dataclass(frozen=True)
-class Search:
+class Tune:
     """Values of one parameter, one of which inner cross-validation chooses."""
 
     values: tuple[Any, ...]
@@ -29,15 +29,15 @@ class Ref:
     name : str
         Name of the component in the registry.
     params : mapping
-        Parameter values: scalars, tuples, `Search`, or a nested `Ref`, whose parameters may
-        be a `Search` too.
+        Parameter values: scalars, tuples, `Tune`, or a nested `Ref`, whose parameters may
+        be a `Tune` too.
     label : str, optional
         Name in tables; the name with the given parameters by default.
 
     Examples
     --------
-    >>> Ref("rff", {"n_components": 64, "gamma": Search((0.1, 1.0))}).label
-    'rff(n_components=64, gamma=search[0.1, 1])'
+    >>> Ref("rff", {"n_components": 64, "gamma": Tune((0.1, 1.0))}).label
+    'rff(n_components=64, gamma=tune[0.1, 1])'
     """
 
     name: str
@@ -57,8 +57,8 @@ def written(value: object) -> str:
     if isinstance(value, Ref):
         given = ", ".join(f"{key}={written(param)}" for key, param in value.params.items())
         return f"{value.name}({given})" if given else value.name
-    if isinstance(value, Search):
-        return "search[" + ", ".join(map(written, value.values)) + "]"
+    if isinstance(value, Tune):
+        return "tune[" + ", ".join(map(written, value.values)) + "]"
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(written, value)) + "]"
     if isinstance(value, bool) or value is None:
@@ -67,15 +67,15 @@ def written(value: object) -> str:
 
 
 def alternatives(value: object) -> tuple[Any, ...]:
-    """Return the values, without a `Search` in them, that a parameter's value stands for.
+    """Return the values, without a `Tune` in them, that a parameter's value stands for.
 
     Those of several searched parameters of a component are all combinations.
 
-    >>> widths = Ref("gaussian", {"bandwidth_factor": Search((1.0, 0.5))})
-    >>> [written(kernel) for kernel in alternatives(Search(("linear", widths)))]
+    >>> widths = Ref("gaussian", {"bandwidth_factor": Tune((1.0, 0.5))})
+    >>> [written(kernel) for kernel in alternatives(Tune(("linear", widths)))]
     ['linear', 'gaussian(bandwidth_factor=1)', 'gaussian(bandwidth_factor=0.5)']
     """
-    if isinstance(value, Search):
+    if isinstance(value, Tune):
         return tuple(itertools.chain.from_iterable(map(alternatives, value.values)))
     if isinstance(value, tuple | list):
         return tuple(itertools.product(*map(alternatives, value)))
@@ -98,7 +98,7 @@ class Protocol:
 
     Parameters
     ----------
-    splits : {"stratified", "holdout", "ordered", "group_duplicates", "official"}
+    cv : {"stratified", "holdout", "ordered", "group_duplicates", "official"}
         Stratified K-fold (repeated beyond `n_folds` splits); repeated random
         holdout; one holdout in the order of the rows, the first for training
         and the last for testing; K-fold that keeps equal rows together; the
@@ -108,30 +108,30 @@ class Protocol:
     train_size, test_size : float or int, optional
         Share (below 1.0) or number of rows of a holdout, "ordered" or not;
         `train_size` is all the rest by default.
-    train_rows : int, optional
+    max_train_rows : int, optional
         Training rows at most: a stratified sample of the training part, of which a larger
         one has all rows of a smaller one. The test part is that of all rows.
     unlabeled_size : float or int, default 0
         Share or number of the *training* rows set aside as unlabeled.
-    preprocess : sequence of {"minmax", "standard", "unit_ball", "none"}
+    scaling : sequence of {"minmax", "standard", "unit_ball", "none"}
         One step, the same for every method, or several to search over.
-    missing : {"error", "drop_rows", "impute", "indicate"}
-        Treatment of missing values, inside the split. "indicate" imputes them and adds
-        columns of 0 and 1 that say which were missing.
+    missing : {"error", "drop_rows", "impute", "impute_with_indicators"}
+        Treatment of missing values, inside the split. "impute_with_indicators" imputes them
+        and adds columns of 0 and 1 that say which were missing.
     inner_folds : int, default 3
         Folds of the inner cross-validation.
-    inner_splits : {"random", "official"}
+    inner_cv : {"random", "official"}
         Whether inner folds are drawn by seed, or made of the test parts of the other official
         splits; of one official split, consecutive blocks of its training rows.
-    inner_fit : {"fold", "outer"}
-        Where preprocessing and maps of the inner cross-validation are fitted: anew on
-        the training rows of each inner fold, or once on the training part, for all inner
-        folds. Maps that use the targets are refused by "outer".
-    dtype : {"float64", "float32"}
-        Type of blocks of embedded rows, for learners that are fitted from sums over
-        blocks (`inner_fit` "outer"); the sums are float64. "float32" is used only where
+    refit_maps_in_inner_folds : bool, default True
+        Fit preprocessing and maps on the training rows of each inner fold. If false, they
+        are fitted once on the training set, for all inner folds; maps that use the targets
+        are then rejected.
+    block_dtype : {"float64", "float32"}
+        Type of blocks of embedded rows, for learners that are fitted from sums over blocks
+        (`refit_maps_in_inner_folds` false); the sums are float64. "float32" is used only if
         the penalties are large enough for it.
-    search : {"grid", "random", "halving"}
+    search_method : {"grid", "random", "halving"}
         All combinations of the searched parameters; or at most `n_candidates`
         of them, drawn without replacement by seed; or successive halving: all
         of them on a part of the rows, the best third on three times as many,
@@ -161,21 +161,19 @@ class Protocol:
         Root of every seed.
     """
 
-    splits: Literal["stratified", "holdout", "ordered", "group_duplicates", "official"] = (
-        "stratified"
-    )
+    cv: Literal["stratified", "holdout", "ordered", "group_duplicates", "official"] = "stratified"
     n_folds: int = 5
     train_size: float | int | None = None
     test_size: float | int = 0.3
-    train_rows: int | None = None
+    max_train_rows: int | None = None
     unlabeled_size: float | int = 0
-    preprocess: tuple[Step, ...] = ("minmax",)
-    missing: Literal["error", "drop_rows", "impute", "indicate"] = "error"
+    scaling: tuple[Step, ...] = ("minmax",)
+    missing: Literal["error", "drop_rows", "impute", "impute_with_indicators"] = "error"
     inner_folds: int = 3
-    inner_splits: Literal["random", "official"] = "random"
-    inner_fit: Literal["fold", "outer"] = "fold"
-    dtype: Literal["float64", "float32"] = "float64"
-    search: Literal["grid", "random", "halving"] = "grid"
+    inner_cv: Literal["random", "official"] = "random"
+    refit_maps_in_inner_folds: bool = True
+    block_dtype: Literal["float64", "float32"] = "float64"
+    search_method: Literal["grid", "random", "halving"] = "grid"
     n_candidates: int = 12
     one_standard_error: bool = False
     search_metric: str | None = None
@@ -195,15 +193,15 @@ class Limits:
     ----------
     n_splits : int, optional
         Splits to compute; all folds, or 10 holdouts, by default.
-    time_s : float, default 300
+    task_timeout_s : float, default 300
         Wall-clock seconds of one task.
-    memory_mib : float, default 4096
-        Megabytes (2**20 bytes) that one task may use beyond its start.
+    task_memory_mib : float, default 4096
+        MiB (2**20 bytes) that one task may use beyond its start.
     """
 
     n_splits: int | None = None
-    time_s: float = 300.0
-    memory_mib: float = 4096.0
+    task_timeout_s: float = 300.0
+    task_memory_mib: float = 4096.0
 
 
 @dataclass(frozen=True)
@@ -251,9 +249,9 @@ class Suite:
     """A named set of blocks, with limits, published figures and the metric to compare.
 
     `published_file` is a CSV file of such figures beside the suite file.
-    Without a metric, the task of the datasets decides it. `data_from` says where to get
-    the files that its datasets name, for a message. `budget` says in which respect methods
-    are compared at equal budgets: "candidates" within each family, or "seconds" of the
+    Without a metric, the task of the datasets decides it. `data_source_hint` says where
+    to get the files that its datasets name, for a message. `equal_budget` says in which respect
+    methods are compared at equal budgets: "candidates" within each family, or "seconds" of the
     search across families too; empty where the suite claims neither.
     """
 
@@ -263,8 +261,8 @@ class Suite:
     published: tuple[Published, ...] = ()
     published_file: str = ""
     metric: Metric | None = None
-    data_from: str = ""
-    budget: Literal["", "candidates", "seconds"] = ""
+    data_source_hint: str = ""
+    equal_budget: Literal["", "candidates", "seconds"] = ""
 
     @property
     def compared(self) -> Metric:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Self
 
-from kbench.records._suite import Protocol, Ref, Search
+from kbench.records._suite import Protocol, Ref, Tune
 
 Json = Any
 """A value of JSON, of which nothing is known."""
@@ -24,8 +24,8 @@ def to_json(value: object) -> Any:
     """Return a parameter value, ref or protocol as plain JSON values."""
     if isinstance(value, Ref):
         return {"name": value.name, "params": {k: to_json(v) for k, v in value.params.items()}}
-    if isinstance(value, Search):
-        return {"search": [to_json(item) for item in value.values]}
+    if isinstance(value, Tune):
+        return {"tune": [to_json(item) for item in value.values]}
     if isinstance(value, tuple | list):
         return [to_json(item) for item in value]
     if isinstance(value, Protocol):
@@ -40,8 +40,8 @@ def with_label(ref: Ref) -> dict[str, Any]:
 
 def from_json(value: object) -> Any:
     """Return the parameter value or ref that `to_json` or `with_label` wrote, or a mapping."""
-    if isinstance(value, dict) and "search" in value:
-        return Search(tuple(from_json(item) for item in value["search"]))
+    if isinstance(value, dict) and "tune" in value:
+        return Tune(tuple(from_json(item) for item in value["tune"]))
     if isinstance(value, dict) and "mapping" in value:
         return {from_json(name): from_json(each) for name, each in value["mapping"]}
     if isinstance(value, dict):

@@ -19,7 +19,7 @@ from typing import Any
 
 from kbench.errors import PluginError
 from kbench.messages import printable
-from kbench.records import Ref, Search
+from kbench.records import Ref, Tune
 from kbench.records.canonical import from_json
 from kbench.registry.callables import Identity, Reference, identity_of, target_of
 from kbench.registry.collecting import HOOKS, Kind, Record, checked_name
@@ -165,8 +165,8 @@ def _plain(value: object, where: str) -> Any:
     if isinstance(value, Ref):
         params = {str(name): _plain(each, where) for name, each in value.params.items()}
         return {"name": value.name, "params": params, "label": value.label}
-    if isinstance(value, Search):
-        return {"search": [_plain(each, where) for each in value.values]}
+    if isinstance(value, Tune):
+        return {"tune": [_plain(each, where) for each in value.values]}
     if isinstance(value, Mapping):
         return {"mapping": [[_plain(k, where), _plain(v, where)] for k, v in value.items()]}
     if isinstance(value, Sequence):

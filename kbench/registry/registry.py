@@ -9,7 +9,7 @@ from typing import Any
 
 from kbench.errors import PluginError, SuiteError
 from kbench.messages import did_you_mean, printable
-from kbench.records import Ref, Search
+from kbench.records import Ref, Tune
 from kbench.registry.collecting import HOOKS, NESTED, Kind, Record, collect
 from kbench.registry.installed import HOST, Plugin, how_to_get, refuse_other_version
 
@@ -57,7 +57,7 @@ class Registry:
             if isinstance(value, Ref):
                 found.add((self._kind_of_nested(value.name), value.name))
                 found |= self._nested_in(value.params.values())
-            elif isinstance(value, Search):
+            elif isinstance(value, Tune):
                 found |= self._nested_in(value.values)
             elif isinstance(value, tuple | list):
                 found |= self._nested_in(value)

@@ -6,7 +6,7 @@ margins, and low-dimensional mappings", Machine Learning 65 (2006).
 
 import lazy_loader
 
-from kbench import BANDWIDTH_FACTORS, DatasetSource, FeatureMap, KernelSpec, Ref, Search, hookimpl
+from kbench import BANDWIDTH_FACTORS, DatasetSource, FeatureMap, KernelSpec, Ref, Tune, hookimpl
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
@@ -26,7 +26,7 @@ _KERNELS = (
     *("sum", "product", "scaled", "normalized"),
 )
 
-GRID = {"kernel": (Ref("gaussian", {"bandwidth_factor": Search(BANDWIDTH_FACTORS)}),)}
+GRID = {"kernel": (Ref("gaussian", {"bandwidth_factor": Tune(BANDWIDTH_FACTORS)}),)}
 
 
 def approximated(fitted, X, Y):
@@ -35,7 +35,7 @@ def approximated(fitted, X, Y):
 
 
 def span_of_f2(params):
-    """Describe what F2 spans, by the parameters of a suite line (`Ref` and `Search` in it).
+    """Describe what F2 spans, by the parameters of a suite line (`Ref` and `Tune` in it).
 
     Where landmarks are uniform, that is what Nystroem features span: number of
     landmarks, and kernels. Empty where no other map spans the same, because the
@@ -46,7 +46,7 @@ def span_of_f2(params):
         return ""
     if params.get("sampling", "uniform") != "uniform" or not isinstance(number, int):
         return ""
-    kernels = kernel.values if isinstance(kernel, Search) else (kernel,)
+    kernels = kernel.values if isinstance(kernel, Tune) else (kernel,)
     if "kernel" not in params:
         kernels = [Ref("gaussian", {"bandwidth_factor": factor}) for factor in BANDWIDTH_FACTORS]
     return f"{number} uniform landmarks: {', '.join(sorted(map(_spanned, kernels)))}"

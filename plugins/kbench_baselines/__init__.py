@@ -6,7 +6,7 @@ kernels of `kbench.kernels`, see `kbench.kernels.distances`.
 
 import lazy_loader
 
-from kbench import BANDWIDTH_FACTORS, FeatureMap, Ref, Search, hookimpl
+from kbench import BANDWIDTH_FACTORS, FeatureMap, Ref, Tune, hookimpl
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
@@ -42,7 +42,7 @@ def span_of_nystroem(params):
 
     That is the number of landmarks, and the kernels as a map with a kernel object
     describes them. Empty where they cannot be written like that, and where the landmarks
-    are not uniform or have their own seed. Several values of a parameter are a `Search`.
+    are not uniform or have their own seed. Several values of a parameter are a `Tune`.
     """
     number, kernel = params.get("n_components", 300), params.get("kernel", "rbf")
     if not isinstance(number, int) or params.get("random_state") is not None:
@@ -53,7 +53,7 @@ def span_of_nystroem(params):
         kernels = [
             Ref("gaussian", {"bandwidth": bandwidth, "bandwidth_factor": factor})
             for bandwidth in _values(params.get("bandwidth", "median"))
-            for factor in _values(params.get("bandwidth_factor", Search(BANDWIDTH_FACTORS)))
+            for factor in _values(params.get("bandwidth_factor", Tune(BANDWIDTH_FACTORS)))
         ]
     elif params.keys() & {"bandwidth", "bandwidth_factor"}:
         return ""  # these are not parameters of a kernel object: equal candidates are fitted again
@@ -65,7 +65,7 @@ def span_of_nystroem(params):
 
 
 def _values(given):
-    return given.values if isinstance(given, Search) else (given,)
+    return given.values if isinstance(given, Tune) else (given,)
 
 
 def _spanned(kernel):

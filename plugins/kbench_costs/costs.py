@@ -112,7 +112,7 @@ def predict_costs(run: Run, cells: Sequence[PlannedCell]) -> None:
     """
     if run.options.total_s < math.inf:
         return
-    limit = run.suite.limits.memory_mib
+    limit = run.suite.limits.task_memory_mib
     # each key once
     chosen = {cell.key: cell for cell in cells if needs_trials(cell, run.registry, limit)}
     if chosen:
@@ -191,7 +191,7 @@ class _Costs:
         for line in self._journal.read("trials"):
             is_valid = not validity.why(str(line.get("manifest", "")))
             if is_valid and line["key"].partition("/")[0] in wanted:
-                self._known[line["key"]] = _parsed(line, self._limits.memory_mib)
+                self._known[line["key"]] = _parsed(line, self._limits.task_memory_mib)
 
     def _work(self, planned: PlannedCell, slot: int) -> Prediction | None:
         task = self._planner.task(planned, 0)
@@ -203,7 +203,7 @@ class _Costs:
         if not subject.trials:
             self._try(subject, len(planned.missing))
             self._keep(subject)
-        limit = self._limits.memory_mib
+        limit = self._limits.task_memory_mib
         if not any(trial.status == "ok" for trial in subject.trials):
             self._try_rows(subject, rows_of_width(subject.cell, BEYOND * limit))
         self._known[planned.key] = subject.trials
@@ -254,7 +254,8 @@ class _Costs:
         n_all, made = subject.samples.n_rows, list[Trial]()
         protocol = subject.cell.protocol
         # each inner fold of the first trial has a block of the largest size already
-        n = BLOCK_ROWS * protocol.inner_folds if protocol.inner_fit == "outer" else FIRST_ROWS
+        refits = protocol.refit_maps_in_inner_folds
+        n = FIRST_ROWS if refits else BLOCK_ROWS * protocol.inner_folds
         n = min(n, n_all)
         while n <= most:
             made.append(self._trial(subject, n, is_whole))
@@ -278,7 +279,7 @@ class _Costs:
         A learner may need less memory for each row once there are many.
         """
         if not any(trial.status == "out_of_memory" for trial in subject.trials):
-            need = BEYOND * self._limits.memory_mib
+            need = BEYOND * self._limits.task_memory_mib
             n = cost.rows_that_need(subject.trials, need, subject.samples.n_rows)
             self._try_rows(subject, n)
         return any(trial.status == "out_of_memory" for trial in subject.trials)
@@ -326,13 +327,13 @@ class _Costs:
             outcome = sandbox.run(
                 "kbench.execution.task_functions:evaluate_sample",
                 payload,
-                time_s=min(max(MIN_S, time_s or subject.left_s), self._limits.time_s),
-                memory_mib=self._limits.memory_mib,
+                time_s=min(max(MIN_S, time_s or subject.left_s), self._limits.task_timeout_s),
+                memory_mib=self._limits.task_memory_mib,
                 converse=Handover(sample, protocol.map_seeds),
             )
         subject.manifest |= self._planner.present.made(outcome.recorded) or Manifest()
         seconds = outcome.cpu_s if n_threads == 1 else outcome.seconds
-        least = self._limits.memory_mib if outcome.status == "out_of_memory" else 0.0
+        least = self._limits.task_memory_mib if outcome.status == "out_of_memory" else 0.0
         memory = max(outcome.peak_memory_mib, least)
         trial = Trial(n_rows, is_whole, outcome.status, seconds, memory, n_threads)
         subject.trials.append(trial)
@@ -343,7 +344,7 @@ class _Costs:
         self._journal.append(
             "trials",
             key=subject.key,
-            memory_mib=self._limits.memory_mib,
+            memory_mib=self._limits.task_memory_mib,
             manifest=subject.manifest.digest,
             trials=[trial.to_json() for trial in subject.trials],
         )
@@ -351,7 +352,7 @@ class _Costs:
     # -- what would fit
 
     def _refusal(self, predicted: Cost, subject: _Subject) -> str:
-        limit = self._limits.memory_mib
+        limit = self._limits.task_memory_mib
         width = given_width(subject.cell)
         if width is None:
             return cost.too_large(predicted, limit)
@@ -360,13 +361,13 @@ class _Costs:
 
     def _in_blocks(self, subject: _Subject, width: int) -> int | None:
         """Return a larger number of components that fits because it is embedded in blocks."""
-        if subject.cell.protocol.inner_fit != "outer":
+        if subject.cell.protocol.refit_maps_in_inner_folds:
             return None
         wider = cost.rounded_up(WHOLE_BYTES / (8 * subject.samples.n_rows))
         if not width < wider <= MAX_COLUMNS:
             return None
         known = self._cost_of_width(subject, wider)
-        fits = known is not None and known.memory_mib.high <= self._limits.memory_mib
+        fits = known is not None and known.memory_mib.high <= self._limits.task_memory_mib
         return wider if fits else None
 
     def _cost_of_width(self, subject: _Subject, width: int) -> Cost | None:
@@ -381,7 +382,7 @@ class _Costs:
 
     def _largest(self, predicted: Cost, subject: _Subject, width: int) -> int | None:
         """Return the largest number of components that should fit; None if none is found."""
-        limit = self._limits.memory_mib
+        limit = self._limits.task_memory_mib
         needs = {width: predicted.memory_mib.high}
         for _ in range(MAX_WIDTHS):
             smaller = cost.next_width(needs, limit)

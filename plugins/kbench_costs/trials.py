@@ -77,7 +77,8 @@ def narrower(cells: Iterable[PlannedCell], whole_bytes: int) -> dict[str, list[P
 
 def shortened(cell: Cell) -> Cell:
     """Return a cell whose search has two candidates only."""
-    return replace(cell, protocol=replace(cell.protocol, search="random", n_candidates=SHORT))
+    protocol = replace(cell.protocol, search_method="random", n_candidates=SHORT)
+    return replace(cell, protocol=protocol)
 
 
 MAX_ROWS = 2**23

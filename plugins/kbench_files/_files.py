@@ -122,16 +122,16 @@ def load_table(
     weight : str, optional
         Name of the column with the weights of the rows.
     splits : str, optional
-        File of the splits for ``splits = "official"`` in the protocol: CSV, perhaps
+        File of the splits for ``cv = "official"`` in the protocol: CSV, perhaps
         compressed, with a line of names, then one line per row of the data; one column
         per split, 1 where the row is tested and 0 where it is for training.
     overlapping_splits : bool, default False
         Rows may be tested in several splits, as in repeated holdouts.
     group_by : str, optional
-        Column of groups, which is not a feature: for ``splits = "official"`` there are five
+        Column of groups, which is not a feature: for ``cv = "official"`` there are five
         folds, each with all rows of a group or none.
     order_by : str, optional
-        Column of numbers or dates: for ``splits = "official"`` there is one split, which tests
+        Column of numbers or dates: for ``cv = "official"`` there is one split, which tests
         the fifth of the rows that comes last, 50,000 at most.
     label : str, optional
         Name of the dataset; the file's name without its ending by default. In a suite

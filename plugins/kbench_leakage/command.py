@@ -90,7 +90,7 @@ def _chosen(
         raise DatasetError(f"{what}: {named} are for suites, not for a file")
     ref = dataset_of_file(what, registry=registry, **given)
     is_official = "group" in given or "time_column" in given
-    return [(ref, Protocol(splits="official" if is_official else "stratified"))]
+    return [(ref, Protocol(cv="official" if is_official else "stratified"))]
 
 
 def _each(

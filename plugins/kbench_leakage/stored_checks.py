@@ -21,7 +21,7 @@ from kbench_leakage.related import Sketch, families
 
 Kept = TypeVar("Kept", Leakage, Sketch)
 
-FIELDS = ("splits", "n_folds", "train_size", "test_size", "unlabeled_size", "seed")
+FIELDS = ("cv", "n_folds", "train_size", "test_size", "unlabeled_size", "seed")
 """Fields of a protocol that decide the rows of a split."""
 
 MAX_BYTES = 1 << 20
@@ -113,7 +113,7 @@ def _measured(facts: DatasetFacts, protocol: Protocol) -> Leakage:
     made = sketch(data.X, np.asarray(data.y), tuple(facts.feature_names))
     keep(key_of(facts.checksum, {}), made)
     # all training rows, with missing values as they are; nobody asks here which rows are equal
-    whole = replace(protocol, train_rows=None, unlabeled_size=0, missing="impute")
+    whole = replace(protocol, max_train_rows=None, unlabeled_size=0, missing="impute")
     visible = assign(data, whole, 0, np.zeros(len(data.y), dtype=np.intp)).visible
     return measured(
         data.X,

@@ -5,7 +5,7 @@ The classes are loaded on first use.
 
 import lazy_loader
 
-from kbench import BANDWIDTH_FACTORS, FeatureMap, Learner, Ref, Search, hookimpl
+from kbench import BANDWIDTH_FACTORS, FeatureMap, Learner, Ref, Tune, hookimpl
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
@@ -40,7 +40,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
 # nine small data sets with linear, Fourier, Nystroem and polynomial features.
 _C = [1.0, 2.0**-3, 2.0**3, 2.0**11]
 
-_KERNELS = [Ref("gaussian", {"bandwidth_factor": Search(BANDWIDTH_FACTORS)})]
+_KERNELS = [Ref("gaussian", {"bandwidth_factor": Tune(BANDWIDTH_FACTORS)})]
 
 # Kernels of several shapes and widths, of which a combination is learned.
 _COMBINED = (

@@ -121,5 +121,5 @@ def _delivery(run: Run) -> Delivery:
         made.options = ("--store", run.location) if store else ()
         _deliveries[run] = made
     delivery = _deliveries[run]
-    delivery.metric, delivery.budget = run.suite.compared, run.suite.budget
+    delivery.metric, delivery.budget = run.suite.compared, run.suite.equal_budget
     return delivery

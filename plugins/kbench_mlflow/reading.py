@@ -159,7 +159,7 @@ def metric_of(runs: Sequence[StoredRun]) -> Metric:
 
 def budget_of(runs: Sequence[StoredRun]) -> str:
     """Return the budget that the suite of most MLflow runs claims; empty for none."""
-    named = Counter(run.tags.get("kbench.budget", "") for run in runs)
+    named = Counter(run.tags.get("kbench.equal_budget", "") for run in runs)
     return named.most_common(1)[0][0] if named else ""
 
 

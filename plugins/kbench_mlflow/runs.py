@@ -61,7 +61,7 @@ def as_run(
         "map_details": _fitting(dumps(row.map_details)) if row.map_details else "",
         "metric": metric.name,
         "better": metric.better,
-        "budget": budget,
+        "equal_budget": budget,
         **{f"{name}_by_split": _numbered(values) for name, values in row.values_by_split.items()},
         **{f"{name}_by_seed": _fitting(_numbered(v)) for name, v in row.values_by_seed.items()},
         "split_hash": _numbered(row.split_hash),

@@ -50,7 +50,7 @@ def load(
         The column to predict; OpenML's default target otherwise.
     task_id : int, optional
         OpenML's number of a supervised task, instead of a dataset: its data, target,
-        splits (``splits = "official"`` in the protocol), and whether it is
+        splits (``cv = "official"`` in the protocol), and whether it is
         classification or regression.
     openml_suite : int or str, optional
         OpenML's number or alias of a suite, which stands for all its tasks and

@@ -399,8 +399,8 @@ def budgets(content: ReportData) -> Table:
 def _without_sides(names: str) -> str:
     """Write searched parameters for people.
 
-    >>> _without_sides("feature_map.bandwidth_factor, learner.kernel.degree, preprocess")
-    'bandwidth_factor, kernel.degree, preprocess'
+    >>> _without_sides("feature_map.bandwidth_factor, learner.kernel.degree, scaling")
+    'bandwidth_factor, kernel.degree, scaling'
     """
     sides = ("feature_map.", "learner.")
     plain = names.split(", ")

@@ -211,8 +211,8 @@ class Rescoring:
                     "n_classes": n_classes,
                     "scale": [truth.scale.mean, truth.scale.sd],
                 },
-                time_s=min(self._run.suite.limits.time_s, TIME_S),
-                memory_mib=self._run.suite.limits.memory_mib,
+                time_s=min(self._run.suite.limits.task_timeout_s, TIME_S),
+                memory_mib=self._run.suite.limits.task_memory_mib,
                 converse=partial(send_scored, truth=truth, predictions=given),
             )
         why = _last_line(outcome.error)

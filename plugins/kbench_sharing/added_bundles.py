@@ -51,7 +51,7 @@ from kbench.records import (
     Protocol,
     Ref,
     Result,
-    Search,
+    Tune,
     family_of,
 )
 from kbench_sharing import bundle_records, zip_file
@@ -238,14 +238,14 @@ def meaning_of(cell: Cell) -> tuple[str, str]:
 def planned_splits(suite: str, protocol: Protocol) -> int:
     """Return the splits that a built-in suite asks for, or else the protocol.
 
-    >>> planned_splits("uci", Protocol()), planned_splits("balcan-uci", Protocol(splits="holdout"))
+    >>> planned_splits("uci", Protocol()), planned_splits("balcan-uci", Protocol(cv="holdout"))
     (5, 30)
     """
     return how_many_splits(protocol, Limits(n_splits=_n_splits(suite)))
 
 
 def _is_plain(ref: Ref) -> bool:
-    values = (v.values if isinstance(v, Search) else (v,) for v in ref.params.values())
+    values = (v.values if isinstance(v, Tune) else (v,) for v in ref.params.values())
     plain = (str, int, float, bool, type(None))
     return all(isinstance(value, plain) for given in values for value in given)
 

@@ -202,8 +202,8 @@ class SharedCell(Line):
 class SharedLimits(Line):
     """Limits of a task; None for none."""
 
-    time_s: float | None
-    memory_mib: float | None
+    task_timeout_s: float | None
+    task_memory_mib: float | None
 
 
 class SharedDetails(Line):
@@ -251,7 +251,7 @@ class SharedResult(Line):
     def result(self, machine: str, cpu: str) -> Result:
         """Return the record; `machine` is the name that its machine has here."""
         given = {name: value for name, value in self.limits if value is not None}
-        no_limit = {"time_s": float("inf"), "memory_mib": float("inf")}
+        no_limit = dict.fromkeys(("task_timeout_s", "task_memory_mib"), float("inf"))
         return Result(
             **self.model_dump(exclude={"cell", "machine", "limits", "details"}),
             task_key=task_key(self.cell, self.split),

@@ -190,9 +190,9 @@ def _test_sizes(protocol: Protocol, dataset: SharedDataset) -> tuple[int, ...]:
     n = dataset.n_samples
     if not n or (protocol.missing == "drop_rows" and dataset.n_missing):
         return ()
-    if protocol.splits in ("holdout", "ordered"):
+    if protocol.cv in ("holdout", "ordered"):
         return (holdout_sizes(n, protocol)[1],)
-    if protocol.splits == "stratified":
+    if protocol.cv == "stratified":
         return (n // protocol.n_folds, -(-n // protocol.n_folds))
     return ()
 

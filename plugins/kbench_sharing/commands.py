@@ -166,7 +166,7 @@ def verify(
         raise SuiteError(f"--nonce must be 1 to 64 hexadecimal digits, got {nonce!r}")
     limits = Limits()
     if task_timeout is not None:
-        limits = Limits(time_s=check_limit(task_timeout, "task_timeout"))
+        limits = Limits(task_timeout_s=check_limit(task_timeout, "task_timeout"))
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     bundle = find(file)

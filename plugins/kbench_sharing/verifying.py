@@ -300,7 +300,7 @@ class Verifying:
             with parents.using(parents.every) as sandbox:
                 task = self._bundle.datasets[shared.dataset].task
                 placed = placed_components(suite)
-                check_components(sandbox, placed, self._limits.memory_mib, task)
+                check_components(sandbox, placed, self._limits.task_memory_mib, task)
             facts = fetching.dataset(ref)
             if not isinstance(facts, DatasetFacts):
                 return f"its data are not here: {printable(last_line(facts.reason), 300)}"
@@ -355,8 +355,8 @@ class Verifying:
 def _check_protocol(protocol: Protocol, registry: Registry) -> None:
     """Raise a SuiteError if no suite file could have this protocol here."""
     table = {name: value for name, value in to_json(protocol).items() if value is not None}
-    steps = table["preprocess"]
-    table["preprocess"] = steps[0] if len(steps) == 1 else {"search": steps}
+    steps = table["scaling"]
+    table["scaling"] = steps[0] if len(steps) == 1 else {"tune": steps}
     try:
         found = ProtocolTable.model_validate(table, context=context_of(registry)).record()
     except ValidationError as error:

@@ -67,7 +67,7 @@ class RuleTable(StrictTable):
 class ShareTable(StrictTable):
     """A parameter's value that depends on the number of rows."""
 
-    share_of_rows: Annotated[float, Field(gt=0, le=1)]
+    fraction_of_rows: Annotated[float, Field(gt=0, le=1)]
     min: Annotated[int, Field(ge=1)] = 1
     max: Annotated[int, Field(ge=1)] | None = None
 
@@ -250,5 +250,5 @@ def _fill_in(value: Any, at: str, size: Size, problems: list[str]) -> Any:
         problems += explained_mistakes(error, value, ShareTable, at)
         return 1
     # as it is written: 0.1 of 30 rows are 3
-    n = max(share.min, int(Fraction(str(share.share_of_rows)) * size.rows))
+    n = max(share.min, int(Fraction(str(share.fraction_of_rows)) * size.rows))
     return n if share.max is None else min(n, share.max)

@@ -10,7 +10,7 @@ import numpy as np
 
 from kbench.features import resolve
 from kbench.messages import did_you_mean
-from kbench.records import Search, alternatives
+from kbench.records import Tune, alternatives
 from kbench_testing._subject import (
     Subject,
     blobs,
@@ -54,7 +54,7 @@ def check_grid(subject: Subject) -> None:
             raise subject.fail(
                 f"the grid has {values!r} for {name!r}; give a list with at least one value"
             )
-        for value in alternatives(Search(tuple(values))):
+        for value in alternatives(Tune(tuple(values))):
             with subject.failing(
                 f"cannot be built with {name}={value!r} of its grid: {{error}}; "
                 "take that value out, or accept it"

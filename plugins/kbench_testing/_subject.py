@@ -34,7 +34,7 @@ from kbench.features import (
     resolve,
 )
 from kbench.messages import did_you_mean
-from kbench.records import Dataset, Ref, Search, TaskType
+from kbench.records import Dataset, Ref, TaskType, Tune
 
 N_FEATURES = 4
 
@@ -224,8 +224,8 @@ class Subject:
         return built
 
     def made(self, value: object) -> Any:
-        """Return a parameter's value, a `Ref` made into its component; the first of a `Search`."""
-        if isinstance(value, Search):
+        """Return a parameter's value, a `Ref` made into its component; the first of a `Tune`."""
+        if isinstance(value, Tune):
             return self.made(value.values[0])
         if isinstance(value, tuple):
             return [self.made(item) for item in value]

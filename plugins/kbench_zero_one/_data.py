@@ -46,7 +46,7 @@ def halfspace(
     x_0 = 0. Labels are flipped with probability `noise` in both parts: this is the
     distribution. A share `outliers` of each training part is then replaced by mistakes far
     from the hyperplane, inputs near (+-1, 0, ..., 0) with the wrong label; the test parts
-    have none. The splits share no rows: use ``splits = "official"``.
+    have none. The splits share no rows: use ``cv = "official"``.
 
     Parameters
     ----------

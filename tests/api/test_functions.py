@@ -8,7 +8,7 @@ import pandas
 import pytest
 
 import kbench
-from kbench import Dataset, DatasetError, Protocol, Ref, Search, SuiteError
+from kbench import Dataset, DatasetError, Protocol, Ref, SuiteError, Tune
 from kbench.results.rows import COLUMNS
 from tests.support.command_here import command
 
@@ -75,7 +75,7 @@ def test_wrong_options_are_refused_before_anything_runs(suite, options, words):
 
 
 def test_what_is_searched_in_a_component_is_a_number_of_the_chosen_parameters():
-    kernel = Ref("gaussian", {"bandwidth_factor": Search((1.0, 1000.0))})
+    kernel = Ref("gaussian", {"bandwidth_factor": Tune((1.0, 1000.0))})
     given = Ref("kernel-svm", {"kernel": kernel, "C": 1.0})
     found = kbench.evaluate("iris", "identity", given, n_splits=2)
     assert set(found["learner.kernel"]) == {"gaussian"}

@@ -34,7 +34,7 @@ from kbench.evaluation.evaluate import Evaluation, evaluate_split  # noqa: E402
 from kbench.evaluation.method import Method, learner_side, map_side  # noqa: E402
 from kbench.planning.cells import cells  # noqa: E402
 from kbench.planning.suite_file import find, read  # noqa: E402
-from kbench.records import Cell, Dataset, Ref, Search, Suite, family_of  # noqa: E402
+from kbench.records import Cell, Dataset, Ref, Suite, Tune, family_of  # noqa: E402
 from kbench.registry.callables import resolve  # noqa: E402
 from kbench.registry.installed import installed  # noqa: E402
 from kbench.registry.registry import Registry, build  # noqa: E402
@@ -69,7 +69,7 @@ class Split:
 
 def development_cells(suite: Suite, registry: Registry, changes: dict[str, Any]) -> list[Cell]:
     """Return the cells of a suite on the development sets, each method once a set."""
-    size = {"splits": "holdout", "train_size": N_TRAIN, "test_size": N_TEST, "missing": "impute"}
+    size = {"cv": "holdout", "train_size": N_TRAIN, "test_size": N_TEST, "missing": "impute"}
     refs = tuple(Ref("openml", {"data_id": i}, name) for name, i in DEVELOPMENT.items())
     blocks = tuple(
         replace(block, datasets=refs, protocol=replace(block.protocol, **{**size, **changes}))
@@ -89,8 +89,8 @@ def with_lists(cell: Cell, lists: Mapping[str, tuple[float, ...]]) -> Cell:
 
     def changed(ref: Ref) -> Ref:
         params = {
-            name: Search(lists[name])
-            if isinstance(value, Search) and name in lists
+            name: Tune(lists[name])
+            if isinstance(value, Tune) and name in lists
             else changed(value)
             if isinstance(value, Ref)
             else value
@@ -212,10 +212,10 @@ def main() -> None:
     suite = read(*find(options.suite, registry), registry)
     changes: dict[str, Any] = {}
     if options.preprocess:
-        changes["preprocess"] = (options.preprocess,)
+        changes["scaling"] = (options.preprocess,)
     if options.candidates is not None:
-        all_or_some = {"search": "random", "n_candidates": options.candidates}
-        changes |= all_or_some if options.candidates else {"search": "grid"}
+        all_or_some = {"search_method": "random", "n_candidates": options.candidates}
+        changes |= all_or_some if options.candidates else {"search_method": "grid"}
     todo = [
         with_lists(cell, dict(options.list))
         for cell in development_cells(suite, registry, changes)

@@ -36,11 +36,11 @@ feature_maps = [
     {{ name = "polynomial", degree = 2 }},
 ]
 [protocol]
-search = "random"
+search_method = "random"
 n_candidates = 8
 [limits]
 n_splits = 1
-time_s = 3600
+task_timeout_s = 3600
 [[block]]
 [[block]]
 feature_maps = ["identity"]
@@ -49,7 +49,7 @@ protocol = {{ n_candidates = 2 }}
 [[block]]
 feature_maps = [{{ name = "rff", n_components = 1000, label = "rff in blocks" }}]
 learners = ["ridge"]
-protocol = {{ inner_fit = "outer", dtype = "float32" }}
+protocol = {{ refit_maps_in_inner_folds = false, block_dtype = "float32" }}
 """
 
 

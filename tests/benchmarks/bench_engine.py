@@ -78,7 +78,7 @@ def main() -> None:
         cache = DataCache()
         tasks = [a_task(cache)] * asked.tasks
         nothing = {"dataset": [], "feature map": [], "learner": []}
-        limits = Limits(time_s=60.0, memory_mib=1024.0)
+        limits = Limits(task_timeout_s=60.0, task_memory_mib=1024.0)
         terms = Terms(PRELOAD, nothing, limits)
         machine = ThisMachine(False, ignored)
 

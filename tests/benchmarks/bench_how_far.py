@@ -70,16 +70,16 @@ datasets = [
 feature_maps = [{map_}]
 learners = [{learner}]
 [protocol]
-splits = "ordered"
+cv = "ordered"
 test_size = {n_test}
-preprocess = "standard"
+scaling = "standard"
 inner_folds = 5
-inner_fit = "outer"
-dtype = "float32"
+refit_maps_in_inner_folds = false
+block_dtype = "float32"
 threads = "all"
 [limits]
-time_s = {time_s}
-memory_mib = {memory_mib}
+task_timeout_s = {time_s}
+task_memory_mib = {memory_mib}
 """
 
 

@@ -1,7 +1,7 @@
 """What a search with one map for all inner folds chooses, on the development sets.
 
-``inner_fit = "outer"`` fits preprocessing and maps once on the training part; ``"fold"`` fits
-them in each inner fold. Both are run on the same splits, with the same candidates and seeds::
+``refit_maps_in_inner_folds = false`` fits preprocessing and maps once on the training set; ``true``
+fits them in each inner fold. Both are run on the same splits, with the same candidates and seeds::
 
     python tests/benchmarks/bench_inner_fit.py [--splits 5] [--jobs 2]
 
@@ -74,8 +74,8 @@ def measured(cell: Cell, split: int) -> Pair | None:
     protocol = sized(cell.protocol, len(data.y))
     try:
         fold, outer = (
-            evaluate_split(data, split, method, replace(protocol, inner_fit=how))
-            for how in ("fold", "outer")
+            evaluate_split(data, split, method, replace(protocol, refit_maps_in_inner_folds=refits))
+            for refits in (True, False)
         )
     except Exception as error:
         print(f"{cell.name}: {type(error).__name__}: {error}"[:200])

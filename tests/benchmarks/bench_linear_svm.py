@@ -227,7 +227,7 @@ def bench_halving(folder, only=None):
         for title, (feature_map, learner) in methods.items():
             found = {}
             for way in ("grid", "halving"):
-                protocol = Protocol(preprocess=("none",), search=way)
+                protocol = Protocol(scaling=("none",), search_method=way)
                 found[way] = search(Fitting(Method(feature_map, learner), part, protocol, 0))
             grid, halved = found["grid"], found["halving"]
             scores = {repr(score.candidate.params): score for score in grid.scores}

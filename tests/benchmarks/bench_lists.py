@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--preprocess", choices=("minmax", "standard"), default="minmax")
     options = parser.parse_args()
     registry = build(installed())
-    changes = {"search": "grid", "preprocess": (options.preprocess,)}
+    changes = {"search_method": "grid", "scaling": (options.preprocess,)}
     todo = [
         with_lists(cell, LONG)
         for cell in development_cells(read(*find("uci", registry), registry), registry, changes)

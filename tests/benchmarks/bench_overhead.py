@@ -58,7 +58,7 @@ def suite_text(n_cells: int, n_splits: int, datasets: Sequence[str] = ("iris",))
     return f"""
 datasets = [{data}]
 feature_maps = ["identity"]
-learners = [{{ name = "ridge", alpha = {{ each = [{values}] }} }}]
+learners = [{{ name = "ridge", alpha = {{ expand = [{values}] }} }}]
 [protocol]
 n_folds = 5
 [limits]

@@ -57,7 +57,7 @@ def a_result() -> Result:
 
     metrics = {f"metric_{i}": 0.123456789012345 + i for i in range(30)}
     metrics |= dict.fromkeys(("accuracy", "fit_time_s", "predict_time_s"), 0.5)
-    candidate = {"preprocess": "minmax", "feature_map.gamma": 0.25, "learner.alpha": 0.001}
+    candidate = {"scaling": "minmax", "feature_map.gamma": 0.25, "learner.alpha": 0.001}
     candidate |= {"accuracies": [0.8823529411764706, 0.5, 1.0], "converged": True}
     details = Details(search=[candidate] * 16, split_hash="2c83e39922e4361e")
     times = {"started_ms": 0, "ended_ms": 1, "seconds": 1.0, "machine_speed_s": 0.01}

@@ -142,7 +142,10 @@ def split(folder: Path, task: str, part: str, name: str = "rff") -> dict[str, fl
 
     method = Method(map_of(name), learner_of(part, task))
     protocol = Protocol(
-        preprocess=("standard",), inner_folds=N_FOLDS, inner_fit="outer", dtype="float32"
+        scaling=("standard",),
+        inner_folds=N_FOLDS,
+        refit_maps_in_inner_folds=False,
+        block_dtype="float32",
     )
     few = slice(0, 1000)
     rows = {name: getattr(visible, name)[few] for name in ("train", "test", "y_train")}

@@ -158,16 +158,16 @@ def main():
         ]
         if suite.endswith("regression"):
             top.append(
-                'data_from = "The sets are in https://github.com/treforevans/uci_datasets; its '
-                "data.csv.gz needs a line of names, x1 ... xd and y, and yacht and protein exp(y) "
-                'in the place of y: the collection has taken logarithms."'
+                'data_source_hint = "The sets are in https://github.com/treforevans/uci_datasets; '
+                "its data.csv.gz needs a line of names, x1 ... xd and y, and yacht and protein "
+                'exp(y) in the place of y: the collection has taken logarithms."'
             )
         top += [
             "",
             "[protocol]",
-            'splits = "holdout"',
+            'cv = "holdout"',
             "test_size = 0.1",
-            'preprocess = "standard"',
+            'scaling = "standard"',
             "gram_error_rows = 5000",
             "",
             "[limits]",

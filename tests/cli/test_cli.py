@@ -119,7 +119,7 @@ def test_a_suite_file_with_six_mistakes_reports_six(tmp_path, monkeypatch, capfd
         'feature_maps = [{ name = "rff", n_componets = 64 }]\n'
         'learners = ["ridge", "ridge"]\n'
         'colour = "red"\n'
-        '[protocol]\nn_folds = 1\npreprocess = "std"\n'
+        '[protocol]\nn_folds = 1\nscaling = "std"\n'
     )
     code, _, err = command("suite", "wrong.toml", capfd=capfd)
     assert code == 2

@@ -187,7 +187,7 @@ def test_a_gram_matrix_is_calibrated_like_the_data_behind_it():
     of_data = Method(IDENTITY, EstimatorSpec(SVC, {"gamma": 0.5}))
     ours = evaluate_split(gram, 0, of_gram, SIGMOID).predictions
     peer = evaluate_split(
-        IRIS, 0, of_data, Protocol(calibration="sigmoid", preprocess=("none",))
+        IRIS, 0, of_data, Protocol(calibration="sigmoid", scaling=("none",))
     ).predictions
     np.testing.assert_allclose(ours.probabilities, peer.probabilities, atol=1e-9)
 
@@ -203,7 +203,7 @@ def test_equal_rows_stay_together_in_the_folds_of_the_calibration():
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 40, 200)
     data = Dataset("copies", rng.normal(size=(40, 3))[rows], rows % 2)
-    protocol = Protocol(calibration="sigmoid", splits="group_duplicates")
+    protocol = Protocol(calibration="sigmoid", cv="group_duplicates")
     found = evaluate_split(data, 0, Method(IDENTITY, EstimatorSpec(LinearSVM)), protocol)
     pipeline = make_pipeline(MinMaxScaler(clip=True), LinearSVM())
     expected = of_scikit_learn(data, pipeline, protocol, groups=row_groups)
@@ -261,7 +261,7 @@ def with_rare_class(n_rare):
 
 
 def test_a_class_of_one_row_has_no_calibration_and_a_note_says_so():
-    protocol = Protocol(calibration="sigmoid", splits="official")
+    protocol = Protocol(calibration="sigmoid", cv="official")
     method = Method(IDENTITY, EstimatorSpec(LinearSVM))
     found = evaluate_split(with_rare_class(1), 0, method, protocol)
     assert found.predictions.probabilities is None
@@ -274,7 +274,7 @@ def test_a_class_of_one_row_has_no_calibration_and_a_note_says_so():
 
 
 def test_a_class_with_fewer_rows_than_folds_is_calibrated_and_noted():
-    protocol = Protocol(calibration="sigmoid", splits="official")
+    protocol = Protocol(calibration="sigmoid", cv="official")
     method = Method(IDENTITY, EstimatorSpec(LinearSVM))
     data = with_rare_class(2)
     found = evaluate_split(data, 0, method, protocol)

@@ -142,7 +142,8 @@ def test_a_search_that_was_stopped_says_so(iris):
 def test_scores_on_a_part_of_the_rows_are_told_from_those_on_all(iris):
     learner = EstimatorSpec(LogisticRegression, {}, {"C": (0.01, 0.1, 1.0, 10.0)})
     method = Method(EstimatorSpec(FunctionTransformer), learner)
-    rows = evaluate_split(iris, 0, method, Protocol(search="halving", inner_folds=6)).details.search
+    protocol = Protocol(search_method="halving", inner_folds=6)
+    rows = evaluate_split(iris, 0, method, protocol).details.search
     assert sorted(row.get("share", 1.0) for row in rows) == [1 / 3, 1 / 3, 1.0, 1.0]
 
 
@@ -199,7 +200,7 @@ def test_rows_seen_without_their_labels_are_seen():
     X = np.array([0.0, 1, 2, 0, 1, 5])[:, None]
     parts = Split(0, train=np.array([0, 2]), test=np.array([3, 4, 5]), unlabeled=np.array([1]))
     data = Dataset("d", X, np.array([0, 0, 1, 0, 0, 1]), splits=[parts])
-    protocol = Protocol(splits="official")
+    protocol = Protocol(cv="official")
     assert assign(data, protocol, 0).seen.tolist() == [True, True, False]
     metrics = evaluate_split(data, 0, PLAIN, protocol).metrics
     assert metrics["duplicate_test_fraction"] == pytest.approx(2 / 3)
@@ -224,7 +225,7 @@ def test_a_gram_matrix_is_scored_like_the_data_behind_it(iris):
         iris,
         0,
         Method(identity, EstimatorSpec(SVC, {"gamma": 0.5})),
-        Protocol(preprocess=("none",)),
+        Protocol(scaling=("none",)),
     )
     np.testing.assert_array_equal(ours.predictions.predicted, peer.predictions.predicted)
 
@@ -417,7 +418,7 @@ def test_unlabelled_rows_are_preprocessed_as_the_others(calls):
     X = np.arange(60.0)[:, None]
     parts = Split(0, np.arange(20), np.arange(20, 30), np.arange(30, 60))
     data = Dataset("line", X, np.arange(60) % 2, splits=[parts])
-    evaluate_split(data, 0, RECORDED, Protocol(splits="official"))
+    evaluate_split(data, 0, RECORDED, Protocol(cv="official"))
     fits = [(rows, most) for call, rows, most, _ in calls if call == "fit map"]
     # scaled by training and unlabeled rows together
     assert fits == [(30, 1.0), (30, 1.0)]
@@ -427,7 +428,7 @@ def test_details_show_components_by_name_and_parameters_and_in_lists_by_label(ir
     scale = Nested(dict, {"factor": 0.5}, "scale", "scale(factor=0.5)")
     spec = EstimatorSpec(Recorded, space={"part": ((1, scale), scale, None)})
     found = evaluate_split(iris, 0, Method(spec, EstimatorSpec(Recorded)), Protocol()).details
-    assert found.chosen == {"preprocess": "minmax", "feature_map.part": [1, "scale(factor=0.5)"]}
+    assert found.chosen == {"scaling": "minmax", "feature_map.part": [1, "scale(factor=0.5)"]}
     shown = [row["feature_map.part"] for row in found.search]
     assert shown == [[1, "scale(factor=0.5)"], "scale", None]
     factors = [row.get("feature_map.part.factor") for row in found.search]
@@ -485,7 +486,7 @@ def test_the_default_candidate_shares_the_map_and_a_search_is_the_warm_up(calls,
 
 def test_a_search_of_one_candidate_takes_the_default(iris):
     learner = EstimatorSpec(LogisticRegression, space={"C": (0.01, 10.0)})
-    one = Protocol(search="random", n_candidates=1)
+    one = Protocol(search_method="random", n_candidates=1)
     found = evaluate_split(iris, 0, Method(EstimatorSpec(FunctionTransformer), learner), one)
     assert found.details.chosen["learner.C"] == 0.01
     assert found.details.at_boundary == []

@@ -11,7 +11,7 @@ from kbench.evaluation.search._folds import inner_folds
 from kbench.evaluation.split_view import assign
 from kbench.evaluation.splits import folds_of, inner_parts
 
-OFFICIAL = Protocol(splits="official", inner_splits="official")
+OFFICIAL = Protocol(cv="official", inner_cv="official")
 
 
 def grouped(n=60):
@@ -24,10 +24,10 @@ def grouped(n=60):
     return Dataset("d", X=rng.normal(size=(n, 2)), y=np.arange(n) % 2, splits=splits), groups
 
 
-@pytest.mark.parametrize("train_rows", [None, 20])
-def test_no_group_is_on_both_sides_of_an_inner_fold(train_rows):
+@pytest.mark.parametrize("max_train_rows", [None, 20])
+def test_no_group_is_on_both_sides_of_an_inner_fold(max_train_rows):
     data, groups = grouped()
-    protocol = Protocol(splits="official", inner_splits="official", train_rows=train_rows)
+    protocol = Protocol(cv="official", inner_cv="official", max_train_rows=max_train_rows)
     for index in range(5):
         seen = assign(data, protocol, index).visible
         training = Data(data.X[seen.train], seen.y_train, parts=seen.parts_train)
@@ -51,7 +51,7 @@ def test_folds_by_order_are_blocks_of_it():
 
 def test_random_folds_have_no_parts():
     data, _ = grouped()
-    assert assign(data, Protocol(splits="official"), 0).visible.parts_train is None
+    assert assign(data, Protocol(cv="official"), 0).visible.parts_train is None
 
 
 def test_splits_that_overlap_are_refused():

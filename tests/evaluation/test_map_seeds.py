@@ -37,7 +37,7 @@ def of_scores(found):
     ("data", "learner", "protocol"),
     [
         (CLASSES, EstimatorSpec(LogisticRegression), {}),
-        (CLASSES, EstimatorSpec(LogisticRegression), {"inner_fit": "outer"}),
+        (CLASSES, EstimatorSpec(LogisticRegression), {"refit_maps_in_inner_folds": False}),
         (CLASSES, EstimatorSpec(LinearSVC), {"calibration": "sigmoid"}),
         (NUMBERS, EstimatorSpec(Ridge), {}),
     ],

@@ -51,7 +51,7 @@ def row_of(dataset, feature_map, learner, protocol):
     [(name, task) for name, each in registry().all("learner").items() for task in each.tasks],
 )
 def test_every_learner_says_whether_it_converged(name, task, small_iris):
-    protocol = Protocol(search="random", n_candidates=2, inner_folds=2)
+    protocol = Protocol(search_method="random", n_candidates=2, inner_folds=2)
     data = small_iris
     if task == "regression":
         data = Dataset("petals", data.X[:, :3], data.X[:, 3], task=task)
@@ -64,7 +64,7 @@ def test_every_learner_says_whether_it_converged(name, task, small_iris):
 @pytest.mark.slow
 @pytest.mark.parametrize("suite", ["uci", "balcan-uci", "nbcs-medium"])
 def test_no_method_of_a_suite_is_reported_without_its_convergence(suite, small_iris):
-    protocol = Protocol(search="random", n_candidates=2, inner_folds=2)
+    protocol = Protocol(search_method="random", n_candidates=2, inner_folds=2)
     for cell in methods(suite):
         row = row_of(small_iris, cell.feature_map, cell.learner, protocol)
         assert row["converged"] in (0.0, 1.0), cell.name
@@ -82,7 +82,7 @@ def test_the_strong_baselines_are_planned_beside_their_published_figures():
         assert 0.85 < figure.value < 1
         assert figure.source
     sizes = {
-        (c.dataset.label, c.protocol.splits, c.protocol.train_size, c.protocol.test_size)
+        (c.dataset.label, c.protocol.cv, c.protocol.train_size, c.protocol.test_size)
         for c in planned.values()
     }
     assert sizes == {
@@ -104,6 +104,6 @@ def test_the_ordered_split_of_pendigits_is_the_official_one(k, published, tmp_pa
     path = tmp_path / "pendigits.arff"
     path.write_bytes(gzip.decompress(PENDIGITS.read_bytes()))
     data = load_arff(str(path), target="class")
-    protocol = Protocol(splits="ordered", train_size=7494, test_size=3498)
+    protocol = Protocol(cv="ordered", train_size=7494, test_size=3498)
     row = row_of(data, Ref("identity"), Ref("knn", {"n_neighbors": k}), protocol)
     assert row["accuracy"] == pytest.approx(published, abs=5e-5)

@@ -20,7 +20,8 @@ from kbench.evaluation.split_view import assign
 from kbench.evaluation.splits import derive_seed, stratified_folds
 from kbench_learners import LinearSVM, LogisticClassifier, PathRidge, PathRidgeClassifier, _descent
 
-OUTER = Protocol(inner_fit="outer")
+OUTER = Protocol(refit_maps_in_inner_folds=False)
+IN_FLOAT32 = replace(OUTER, block_dtype="float32")
 ALPHAS = (1e-3, 0.1, 1.0, 10.0, 1000.0)
 RFF = EstimatorSpec(RBFSampler, {"n_components": 30, "gamma": 0.5}, what="feature map 'rff'")
 RIDGE = EstimatorSpec(PathRidgeClassifier, {}, {"alpha": ALPHAS}, path="alpha")
@@ -139,9 +140,9 @@ def test_regressors_are_those_of_scikit_learn_on_one_embedding(blocks, request):
     "protocol",
     [
         OUTER,
-        replace(OUTER, unlabeled_size=0.2, preprocess=("standard", "minmax")),
-        replace(OUTER, splits="group_duplicates", n_folds=3),
-        replace(OUTER, preprocess=("unit_ball",), one_standard_error=True),
+        replace(OUTER, unlabeled_size=0.2, scaling=("standard", "minmax")),
+        replace(OUTER, cv="group_duplicates", n_folds=3),
+        replace(OUTER, scaling=("unit_ball",), one_standard_error=True),
     ],
     ids=["plain", "unlabeled", "groups", "unit ball"],
 )
@@ -245,7 +246,7 @@ def test_a_fit_in_passes_that_does_not_converge_is_reported(in_blocks):
 
 def test_passes_in_float32_have_the_same_gap(in_blocks):
     exact = evaluate_split(DATA["three"], 0, Method(RFF, SVM), OUTER)
-    found = evaluate_split(DATA["three"], 0, Method(RFF, SVM), replace(OUTER, dtype="float32"))
+    found = evaluate_split(DATA["three"], 0, Method(RFF, SVM), IN_FLOAT32)
     assert any("rows in float32" in note for note in found.details.notes)
     assert found.metrics["converged"] == 1.0
     np.testing.assert_allclose(outputs(found), outputs(exact), atol=1e-3)
@@ -253,7 +254,7 @@ def test_passes_in_float32_have_the_same_gap(in_blocks):
 
 def test_a_fit_that_float32_is_too_coarse_for_is_made_again_in_float64(in_blocks):
     strict = replace(SVM, params={"tol": 1e-20}, space={})
-    found = evaluate_split(DATA["two"], 0, Method(RFF, strict), replace(OUTER, dtype="float32"))
+    found = evaluate_split(DATA["two"], 0, Method(RFF, strict), IN_FLOAT32)
     notes = "\n".join(found.details.notes)
     assert "a fit over blocks in float32 did not converge" in notes
     assert "embedded rows in float64" in notes
@@ -414,7 +415,7 @@ def test_a_value_that_is_no_number_in_some_block_is_refused(learner, in_blocks):
         EstimatorSpec(FunctionTransformer, {"func": rooted}, what="map 'root'"), learner
     )
     with pytest.raises(PluginError, match=r"map 'root' returned the value nan from transform"):
-        evaluate_split(DATA["two"], 0, method, replace(OUTER, preprocess=("none",)))
+        evaluate_split(DATA["two"], 0, method, replace(OUTER, scaling=("none",)))
 
 
 def test_missing_values_are_refused_before_a_pass(in_blocks, counting):
@@ -431,7 +432,7 @@ def test_sparse_embeddings_are_taken_in_blocks(learner, monkeypatch):
     data = Dataset("codes", codes, (codes.sum(axis=1) > 6).astype(int))
     onehot = EstimatorSpec(OneHotEncoder, {"handle_unknown": "ignore"})
     method = method_for(data, onehot) if learner == "ridge" else Method(onehot, SVM)
-    protocol = replace(OUTER, preprocess=("none",), dtype="float32")
+    protocol = replace(OUTER, scaling=("none",), block_dtype="float32")
     in_memory, found = both(monkeypatch, data, 0, method, protocol)
     # sums of sparse rows are not shifted
     assert any("rows in float64" in note for note in found.details.notes)
@@ -458,7 +459,7 @@ def test_missing_values_are_imputed_in_blocks(monkeypatch):
 
 def test_float32_is_used_where_all_penalties_are_large(in_blocks):
     exact = evaluate_split(DATA["two"], 0, method_for(DATA["two"]), OUTER)
-    protocol = replace(OUTER, dtype="float32")
+    protocol = IN_FLOAT32
     found = evaluate_split(DATA["two"], 0, method_for(DATA["two"]), protocol)
     assert any("rows in float32" in note for note in found.details.notes)
     assert 0 < np.abs(outputs(found) - outputs(exact)).max() < 1e-3
@@ -467,9 +468,9 @@ def test_float32_is_used_where_all_penalties_are_large(in_blocks):
 def test_an_embedding_far_from_zero_keeps_its_digits_in_float32(in_blocks):
     far = EstimatorSpec(FunctionTransformer, {"func": lambda X: np.hstack([X, X**2]) + 1000.0})
     method = method_for(DATA["numbers"], far, space={"alpha": (1.0, 10.0)})
-    raw = replace(OUTER, preprocess=("none",))
+    raw = replace(OUTER, scaling=("none",))
     exact, found = (
-        evaluate_split(DATA["numbers"], 0, method, replace(raw, dtype=dtype))
+        evaluate_split(DATA["numbers"], 0, method, replace(raw, block_dtype=dtype))
         for dtype in ("float64", "float32")
     )
     assert any("rows in float32" in note for note in found.details.notes)
@@ -479,7 +480,7 @@ def test_an_embedding_far_from_zero_keeps_its_digits_in_float32(in_blocks):
 def test_float64_is_used_instead_where_a_penalty_is_too_small(in_blocks):
     learner = {"space": {"alpha": (1e-6, 1.0)}}
     exact = evaluate_split(DATA["two"], 0, method_for(DATA["two"], **learner), OUTER)
-    protocol = replace(OUTER, dtype="float32")
+    protocol = IN_FLOAT32
     found = evaluate_split(DATA["two"], 0, method_for(DATA["two"], **learner), protocol)
     notes = "\n".join(found.details.notes)
     assert "float64 instead of float32: alpha 1e-06 is less than 1e-05 of the largest" in notes
@@ -489,7 +490,7 @@ def test_float64_is_used_instead_where_a_penalty_is_too_small(in_blocks):
 
 
 def test_an_embedding_in_one_matrix_is_float64():
-    protocol = replace(OUTER, dtype="float32")
+    protocol = IN_FLOAT32
     found = evaluate_split(DATA["two"], 0, method_for(DATA["two"]), protocol)
     exact = evaluate_split(DATA["two"], 0, method_for(DATA["two"]), OUTER)
     assert "float64 instead of float32: the embedding is one matrix" in found.details.notes
@@ -514,7 +515,7 @@ def test_metrics_of_plugins_get_rows_that_belong_together(in_blocks, monkeypatch
 
 
 def test_halving_selects_rows_of_the_shared_embedding(monkeypatch):
-    protocol = replace(OUTER, search="halving")
+    protocol = replace(OUTER, search_method="halving")
     in_memory, found = both(monkeypatch, DATA["two"], 0, method_for(DATA["two"]), protocol)
     assert found.details.search == in_memory.details.search
     assert min(row.get("share", 1.0) for row in found.details.search) < 1.0

@@ -159,7 +159,7 @@ def test_three_classes_have_a_mean_each_and_numbers_one():
 def test_missing_and_new_categories_have_means():
     X, y = categories()
     X[:40, 0], y[:40] = np.nan, 1
-    steps = Preprocessing("minmax", kinds=KINDS, missing="indicate")
+    steps = Preprocessing("minmax", kinds=KINDS, missing="impute_with_indicators")
     assert np.isfinite(steps.fit_transform(X, y)).all()
     new = steps.transform(np.array([[np.nan, 0.0], [99.0, 0.0]]))
     assert new[0, 1] > new[1, 1]  # all rows without a category are of class 1
@@ -177,15 +177,15 @@ def test_few_rows_of_a_class_are_encoded_too():
 
 def test_categories_are_not_encoded_once_for_all_inner_folds():
     X, _ = categories()
-    with pytest.raises(DatasetError, match="need inner_fit = 'fold'"):
+    with pytest.raises(DatasetError, match="need refit_maps_in_inner_folds = true"):
         Preprocessing("minmax", kinds=KINDS).fit(X)
 
 
 def test_an_indicator_per_pattern_says_what_was_missing():
     X = np.array([[1.0, np.nan, np.nan, 4.0], [2.0, 3.0, 5.0, np.nan], [3.0, 4.0, 6.0, 7.0]])
-    steps = Preprocessing("none", kinds=("numeric",) * 4, missing="indicate").fit(X)
+    steps = Preprocessing("none", kinds=("numeric",) * 4, missing="impute_with_indicators").fit(X)
     np.testing.assert_array_equal(steps.transform(X)[:, 4:], [[1, 0], [0, 1], [0, 0]])
     # the pattern is that of the training rows
     assert steps.transform(np.full((1, 4), np.nan)).shape == (1, 6)
-    complete = Preprocessing("none", kinds=("numeric",) * 4, missing="indicate").fit(X[2:])
+    complete = Preprocessing("none", kinds=steps.kinds, missing=steps.missing).fit(X[2:])
     assert complete.transform(X).shape == (3, 4)

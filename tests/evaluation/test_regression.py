@@ -24,7 +24,7 @@ from kbench.storage.datacache import check_dataset
 from tests.support.searches import search
 
 IDENTITY = EstimatorSpec(FunctionTransformer)
-RAW = Protocol(preprocess=("none",), inner_folds=3)
+RAW = Protocol(scaling=("none",), inner_folds=3)
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +211,7 @@ def test_a_search_goes_in_the_direction_of_its_metric(prices):
     data = Data(prices.X, prices.y, task="regression")
     space = {"n_neighbors": (1, 5, 90)}
     for metric in (None, "mae", "rmse_standardized"):
-        protocol = Protocol(preprocess=("none",), search_metric=metric)
+        protocol = Protocol(scaling=("none",), search_metric=metric)
         learner = EstimatorSpec(KNeighborsRegressor, space=space)
         assert search(IDENTITY, learner, data, protocol, 0).best.learner == {"n_neighbors": 5}
 
@@ -220,7 +220,7 @@ def test_a_search_by_log_loss_needs_probabilities():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
-    protocol = Protocol(preprocess=("none",), search_metric="log_loss")
+    protocol = Protocol(scaling=("none",), search_metric="log_loss")
     learner = EstimatorSpec(LogisticRegression, space={"C": (1e-3, 1.0)})
     found = search(IDENTITY, learner, Data(X, y), protocol, 0)
     best = min(found.scores, key=lambda score: np.mean(score.values))
@@ -234,7 +234,7 @@ def test_a_search_by_log_loss_needs_probabilities():
 
 
 def test_halving_draws_rows_of_targets(prices):
-    protocol = Protocol(preprocess=("none",), search="halving")
+    protocol = Protocol(scaling=("none",), search_method="halving")
     data = Data(prices.X, prices.y, task="regression")
     learner = EstimatorSpec(Ridge, space={"alpha": tuple(np.geomspace(1e-3, 1e6, 10))})
     found = search(IDENTITY, learner, data, protocol, 0)
@@ -284,7 +284,7 @@ def test_weights_of_classes_count_too():
 def test_equal_targets_or_no_weight_in_a_training_part_are_refused():
     X = np.arange(10.0)[:, None]
     y = np.where(np.arange(10) < 8, 1.5, 2.5)
-    protocol = Protocol(splits="ordered", train_size=8, test_size=2)
+    protocol = Protocol(cv="ordered", train_size=8, test_size=2)
     with pytest.raises(DatasetError, match=r"all targets of the training part are 1\.5"):
         assign(check_dataset(Dataset("d", X, y)), protocol, 0)
     weight = (np.arange(10) >= 8).astype(float)
@@ -313,7 +313,7 @@ def test_large_targets_of_small_spread_keep_their_digits():
         check_dataset(Dataset("d", X, y)),
         0,
         Method(IDENTITY, EstimatorSpec(LinearRegression)),
-        Protocol(preprocess=("standard",)),
+        Protocol(scaling=("standard",)),
     )
     assert found.metrics["rmse_standardized"] < 1e-6
 

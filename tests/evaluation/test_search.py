@@ -79,13 +79,13 @@ def no_fits_yet():
     Identity.fits.clear()
 
 
-RAW = Protocol(preprocess=("none",))
+RAW = Protocol(scaling=("none",))
 
 
 def test_the_best_candidate_is_found(line):
     learner = EstimatorSpec(Threshold, space={"cut": (0.1, 0.5, 0.9)})
     found = search(EstimatorSpec(Identity), learner, line, RAW, seed=0)
-    assert found.best.params == {"preprocess": "none", "learner.cut": 0.5}
+    assert found.best.params == {"scaling": "none", "learner.cut": 0.5}
     assert [len(score.values) for score in found.scores] == [3, 3, 3]
     assert found.converged == 1.0
 
@@ -191,7 +191,7 @@ def test_the_same_choice_and_scores_as_grid_search_of_a_pipeline():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(120, 4)) * [1, 10, 0.1, 5]
     y = (X[:, 0] * X[:, 2] > 0).astype(int)
-    protocol, seed = Protocol(preprocess=("minmax",)), 3
+    protocol, seed = Protocol(scaling=("minmax",)), 3
     feature_map = EstimatorSpec(Nystroem, {"n_components": 20}, {"gamma": (0.1, 1.0, 10.0)})
     learner = EstimatorSpec(LinearSVC, {"dual": False}, {"C": (0.1, 10.0)})
     found = search(feature_map, learner, Data(X, y), protocol, seed)
@@ -217,7 +217,7 @@ def test_the_same_choice_and_scores_as_grid_search_of_a_pipeline():
 
 
 def test_a_random_search_draws_the_number_asked_for_and_no_candidate_twice():
-    protocol = Protocol(search="random", n_candidates=5)
+    protocol = Protocol(search_method="random", n_candidates=5)
     feature_map = EstimatorSpec(Identity, space={"width": (1, 2, 3)})
     learner = EstimatorSpec(Threshold, space={"cut": (0.1, 0.2, 0.3)})
     drawn = candidates(feature_map, learner, protocol, seed=1)
@@ -229,9 +229,9 @@ def test_a_random_search_draws_the_number_asked_for_and_no_candidate_twice():
 
 
 def test_the_preprocessing_can_be_searched_too(line):
-    protocol = Protocol(preprocess=("none", "minmax"))
+    protocol = Protocol(scaling=("none", "minmax"))
     found = search(EstimatorSpec(Identity), EstimatorSpec(Threshold), line, protocol, seed=0)
-    assert {score.candidate.preprocess for score in found.scores} == {"none", "minmax"}
+    assert {score.candidate.scaling for score in found.scores} == {"none", "minmax"}
 
 
 def test_the_edge_of_a_numeric_grid_is_flagged(line):
@@ -272,7 +272,7 @@ def test_equal_rows_stay_together_in_the_inner_folds_too():
     X = np.repeat(np.arange(20.0), 5)[:, None]
     y = np.random.default_rng(0).integers(0, 2, size=100)
     learner = EstimatorSpec(KNeighborsClassifier, space={"n_neighbors": (1, 15)})
-    apart = Protocol(preprocess=("none",), splits="group_duplicates")
+    apart = Protocol(scaling=("none",), cv="group_duplicates")
     memorised, honest = (
         search(EstimatorSpec(Identity), learner, Data(X, y), protocol, seed=0).scores[0].gain
         for protocol in (RAW, apart)
@@ -333,7 +333,7 @@ def test_a_class_that_is_missing_in_one_fold_only_costs_its_row():
 def test_fewer_rows_than_inner_folds_are_refused():
     data = Data(np.random.default_rng(0).random((3, 2)), np.array([0, 1, 0]))
     learner = EstimatorSpec(LinearSVM, {}, {"C": (1.0, 8.0)}, path="C")
-    folds = Protocol(preprocess=("none",), inner_folds=5)
+    folds = Protocol(scaling=("none",), inner_folds=5)
     with pytest.raises(DatasetError, match="5 folds need at least as many rows; there are 3"):
         search(EstimatorSpec(Identity), learner, data, folds, 0)
 
@@ -370,7 +370,7 @@ def long_line():
 
 
 CUTS = tuple(np.linspace(0.05, 0.6, 12).round(2).tolist())
-HALVING = Protocol(preprocess=("none",), search="halving")
+HALVING = Protocol(scaling=("none",), search_method="halving")
 
 
 def test_halving_judges_many_candidates_on_few_rows_and_few_on_all(long_line):
@@ -543,11 +543,11 @@ def test_candidates_begin_with_the_default_and_smaller_searches_are_parts_of_lar
     learner = EstimatorSpec(Identity, space={"alpha": (1.0, 0.1), "C": (5.0, 0.5, 50.0)}, path="C")
 
     def drawn(n, seed):
-        protocol = Protocol(search="random", n_candidates=n)
+        protocol = Protocol(search_method="random", n_candidates=n)
         return [c.params for c in candidates(feature_map, learner, protocol, seed)]
 
     default = {
-        "preprocess": "minmax",
+        "scaling": "minmax",
         "feature_map.width": 3,
         "feature_map.kind": "a",
         "learner.alpha": 1.0,
@@ -570,7 +570,7 @@ def test_the_one_standard_error_rule_is_an_option_of_the_protocol(line):
     noisy[:4] = 1 - noisy[:4]
     line = replace(line, y=noisy)
     learner = EstimatorSpec(Threshold, space={"cut": (0.5, 0.47)}, simpler={"cut": "smaller"})
-    rule = Protocol(preprocess=("none",), one_standard_error=True)
+    rule = Protocol(scaling=("none",), one_standard_error=True)
     plain, simple = (
         search(EstimatorSpec(Identity), learner, line, protocol, 0) for protocol in (RAW, rule)
     )
@@ -596,7 +596,7 @@ def ticking(monkeypatch):
 
 
 def budget(seconds, **more):
-    return Protocol(preprocess=("none",), search_timeout_s=seconds, **more)
+    return Protocol(scaling=("none",), search_timeout_s=seconds, **more)
 
 
 def test_a_budget_stops_the_search_with_the_best_so_far(line, ticking):
@@ -646,7 +646,8 @@ def test_a_budget_tries_the_maps_in_no_order_of_the_grid(line, ticking):
 
 def test_a_round_of_halving_that_was_stopped_does_not_count(long_line, ticking):
     learner = EstimatorSpec(Threshold, space={"cut": CUTS})
-    found = search(EstimatorSpec(Identity), learner, long_line, budget(40.5, search="halving"), 0)
+    protocol = budget(40.5, search_method="halving")
+    found = search(EstimatorSpec(Identity), learner, long_line, protocol, 0)
     # 36 fits of the first round, and two of the second
     assert {s.share for s in found.scores} == {1 / 9}
     assert found.n_compared == 12
@@ -687,7 +688,7 @@ def test_unlabelled_rows_are_preprocessed_in_every_fold():
     rng = np.random.default_rng(0)
     data = Data(rng.random((30, 1)), np.arange(30) % 2, unlabeled=np.array([[5.0], [8.0]]))
     learner = EstimatorSpec(Threshold, space={"cut": (0.4, 0.5)})
-    search(EstimatorSpec(Noting), learner, data, Protocol(preprocess=("minmax",)), seed=0)
+    search(EstimatorSpec(Noting), learner, data, Protocol(scaling=("minmax",)), seed=0)
     assert largest == pytest.approx([1.0] * 3)
 
 

@@ -45,7 +45,7 @@ def test_folds_partition_the_rows_and_are_stratified(y, n_folds, seed):
 @given(labels, st.floats(0.1, 0.6))
 def test_a_holdout_has_the_sizes_asked_for_and_each_class_its_share(y, test_size):
     n_test = round(test_size * len(y))
-    each = split(data(y), Protocol(splits="holdout", test_size=test_size), 0)
+    each = split(data(y), Protocol(cv="holdout", test_size=test_size), 0)
     assert len(each.test) == n_test
     assert not set(each.train) & set(each.test)
     for label in np.unique(y):
@@ -59,7 +59,7 @@ def test_a_split_depends_on_protocol_data_and_its_number_only(y):
     one, other = split(data(y), protocol, 1), split(data(y), protocol, 1)
     assert one.digest == other.digest
     # preprocessing or the search never move a row
-    changed = Protocol(n_folds=2, preprocess=("none",), inner_folds=9)
+    changed = Protocol(n_folds=2, scaling=("none",), inner_folds=9)
     assert split(data(y), changed, 1).digest == one.digest
 
 
@@ -91,11 +91,11 @@ def test_too_few_rows_for_the_folds_are_refused():
 
 def test_sizes_that_do_not_fit_are_refused():
     with pytest.raises(DatasetError, match="has 10 rows"):
-        split(data(np.arange(10) % 2), Protocol(splits="holdout", train_size=8, test_size=8), 0)
+        split(data(np.arange(10) % 2), Protocol(cv="holdout", train_size=8, test_size=8), 0)
 
 
 def test_too_few_different_rows_for_the_folds_are_refused():
-    protocol = Protocol(splits="group_duplicates", n_folds=3)
+    protocol = Protocol(cv="group_duplicates", n_folds=3)
     X = np.array([0.0, 0, 0, 1, 1, 1])[:, None]
     with pytest.raises(DatasetError, match=r"3 folds need .* different rows; there are 2"):
         split(data(np.arange(6) % 2, X), protocol, 0)
@@ -113,25 +113,25 @@ def test_too_few_different_rows_for_the_folds_are_refused():
 @pytest.mark.parametrize("splits", ["holdout", "ordered"])
 def test_no_part_is_empty(splits, sizes, needed):
     with pytest.raises(DatasetError, match=rf"d has 10 rows; .* need {needed}$"):
-        split(data(np.arange(10) % 2), Protocol(splits=splits, **sizes), 0)
+        split(data(np.arange(10) % 2), Protocol(cv=splits, **sizes), 0)
 
 
 def test_sizes_can_be_numbers_of_rows():
-    protocol = Protocol(splits="holdout", train_size=6, test_size=3, unlabeled_size=2)
+    protocol = Protocol(cv="holdout", train_size=6, test_size=3, unlabeled_size=2)
     each = split(data(np.arange(20) % 2), protocol, 0)
     assert (len(each.train), len(each.test), len(each.unlabeled)) == (4, 3, 2)
 
 
 def test_an_ordered_holdout_takes_the_first_rows_and_the_last_ones():
     y = np.arange(10) % 2
-    each = split(data(y), Protocol(splits="ordered", train_size=6, test_size=3), 0)
+    each = split(data(y), Protocol(cv="ordered", train_size=6, test_size=3), 0)
     assert (list(each.train), list(each.test)) == ([0, 1, 2, 3, 4, 5], [7, 8, 9])
-    each = split(data(y), Protocol(splits="ordered", test_size=3), 0)
+    each = split(data(y), Protocol(cv="ordered", test_size=3), 0)
     assert list(each.train) == [0, 1, 2, 3, 4, 5, 6]
     with pytest.raises(DatasetError, match='"ordered" is one split of d; split 1'):
-        split(data(y), Protocol(splits="ordered", test_size=3), 1)
+        split(data(y), Protocol(cv="ordered", test_size=3), 1)
     with pytest.raises(DatasetError, match="has 10 rows"):
-        split(data(y), Protocol(splits="ordered", train_size=8, test_size=3), 0)
+        split(data(y), Protocol(cv="ordered", train_size=8, test_size=3), 0)
 
 
 @given(labels, st.integers(0, 4))
@@ -153,7 +153,7 @@ def test_equal_rows_stay_together(seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 12, size=(60, 1)).astype(float)
     y = rng.integers(0, 2, size=60)
-    protocol = Protocol(splits="group_duplicates", n_folds=3)
+    protocol = Protocol(cv="group_duplicates", n_folds=3)
     for each in all_splits(data(y, X), protocol, 3):
         assert not set(X[each.train, 0]) & set(X[each.test, 0])
 
@@ -161,15 +161,15 @@ def test_equal_rows_stay_together(seed):
 def test_official_splits_are_the_datasets_own():
     own = [Split(0, np.array([0, 1]), np.array([2, 3]))]
     dataset = data([0, 1, 0, 1], splits=own)
-    assert split(dataset, Protocol(splits="official"), 0).digest == own[0].digest
+    assert split(dataset, Protocol(cv="official"), 0).digest == own[0].digest
     with pytest.raises(DatasetError, match="1 official splits; split 1"):
-        split(dataset, Protocol(splits="official"), 1)
+        split(dataset, Protocol(cv="official"), 1)
 
 
 def test_official_splits_keep_their_own_unlabelled_rows():
     own = [Split(0, np.arange(6), np.array([8, 9]), np.array([6, 7]))]
     dataset = data(np.arange(10) % 2, splits=own)
-    each = split(dataset, Protocol(splits="official", unlabeled_size=2), 0)
+    each = split(dataset, Protocol(cv="official", unlabeled_size=2), 0)
     assert {6, 7} < set(each.unlabeled)
     assert len(each.unlabeled) == 4
     assert sorted([*each.train, *each.unlabeled]) == list(range(8))
@@ -242,9 +242,9 @@ def test_samples_of_training_rows_are_nested_and_the_test_rows_stay(splits):
     rng = np.random.default_rng(0)
     y = np.r_[np.zeros(194, dtype=int), np.full(6, 1)]
     data = Dataset("t", X=rng.normal(size=(200, 2)), y=rng.permutation(y))
-    protocol = Protocol(splits=splits)
+    protocol = Protocol(cv=splits)
     whole = split(data, protocol, 0)
-    few, more, all_ = (split(data, replace(protocol, train_rows=n), 0) for n in (20, 50, 500))
+    few, more, all_ = (split(data, replace(protocol, max_train_rows=n), 0) for n in (20, 50, 500))
     assert (len(few.train), len(more.train)) == (20, 50)
     assert set(few.train) < set(more.train) < set(whole.train)
     for each in (few, more, all_):

@@ -31,7 +31,7 @@ def kbench_feature_maps():
 SUITE = """
 datasets = ["iris"]
 feature_maps = [{map}]
-learners = [{{ name = "logistic", C = {{ search = [0.1, 1.0] }} }}]
+learners = [{{ name = "logistic", C = {{ tune = [0.1, 1.0] }} }}]
 [protocol]
 n_folds = 2
 """

@@ -215,7 +215,7 @@ def test_other_arrays_are_not_sent(array):
 def test_the_rows_of_a_split_come_as_they_are_in_few_bytes_where_they_are_consecutive(splits):
     n = 4000
     data = Dataset("d", np.arange(n, dtype=float)[:, None], np.arange(n) % 2)
-    assignment = assign(data, Protocol(splits=splits), 0)
+    assignment = assign(data, Protocol(cv=splits), 0)
     ours, theirs = socket.socketpair()
     sizes = []
 

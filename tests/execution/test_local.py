@@ -177,7 +177,7 @@ def engine_of(tmp_path):
         machine = ThisMachine(False, lambda text: None)
         DataCache(tmp_path).store(DATA)
         engine = LocalEngine(sandbox, tmp_path, jobs, machine, started)
-        engine.prepare(Terms({}, {}, Limits(time_s=7, memory_mib=9)))
+        engine.prepare(Terms({}, {}, Limits(task_timeout_s=7, task_memory_mib=9)))
         engines.append((engine, machine))
         return engine, sandbox
 

@@ -179,7 +179,7 @@ def test_keys_of_cells_are_those_of_an_imported_plugin(good, tmp_path):
 
 def test_spans_of_all_cells_are_asked_for_at_once(good, tmp_path, monkeypatch):
     facts = {"own": DatasetFacts("c" * 64, n_samples=90, n_features=4, n_classes=3)}
-    text = SUITE.replace('["own-map"]', '[{ name = "own-map", degree = { each = [1, 2, 3] } }]')
+    text = SUITE.replace('["own-map"]', '[{ name = "own-map", degree = { expand = [1, 2, 3] } }]')
     asked = []
     call = Reference.call
     monkeypatch.setattr(Reference, "call", lambda *given: asked.append(given) or call(*given))

@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from kbench import Ref, Search
+from kbench import Ref, Tune
 from kbench.execution import task_functions as task
 from kbench.records.canonical import to_json
 from kbench.storage.datacache import DataCache
@@ -21,7 +21,7 @@ def check(kind, *refs):
     [
         ("feature map", "rff", "n_components", "many"),
         ("feature map", "rff", "n_components", 0),
-        ("feature map", "rff", "n_components", Search((10, "many"))),
+        ("feature map", "rff", "n_components", Tune((10, "many"))),
         ("feature map", "additive-chi2", "sample_steps", "two"),
         ("feature map", "rff-learned", "metric", "diag"),
         ("feature map", "rff-learned", "rounds", -1),
@@ -32,13 +32,13 @@ def check(kind, *refs):
 def test_a_value_that_an_estimator_refuses_by_name_is_told(kind, name, parameter, value):
     (problem,) = check(kind, Ref(name, {parameter: value}))
     assert problem.startswith(f"line[0].{parameter}: ")
-    bad = value.values[-1] if isinstance(value, Search) else value
+    bad = value.values[-1] if isinstance(value, Tune) else value
     assert repr(bad) in problem
 
 
 def test_a_wrong_value_inside_a_component_is_told_once():
-    kernel = Ref("gaussian", {"bandwidth": "median", "bandwidth_factor": Search((1.0, 0, 2.0))})
-    params = {"kernel": Search((Ref("polynomial", {"offset": 0}), kernel)), "C": 1.0}
+    kernel = Ref("gaussian", {"bandwidth": "median", "bandwidth_factor": Tune((1.0, 0, 2.0))})
+    params = {"kernel": Tune((Ref("polynomial", {"offset": 0}), kernel)), "C": 1.0}
     assert check("learner", Ref("kernel-svm", params)) == [
         "line[0].kernel.bandwidth_factor: bandwidth_factor must be a finite number > 0, got 0"
     ]
@@ -61,7 +61,7 @@ def test_what_depends_on_the_data_is_not_refused(kind, name, params):
     ("value", "words"),
     [
         (True, "n_neighbors must be a number, got true"),
-        (Search((5, False)), "n_neighbors.search[1] must be a number, got false"),
+        (Tune((5, False)), "n_neighbors.tune[1] must be a number, got false"),
     ],
 )
 def test_a_truth_value_is_not_a_number(value, words):
@@ -92,7 +92,7 @@ def test_a_learner_has_the_parameters_for_the_task_of_the_data(name):
 def test_a_list_that_was_meant_as_a_search_is_refused_with_a_hint():
     assert check("learner", Ref("linear-svm", {"C": (0.1, 1.0)})) == [
         "line[0].C: C must be a finite number > 0, got [0.1, 1.0]; values to search over are "
-        "{ search = [...] }"
+        "{ tune = [...] }"
     ]
 
 

@@ -35,7 +35,7 @@ feature_maps = [{maps}]
 learners = ["ridge"]
 [protocol]
 n_folds = 2
-search = "random"
+search_method = "random"
 n_candidates = 1
 [limits]
 n_splits = 1

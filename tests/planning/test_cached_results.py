@@ -102,9 +102,9 @@ def test_a_failure_of_other_code_is_computed_again(journal, edit):
     assert recalled(journal).missing == [0, 1, 2]
     edit("one")
     assert recalled(journal, retry_failed=True).missing == [0, 1, 2]
-    compute(journal, 0.1, splits=[0], status="timed_out", limits=Limits(time_s=1.0))
-    assert recalled(journal, limits=Limits(time_s=1.0)).missing == []
-    assert recalled(journal, limits=Limits(time_s=2.0)).missing == [0, 1, 2]
+    compute(journal, 0.1, splits=[0], status="timed_out", limits=Limits(task_timeout_s=1.0))
+    assert recalled(journal, limits=Limits(task_timeout_s=1.0)).missing == []
+    assert recalled(journal, limits=Limits(task_timeout_s=2.0)).missing == [0, 1, 2]
 
 
 @pytest.mark.parametrize("manifest", ["", "f" * 32, 1, None])

@@ -31,9 +31,9 @@ label = "{name}"
 """
         for name in ("one", "two")
     )
-    + '[protocol]\nsplits = "official"\n'
+    + '[protocol]\ncv = "official"\n'
 )
-SUITE = METHODS.format("dummy-majority") + 'data_from = "Get them from the donor."\n' + SUITE
+SUITE = METHODS.format("dummy-majority") + 'data_source_hint = "Get them from the donor."\n' + SUITE
 SPLITS = "s,t\n" + "1,0\n0,1\n" * 10
 
 
@@ -69,7 +69,7 @@ def sources(plugin_of, registry):
 def test_labels_name_the_data_of_sources_that_take_them(sources):
     text = (
         'datasets = [{ name = "named", path = "a.x", label = "mine" }, { name = "named" },\n'
-        '  { name = "named", path = { each = ["b.x", "c.x"] }, label = "other" },\n'
+        '  { name = "named", path = { expand = ["b.x", "c.x"] }, label = "other" },\n'
         '  { name = "plain", path = "a.x", label = "yours" }]\n' + LINES
     )
     given = {ref.label: ref.params.get("label") for ref in read(text, "s", sources).datasets}

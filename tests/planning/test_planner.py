@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from kbench import Cell, Limits, Protocol, Ref, Search
+from kbench import Cell, Limits, Protocol, Ref, Tune
 from kbench.planning.cached_results import Validity, recall
 from kbench.planning.cells import cells
 from kbench.planning.current_state import Present
@@ -62,7 +62,7 @@ def planned(planner, registry, text=TEXT, data=IRIS, results=(), limits=None, **
 
 def line(key, index, status="ok", time_s=300.0, memory_mib=4096.0):
     of_task = task_key(key, index)
-    limits = Limits(time_s=time_s, memory_mib=memory_mib)
+    limits = Limits(task_timeout_s=time_s, task_memory_mib=memory_mib)
     made = Result(of_task, key, index, status, limits=limits, manifest=NOTHING.digest)
     return {of_task: made.to_json()}
 
@@ -76,7 +76,7 @@ def key_of(planner, registry, text=TEXT, checksum="c" * 64):
     "text",
     [
         TEXT.replace('"rff"', '{ name = "rff", label = "renamed" }'),
-        TEXT + "[limits]\ntime_s = 1\nn_splits = 2",
+        TEXT + "[limits]\ntask_timeout_s = 1\nn_splits = 2",
         'name = "another"\n' + TEXT,
     ],
 )
@@ -89,7 +89,7 @@ def test_labels_limits_and_the_suite_are_not_in_a_cells_key(planner, registry, t
     [
         TEXT.replace('"rff"', '{ name = "rff", n_components = 11 }'),
         TEXT.replace('"rff"', '{ name = "rff", gamma = 0.1 }'),
-        TEXT.replace('"rff"', '{ name = "rff", gamma = { search = [0.1] } }'),
+        TEXT.replace('"rff"', '{ name = "rff", gamma = { tune = [0.1] } }'),
         TEXT.replace('"rff"', '{ name = "rff", kernel = { name = "gaussian", gamma = 2 } }'),
         TEXT.replace('"rff"', '"nystroem"'),
         TEXT.replace('"ridge"', '"linear-svm"'),
@@ -98,11 +98,11 @@ def test_labels_limits_and_the_suite_are_not_in_a_cells_key(planner, registry, t
             for change in (
                 "seed = 1",
                 "n_folds = 4",
-                'preprocess = "none"',
+                'scaling = "none"',
                 'missing = "impute"',
                 "inner_folds = 2",
                 "threads = 2",
-                'search = "random"',
+                'search_method = "random"',
             )
         ),
     ],
@@ -115,20 +115,20 @@ def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
     (cell,) = cells(read(TEXT, "s", registry), registry)
     keys = {planner.cell_key(cell, DatasetFacts("x"))}
     others = {
-        "splits": "holdout",
+        "cv": "holdout",
         "n_folds": 9,
         "train_size": 0.1,
         "test_size": 0.9,
-        "train_rows": 7,
+        "max_train_rows": 7,
         "unlabeled_size": 0.2,
         "gram_error_rows": 7,
-        "preprocess": ("none",),
+        "scaling": ("none",),
         "missing": "impute",
         "inner_folds": 9,
-        "inner_splits": "official",
-        "inner_fit": "outer",
-        "dtype": "float32",
-        "search": "random",
+        "inner_cv": "official",
+        "refit_maps_in_inner_folds": False,
+        "block_dtype": "float32",
+        "search_method": "random",
         "n_candidates": 99,
         "one_standard_error": True,
         "search_metric": "log_loss",
@@ -179,26 +179,26 @@ def test_the_order_in_which_simpler_models_are_sought_is_in_a_cells_key(planner,
 
 def test_the_order_of_what_is_searched_is_in_a_cells_key(planner, registry):
     """Ties go to the first candidate, and a random search draws by number."""
-    gamma, width = "gamma = { search = [1.0, 2.0] }", "n_components = { search = [4, 8] }"
+    gamma, width = "gamma = { tune = [1.0, 2.0] }", "n_components = { tune = [4, 8] }"
     line = TEXT.replace('"rff"', '{ name = "rff", FIRST, SECOND }')
     one = line.replace("FIRST", gamma).replace("SECOND", width)
     other = line.replace("FIRST", width).replace("SECOND", gamma)
     assert key_of(planner, registry, one) != key_of(planner, registry, other)
     # what is given has no order
-    one, other = (each.replace("{ search = [4, 8] }", "4") for each in (one, other))
+    one, other = (each.replace("{ tune = [4, 8] }", "4") for each in (one, other))
     assert key_of(planner, registry, one) == key_of(planner, registry, other)
 
 
 def test_the_order_of_what_is_searched_in_a_component_is_in_a_cells_key(planner, registry):
     line = TEXT.replace('"rff"', '{ name = "rff", kernel = { name = "gaussian", FIRST, SECOND } }')
-    gamma, C = "gamma = { search = [1.0, 2.0] }", "C = { search = [4.0, 8.0] }"
+    gamma, C = "gamma = { tune = [1.0, 2.0] }", "C = { tune = [4.0, 8.0] }"
     values = [(gamma, C), (C, gamma), (gamma.replace("2.0", "3.0"), C)]
     texts = [line.replace("FIRST", one).replace("SECOND", other) for one, other in values]
     assert len({key_of(planner, registry, text) for text in texts}) == 3
     rff = registry.get("feature map", "rff")
     keys = set()
     for names in (["gamma", "C"], ["C", "gamma"]):
-        kernel = Ref("gaussian", {name: Search((1.0, 2.0)) for name in names})
+        kernel = Ref("gaussian", {name: Tune((1.0, 2.0)) for name in names})
         changed = dataclasses.replace(rff, grid={"kernel": (kernel,)})
         registry._records["feature map"]["rff"] = changed
         keys.add(key_of(planner, registry))
@@ -340,12 +340,12 @@ def test_after_an_error_the_other_splits_are_computed(planner, registry):
 @pytest.mark.parametrize(
     ("status", "limits", "again"),
     [
-        ("timed_out", Limits(time_s=301.0), True),
-        ("timed_out", Limits(memory_mib=9999.0), False),
-        ("out_of_memory", Limits(memory_mib=9999.0), True),
-        ("out_of_memory", Limits(time_s=301.0), False),
-        ("timed_out", Limits(time_s=1.0), False),
-        ("crashed", Limits(time_s=301.0, memory_mib=9999.0), False),
+        ("timed_out", Limits(task_timeout_s=301.0), True),
+        ("timed_out", Limits(task_memory_mib=9999.0), False),
+        ("out_of_memory", Limits(task_memory_mib=9999.0), True),
+        ("out_of_memory", Limits(task_timeout_s=301.0), False),
+        ("timed_out", Limits(task_timeout_s=1.0), False),
+        ("crashed", Limits(task_timeout_s=301.0, task_memory_mib=9999.0), False),
     ],
 )
 def test_a_failure_is_repeated_when_the_limit_it_hit_is_raised(
@@ -430,7 +430,7 @@ def test_missing_values_without_a_policy_are_a_problem_before_anything_runs(plan
 
 
 def test_official_splits_are_as_many_as_the_data_have(planner, registry):
-    text = TEXT + '[protocol]\nsplits = "official"'
+    text = TEXT + '[protocol]\ncv = "official"'
     (one,) = planned(planner, registry, text, data=dataclasses.replace(IRIS, n_splits=3))
     assert one.n_splits == 3
     (one,) = planned(planner, registry, text)
@@ -438,7 +438,7 @@ def test_official_splits_are_as_many_as_the_data_have(planner, registry):
 
 
 def test_an_ordered_holdout_is_one_split(planner, registry):
-    text = TEXT + '[protocol]\nsplits = "ordered"\n'
+    text = TEXT + '[protocol]\ncv = "ordered"\n'
     (one,) = planned(planner, registry, text, limits=Limits(n_splits=7))
     assert one.n_splits == 1
 
@@ -471,8 +471,8 @@ def test_rotations_of_one_map_are_known_for_learners_that_do_not_see_rotations()
     text = """
 datasets = ["iris"]
 feature_maps = [
-    { name = "nystroem", n_components = 50, bandwidth_factor = { search = [1.0, 0.5] } },
-    { name = "balcan-f2", n_landmarks = 50, kernel = { search = [
+    { name = "nystroem", n_components = 50, bandwidth_factor = { tune = [1.0, 0.5] } },
+    { name = "balcan-f2", n_landmarks = 50, kernel = { tune = [
         { name = "gaussian", bandwidth_factor = 0.5 },
         { name = "gaussian", bandwidth = "median" },
     ] } },
@@ -485,7 +485,7 @@ feature_maps = [
     "rff",
 ]
 learners = ["ridge", "winnow"]
-""".replace("NESTED", '{ name = "gaussian", bandwidth_factor = { search = [0.5, 1] } }')
+""".replace("NESTED", '{ name = "gaussian", bandwidth_factor = { tune = [0.5, 1] } }')
     by_learner = {"ridge": {}, "winnow": {}}
     for each in planned(planner, registry, text):
         label = each.cell.learner.name

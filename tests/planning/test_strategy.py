@@ -11,7 +11,7 @@ SMALL = DatasetFacts("a" * 64, n_samples=100, n_features=4, n_classes=2)
 LARGE = DatasetFacts("b" * 64, n_samples=5000, n_features=4, n_classes=2)
 TEXT = """
 datasets = ["iris", "digits"]
-feature_maps = ["identity", { name = "rff", gamma = { search = [0.1, 1.0, 10.0] } }]
+feature_maps = ["identity", { name = "rff", gamma = { tune = [0.1, 1.0, 10.0] } }]
 learners = [{ name = "ridge", alpha = 1.0 }]
 """
 
@@ -41,7 +41,7 @@ def test_more_rows_and_more_candidates_come_first():
 
 def test_a_random_search_counts_its_candidates():
     more = DatasetFacts("c" * 64, n_samples=200, n_features=4, n_classes=2)
-    text = TEXT + '[protocol]\nsearch = "random"\nn_candidates = 1\n'
+    text = TEXT + '[protocol]\nsearch_method = "random"\nn_candidates = 1\n'
     assert names({"iris": SMALL, "digits": more}, text)[0][0] == "digits"
     assert names({"iris": SMALL, "digits": more}, text)[1][0] == "digits"
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbench import DatasetSource, FeatureMap, Learner, Metric, Protocol, Ref, Search, SuiteError
+from kbench import DatasetSource, FeatureMap, Learner, Metric, Protocol, Ref, SuiteError, Tune
 from kbench.planning.cells import cells, select
 from kbench.planning.suite_file import find, read
 from kbench.records.canonical import dumps, from_json, to_json
@@ -48,7 +48,7 @@ colour = "red"
 [protocol]
 n_folds = 1
 [limits]
-time_s = "long"
+task_timeout_s = "long"
 """
     found = problems(text, registry)
     assert len(found) == 6
@@ -58,7 +58,7 @@ time_s = "long"
         "learners[1]: the label 'ridge' is that of learners[0] too",
         "colour: no such key",
         "protocol.n_folds must be greater than or equal to 2, got 1",
-        "limits.time_s must be a valid number, got 'long'",
+        "limits.task_timeout_s must be a valid number, got 'long'",
     ):
         assert any(each.startswith(words) for each in found), (words, found)
 
@@ -75,16 +75,16 @@ def test_a_syntax_error_stands_alone(registry):
         ('{ name = "iris" }', "'iris' is a dataset"),
         ('{ name = "rff", label = 3 }', "feature_maps[0].label must be a string, got 3"),
         ('{ name = "rff", gamma = { serch = [1] } }', "feature_maps[0].gamma must be a table with"),
-        ('{ name = "rff", gamma = { search = [] } }', "feature_maps[0].gamma.search must be"),
-        ('{ name = "rff", gamma = { search = [{ each = [1] }] } }', "`each` has no meaning"),
-        ('{ name = "rff", gamma = { search = [{ search = [1] }] } }', "`search` has no meaning"),
-        ('{ name = "rff", gamma = [{ search = [1] }] }', "`search` has no meaning inside a list"),
+        ('{ name = "rff", gamma = { tune = [] } }', "feature_maps[0].gamma.tune must be"),
+        ('{ name = "rff", gamma = { tune = [{ expand = [1] }] } }', "`expand` has no meaning"),
+        ('{ name = "rff", gamma = { tune = [{ tune = [1] }] } }', "`tune` has no meaning"),
+        ('{ name = "rff", gamma = [{ tune = [1] }] }', "`tune` has no meaning inside a list"),
         (
-            '{ name = "rff", kernel = { search = [{ name = "gaussian", C = { each = [1] } }] } }',
-            "feature_maps[0].kernel.search[0].C: `each` has no meaning inside a list",
+            '{ name = "rff", kernel = { tune = [{ name = "gaussian", C = { expand = [1] } }] } }',
+            "feature_maps[0].kernel.tune[0].C: `expand` has no meaning inside a list",
         ),
         (
-            '{ name = "rff", kernel = { name = "gaussian", gama = { search = [1, 2] } } }',
+            '{ name = "rff", kernel = { name = "gaussian", gama = { tune = [1, 2] } } }',
             "feature_maps[0].kernel.gama: 'gaussian' has no such parameter; did you mean 'gamma'?",
         ),
         (
@@ -98,8 +98,8 @@ def test_a_syntax_error_stands_alone(registry):
         ),
         ("3", "feature_maps[0]"),
         (
-            '{ name = "rff", gamma = { search = [1.0, nan] } }',
-            "feature_maps[0].gamma.search[1] must be a finite number, got nan",
+            '{ name = "rff", gamma = { tune = [1.0, nan] } }',
+            "feature_maps[0].gamma.tune[1] must be a finite number, got nan",
         ),
         ('{ name = "rff", gamma = -inf }', "feature_maps[0].gamma must be a finite number"),
         (
@@ -107,8 +107,8 @@ def test_a_syntax_error_stands_alone(registry):
             "feature_maps[0].kernel: no kernel is called 'nystroem'; 'nystroem' is a feature map",
         ),
         (
-            '{ name = "rff", kernels = { search = [{ name = "gaussian" }, { name = "ridge" }] } }',
-            "feature_maps[0].kernels.search[1]: no kernel is called 'ridge'; 'ridge' is a learner",
+            '{ name = "rff", kernels = { tune = [{ name = "gaussian" }, { name = "ridge" }] } }',
+            "feature_maps[0].kernels.tune[1]: no kernel is called 'ridge'; 'ridge' is a learner",
         ),
         (
             '{ name = "rff", kernel = { name = "gaussian", base = { name = "rff" } } }',
@@ -125,21 +125,24 @@ def test_a_wrong_line_is_named_with_its_place(registry, line, words):
     ("protocol", "words"),
     [
         (
-            'preprocess = "std"',
-            "protocol.preprocess must be 'minmax', 'standard', 'unit_ball' or 'none', got 'std'",
+            'scaling = "std"',
+            "protocol.scaling must be 'minmax', 'standard', 'unit_ball' or 'none', got 'std'",
         ),
-        ('preprocess = { search = ["nope"] }', "protocol.preprocess.search[0]"),
+        ('scaling = { tune = ["nope"] }', "protocol.scaling.tune[0]"),
         ("train_size = 0.9\ntest_size = 0.9", "more than 1 together"),
         ("unlabeled_size = -1", "protocol.unlabeled_size"),
         ('n_folds = "5"', "protocol.n_folds must be a valid integer, got '5'"),
-        ('search = "halve"', "protocol.search must be 'grid', 'random' or 'halving', got 'halve'"),
-        ('inner_fit = "once"', "protocol.inner_fit must be 'fold' or 'outer', got 'once'"),
-        ('dtype = "float32"', 'dtype = "float32" needs inner_fit = "outer"'),
+        ('search_method = "halve"', "protocol.search_method must be 'grid', 'random' or 'halving'"),
+        (
+            'refit_maps_in_inner_folds = "once"',
+            "protocol.refit_maps_in_inner_folds must be a valid boolean, got 'once'",
+        ),
+        ('block_dtype = "float32"', "needs refit_maps_in_inner_folds = false"),
         ("search_timeout_s = 0", "protocol.search_timeout_s must be greater than 0, got 0"),
         ("one_standard_error = 1", "protocol.one_standard_error must be a valid boolean, got 1"),
         (
-            'splits = "loo"',
-            "protocol.splits must be 'stratified', 'holdout', 'ordered', 'group_duplicates' or "
+            'cv = "loo"',
+            "protocol.cv must be 'stratified', 'holdout', 'ordered', 'group_duplicates' or "
             "'official', got 'loo'",
         ),
     ],
@@ -193,12 +196,12 @@ def test_a_metric_that_ranks_nothing_guides_no_search(registry):
 
 def test_a_suite_says_which_budgets_are_equal(registry):
     def budget(line):
-        return read(f"{line}\n{LISTS}", "s", registry).budget
+        return read(f"{line}\n{LISTS}", "s", registry).equal_budget
 
     assert budget("") == ""
-    assert budget('budget = "candidates"') == "candidates"
-    (problem,) = problems(f'budget = "hours"\n{LISTS}', registry)
-    assert problem == "budget must be 'candidates' or 'seconds', got 'hours'"
+    assert budget('equal_budget = "candidates"') == "candidates"
+    (problem,) = problems(f'equal_budget = "hours"\n{LISTS}', registry)
+    assert problem == "equal_budget must be 'candidates' or 'seconds', got 'hours'"
 
 
 def test_missing_lists_are_named(registry):
@@ -258,31 +261,31 @@ def test_a_block_without_a_list_that_is_not_at_the_top_is_refused(registry):
 def test_each_makes_one_line_per_value_and_search_stays_one(registry):
     text = LISTS.replace(
         '["rff"]',
-        '[{ name = "rff", n_components = { each = [1, 2] }, gamma = { search = [3, 4] }}]',
+        '[{ name = "rff", n_components = { expand = [1, 2] }, gamma = { tune = [3, 4] }}]',
     )
     maps = read(text, "s", registry).blocks[0].feature_maps
     assert [ref.params for ref in maps] == [
-        {"n_components": n, "gamma": Search((3, 4))} for n in (1, 2)
+        {"n_components": n, "gamma": Tune((3, 4))} for n in (1, 2)
     ]
 
 
 def test_each_with_a_label_keeps_the_lines_apart(registry):
-    line = '[{ name = "rff", label = "mine", gamma = { each = [1, 2] } }]'
+    line = '[{ name = "rff", label = "mine", gamma = { expand = [1, 2] } }]'
     maps = read(LISTS.replace('["rff"]', line), "s", registry).blocks[0].feature_maps
     assert [ref.label for ref in maps] == ["mine(gamma=1)", "mine(gamma=2)"]
 
 
 def test_parameters_of_components_may_be_searched_or_make_entries(registry):
-    kernel = '{ name = "gaussian", gamma = { each = [1, 2] }, C = { search = [3, 4] } }'
+    kernel = '{ name = "gaussian", gamma = { expand = [1, 2] }, C = { tune = [3, 4] } }'
     line = f'[{{ name = "rff", label = "mine", n_components = 5, kernel = {kernel} }}]'
     maps = read(LISTS.replace('["rff"]', line), "s", registry).blocks[0].feature_maps
-    kernels = [Ref("gaussian", {"gamma": gamma, "C": Search((3, 4))}) for gamma in (1, 2)]
+    kernels = [Ref("gaussian", {"gamma": gamma, "C": Tune((3, 4))}) for gamma in (1, 2)]
     assert [ref.params for ref in maps] == [{"n_components": 5, "kernel": k} for k in kernels]
-    assert maps[1].label == "mine(kernel=gaussian(gamma=2, C=search[3, 4]))"
-    line = f'[{{ name = "rff", kernel = {{ search = [{kernel.replace("each", "search")}] }} }}]'
+    assert maps[1].label == "mine(kernel=gaussian(gamma=2, C=tune[3, 4]))"
+    line = f'[{{ name = "rff", kernel = {{ tune = [{kernel.replace("expand", "tune")}] }} }}]'
     (only,) = read(LISTS.replace('["rff"]', line), "s", registry).blocks[0].feature_maps
-    both = Ref("gaussian", {"gamma": Search((1, 2)), "C": Search((3, 4))})
-    assert only.params == {"kernel": Search((both,))}
+    both = Ref("gaussian", {"gamma": Tune((1, 2)), "C": Tune((3, 4))})
+    assert only.params == {"kernel": Tune((both,))}
 
 
 def test_a_kernelized_learner_is_planned_with_identity_only(registry):
@@ -317,9 +320,9 @@ def test_a_map_that_uses_the_targets_is_not_shared_by_inner_folds(plugin_of):
         ]
     )
     text = 'datasets = ["iris"]\nfeature_maps = ["blind", "aware"]\nlearners = ["a", "b"]\n'
-    assert problems(text + '[protocol]\ninner_fit = "outer"', registry) == (
-        "feature map 'aware' uses the targets, so that inner_fit = \"outer\" in [protocol] would "
-        'show it those of the inner test rows; set inner_fit = "fold"',
+    assert problems(text + "[protocol]\nrefit_maps_in_inner_folds = false", registry) == (
+        "feature map 'aware' uses the targets, and refit_maps_in_inner_folds = false in [protocol] "
+        "would show it those of the inner test rows; set refit_maps_in_inner_folds = true",
     )
     assert read(text, "s", registry)
 
@@ -361,9 +364,9 @@ def test_a_binary_learner_says_how_it_treats_several_classes(registry):
     twice = LISTS.replace('"ridge"', '"ridge", { name = "ridge", multiclass = "ovr" }')
     problem = problems(twice, registry)[0]
     assert "the label 'ridge (ovr)' is that of learners[0] too" in problem
-    searched = LISTS.replace('"ridge"', '{ name = "ridge", multiclass = { search = ["ovr"] } }')
+    searched = LISTS.replace('"ridge"', '{ name = "ridge", multiclass = { tune = ["ovr"] } }')
     (ref,) = read(searched, "s", registry).blocks[0].learners
-    assert ref.label == "ridge(multiclass=search[ovr])"
+    assert ref.label == "ridge(multiclass=tune[ovr])"
     own = LISTS.replace('"ridge"', '{ name = "ridge", label = "mine" }')
     assert read(own, "s", registry).blocks[0].learners[0].label == "mine"
 
@@ -442,9 +445,7 @@ values = st.recursive(
 
 
 @given(
-    st.dictionaries(
-        st.text(min_size=1), values | st.lists(values, min_size=1).map(tuple).map(Search)
-    )
+    st.dictionaries(st.text(min_size=1), values | st.lists(values, min_size=1).map(tuple).map(Tune))
 )
 def test_the_canonical_form_comes_back(params):
     ref = Ref("name", params)
@@ -453,7 +454,7 @@ def test_the_canonical_form_comes_back(params):
 
 
 def test_the_canonical_form_of_a_protocol_has_all_of_it():
-    protocol = Protocol(preprocess=("minmax", "none"), train_size=0.5)
+    protocol = Protocol(scaling=("minmax", "none"), train_size=0.5)
     back = Protocol(**{key: from_json(value) for key, value in to_json(protocol).items()})
     assert back == protocol
 
@@ -463,25 +464,27 @@ def test_the_canonical_form_of_a_protocol_has_all_of_it():
     [
         (
             "n_candidates = 3",
-            'protocol.n_candidates has an effect only with search = "random"; search is "grid"',
+            'protocol.n_candidates has an effect only with search_method = "random"; '
+            'search_method is "grid"',
         ),
         (
-            'search = "halving"\nn_candidates = 3',
-            'protocol.n_candidates has an effect only with search = "random"; search is "halving"',
+            'search_method = "halving"\nn_candidates = 3',
+            'protocol.n_candidates has an effect only with search_method = "random"; '
+            'search_method is "halving"',
         ),
         (
             "train_size = 0.5",
-            'protocol.train_size has an effect only with splits = "holdout" or '
-            'splits = "ordered"; splits is "stratified"',
+            'protocol.train_size has an effect only with cv = "holdout" or '
+            'cv = "ordered"; cv is "stratified"',
         ),
         (
-            'splits = "official"\nn_folds = 3',
-            'protocol.n_folds has an effect only with splits = "stratified" or '
-            'splits = "group_duplicates"; splits is "official"',
+            'cv = "official"\nn_folds = 3',
+            'protocol.n_folds has an effect only with cv = "stratified" or '
+            'cv = "group_duplicates"; cv is "official"',
         ),
         (
-            'splits = "ordered"\n[limits]\nn_splits = 3',
-            'limits.n_splits must be 1 with splits = "ordered", got 3',
+            'cv = "ordered"\n[limits]\nn_splits = 3',
+            'limits.n_splits must be 1 with cv = "ordered", got 3',
         ),
     ],
 )
@@ -513,14 +516,14 @@ n_candidates = 3
 [[block]]
 [[block]]
 learners = ["linear-svm"]
-protocol = { search = "random" }
+protocol = { search_method = "random" }
 """
     assert len(read(LISTS + blocks, "s", registry).blocks) == 2
-    own = blocks.replace('search = "random"', 'search = "random", n_candidates = 4')
+    own = blocks.replace('search_method = "random"', 'search_method = "random", n_candidates = 4')
     (problem,) = problems(LISTS + own, registry)
     assert problem.startswith("protocol.n_candidates has an effect only with")
     wrong = blocks.replace("n_candidates = 3\n", "").replace(
-        'search = "random"', "n_candidates = 4"
+        'search_method = "random"', "n_candidates = 4"
     )
     (problem,) = problems(LISTS + wrong, registry)
     assert problem.startswith("block[1].protocol.n_candidates has an effect only with")

@@ -155,11 +155,11 @@ def test_the_estimator_of_the_task_decides_the_key(registry):
     ("protocol", "words"),
     [
         (
-            "splits = 'holdout'\ntrain_size = 140",
+            "cv = 'holdout'\ntrain_size = 140",
             "iris has 150 rows; train_size 140 and test_size 0.3 (the default: 45 rows) need 185",
         ),
         (
-            "splits = 'ordered'\ntest_size = 150",
+            "cv = 'ordered'\ntest_size = 150",
             "iris has 150 rows; train_size (all other rows) and test_size 150 need 151",
         ),
         ("n_folds = 151", "iris: 151 folds need at least as many rows; there are 150"),

@@ -40,7 +40,7 @@ learners = [{ name = "kernel-svm", kernel = { name = "gaussian" } }]
 datasets = [{ name = "two-moons", n_samples = 60 }]
 feature_maps = [{ name = "rff", label = "halved" }]
 learners = ["ridge"]
-protocol = { search = "halving" }
+protocol = { search_method = "halving" }
 
 [[block]]
 datasets = [{ name = "two-moons", n_samples = 60 }]

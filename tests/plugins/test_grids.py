@@ -1,7 +1,7 @@
 """Default grids of all installed plugins."""
 
 from kbench import BANDWIDTH_FACTORS
-from kbench.records import Ref, Search
+from kbench.records import Ref, Tune
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 
@@ -15,7 +15,7 @@ def factors(name, values):
     for value in values:
         if isinstance(value, Ref):
             for inner, given in value.params.items():
-                yield from factors(inner, given.values if isinstance(given, Search) else [given])
+                yield from factors(inner, given.values if isinstance(given, Tune) else [given])
 
 
 def test_every_method_with_a_bandwidth_searches_over_the_same_factors():

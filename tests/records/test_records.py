@@ -7,7 +7,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbench import Cell, Dataset, Protocol, Ref, Search, Split
+from kbench import Cell, Dataset, Protocol, Ref, Split, Tune
 from kbench.records import DatasetFacts
 
 
@@ -67,7 +67,7 @@ def test_a_split_is_known_by_its_rows():
             Ref("f1", {"kernel": Ref("gaussian", {"bandwidth": 1.0})}),
             "f1(kernel=gaussian(bandwidth=1))",
         ),
-        (Ref("rff", {"gamma": Search((0.1, "median"))}), "rff(gamma=search[0.1, median])"),
+        (Ref("rff", {"gamma": Tune((0.1, "median"))}), "rff(gamma=tune[0.1, median])"),
         (Ref("x", {"flag": True, "sizes": (1, 2)}), "x(flag=true, sizes=[1, 2])"),
         (Ref("x", {"a": 1}, label="mine"), "mine"),
     ],

@@ -19,7 +19,7 @@ FULL = Result(
     status="ok",
     metrics={"accuracy": 0.9, "fit_time_s": 1e-3},
     details=Details(
-        chosen={"learner.C": 2.0, "preprocess": "none", "learner.layers": [1, 2]},
+        chosen={"learner.C": 2.0, "scaling": "none", "learner.layers": [1, 2]},
         search=[{"learner.C": 2.0, "accuracies": [0.5, None], "converged": True}],
         at_boundary=["learner.C"],
         notes=["few rows"],
@@ -30,7 +30,7 @@ FULL = Result(
     started_ms=1,
     ended_ms=2,
     seconds=0.5,
-    limits=Limits(time_s=7.0, memory_mib=9.0),
+    limits=Limits(task_timeout_s=7.0, task_memory_mib=9.0),
     jobs=2,
     timing="exclusive",
     version="0.1.0",
@@ -54,7 +54,7 @@ def test_a_result_comes_back_as_it_was_written(result):
 def test_a_line_has_every_field_of_a_result_in_order(tmp_path):
     line = FULL.to_json()
     assert list(line) == [each.name for each in dataclasses.fields(Result)]
-    assert line["limits"] == {"time_s": 7.0, "memory_mib": 9.0}
+    assert line["limits"] == {"task_timeout_s": 7.0, "task_memory_mib": 9.0}
     assert line["details"]["contention"] == ["steal"]
     # the journal looks for the key there, so that it need not parse most lines
     journal = Journal(tmp_path / "journal.jsonl")
@@ -118,7 +118,7 @@ def test_a_line_without_what_tells_results_apart_is_refused(name):
         {"details": {"search": 3}},
         {"details": {"notes": "one text"}},
         {"details": {"chosen": ["learner.C"]}},
-        {"limits": {"time_s": "soon"}},
+        {"limits": {"task_timeout_s": "soon"}},
         {"limits": None},
         {"timing": "sometimes"},
         {"jobs": "two"},

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbench import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, PluginError, Ref, Search
+from kbench import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, PluginError, Ref, Tune
 from kbench.registry.callables import Reference, identity_of
 from kbench.registry.collecting import collect
 from kbench.registry.described import description_of, records_of
@@ -30,7 +30,7 @@ def test_values_come_back_as_they_were_and_callables_as_references(plugin_of):
         "C": np.logspace(-1, 1, 3),
         "n": [np.int64(3), 4],
         "kernel": (Ref("g", {"a": (1, 2)}, label="short"), None),
-        "nested": (Ref("g", {"a": Search((np.float64(0.5), Ref("h")))}),),
+        "nested": (Ref("g", {"a": Tune((np.float64(0.5), Ref("h")))}),),
         "range": range(2),
         "text": ("a", True),
     }
@@ -56,7 +56,7 @@ def test_values_come_back_as_they_were_and_callables_as_references(plugin_of):
         "C": (0.1, 1.0, 10.0),
         "n": (3, 4),
         "kernel": (Ref("g", {"a": (1, 2)}, label="short"), None),
-        "nested": (Ref("g", {"a": Search((0.5, Ref("h")))}),),
+        "nested": (Ref("g", {"a": Tune((0.5, Ref("h")))}),),
         "range": (0, 1),
         "text": ("a", True),
     }

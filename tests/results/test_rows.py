@@ -57,7 +57,7 @@ CANDIDATES = [
     {
         "learner.C": 1.0,
         "learner.kernel": {"ref": "gaussian", "params": {"bandwidth": bandwidth}},
-        "preprocess": "minmax",
+        "scaling": "minmax",
         "values": [0.5],
         "converged": True,
     }

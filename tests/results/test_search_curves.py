@@ -9,7 +9,7 @@ LABELS = {"dataset": "iris", "feature_map": "rff", "learner": "linear-svm"}
 
 
 def candidate(C, values, **more):
-    return {"preprocess": "minmax", "learner.C": C, "values": values, **more}
+    return {"scaling": "minmax", "learner.C": C, "values": values, **more}
 
 
 def run(*splits):
@@ -86,7 +86,7 @@ def test_what_failed_or_did_not_see_all_rows_is_in_no_point():
 
 def test_only_numbers_that_were_searched_have_curves():
     kernels = [
-        {"preprocess": step, "learner.kernel": kernel, "learner.C": 1.0, "values": [0.5]}
+        {"scaling": step, "learner.kernel": kernel, "learner.C": 1.0, "values": [0.5]}
         for step in ("minmax", "none")
         for kernel in ("gaussian", "laplacian")
     ]

@@ -183,8 +183,8 @@ learners = ["centroids"]
 n_folds = 3
 [limits]
 n_splits = {n_splits}
-time_s = {time_s}
-memory_mib = {memory_mib}
+task_timeout_s = {time_s}
+task_memory_mib = {memory_mib}
 """
 
 

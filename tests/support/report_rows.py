@@ -43,7 +43,7 @@ def row(dataset, feature_map, learner="ridge", accuracies=(0.9, 0.92, 0.88), **m
         n_splits_done=len(accuracies) if ok else 0,
         n_splits=len(accuracies),
         machine="m1",
-        protocol={"splits": "stratified", "n_folds": "3"},
+        protocol={"cv": "stratified", "n_folds": "3"},
         version="0.1.0",
         start_ms=1_700_000_000_000,
         end_ms=1_700_000_100_000,

@@ -22,14 +22,13 @@ def search(fitting: Fitting) -> SearchResult:
     """Choose parameters by inner cross-validation, stratified for classification.
 
     In each fold the preprocessing and each map are fitted once, on the fold's
-    training rows, or on all rows for all folds (`inner_fit`); learners with a path are
-    fitted along it. A candidate whose
-    fit fails is not chosen, and its error is kept; if all fail, the first error is
-    raised.
+    training rows, or on all rows for all folds (`refit_maps_in_inner_folds`); learners with a
+    path are fitted along it. A candidate whose fit fails is not chosen, and its error is kept;
+    if all fail, the first error is raised.
 
-    The data are the training part. Of the protocol `preprocess`, `inner_folds`, `inner_fit`,
-    `dtype`, `search`, `n_candidates`, `one_standard_error`, `search_metric` and
-    `search_timeout_s` matter.
+    The data are the training set. Of the protocol `scaling`, `inner_folds`,
+    `refit_maps_in_inner_folds`, `block_dtype`, `search_method`, `n_candidates`,
+    `one_standard_error`, `search_metric` and `search_timeout_s` matter.
     """
     feature_map, learner = fitting.feature_map, fitting.learner
     data, protocol = fitting.data, fitting.protocol
@@ -42,7 +41,7 @@ def search(fitting: Fitting) -> SearchResult:
     criterion = fitting.method.criterion or Criterion.built_in(protocol.search_metric, data.task)
     given = fitting, inner_folds(fitting), criterion, deadline
     scorer, with_passes = FoldScorer(*given), None
-    if protocol.inner_fit == "outer" and not data.pairwise:
+    if not protocol.refit_maps_in_inner_folds and not data.pairwise:
         # imported here, it counts for results of this protocol only
         from kbench.evaluation.search._outer import OuterScorer
 
@@ -67,7 +66,7 @@ def _scored(scorer: FoldScorer, compared: list[Candidate]) -> tuple[list[Score],
     """
     y = strata(scorer.fitting.data.y, scorer.fitting.data.task)
     shares = [1.0]
-    if scorer.fitting.protocol.search == "halving":
+    if scorer.fitting.protocol.search_method == "halving":
         from kbench.evaluation.search import _halving
 
         n_rows = min(len(train) for train, _ in scorer.folds)
@@ -108,12 +107,12 @@ def candidates(
             Candidate(step, map_params, {**learner_params, **along})
             for along in _product(_of_path(learner, True))
         ]
-        for step in protocol.preprocess
+        for step in protocol.scaling
         for map_params in _product(feature_map.space)
         for learner_params in _product(_of_path(learner, False))
     ]
     n = sum(map(len, settings))
-    if protocol.search == "random" and n > protocol.n_candidates:
+    if protocol.search_method == "random" and n > protocol.n_candidates:
         n = protocol.n_candidates
         others = np.random.default_rng(seed).permutation(len(settings) - 1) + 1
         settings = [settings[0], *(settings[i] for i in others)]

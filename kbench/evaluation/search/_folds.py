@@ -43,7 +43,7 @@ def inner_folds(fitting: Fitting) -> Folds:
     data, protocol = fitting.data, fitting.protocol
     if data.parts is not None:
         return folds_of(data.parts, protocol.inner_folds)
-    apart = protocol.splits == "group_duplicates" and not data.pairwise
+    apart = protocol.cv == "group_duplicates" and not data.pairwise
     groups = row_groups(whole(data.X)) if apart else None
     inner_seed = derive_seed(fitting.seed, "inner")
     return stratified_folds(strata(data.y, data.task), protocol.inner_folds, inner_seed, groups)

@@ -52,7 +52,7 @@ class OuterScorer(FoldScorer):
         try:
             shared, is_large = embedding_of(self.fitting, candidates)
             # in halving, the training rows of a fold are not those of the other folds
-            if is_large and self.fitting.protocol.search != "halving":
+            if is_large and self.fitting.protocol.search_method != "halving":
                 if not takes_sums(self.fitting.learner, candidates):
                     return self._score_in_blocks(shared, group, folds)
                 passed = pass_over(shared, self.fitting, candidates, [test for _, test in folds])

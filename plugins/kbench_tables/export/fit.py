@@ -121,7 +121,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
             return Part(test, last.predict(features))
         return Part(test, *last.predict(features, return_std=True))
 
-    folds = dataset.splits if protocol.splits == "official" else ()
+    folds = dataset.splits if protocol.cv == "official" else ()
     with threadpool_limits(limits=protocol.threads):
         best = search(fitting).best
         fitted = fit_in_memory(fitting, best)

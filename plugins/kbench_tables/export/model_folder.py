@@ -256,7 +256,7 @@ def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, own: Mapping[s
             "coverage": found.coverage,
             "n_rows": found.n_rows,
             "is_relative": found.is_relative,
-            "own_splits": cell.protocol.splits == "official" and bool(dataset.splits),
+            "own_splits": cell.protocol.cv == "official" and bool(dataset.splits),
         }
     return facts
 

@@ -83,7 +83,7 @@ def write_package(
         "dialect": _dialect(cell),
         "target_column": cell.dataset.params.get("target"),
         "left_out": list(cell.dataset.params.get("ignore", ())),
-        "takes_missing": cell.protocol.missing in ("impute", "indicate"),
+        "takes_missing": cell.protocol.missing in ("impute", "impute_with_indicators"),
         "versions": versions(),
     }
     model = Model(fitted.pipeline, facts, fitted.intervals)

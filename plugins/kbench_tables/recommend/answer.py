@@ -95,7 +95,7 @@ def page_of(found: ComparedMethods, data: OwnData, lead: Lead, registry: Registr
         metric=report.suite.compared,
         machine=machine_facts(found.rows[0].machine),
         store=", ".join(delivered.uri for delivered in report.deliveries),
-        budget=report.suite.budget,
+        budget=report.suite.equal_budget,
     )
     return page(content, registry, top)
 

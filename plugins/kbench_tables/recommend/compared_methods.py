@@ -157,7 +157,7 @@ def compare(
     if time_limit is not None:
         rounds = _with_shared_memory(rounds, options)
         reserve = _time_to_explain(data, time_limit) if explains else None
-        memory_mib = rounds.suite.limits.memory_mib
+        memory_mib = rounds.suite.limits.task_memory_mib
         schedule = Schedule(registry, rounds.first, memory_mib, reserve=reserve)
         read = started.seconds
         last = max(min(LAST_SHARE * time_limit, LAST_S), LAST_CPU_S * started.slowdown)
@@ -205,8 +205,8 @@ def compare(
 def _with_shared_memory(rounds: Rounds, options: Options) -> Rounds:
     """Divide the limit of memory among the tasks that run at a time."""
     limits = rounds.suite.limits
-    memory_mib = limits.memory_mib / (options.of_suite(rounds.suite).jobs or 1)
-    suite = replace(rounds.suite, limits=replace(limits, memory_mib=memory_mib))
+    memory_mib = limits.task_memory_mib / (options.of_suite(rounds.suite).jobs or 1)
+    suite = replace(rounds.suite, limits=replace(limits, task_memory_mib=memory_mib))
     return replace(rounds, suite=suite)
 
 
@@ -243,7 +243,8 @@ def _extrapolated(found: ComparedMethods, schedule: Schedule) -> tuple[str, ...]
     planned = found.chosen
     assert planned is not None
     predicted = schedule.cost_on_all_rows(planned.cell.method)
-    if planned.cell.protocol.train_rows is None or predicted is None or predicted.seconds is None:
+    rows = planned.cell.protocol.max_train_rows
+    if rows is None or predicted is None or predicted.seconds is None:
         return ()
     seconds, memory = predicted.seconds.as_seconds(), of_memory(predicted.memory_mib.value)
     return (f"On all rows, one split of it should take {seconds} and {memory}.",)

@@ -202,7 +202,7 @@ def sized_methods(
     cells = chosen_cells(sized, registry, feature_maps, learners)
     if known.n_splits:  # by groups or by order
         cells = [
-            replace(c, protocol=replace(c.protocol, splits="official", inner_splits="official"))
+            replace(c, protocol=replace(c.protocol, cv="official", inner_cv="official"))
             for c in cells
         ]
     return sized, cells

@@ -191,16 +191,16 @@ def rounds_for(
         for cell in sorted(cells, key=is_late):
             protocol = replace(
                 by.protocol(cell.protocol, known.n_classes),
-                splits=splits.splits,
+                cv=splits.cv,
                 n_folds=splits.n_folds,
                 test_size=splits.test_size,
-                inner_splits=splits.inner_splits,
-                train_rows=rows,
+                inner_cv=splits.inner_cv,
+                max_train_rows=rows,
             )
             blocks.append(Block((line,), (cell.feature_map,), (cell.learner,), protocol))
     suite = named_suite(sized, ref, blocks, by)
-    time_s = min(suite.limits.time_s, max(total_s / SHARE, SHORTEST_S))
-    limits = replace(suite.limits, time_s=time_s)
+    time_s = min(suite.limits.task_timeout_s, max(total_s / SHARE, SHORTEST_S))
+    limits = replace(suite.limits, task_timeout_s=time_s)
     return Rounds(replace(suite, limits=limits), tuple(first), tuple(methods))
 
 
@@ -219,17 +219,17 @@ def _samples(n_train: int, least: int = MIN_ROWS) -> list[int]:
 
 def _splits(protocol: Protocol, n_samples: int) -> Protocol:
     """Return a protocol with the splits of all cells."""
-    if protocol.splits == "official":
+    if protocol.cv == "official":
         # a split has four fifths of the rows to train on, or more
         return replace(protocol, n_folds=5)
     if n_samples < HOLDOUT_FROM:
         return protocol
     n_test = min(round(TEST_SHARE * n_samples), MAX_TEST_ROWS)
-    return replace(protocol, splits="holdout", test_size=n_test)
+    return replace(protocol, cv="holdout", test_size=n_test)
 
 
 def _n_train(protocol: Protocol, n_samples: int) -> int:
-    if protocol.splits == "holdout":
+    if protocol.cv == "holdout":
         return n_samples - int(protocol.test_size)
     return n_samples * (protocol.n_folds - 1) // protocol.n_folds
 

@@ -139,7 +139,7 @@ class Schedule:
         if ladder is None:
             return None
         last = ladder.cells[-1]  # a method may be for few rows only
-        protocol = replace(last.cell.protocol, train_rows=None)
+        protocol = replace(last.cell.protocol, max_train_rows=None)
         return self._costs.of(ladder, replace(last, cell=replace(last.cell, protocol=protocol)))
 
     # -- state
@@ -152,7 +152,7 @@ class Schedule:
             ladder = ladders.setdefault(name, Ladder(name, is_first=name in self._first))
             ladder.cells.append(planned)
         for ladder in ladders.values():
-            ladder.cells.sort(key=lambda planned: planned.cell.protocol.train_rows or math.inf)
+            ladder.cells.sort(key=lambda planned: planned.cell.protocol.max_train_rows or math.inf)
         return sorted(ladders.values(), key=lambda ladder: not ladder.is_first)
 
     @property
@@ -260,7 +260,7 @@ class Schedule:
     def _place(self, timed: tuple[float, tuple[PlannedCell, int]]) -> tuple[bool, float]:
         """Order steps: short ones first; a second holdout says less than more rows do."""
         seconds, (cell, split) = timed
-        return split > 0 and cell.cell.protocol.splits == "holdout", seconds
+        return split > 0 and cell.cell.protocol.cv == "holdout", seconds
 
     def _may_begin(self, ladder: Ladder) -> bool:
         """Whether a method was not tried yet, and is not known to take too long."""
@@ -352,12 +352,12 @@ class Schedule:
         if ladder.is_first and ladder.reached + 1 < len(ladder.cells):
             return True
         cell = ladder.cells[ladder.reached]
-        rows = cell.cell.protocol.train_rows
+        rows = cell.cell.protocol.max_train_rows
         others = [
             other
             for rival in self._ladders
             for other in rival.cells
-            if (rival.is_first or not self._first) and other.cell.protocol.train_rows == rows
+            if (rival.is_first or not self._first) and other.cell.protocol.max_train_rows == rows
         ]
         return not any(self._is_worse(cell, other) for other in others)
 

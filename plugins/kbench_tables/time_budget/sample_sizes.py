@@ -19,7 +19,7 @@ from kbench.features import (
     n_candidates,
     of_width,
 )
-from kbench.records import Cell, Cost, DatasetFacts, Estimate, Metric, Ref, Result, Search, Trial
+from kbench.records import Cell, Cost, DatasetFacts, Estimate, Metric, Ref, Result, Trial, Tune
 
 Name = tuple[str, str]
 """Labels of the map and the learner of a method."""
@@ -72,9 +72,9 @@ def n_train(planned: PlannedCell) -> int:
     """Return the training rows of a cell."""
     facts, protocol = planned.dataset, planned.cell.protocol
     assert facts is not None
-    if protocol.train_rows is not None:
-        return protocol.train_rows
-    if protocol.splits == "holdout":
+    if protocol.max_train_rows is not None:
+        return protocol.max_train_rows
+    if protocol.cv == "holdout":
         return holdout_sizes(facts.n_samples, protocol)[0]
     return facts.n_samples * (protocol.n_folds - 1) // protocol.n_folds
 
@@ -94,7 +94,7 @@ def with_chosen(cell: Cell, below: PlannedCell) -> Cell | None:
     for side, values in chosen.items():
         ref: Ref = getattr(cell, side)
         # what is given for these rows, such as a width, stays
-        is_searched = {name: isinstance(value, Search) for name, value in ref.params.items()}
+        is_searched = {name: isinstance(value, Tune) for name, value in ref.params.items()}
         more = {name: value for name, value in values.items() if is_searched.get(name, True)}
         sides[side] = Ref(ref.name, {**ref.params, **more}, ref.label)
     given = replace(cell, **sides)
@@ -214,7 +214,7 @@ def refinements(planned: PlannedCell, registry: Registry) -> Iterator[Cell]:
     """
     cell = planned.cell
     before, protocol = n_candidates(cell, registry), cell.protocol
-    if protocol.search == "random" and before > 1:
+    if protocol.search_method == "random" and before > 1:
         more = replace(cell, protocol=replace(protocol, n_candidates=MORE * before))
         if (n := n_candidates(more, registry)) > before:
             learner = _named(cell.learner, f"{n:,} candidates")

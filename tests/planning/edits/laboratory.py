@@ -28,7 +28,7 @@ path = "data.csv"
 target = "y"
 
 [protocol]
-splits = "holdout"
+cv = "holdout"
 
 [limits]
 n_splits = 1

@@ -188,13 +188,13 @@ def test_kernel_diagonal_in_blocks():
 
 
 def test_only_maps_with_the_same_span_say_so():
-    from kbench.records import Ref, Search
+    from kbench.records import Ref, Tune
     from kbench_baselines import span_of_nystroem
 
     def gaussian(**params):
         return Ref("gaussian", params)
 
-    given, kernel = {"bandwidth": Search(("median", 2.0))}, {"bandwidth_factor": 0.5}
+    given, kernel = {"bandwidth": Tune(("median", 2.0))}, {"bandwidth_factor": 0.5}
     assert span_of_nystroem(given | kernel) == (
         "300 uniform landmarks: gaussian(bandwidth=0.5 median), gaussian(bandwidth=1)"
     )
@@ -205,10 +205,10 @@ def test_only_maps_with_the_same_span_say_so():
     for params in (
         {"kernel": "laplacian"},  # no kernel object has its bandwidth
         {"kernel": "laplacian", "bandwidth": 2.0},
-        {"kernel": gaussian(), "bandwidth_factor": Search((1.0, 2.0))},
-        {"kernel": Search(("rbf", "laplacian"))},
+        {"kernel": gaussian(), "bandwidth_factor": Tune((1.0, 2.0))},
+        {"kernel": Tune(("rbf", "laplacian"))},
         {"random_state": 7},  # other landmarks
         {"landmarks": "kmeans"},
-        {"landmarks": Search(("uniform", "leverage"))},
+        {"landmarks": Tune(("uniform", "leverage"))},
     ):
         assert span_of_nystroem(params) == "", params

@@ -92,8 +92,8 @@ n_folds = 2
 inner_folds = 2
 [limits]
 n_splits = 1
-time_s = 60
-memory_mib = {memory}
+task_timeout_s = 60
+task_memory_mib = {memory}
 """
 
 
@@ -262,7 +262,7 @@ def dataset(n=100, weighted=False):
 
 
 def test_samples_are_nested_and_have_every_class():
-    whole = assign(dataset(), Protocol(splits="holdout", test_size=0.2), 0)
+    whole = assign(dataset(), Protocol(cv="holdout", test_size=0.2), 0)
     samples = Samples.of(whole)
     parts = [samples.first(n) for n in (5, 20, 80)]
     assert [len(part.visible.train) for part in parts] == [5, 20, 80]
@@ -278,7 +278,7 @@ def test_samples_are_nested_and_have_every_class():
 
 def test_samples_keep_labels_and_weights_with_their_rows():
     data = dataset(weighted=True)
-    whole = assign(data, Protocol(splits="holdout", test_size=0.2, unlabeled_size=20), 0)
+    whole = assign(data, Protocol(cv="holdout", test_size=0.2, unlabeled_size=20), 0)
     part = Samples.of(whole).first(30)
     visible = part.visible
     assert np.array_equal(visible.y_train, data.y[visible.train])

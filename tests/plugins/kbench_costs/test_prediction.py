@@ -6,7 +6,7 @@ import pytest
 
 from kbench.planning.cells import of_width
 from kbench.planning.planned import PlannedCell
-from kbench.records import Cell, Cost, DatasetFacts, Estimate, Protocol, Ref, Search, Trial
+from kbench.records import Cell, Cost, DatasetFacts, Estimate, Protocol, Ref, Trial, Tune
 from kbench_costs import prediction as cost
 from kbench_costs import trials as chosen
 from kbench_costs.prediction import Growth, estimate, wider
@@ -177,7 +177,7 @@ def planned(n, d=10, width=None, **more):
         (planned(19_999, width=500), False, False),
         (planned(20_000), False, True),
         (planned(5000, width=100_000), False, True),  # 3.7 GiB in one matrix
-        (planned(5000, width=Search((100, 100_000))), False, True),
+        (planned(5000, width=Tune((100, 100_000))), False, True),
         (planned(5000, d=100_000), False, True),
         (planned(15_000), True, False),
         (planned(17_000), True, True),  # a Gram matrix of 2.2 GiB
@@ -196,9 +196,9 @@ def test_a_cell_without_tasks_is_not_tried():
 
 
 def test_a_short_search_has_two_candidates():
-    cell = planned(10, width=Search((8, 16))).cell
+    cell = planned(10, width=Tune((8, 16))).cell
     short = chosen.shortened(cell)
-    assert (short.protocol.search, short.protocol.n_candidates) == ("random", 2)
+    assert (short.protocol.search_method, short.protocol.n_candidates) == ("random", 2)
     assert short.feature_map == cell.feature_map
     narrow = of_width(cell, 4)
     assert narrow.feature_map.params == {"n_components": 4}
@@ -256,7 +256,7 @@ def test_cells_of_fewer_components_only():
         return PlannedCell(cell, f"{name}-{width}-{n}-{more}", facts, 5)
 
     cells = [of(1024), of(256), of(64), of(512, name="nystroem"), of(512, gamma=1.0)]
-    found = chosen.narrower([*cells, of(Search((1, 2)))], 2**28)
+    found = chosen.narrower([*cells, of(Tune((1, 2)))], 2**28)
     assert {key: [cell.key for cell in near] for key, near in found.items()} == {
         cells[0].key: [cells[1].key],
         cells[1].key: [cells[2].key],

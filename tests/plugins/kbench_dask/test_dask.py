@@ -253,7 +253,7 @@ def task_of(site):
 def prepared(address, jobs=None, components=COMPONENTS, started=ignored, time_s=60.0):
     notices = []
     engine = DaskEngine(address, jobs, notices.append, started)
-    limits = Limits(time_s=time_s, memory_mib=500.0)
+    limits = Limits(task_timeout_s=time_s, task_memory_mib=500.0)
     try:
         engine.prepare(Terms(PRELOAD, components, limits))
         engine.notices = notices

@@ -123,7 +123,7 @@ def play(monkeypatch):
     return run
 
 
-LIMITS = Limits(time_s=1, memory_mib=2)
+LIMITS = Limits(task_timeout_s=1, task_memory_mib=2)
 
 
 class Numbered(int):

@@ -108,7 +108,8 @@ def test_predictions_are_equal(files, registry):
         if path.name not in PREDICTED:
             continue
         ref, data = loaded(path, given, registry)
-        protocol = Protocol(inner_folds=2, search="random", n_candidates=2, missing="indicate")
+        few = {"search_method": "random", "n_candidates": 2}
+        protocol = Protocol(inner_folds=2, missing="impute_with_indicators", **few)
         cell = Cell(ref, Ref("identity"), Ref("ridge"), protocol)
         fitted = refit(cell, data, registry)
         block = next(csv_blocks(path, *[ref.params.get("delimiter", ",")]))

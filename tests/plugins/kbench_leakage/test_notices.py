@@ -65,13 +65,13 @@ def test_known_measurements_are_not_taken_again(monkeypatch):
     assert notices(cell) == said
 
 
-@pytest.mark.parametrize("protocol", [Protocol(splits="official"), Protocol(n_folds=500)])
+@pytest.mark.parametrize("protocol", [Protocol(cv="official"), Protocol(n_folds=500)])
 def test_data_that_cannot_be_split_are_left_to_their_cells(protocol):
     assert notices(planned("rides", protocol)) == []
 
 
 def test_all_training_rows_count_with_their_missing_values():
-    cell = planned("rides", Protocol(unlabeled_size=0.5, train_rows=20))
+    cell = planned("rides", Protocol(unlabeled_size=0.5, max_train_rows=20))
     X = np.random.default_rng(0).gamma(2.0, size=(120, 3))
     y = X[:, 0] + X[:, 1]
     X[:, 2] = np.nan

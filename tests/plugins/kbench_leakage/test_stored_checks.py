@@ -49,7 +49,7 @@ def test_data_split_and_code_decide_the_key(monkeypatch):
         return stored_checks.key_of(checksum, text_of(Protocol(**protocol)))
 
     assert key() == key(n_candidates=3)
-    others = [key("b"), key(seed=1), key(n_folds=7), key(splits="holdout"), key(test_size=0.1)]
+    others = [key("b"), key(seed=1), key(n_folds=7), key(cv="holdout"), key(test_size=0.1)]
     monkeypatch.setattr(stored_checks, "_code", lambda: "other code")
     others.append(key())
     monkeypatch.undo()

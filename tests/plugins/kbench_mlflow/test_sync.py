@@ -12,19 +12,19 @@ from kbench.execution.session import lock_name
 from kbench.machine import machine_id
 from kbench.planning.planned import PlannedCell, task_key
 from kbench.planning.plans import Plans
-from kbench.records import Cell, DatasetFacts, Details, Problem, Result, Search
+from kbench.records import Cell, DatasetFacts, Details, Problem, Result, Tune
 from kbench.storage.journal import Journal
 from kbench_mlflow.delivery import deliver_leftovers, sync
 from kbench_mlflow.tracking.store import Store
 
 AWAY = "http://127.0.0.1:9"  # nobody listens on the discard port
 KNOWN = DatasetFacts("c" * 64, source="here", n_samples=150, n_features=4)
-MAP = Ref("rff", {"gamma": Search((0.1, 1.0)), "kernel": Ref("gaussian", {"bandwidth": "median"})})
+MAP = Ref("rff", {"gamma": Tune((0.1, 1.0)), "kernel": Ref("gaussian", {"bandwidth": "median"})})
 SUITE = Suite("trial", (), metric=Metric("log_loss", "lower"))
 
 
 def a_cell(learner, key, problem=None, n_splits=2):
-    protocol = Protocol(n_folds=n_splits, preprocess=("minmax", "standard"))
+    protocol = Protocol(n_folds=n_splits, scaling=("minmax", "standard"))
     cell = Cell(Ref("iris", label="flowers"), MAP, Ref(learner, {"C": 2}), protocol)
     return PlannedCell(cell, key, None if problem else KNOWN, n_splits, problem)
 
@@ -182,7 +182,7 @@ def test_what_a_store_lacks_is_delivered_once(journal, plans, store_uri):
     assert sorted(names(runs).values()) == ["crashed", "ok"]
     assert {run.tags["kbench.metric"] for run in runs} == {"log_loss"}
     params = next(run for run in runs if run.key == "k1").params
-    assert (params["learner.C"], params["feature_map.gamma"]) == ("2", "search[0.1, 1]")
+    assert (params["learner.C"], params["feature_map.gamma"]) == ("2", "tune[0.1, 1]")
     assert params["feature_map.kernel"] == "gaussian"
     assert params["feature_map.kernel.bandwidth"] == "median"
     (again,) = sync(store_uri)

@@ -48,7 +48,7 @@ def test_curves_have_every_size_and_most_sets_chose_no_default(registry):
     suite = read(*find("map-curves", registry), registry)
     sizes, data_ids = set(), set()
     for block in suite.blocks:
-        assert block.protocol.splits == "holdout"
+        assert block.protocol.cv == "holdout"
         data_ids |= {each.params["data_id"] for each in block.datasets}
         for each in block.feature_maps:
             sizes |= {

@@ -264,7 +264,7 @@ def test_margins_are_metrics_of_a_run_where_they_are_defined(name):
     X = rng.uniform(-1, 1, (300, 2))
     data = Dataset("rings", X=X, y=np.digitize(np.linalg.norm(X, axis=1), [0.5, 0.9]))
     method = Method(EstimatorSpec(NestedBarycentricMap), EstimatorSpec(make), map_metrics=metrics)
-    found = evaluate_split(data, 0, method, Protocol(splits="holdout")).metrics
+    found = evaluate_split(data, 0, method, Protocol(cv="holdout")).metrics
     defined = name not in ("logistic", "knn")
     assert ("train_margin" in found) == defined
     assert ("bound_vc_vacuous" in found) == (name in ("linear-svm-ovr", "ridge"))

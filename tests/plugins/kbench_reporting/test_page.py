@@ -397,7 +397,7 @@ def test_a_run_in_full_has_all_metrics_and_what_tests_need():
             "dataset": "iris",
             "feature_map": "rff",
             "learner": "ridge",
-            "protocol.splits": "stratified",
+            "protocol.cv": "stratified",
         },
         tags={
             "kbench.group": "flowers",
@@ -413,7 +413,7 @@ def test_a_run_in_full_has_all_metrics_and_what_tests_need():
     found = of_run(run)
     assert (found.group, found.value("margin_error"), found.converged) == ("flowers", 0.3, False)
     assert found.by_split("accuracy") == {"0": 0.5, "1": 0.75}
-    assert found.protocol == {"splits": "stratified"}
+    assert found.protocol == {"cv": "stratified"}
     bare = of_run(dataclasses.replace(run, tags={"kbench.cell_key": "k"}))
     assert (bare.group, bare.by_split("accuracy"), bare.notes) == ("iris", {}, "")
 

@@ -71,12 +71,12 @@ learners = [
     "dummy-majority",
 ]
 [protocol]
-splits = "holdout"
+cv = "holdout"
 test_size = 60
 train_size = 100
 [limits]
 n_splits = 2
-time_s = 60
+task_timeout_s = 60
 """
 
 
@@ -238,7 +238,7 @@ def test_a_metric_that_fails_is_said_so_in_one_line(here, name, reason):
 
 
 def test_a_metric_that_hangs_is_stopped_once(here):
-    Path("ours.toml").write_text(SUITE.replace("time_s = 60", "time_s = 0.5"))
+    Path("ours.toml").write_text(SUITE.replace("timeout_s = 60", "timeout_s = 0.5"))
     started = time.monotonic()
     code, added = rescored(here, "hangs")
     assert code == 1

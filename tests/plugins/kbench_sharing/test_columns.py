@@ -47,7 +47,7 @@ def result(**changes):
         "machine": 0,
         "machine_speed_s": 0.1,
         "cpu_s": 0.5,
-        "limits": {"time_s": None, "memory_mib": 4096.0},
+        "limits": {"task_timeout_s": None, "task_memory_mib": 4096.0},
         "metrics": {"accuracy": 29 / 30, "n_test": 30.0, "n_train": 120.0},
         "details": {"chosen": {}, "search": [], "split_hash": "ab", "notes": []},
     }
@@ -56,10 +56,10 @@ def result(**changes):
 
 def searched(values, chosen=0, converged=True):
     candidates = [
-        {"learner.C": 2.0**i, "preprocess": None, "converged": converged, "values": each}
+        {"learner.C": 2.0**i, "scaling": None, "converged": converged, "values": each}
         for i, each in enumerate(values)
     ]
-    params = {name: candidates[chosen][name] for name in ("learner.C", "preprocess")}
+    params = {name: candidates[chosen][name] for name in ("learner.C", "scaling")}
     return {"chosen": params, "search": candidates, "split_hash": "ab"}
 
 
@@ -82,10 +82,10 @@ ODD = {
     "scores of unequal folds": result(details=searched([[0.5], [0.5, 0.25]])),
     "no inner fold": result(details=searched([[], []])),
     "a choice beside the grid": result(
-        details={**searched(SHARES), "chosen": {"learner.C": 3.0, "preprocess": None}}
+        details={**searched(SHARES), "chosen": {"learner.C": 3.0, "scaling": None}}
     ),
     "a choice of another type": result(
-        details={**searched(SHARES), "chosen": {"learner.C": 1, "preprocess": None}}
+        details={**searched(SHARES), "chosen": {"learner.C": 1, "scaling": None}}
     ),
     "candidates of two kinds": result(
         details={"chosen": {}, "search": [{"a": 1, "values": [1.0]}, {"b": 1, "values": [1.0]}]}

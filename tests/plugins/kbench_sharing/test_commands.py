@@ -28,7 +28,7 @@ datasets = ["iris"]
 feature_maps = ["identity"]
 learners = [{ name = "ridge", alpha = 1.0, label = "ridge" }, "dummy-majority"]
 [protocol]
-splits = "holdout"
+cv = "holdout"
 test_size = 30
 [limits]
 n_splits = 3
@@ -170,7 +170,7 @@ HARMFUL = {
         "alpha",
     ),
     "more folds than rows": (
-        lambda cell, dataset: cell["protocol"].update(splits="group_duplicates", n_folds=10**30),
+        lambda cell, dataset: cell["protocol"].update(cv="group_duplicates", n_folds=10**30),
         "has .* rows|folds",
     ),
     "a protocol that no suite can have": (

@@ -452,7 +452,7 @@ def test_a_forged_bundle_is_refused_with_its_own_sentence(kind, honest):
 
 @pytest.mark.parametrize(
     "protocol",
-    [{"n_folds": 0}, {"splits": "holdout", "test_size": -1e308}, {"map_seeds": 10**400}],
+    [{"n_folds": 0}, {"cv": "holdout", "test_size": -1e308}, {"map_seeds": 10**400}],
     ids=["no folds", "a negative size", "many seeds"],
 )
 def test_a_protocol_beyond_all_numbers_is_refused(protocol, honest):

@@ -53,7 +53,7 @@ def test_a_component_that_is_not_built_in_or_has_too_many_spans_has_no_equivalen
 def test_the_splits_of_a_suite_are_those_of_its_file_and_never_of_a_path(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text("limits.n_splits = 1")
-    assert planned_splits(str(file), Protocol(splits="holdout")) == 10
+    assert planned_splits(str(file), Protocol(cv="holdout")) == 10
     assert planned_splits("strong-baselines", Protocol()) == 3
 
 

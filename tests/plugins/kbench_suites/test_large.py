@@ -27,8 +27,9 @@ def suite(registry):
 def test_a_task_has_all_cores_and_one_embedding_for_all_folds(suite):
     for block in suite.blocks:
         assert block.protocol.threads == physical_cores()
-        assert (block.protocol.inner_fit, block.protocol.dtype) == ("outer", "float32")
-        assert (block.protocol.splits, block.protocol.test_size) == ("holdout", 0.2)
+        assert not block.protocol.refit_maps_in_inner_folds
+        assert block.protocol.block_dtype == "float32"
+        assert (block.protocol.cv, block.protocol.test_size) == ("holdout", 0.2)
 
 
 def test_every_method_runs_on_a_small_variant(suite, registry, monkeypatch):

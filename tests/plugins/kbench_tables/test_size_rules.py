@@ -20,9 +20,9 @@ learners = ["ridge"]
 [[feature_maps]]
 name = "rff"
 label = "rff"
-n_components = { share_of_rows = 0.1, min = 20, max = 100 }
+n_components = { fraction_of_rows = 0.1, min = 20, max = 100 }
 [protocol]
-search = "random"
+search_method = "random"
 n_candidates = 4
 n_folds = 3
 [[rule]]
@@ -32,7 +32,7 @@ protocol = { n_folds = 5, n_candidates = 8 }
 when = { min_rows = 100, max_rows = 1000, sparse = true }
 protocol = { n_folds = 10 }
 [limits]
-time_s = 60
+task_timeout_s = 60
 [[block]]
 [[block]]
 when = { max_features = 40, sparse = false }
@@ -79,34 +79,34 @@ def test_blocks_are_for_the_sizes_that_they_say(registry, rows, features, sparse
 )
 def test_later_rules_change_the_protocol_last(registry, rows, sparse, n_folds, n_candidates):
     sized = read_text(registry, rows, 41, sparse)
-    expected = Protocol(search="random", n_folds=n_folds, n_candidates=n_candidates)
+    expected = Protocol(search_method="random", n_folds=n_folds, n_candidates=n_candidates)
     assert sized.suite.blocks[0].protocol == sized.shared.protocol == expected
     # a block changes what it names
     assert sized.suite.blocks[-1].protocol == replace(expected, n_folds=2)
-    assert sized.suite.limits.time_s == 60
+    assert sized.suite.limits.task_timeout_s == 60
 
 
 @pytest.mark.parametrize(
     ("share", "rows", "expected"),
     [
-        ("share_of_rows = 0.1, min = 20, max = 100", 199, 20),
-        ("share_of_rows = 0.1, min = 20, max = 100", 219, 21),
-        ("share_of_rows = 0.1, min = 20, max = 100", 5000, 100),
-        ("share_of_rows = 0.29", 100, 29),  # 28.999999999999996 as a product of floats
-        ("share_of_rows = 0.25", 3, 1),
-        ("share_of_rows = 1", 7, 7),
+        ("fraction_of_rows = 0.1, min = 20, max = 100", 199, 20),
+        ("fraction_of_rows = 0.1, min = 20, max = 100", 219, 21),
+        ("fraction_of_rows = 0.1, min = 20, max = 100", 5000, 100),
+        ("fraction_of_rows = 0.29", 100, 29),  # 28.999999999999996 as a product of floats
+        ("fraction_of_rows = 0.25", 3, 1),
+        ("fraction_of_rows = 1", 7, 7),
     ],
 )
 def test_a_share_of_the_rows_becomes_a_number(registry, share, rows, expected):
-    text = TEXT.replace("share_of_rows = 0.1, min = 20, max = 100", share)
+    text = TEXT.replace("fraction_of_rows = 0.1, min = 20, max = 100", share)
     block = read_text(registry, rows, text=text).suite.blocks[0]
     assert block.feature_maps == (Ref("rff", {"n_components": expected}, "rff"),)
 
 
 def test_shares_stand_inside_of_values_too(registry):
     text = TEXT.replace(
-        "{ share_of_rows = 0.1, min = 20, max = 100 }",
-        "{ search = [10, { share_of_rows = 0.1 }] }",
+        "{ fraction_of_rows = 0.1, min = 20, max = 100 }",
+        "{ tune = [10, { fraction_of_rows = 0.1 }] }",
     )
     (rff,) = read_text(registry, text=text).suite.blocks[0].feature_maps
     assert rff.params["n_components"].values == (10, 50)
@@ -139,8 +139,8 @@ def test_all_mistakes_are_told_at_once_with_their_places(registry):
 datasets = ["iris"]
 learners = ["ridge"]
 feature_maps = [
-    { name = "rff", n_components = { share_of_rows = 2.0, mix = 3 } },
-    { name = "rfff", n_components = { share_of_rows = 0.5, min = 30, max = 20 } },
+    { name = "rff", n_components = { fraction_of_rows = 2.0, mix = 3 } },
+    { name = "rfff", n_components = { fraction_of_rows = 0.5, min = 30, max = 20 } },
 ]
 [[rule]]
 when = { max_row = 10 }
@@ -158,7 +158,7 @@ colour = "red"
         read_text(registry, text=text)
     found = caught.value.problems
     expected = [
-        "feature_maps[0].n_components.share_of_rows must be less than or equal to 1, got 2.0",
+        "feature_maps[0].n_components.fraction_of_rows must be less than or equal to 1, got 2.0",
         "feature_maps[0].n_components.mix: no such key; did you mean 'min'?",
         "feature_maps[1].n_components: min is more than max",
         "datasets: a suite with rules on size has no datasets; it is read for one",
@@ -207,7 +207,7 @@ def test_lines_of_components_that_are_not_installed_can_be_left_out(registry):
     [
         "[[rule]]\nwhen = { sparse = true }\nprotocol = { n_folds = 2 }",
         "[[block]]\nwhen = {}",
-        "[[block]]\nlearners = [{ name = 'ridge', C = { share_of_rows = 0.5 } }]",
+        "[[block]]\nlearners = [{ name = 'ridge', C = { fraction_of_rows = 0.5 } }]",
     ],
 )
 def test_such_a_suite_is_not_run_by_itself(registry, rule):

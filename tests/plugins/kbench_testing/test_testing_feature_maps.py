@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from kbench import Ref, Search
+from kbench import Ref, Tune
 from kbench_testing import CHECKS, ConformanceWarning, checks_of, components, run
 from tests.support.conformance import failures, map_plugin
 from tests.support.defective_maps import MAP_DEFECTS, Demanding, Fourier, Nosy, Shrunken, Sloped
@@ -59,7 +59,7 @@ def test_a_declared_use_of_y_is_allowed(plugin_of):
         ({"gamma": ()}, "at least one value"),
         ({"gamma": "auto"}, "at least one value"),
         ({"gamma": (1.0, Ref("no-such-kernel"))}, "cannot be built"),
-        ({"gamma": (Ref("my-map", {"gamma": Search((1.0, Ref("no-such-map")))}),)}, "no-such-map"),
+        ({"gamma": (Ref("my-map", {"gamma": Tune((1.0, Ref("no-such-map")))}),)}, "no-such-map"),
     ],
 )
 def test_a_wrong_grid_is_caught(plugin_of, grid, words):

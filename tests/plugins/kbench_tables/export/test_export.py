@@ -197,7 +197,7 @@ def test_extras_are_found_by_package():
 
 IRIS = Ref("iris")
 FACTS = DatasetFacts("c" * 64)
-FEW = Protocol(inner_folds=2, search="random", n_candidates=2, missing="impute")
+FEW = Protocol(inner_folds=2, search_method="random", n_candidates=2, missing="impute")
 
 
 @pytest.fixture(scope="module")
@@ -312,7 +312,7 @@ def test_every_built_in_method_can_be_saved(registry, iris, tmp_path, form):
         "classification": Dataset("iris-2", iris.X[rows], np.asarray(iris.y)[rows]),
         "regression": Dataset("petals", iris.X[rows, :3], iris.X[rows, 3]),
     }
-    one = Protocol(inner_folds=2, search="random", n_candidates=1, missing="impute")
+    one = Protocol(inner_folds=2, search_method="random", n_candidates=1, missing="impute")
     owners = {plugin.module.partition(".")[0]: plugin.distribution for plugin in registry.plugins}
     methods = [(name, "ridge", "classification") for name in registry.all("feature map")]
     methods += [

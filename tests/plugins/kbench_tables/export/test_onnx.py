@@ -34,7 +34,7 @@ def data(kind, n=90):
     return Dataset("d", X, labels, feature_kinds=kinds, target_names=names)
 
 
-@pytest.mark.parametrize("preprocess", ["minmax", "standard", "unit_ball"])
+@pytest.mark.parametrize("scaling", ["minmax", "standard", "unit_ball"])
 @pytest.mark.parametrize(
     ("feature_map", "learner", "kind"),
     [
@@ -47,9 +47,13 @@ def data(kind, n=90):
         ("identity", "linear-svm", "two"),
     ],
 )
-def test_they_agree(registry, tmp_path, feature_map, learner, kind, preprocess):
+def test_they_agree(registry, tmp_path, feature_map, learner, kind, scaling):
     protocol = Protocol(
-        preprocess=(preprocess,), inner_folds=2, search="random", n_candidates=1, missing="indicate"
+        scaling=(scaling,),
+        inner_folds=2,
+        search_method="random",
+        n_candidates=1,
+        missing="impute_with_indicators",
     )
     odd = {"n_components": 31} if feature_map != "identity" else {}
     cell = Cell(Ref("d"), Ref(feature_map, odd), Ref(learner), protocol)
@@ -79,7 +83,7 @@ def test_they_agree(registry, tmp_path, feature_map, learner, kind, preprocess):
 def test_other_pipelines_are_refused_with_a_sentence(
     registry, tmp_path, feature_map, learner, what
 ):
-    protocol = Protocol(inner_folds=2, search="random", n_candidates=1, missing="impute")
+    protocol = Protocol(inner_folds=2, search_method="random", n_candidates=1, missing="impute")
     cell = Cell(Ref("d"), Ref(feature_map), Ref(learner), protocol)
     with pytest.raises(ExportError, match=rf"ONNX models can be written of .*{what}"):
         write_onnx(tmp_path / "model.onnx", refit(cell, data("three"), registry))

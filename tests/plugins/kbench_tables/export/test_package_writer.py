@@ -25,7 +25,9 @@ from kbench_tables.export.model_folder import write
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
-FEW = Protocol(inner_folds=2, search="random", n_candidates=2, missing="indicate")
+FEW = Protocol(
+    inner_folds=2, search_method="random", n_candidates=2, missing="impute_with_indicators"
+)
 OWNERS = {"kbench_baselines": "kbench-core", "kbench_learners": "kbench-core"}
 
 

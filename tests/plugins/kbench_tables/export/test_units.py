@@ -15,6 +15,7 @@ from kbench_tables.recommend.table_preview import look, with_look
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
+FEW = Protocol(inner_folds=2, missing="impute_with_indicators")
 COLUMNS = ["price", "share", "weight", "length"]
 
 
@@ -108,8 +109,7 @@ def test_an_exported_model_reads_the_same_texts(registry, tmp_path):
     path = stored(table(values), tmp_path, "csv")
     _, ref = looked_at(path, registry)
     data = resolve(registry.get("dataset", "csv").load)(**ref.params)
-    protocol = Protocol(inner_folds=2, search="random", n_candidates=2, missing="indicate")
-    fitted = refit(Cell(ref, Ref("identity"), Ref("ridge"), protocol), data, registry)
+    fitted = refit(Cell(ref, Ref("identity"), Ref("ridge"), FEW), data, registry)
     encoder = fitted.pipeline[0]
     blocks = list(csv_blocks(path))
     np.testing.assert_array_equal(encoder.transform(blocks[0]), np.asarray(data.X))
@@ -129,7 +129,7 @@ def test_the_table_of_a_model_with_units_is_predicted_to_a_file(registry, tmp_pa
     path = stored(frame, tmp_path, "csv")
     _, ref = looked_at(path, registry)
     data = resolve(registry.get("dataset", "csv").load)(**ref.params)
-    cell = Cell(ref, Ref("identity"), Ref("ridge"), Protocol(inner_folds=2, missing="indicate"))
+    cell = Cell(ref, Ref("identity"), Ref("ridge"), FEW)
     fitted = refit(cell, data, registry)
     encoded = fitted.pipeline[0].transform(frame)
     seen = {

@@ -11,7 +11,7 @@ import pytest
 
 import kbench
 import kbench_tables
-from kbench import Block, DatasetError, Learner, Limits, Protocol, Ref, Search, Suite, SuiteError
+from kbench import Block, DatasetError, Learner, Limits, Protocol, Ref, Suite, SuiteError, Tune
 from kbench.api.inputs import dataset_of_file
 from kbench.planning.cells import cells
 from kbench.records import TASK_TYPES, DatasetFacts
@@ -85,7 +85,7 @@ def test_cheap_methods_come_first(registry):
     assert len(found) == len(set(found)) == 14
     assert found[0] == ("identity", "dummy-majority")
     assert found.index(("nystroem", "ridge")) < found.index(("identity", "kernel-svm"))
-    assert suite.blocks[0].protocol.missing == "indicate"
+    assert suite.blocks[0].protocol.missing == "impute_with_indicators"
 
 
 def test_sizes_follow_the_data(registry):
@@ -139,8 +139,8 @@ MOST = {  # dense and sparse, from this number of features and of rows on
 
 def frozen(rows, features, sparse):
     """Return the suite of a size as the first version of `kbench recommend` compared it."""
-    gaussian = Ref("gaussian", {"bandwidth_factor": Search((1.0, 0.5))})
-    rff = {"n_components": WIDTHS[rows], "bandwidth_factor": Search((1.0, 0.5))}
+    gaussian = Ref("gaussian", {"bandwidth_factor": Tune((1.0, 0.5))})
+    rff = {"n_components": WIDTHS[rows], "bandwidth_factor": Tune((1.0, 0.5))}
     lines = {
         "nystroem": Ref("nystroem", rff, "nystroem"),
         "rff": Ref("rff", rff, "rff"),
@@ -155,9 +155,9 @@ def frozen(rows, features, sparse):
     protocol = Protocol(
         n_folds=folds,
         inner_folds=inner,
-        search="random",
+        search_method="random",
         n_candidates=candidates,
-        missing="indicate",
+        missing="impute_with_indicators",
     )
     letters = MOST[max(each for each in MOST if each[0] <= features and each[1] <= rows)][sparse]
     methods = [METHODS[each] for each in letters]
@@ -172,7 +172,7 @@ def frozen(rows, features, sparse):
         )
         for m, each in methods
     ]
-    return Suite("mine.csv", tuple(blocks), Limits(time_s=120))
+    return Suite("mine.csv", tuple(blocks), Limits(task_timeout_s=120))
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -219,7 +219,7 @@ def test_the_suite_of_methods_is_listed_and_shown(capfd):
     _, out, _ = command("list", "suites", capfd=capfd)
     assert "The methods that `kbench recommend FILE` compares" in out
     _, out, _ = command("show", "recommend-classification", capfd=capfd)
-    assert "share_of_rows" in out
+    assert "fraction_of_rows" in out
 
 
 def test_the_core_names_no_component_here():
@@ -258,8 +258,8 @@ def test_named_methods_replace_the_list(registry):
 
 
 def test_one_task_takes_a_part_of_the_time_only(registry):
-    assert rounds_for(FILE, known(), registry, total_s=50).suite.limits.time_s == 25
-    assert suite_for(FILE, known(), registry).limits.time_s == 120
+    assert rounds_for(FILE, known(), registry, total_s=50).suite.limits.task_timeout_s == 25
+    assert suite_for(FILE, known(), registry).limits.task_timeout_s == 120
 
 
 @pytest.mark.parametrize(

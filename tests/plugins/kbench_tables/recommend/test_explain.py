@@ -131,7 +131,7 @@ def of_columns(monkeypatch):
     def explain(planned, seconds):
         planned.results[0] = replace(
             planned.results[0],
-            details=Details(chosen={"preprocess": "minmax", "learner.alpha": 1.0}),
+            details=Details(chosen={"scaling": "minmax", "learner.alpha": 1.0}),
         )
         return own_explain.explain(planned, build(installed()), ACCURACY, seconds)
 

@@ -26,12 +26,12 @@ def planned(registry, n, **more):
 
 
 def rows_of(found, learner):
-    return [c.protocol.train_rows for c in found if c.learner.name == learner]
+    return [c.protocol.max_train_rows for c in found if c.learner.name == learner]
 
 
 def test_samples_grow_up_to_all_rows(registry):
     rounds, found = planned(registry, 100_000)
-    assert [c.protocol.train_rows for c in found if c.learner.name == "dummy-majority"] == [
+    assert [c.protocol.max_train_rows for c in found if c.learner.name == "dummy-majority"] == [
         1250,
         5000,
         20_000,
@@ -46,7 +46,7 @@ def test_samples_grow_up_to_all_rows(registry):
     # a kernel machine where there are few rows, and a width for each number of rows
     assert rows_of(found, "kernel-svm") == [1250, 5000]
     widths = {
-        c.protocol.train_rows: c.feature_map.params["n_components"]
+        c.protocol.max_train_rows: c.feature_map.params["n_components"]
         for c in found
         if c.feature_map.label == "rff"
     }
@@ -58,7 +58,7 @@ def test_samples_grow_up_to_all_rows(registry):
 def test_all_cells_have_the_same_test_rows(registry):
     for n, splits in ((100_000, ("holdout", 20_000)), (10_000, ("stratified", 0.3))):
         _, found = planned(registry, n)
-        assert {(c.protocol.splits, c.protocol.test_size) for c in found} == {splits}
+        assert {(c.protocol.cv, c.protocol.test_size) for c in found} == {splits}
         assert len({c.protocol.n_folds for c in found}) == 1
     _, found = planned(registry, 2_000_000)
     assert {c.protocol.test_size for c in found} == {50_000}
@@ -66,12 +66,12 @@ def test_all_cells_have_the_same_test_rows(registry):
 
 def test_splits_of_a_column_are_kept(registry):
     _, found = planned(registry, 100_000, n_splits=1)
-    assert {c.protocol.splits for c in found} == {"official"}
+    assert {c.protocol.cv for c in found} == {"official"}
 
 
 def test_a_small_table_has_no_samples(registry):
     _, found = planned(registry, 600)
-    assert {c.protocol.train_rows for c in found} == {None}
+    assert {c.protocol.max_train_rows for c in found} == {None}
     _, found = planned(registry, 600, task="regression", n_classes=0)
     assert ("identity", "dummy-mean") in {(c.feature_map.name, c.learner.name) for c in found}
 
@@ -84,7 +84,7 @@ def test_boosting_comes_last_where_there_are_many_columns(registry):
         assert ("nystroem (narrow)", "ridge (ovr)") in rounds.first
         learners = [c.learner.name for c in cells(rounds.suite, registry)]
         assert learners.count("gradient-boosting") == 2 * len(
-            {b.protocol.train_rows for b in rounds.suite.blocks}
+            {b.protocol.max_train_rows for b in rounds.suite.blocks}
         )
         assert (learners.index("gradient-boosting") > learners.index("kernel-svm")) is not is_first
 

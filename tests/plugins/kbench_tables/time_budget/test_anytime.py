@@ -52,7 +52,7 @@ class Run:
 
     def plan(self, given):
         n_candidates = given.protocol.n_candidates
-        key = f"{given.learner.label}/{given.protocol.train_rows}/{dict(given.learner.params)}"
+        key = f"{given.learner.label}/{given.protocol.max_train_rows}/{dict(given.learner.params)}"
         key += f"/{n_candidates}"
         return PlannedCell(given, key, FACTS, 10)
 
@@ -63,7 +63,7 @@ class Run:
         for planned, split in steps(self.schedule, self.cells, self.until, self.plan):
             label = planned.cell.learner.label
             seconds, accuracy = self.methods[label.partition(" (")[0]]
-            n = planned.cell.protocol.train_rows or N_TRAIN
+            n = planned.cell.protocol.max_train_rows or N_TRAIN
             chosen = {} if planned.cell.learner.params else {"learner.learning_rate": 0.05}
             if planned.cell.protocol.n_candidates == 1:
                 chosen = {}
@@ -93,10 +93,10 @@ class Run:
 
 def cell(label, rows, n_candidates):
     protocol = Protocol(
-        splits="holdout",
+        cv="holdout",
         test_size=20_000,
-        train_rows=rows,
-        search="random",
+        max_train_rows=rows,
+        search_method="random",
         n_candidates=n_candidates,
     )
     return Cell(
@@ -221,7 +221,7 @@ def test_a_failure_ends_the_climb_of_its_method_only(registry):
 
 
 def result_of(cell, seconds, fit_time_s):
-    rows = cell.cell.protocol.train_rows or N_TRAIN
+    rows = cell.cell.protocol.max_train_rows or N_TRAIN
     metrics = {"accuracy": 0.8, "n_train": float(rows), "n_test": 20_000.0}
     times = {"fit_time_s": fit_time_s, "predict_time_s": 0.1}
     return Result("t", cell.key, 0, "ok", {**metrics, **times}, seconds=seconds)
@@ -234,7 +234,7 @@ class Slots:
         methods = {"cheap": 1, "good": 1, "alike": 8}
         self.cells = [cell(name, rows, n) for rows in SAMPLES for name, n in methods.items()]
         self.cells = [
-            PlannedCell(each, f"{each.learner.label}/{each.protocol.train_rows}", FACTS, 10)
+            PlannedCell(each, f"{each.learner.label}/{each.protocol.max_train_rows}", FACTS, 10)
             for each in self.cells
         ]
         first = [("identity", name) for name in methods]
@@ -243,7 +243,7 @@ class Slots:
 
     def step(self):
         planned, _ = next(self.steps)
-        return planned, (planned.cell.learner.label, planned.cell.protocol.train_rows)
+        return planned, (planned.cell.learner.label, planned.cell.protocol.max_train_rows)
 
     def two(self):
         """Begin the first two methods on the smallest sample."""
