@@ -12,7 +12,7 @@ author = "the kbench authors"
 version = release = kbench.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "components", "mathml"]
-extensions += ["commands", "leaderboards", "notebook", "stored"]
+extensions += ["commands", "installed_suites", "leaderboards", "notebook", "stored"]
 exclude_patterns = ["_build"]
 # single backticks in docstrings are names, linked where the name exists
 default_role = "py:obj"

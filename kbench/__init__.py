@@ -21,6 +21,7 @@ from kbench._version import __version__
 
 if TYPE_CHECKING:
     from kbench.api.functions import evaluate, load_results, run_suite
+    from kbench.api.result_set import Results
     from kbench.errors import (
         DatasetError,
         DatasetParameterError,
@@ -75,6 +76,7 @@ __all__ = [
     "Published",
     "Ref",
     "Result",
+    "Results",
     "SourceUnreachableError",
     "Split",
     "StoreError",
@@ -98,8 +100,7 @@ def __getattr__(name: str) -> Any:
     if f"kbench.{name}" in _HOMES:
         return import_module(f"kbench.{name}")
     if name in __all__:
-        # by name: an import statement would make all of kbench part of what
-        # the hosts of a cluster must have alike
+        # by name, for an import statement would make hosts of a cluster compare all of kbench
         for home in map(import_module, _HOMES):
             if hasattr(home, name):
                 return getattr(home, name)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import doctest
 import html
+import importlib.util
 import os
 import re
 import shlex
@@ -38,11 +39,17 @@ from sybil.example import NotEvaluated
 from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, FencedCodeBlockLexer
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 
+from kbench.records import WORST_FIRST
 from kbench.registry.features import found_without
+from kbench.results.leaderboard import leaderboard
 from tests.support.command_lines import kbench_calls, known_call
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [
+    ROOT / "README.md",
+    *sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.relative_to(DOCS).parts),
+]
 LANGUAGES = {
     "console",
     "python",
@@ -59,10 +66,21 @@ LANGUAGES = {
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MAX_NOT_RUN = 12
 README_BYTES = 6000
+MAX_WORDS = 2000
+LONG = {"suites.md", "architecture.md", "plugins.md", "tables-format.md", "bundles.md", "mlflow.md"}
+"""References, and pages for developers."""
+SET_BY_KBENCH = {"KBENCH_SANDBOX", "KBENCH_TASK_PLUGINS", "KBENCH_COMPLETE"}
+OF_THE_SYSTEM = {"Permission denied"}
 WRITTEN_BY_SPHINX = {"search", "genindex", "py-modindex"}
 PROMPT = re.compile(r"\w*\$ +")
 
-pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+def name_of(page):
+    """Return the path of a page below `docs`, without its extension."""
+    return page.relative_to(DOCS if page.is_relative_to(DOCS) else ROOT).with_suffix("").as_posix()
+
+
+pages = pytest.mark.parametrize("page", PAGES, ids=name_of)
 
 
 def marks_of(document):
@@ -308,7 +326,7 @@ def has_commands(page):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [*filter(has_commands, PAGES)], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*filter(has_commands, PAGES)], ids=name_of)
 def test_commands_run(page, desk, migrated_store, shelf):
     import matplotlib.pyplot  # noqa: F401 - for the commands, which are forks
     import mlflow  # noqa: F401
@@ -368,8 +386,8 @@ def named_blocks(page):
 
 
 @pytest.mark.slow
-def test_the_plugin_of_the_readme_passes_every_check(desk):
-    blocks = named_blocks(ROOT / "README.md")
+def test_the_plugin_written_by_hand_passes_every_check(desk):
+    blocks = named_blocks(DOCS / "first-plugin.md")
     assert blocks.keys() == {"my_plugin.py", "pyproject.toml"}
     for name, source in blocks.items():
         (desk.folder / name).write_text(source, encoding="utf-8")
@@ -382,24 +400,78 @@ def test_the_plugin_of_the_readme_passes_every_check(desk):
     assert re.search(r"iris +squares +ridge", printed)
 
 
-def test_the_readme_and_the_page_on_plugins_show_the_same_plugin():
-    assert (
-        named_blocks(ROOT / "README.md").items() <= named_blocks(ROOT / "docs/plugins.md").items()
+def test_the_table_of_the_readme_is_that_of_the_stored_run():
+    board = stored_board()
+    regions = FencedCodeBlockLexer("text")(Document.parse(str(ROOT / "README.md")))
+    (table,) = (region.lexemes["source"] for region in regions)
+    shown = [re.split(r" {2,}", line) for line in table.splitlines()[1:]]
+    assert len(shown) == 8
+    for feature_map, learner, rank, accuracy, seconds in shown:
+        line = board[feature_map, learner]
+        assert float(rank) == pytest.approx(line.rank, abs=0.0051)
+        assert float(accuracy) == pytest.approx(line.mean, abs=0.000051)
+        assert float(seconds) == pytest.approx(line.fit_time_s, rel=0.0006)
+
+
+def stored_board():
+    """Return the leaders of `docs/measured/uci.json` by their method."""
+    spec = importlib.util.spec_from_file_location("stored", DOCS / "extensions" / "stored.py")
+    stored = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(stored)
+    content = stored.stored(DOCS / "measured" / "uci.json")
+    return {line.method: line for line in leaderboard(content.rows, content.metric).lines}
+
+
+def rows_of(page, heading):
+    """Return the names in the first column of the first table below a heading."""
+    section = (DOCS / page).read_text(encoding="utf-8").split(f"\n## {heading}\n")[1]
+    (cells,) = re.findall(r"^\|.*(?:\n\|.*)+", section, re.MULTILINE)[:1]
+    return [re.match(r"\| `(\w+)`", line)[1] for line in cells.splitlines()[2:]]
+
+
+def test_every_status_is_described_the_worst_first():
+    assert tuple(rows_of("reference/lists.md", "Statuses")) == WORST_FIRST
+
+
+def test_every_environment_variable_is_described():
+    listed = rows_of("reference/lists.md", "Environment variables")
+    source = "".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("kbench", "plugins")
+        for path in (ROOT / folder).rglob("*.py")
     )
+    read = set(re.findall(r"\b(KBENCH_[A-Z_]+)\b", source))
+    assert read - SET_BY_KBENCH == {name for name in listed if name.startswith("KBENCH_")}
+    assert all(f'"{name}"' in source for name in listed)
 
 
-def toctree():
-    """Return the pages that `docs/index.md` lists."""
-    regions = FencedCodeBlockLexer("{toctree}")(Document.parse(str(ROOT / "docs" / "index.md")))
-    lines = [line for region in regions for line in region.lexemes["source"].splitlines()]
-    return [line for line in lines if line and not line.startswith(":")]
+def test_messages_in_the_headings_are_those_of_the_code():
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "kbench").rglob("*.py"))
+    source += "".join(path.read_text(encoding="utf-8") for path in (ROOT / "plugins").rglob("*.py"))
+    of_strings = re.sub(r'"\s*f?"', "", source)  # parts of a string on several lines
+    text = (DOCS / "troubles.md").read_text(encoding="utf-8")
+    for message in re.findall(r"^### `(.+)`$", text, re.MULTILINE):
+        assert message in of_strings or message in OF_THE_SYSTEM, message
+
+
+def toctree(page="index"):
+    """Return the pages that a page lists, and those that its pages list."""
+    path = DOCS / f"{page}.md"
+    listed = []
+    regions = FencedCodeBlockLexer("{toctree}")(Document.parse(str(path))) if path.exists() else ()
+    for region in regions:
+        for line in region.lexemes["source"].splitlines():
+            if line and not line.startswith(":"):
+                name = (path.parent / line).relative_to(DOCS).as_posix()
+                listed += [name, *toctree(name)]
+    return listed
 
 
 def heading_of(name):
     """Return the first heading of a page, which may be that of the file it includes."""
-    markdown = ROOT / "docs" / f"{name}.md"
+    markdown = DOCS / f"{name}.md"
     if not markdown.exists():
-        return (ROOT / "docs" / f"{name}.rst").read_text(encoding="utf-8").splitlines()[0]
+        return (DOCS / f"{name}.rst").read_text(encoding="utf-8").splitlines()[0]
     text = markdown.read_text(encoding="utf-8")
     included = re.match(r"```\{include\} (\S+)", text)
     if included:
@@ -409,8 +481,8 @@ def heading_of(name):
 
 def test_every_page_is_in_the_toctree_under_a_name_of_its_own():
     listed = toctree()
-    pages = {str(page.relative_to(ROOT / "docs").with_suffix("")) for page in PAGES[1:]}
-    pages |= {f"reference/{page.stem}" for page in (ROOT / "docs" / "reference").glob("*.rst")}
+    pages = {name_of(page) for page in PAGES if page.is_relative_to(DOCS)}
+    pages |= {f"reference/{page.stem}" for page in (DOCS / "reference").glob("*.rst")}
     assert len(listed) == len(set(listed))
     assert set(listed) == pages - {"index"}
     assert not WRITTEN_BY_SPHINX & set(listed)
@@ -431,3 +503,9 @@ def test_the_built_site_has_every_page_under_its_heading(tmp_path):
         built = (tmp_path / "site" / f"{name}.html").read_text(encoding="utf-8")
         headings = re.findall(r"<h1>(.*?)<a ", built)
         assert [html.unescape(re.sub(r"<.*?>", "", h)) for h in headings] == [heading_of(name)]
+
+
+def test_pages_are_short():
+    for page in PAGES:
+        if page.name not in LONG:
+            assert len(page.read_text(encoding="utf-8").split()) <= MAX_WORDS, page.name
