@@ -454,6 +454,14 @@ def test_messages_in_the_headings_are_those_of_the_code():
         assert message in of_strings or message in OF_THE_SYSTEM, message
 
 
+def test_the_page_on_the_report_lists_every_table():
+    from kbench.report.tables import table_names
+
+    rows = (ROOT / "docs" / "report.md").read_text(encoding="utf-8").split("## Tables")[1]
+    listed = re.findall(r"^\| (`.*?`) \|", rows.split("###")[0], re.MULTILINE)
+    assert set(re.findall(r"`(.*?)`", " ".join(listed))) == table_names().keys()
+
+
 def toctree(page="index"):
     """Return the pages that a page lists, and those that its pages list."""
     path = DOCS / f"{page}.md"
