@@ -75,7 +75,7 @@ def scores(name: str) -> Iterator[str]:
     )
     yield (
         "Ridge regression, five folds, the default lists of the map and six penalties in a random"
-        " search. Means that differ by less than a deviation say little: see :doc:`/claims`."
+        " search. Means that differ by less than a deviation say little: see :doc:`/statistics`."
     )
     yield ""
 
