@@ -37,7 +37,7 @@ def shown(name: str) -> Iterator[str]:
     yield (
         "About 64 features, fitted on the dots: one of the features, the inner products of the"
         " features of all points with those of +, and the kernel that these approximate, where the"
-        " map declares one. Bright is large."
+        " map declares one. Bright values are large."
     )
     yield ""
 
@@ -48,7 +48,7 @@ def costs(name: str) -> Iterator[str]:
     yield "**Cost.** Microseconds of CPU for one row (one thread, float64):"
     yield ""
     yield from table(
-        ("inputs", "features asked for", "time of a row"),
+        ("inputs", "requested features", "time per row"),
         ((*size.split(" x "), f"{at[name]:g}") for size, at in times.items() if name in at),
     )
 
@@ -67,15 +67,15 @@ def scores(name: str) -> Iterator[str]:
     if not rows:
         return
     place, number, dataset, *_ = min(rows)
-    yield f"**Measured.** Its best place among {number} maps is {place}, on {dataset}:"
+    yield f"**Scores.** Its best rank among {number} maps is {place}, on {dataset}:"
     yield ""
     yield from table(
-        ("dataset", "metric", "mean ± deviation over splits", "place", "best map"),
+        ("dataset", "metric", "mean ± standard deviation over splits", "rank", "best map"),
         ((row[2], row[3], row[4], f"{row[0]} of {row[1]}", row[5]) for row in rows),
     )
     yield (
         "Ridge regression, five folds, the default lists of the map and six penalties in a random"
-        " search. Means that differ by less than a deviation say little: see :doc:`/statistics`."
+        " search. Differences below a standard deviation mean little: see :doc:`/statistics`."
     )
     yield ""
 

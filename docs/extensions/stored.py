@@ -72,7 +72,7 @@ class Stored(SphinxDirective):
         busy = sum(bool(row.contention) for row in content.rows)
         text = f"{len(content.rows)} cells of {len(content.datasets)} datasets."
         if busy:
-            text += f" The machine was busy during {busy} of them: their times are too long."
+            text += f" {busy} of them ran on a loaded machine: their times are too long."
         return [drawn(made), nodes.paragraph(text, text)]
 
 
