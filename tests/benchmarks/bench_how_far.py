@@ -1,6 +1,6 @@
 """How far does it go: one task of each method on more and more rows.
 
-The table of `docs/large.md`. Rows of 28 float32 features and a Bayes error of 0.1
+The table of `docs/studies/large-data.md`. Rows of 28 float32 features and a Bayes error of 0.1
 (`hypersphere-shells`); the first n rows are for training, 20,000 for the test::
 
     python tests/benchmarks/bench_how_far.py [--rows 10000 --rows 100000] [--folder FOLDER]
