@@ -1,4 +1,4 @@
-"""The hooks of a user's own table."""
+"""Hooks for recommendations on a user's table."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 @hookimpl
 def kbench_strategy(run: Run) -> Strategy | None:
-    """Spend a limited time by the schedule of a recommendation."""
+    """Schedule the tasks of a recommendation within a time limit."""
     schedule = run.options.given.get("schedule")
     return schedule and schedule.of_run(run)
 
 
 @hookimpl
 def kbench_sized_cells(text: str, name: str, registry: Registry) -> Sequence[Cell]:
-    """Read a suite like those that recommendations compare."""
+    """Return the cells of a suite with rules on the size of data."""
     from kbench_tables.size_rules import every_cell
 
     return every_cell(text, name, registry)

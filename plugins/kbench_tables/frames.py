@@ -20,7 +20,7 @@ _ONE_TYPE = {
     *("empty", "string", "boolean", "integer", "floating", "mixed-integer-float", "decimal"),
     *("date", "datetime", "datetime64"),
 }
-"""Kinds of values of which an object column may consist, beside missing ones."""
+"""Types of values that an object column may hold, in addition to missing ones."""
 
 
 def is_frame(data: object) -> bool:
@@ -31,7 +31,7 @@ def is_frame(data: object) -> bool:
 
 
 def written(data: Any, path: Path) -> list[str]:
-    """Write a data frame as a parquet file; return what of it is left out, in sentences."""
+    """Write a data frame as a parquet file; return notices on what is dropped."""
     import pyarrow.parquet
 
     if not is_frame(data):
@@ -82,7 +82,7 @@ def _of_pandas(frame: pandas.DataFrame, notices: list[str]) -> pyarrow.Table:
     if matters or not pandas.api.types.is_integer_dtype(index.dtype):
         what = listed([str(name) for name in index.names if name is not None]) or "without a name"
         notices.append(
-            f"the index of data ({what}) is not a column, and is left out: data.reset_index() "
+            f"the index of data ({what}) is not a column and is dropped: data.reset_index() "
             "makes it one"
         )
     columns = {name: _plain(frame.iloc[:, at], name) for at, name in enumerate(names)}
@@ -99,7 +99,7 @@ def _refuse_twice(names: Sequence[str]) -> None:
 
 
 def _plain(series: Any, name: str) -> Any:
-    """Return a column of a type that parquet files and kbench know."""
+    """Return a column of a type that parquet files and kbench support."""
     import pandas
 
     series = series.reset_index(drop=True)
@@ -115,8 +115,8 @@ def _plain(series: Any, name: str) -> Any:
         return series.cat.rename_categories([str(each) for each in series.cat.categories])
     if dtype.kind in "cm" or isinstance(dtype, pandas.PeriodDtype | pandas.IntervalDtype):
         raise DatasetError(
-            f"column {name!r} of data has the type {dtype}: make numbers, dates, texts or "
-            "categories of it, or leave it out"
+            f"column {name!r} of data has the type {dtype}: convert it to numbers, dates, "
+            "strings or categories, or drop it"
         )
     if not pandas.api.types.is_object_dtype(dtype):
         return series
@@ -124,7 +124,7 @@ def _plain(series: Any, name: str) -> Any:
 
 
 def _of_one_type(series: pandas.Series, name: str) -> pandas.Series:
-    """Return a column of objects that have one type; DatasetError for others."""
+    """Return a column of objects of one type; raise DatasetError otherwise."""
     import pandas
 
     kind = pandas.api.types.infer_dtype(series, skipna=True)
@@ -134,8 +134,8 @@ def _of_one_type(series: pandas.Series, name: str) -> pandas.Series:
         rows = {t: int((types == t).to_numpy().argmax()) for t in dict.fromkeys(types)}
         shown = [f"{t} ({present.iloc[row]!r:.40})" for t, row in list(rows.items())[:4]]
         raise DatasetError(
-            f"column {name!r} of data holds values of several types, or of a type that is no "
-            f"feature: {', '.join(shown)}. Make it one type, such as data[{name!r}].astype(str) or "
+            f"column {name!r} of data holds values of several types, or of an unsupported type: "
+            f"{', '.join(shown)}. Convert it to one type, e.g. data[{name!r}].astype(str) or "
             f"pandas.to_numeric(data[{name!r}], errors='coerce')"
         )
     if kind in ("decimal", "mixed-integer-float", "integer", "floating"):

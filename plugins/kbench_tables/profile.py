@@ -1,4 +1,4 @@
-"""What the columns of a user's table hold, and what becomes of each of them."""
+"""What the columns of a user's table hold, and how each of them is encoded."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     import pandas
 
 MAX_INDICATORS = 20
-"""Categories of a column that become indicators, at most; more are encoded by the target."""
+"""Maximum number of categories for one-hot encoding; columns with more are target-encoded."""
 
 MAX_KEPT = 100_000
-"""Different values of a column that are counted, at most."""
+"""Maximum number of different values that are counted."""
 
 MIN_NUMBERS = 20
-"""Different numbers or dates beside which a text is a mistake, not a category."""
+"""Number of different numbers or dates above which another string is an error, not a category."""
 
 SHOWN = 40
-"""Characters of a value in a message."""
+"""Maximum length of a value in a message."""
 
 _ID = re.compile(r"(^|[\W_])(id|ids|uuid|guid|key|index)$|[a-z](Id|ID)$", re.ASCII)
 _LOWER_ID = re.compile(r"(^|[\W_])(id|uuid|guid)([\W_]|$)", re.IGNORECASE | re.ASCII)
@@ -55,27 +55,27 @@ _SCALES = (
     ("cold", "warm", "hot"),
     ("bronze", "silver", "gold", "platinum"),
 )
-"""Words that have an order, from the least to the most."""
+"""Ordinal scales, from the lowest to the highest value."""
 
 
 @dataclass(frozen=True)
 class Fate:
-    """What becomes of one column."""
+    """How one column is encoded."""
 
     name: str
     read_as: str
     """What the column holds."""
     encoded_as: str
-    """What it becomes, or that it is left out."""
+    """Its encoding, or that it is left out."""
     n_columns: int
-    """Columns of the encoded table."""
+    """Number of columns of the encoded table."""
     note: str = ""
-    """Why, and what to do about it."""
+    """The reason, and which option changes it."""
 
 
 @dataclass
 class ColumnProfile:
-    """What the values of one column are; a `kbench.tables.table_rows.Scan`."""
+    """Profile of the values of one column; a `kbench.tables.table_rows.Scan`."""
 
     name: str
     date: DateColumn | None = None
@@ -89,7 +89,7 @@ class ColumnProfile:
         self.restart()
 
     def restart(self) -> None:
-        """Forget all values: another pass begins."""
+        """Discard all values before another pass."""
         self.n_rows = self.n_missing = 0
         self.kinds = set()
         self.low, self.high = np.inf, -np.inf
@@ -98,7 +98,7 @@ class ColumnProfile:
         self.different: set[object] = set()
         self.is_many = False
         self.formats: list[str] | None = [self.date.format] if self.date else None
-        self._lost: tuple[str, str] | None = None  # a format, and the first text that has not
+        self._lost: tuple[str, str] | None = None  # a format, and the first string without it
         self._n_dates = 0
         self.has_times = False
         self.units = UnitScan(self.decimal)
@@ -108,7 +108,7 @@ class ColumnProfile:
         return True
 
     def add(self, series: pandas.Series) -> None:
-        """Look at the next values."""
+        """Add the next values."""
         import pandas
         from pandas.api import types
 
@@ -129,17 +129,17 @@ class ColumnProfile:
             self.kinds.add("categories")
             self._add_different(series.cat.categories)
         elif types.is_bool_dtype(present.dtype):
-            self.kinds.add("truth values")
+            self.kinds.add("booleans")
             self._add_different(present.unique())
         elif types.is_numeric_dtype(present.dtype):
             self.kinds.add("numbers")
             self._add_numbers(present.to_numpy(dtype=np.float64))
         else:
-            self.kinds.add("texts")
+            self.kinds.add("strings")
             self._add_texts(present)
 
     def _add_plain(self, values: np.ndarray) -> None:
-        """Look at numbers of numpy, of which NaN are missing."""
+        """Add the values of a numpy array; NaN is missing."""
         if values.dtype.kind == "f" and (missing := np.isnan(values)).any():
             self.n_missing += int(np.count_nonzero(missing))
             values = values[~missing]
@@ -164,13 +164,13 @@ class ColumnProfile:
         self._add_different(values)
 
     def _add_dated(self, values: Any) -> None:
-        """Keep the formats in which all texts so far are dates."""
+        """Keep the date formats that all strings so far match."""
         texts = [str(value) for value in values]
         if self.formats is None:
             self.formats = formats_of(texts[:20]) if {type(v) for v in values} == {str} else []
         kept: list[str] = []
         for form in self.formats:
-            if kept and _same(form, kept[0]):  # it would say nothing new, and takes a while
+            if kept and _same(form, kept[0]):  # slow, and without new information
                 kept.append(form)
                 continue
             days = days_of(texts, form)
@@ -205,13 +205,13 @@ class ColumnProfile:
         return self.n_rows - self.n_missing
 
     def lost(self) -> tuple[str, str] | None:
-        """Return what nearly all values are, and the first one that is not; None if all agree."""
+        """Return the type of nearly all values and the first exception; None if all agree."""
         if self._lost is not None and not self.formats:
             return f"dates ({self._lost[0]})", self._lost[1]
         units = self.units
-        if self.kinds == {"texts"} and units.is_nearly(MIN_NUMBERS):
+        if self.kinds == {"strings"} and units.is_nearly(MIN_NUMBERS):
             return f"numbers with {units.unit!r}", units.odd
-        if self.kinds != {"texts"} or self.is_many:
+        if self.kinds != {"strings"} or self.is_many:
             return None
         texts = {str(value) for value in self.different}
         # a column with two decimal marks is one of numbers too
@@ -227,7 +227,7 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class Decided:
-    """The fates of all columns, and the options of a loader that bring them about."""
+    """The encodings of all columns, and the loader options for them."""
 
     fates: tuple[Fate, ...]
     ignore: tuple[str, ...] = ()
@@ -239,7 +239,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class Asked:
-    """What the user said of columns, and what the loader takes.
+    """The options that the user gave for columns, and those that the loader supports.
 
     `taken` has the names of the loader's parameters, `target`, `weight` and `group` are
     columns.
@@ -257,15 +257,15 @@ class Asked:
 
 
 def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: Asked) -> Decided:
-    """Decide what becomes of each column; refuse one of nearly numbers, or nearly dates."""
+    """Decide how each column is encoded; raise DatasetError if a few values have another type."""
     decided = Decided(())
     for name in names:
         if name == asked.target:
-            fate = Fate(name, "target", "what is predicted", 0)
+            fate = Fate(name, "target", "the target", 0)
         elif name == asked.weight:
-            fate = Fate(name, "weights", "weights of the rows", 0)
+            fate = Fate(name, "weights", "sample weights", 0)
         elif name == asked.group:
-            fate = Fate(name, "groups", LEFT_OUT, 0, "no split has rows of one on both sides")
+            fate = Fate(name, "groups", LEFT_OUT, 0, "groups stay on one side of each split")
         elif name in asked.ignore:
             fate = Fate(name, "not read", LEFT_OUT, 0, option("drop"))
         else:
@@ -276,18 +276,18 @@ def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: A
         why = (
             f": {', '.join(left[:5])} {'is' if len(left) == 1 else 'are'} left out" if left else ""
         )
-        raise DatasetError(f"{asked.what}: there is no column beside the target{why}")
+        raise DatasetError(f"{asked.what}: there is no feature column{why}")
     return decided
 
 
 LEFT_OUT = "left out"
-BY_TARGET = "mean of the target by category"
+BY_TARGET = "target mean by category"
 DRESSED = "numbers with "
 _INDICATORS = "indicator"
 
 
 def _with(decided: Decided, fate: Fate, profile: ColumnProfile | None, asked: Asked) -> Decided:
-    """Add the fate of a column, and the options for it."""
+    """Add the encoding of a column, and the options for it."""
     name = fate.name
     lists: dict[str, Any] = {"fates": (*decided.fates, fate)}
     if fate.encoded_as == LEFT_OUT and name not in asked.ignore:
@@ -307,12 +307,12 @@ def _with(decided: Decided, fate: Fate, profile: ColumnProfile | None, asked: As
 
 
 def _fate(profile: ColumnProfile, asked: Asked) -> Fate:
-    """Decide what becomes of a feature."""
+    """Decide how a feature is encoded."""
     name, n = profile.name, profile.n_rows
     is_kept = name in asked.keep or name in asked.nominal or "ignore" not in asked.taken
     if not profile.n_values:
-        return Fate(name, "nothing", LEFT_OUT, 0, "no row has a value")
-    holds_dates = "dates" in profile.kinds or (profile.formats and profile.kinds == {"texts"})
+        return Fate(name, "nothing", LEFT_OUT, 0, "all values are missing")
+    holds_dates = "dates" in profile.kinds or (profile.formats and profile.kinds == {"strings"})
     if holds_dates and "date" in asked.taken and name not in asked.nominal:
         return _of_dates(profile, asked)
     if name in asked.date:
@@ -329,7 +329,7 @@ def _fate(profile: ColumnProfile, asked: Asked) -> Fate:
         return _of_numbers(profile, is_kept)
     share = profile.n_different / max(1, n)
     if name not in asked.nominal and "unit" in asked.taken and not (_is_id(name) and share > 0.5):
-        column = profile.units.column(name) if profile.kinds == {"texts"} else None
+        column = profile.units.column(name) if profile.kinds == {"strings"} else None
         if column is not None:
             return _of_units(profile, column)
     is_text = profile.n_different > TEXT_ABOVE and (share > 0.5 or profile.is_many)
@@ -348,13 +348,13 @@ def _of_numbers(profile: ColumnProfile, is_kept: bool) -> Fate:
     if counts and (is_id or profile.low in (0, 1)) and not is_kept:
         return Fate(name, "row numbers", LEFT_OUT, 0, _keeping(name))
     if is_id and profile.n_different > TEXT_ABOVE and not is_kept:
-        note = f"{profile.n_different:,} different whole numbers; {_keeping(name)}"
+        note = f"{profile.n_different:,} different integers; {_keeping(name)}"
         return Fate(name, "an identifier", LEFT_OUT, 0, note)
     note = ""
     if profile.is_whole and 19_000_101 <= profile.low <= profile.high <= 21_001_231:
-        note = f"are these dates? {option('date', f'{name}=%Y%m%d')}"
+        note = f"if these are dates: {option('date', f'{name}=%Y%m%d')}"
     elif _is_id(name) and profile.is_whole:
-        note = f"are these categories? {option('categorical', name)}"
+        note = f"if these are categories: {option('categorical', name)}"
     return (
         Fate(name, "numbers", "number", 1, note)
         if not profile.n_missing
@@ -371,8 +371,8 @@ def _of_units(profile: ColumnProfile, column: UnitColumn) -> Fate:
 
 def _of_categories(profile: ColumnProfile, asked: Asked) -> Fate:
     name, k = profile.name, profile.n_different
-    is_truth = profile.kinds == {"truth values"}
-    what = "truth values" if is_truth else "categories" + _marks(profile)[1]
+    is_truth = profile.kinds == {"booleans"}
+    what = "booleans" if is_truth else "categories" + _marks(profile)[1]
     how_many = f"{what} ({k:,})" if not is_truth else what
     note = (_marks(profile)[0] + _signs(profile)).removeprefix("; ")
     if k > MAX_INDICATORS and "by_target" in asked.taken:
@@ -390,22 +390,22 @@ def _of_dates(profile: ColumnProfile, asked: Asked) -> Fate:
         encoded += f", sine and cosine of the {' and the '.join(column.parts)}"
     note = ""
     if "dates" not in profile.kinds and profile.name not in asked.date:
-        note = f"written as {column.format}"
+        note = f"format {column.format}"
         others = [each for each in profile.formats or () if not _same(each, column.format)]
         if others:
-            note += f"; {others[0]} fits too: {option('date', f'{profile.name}={others[0]}')}"
+            note += f"; {others[0]} also fits: {option('date', f'{profile.name}={others[0]}')}"
     if profile.n_missing:
         encoded, n = f"{encoded}, and whether it is missing", n + 1
     return Fate(profile.name, "dates", encoded, n, note)
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two formats read dates in the same way: alike, or the year first."""
+    """Whether two formats are equal or both begin with the year."""
     return one == other or all(form.startswith((ISO, "%Y-%m")) for form in (one, other))
 
 
 def _date_column(profile: ColumnProfile, asked: Asked) -> DateColumn:
-    """Return the encoding of dates; those of less than a period have no place in it."""
+    """Return the encoding of dates, with the periods that the column spans."""
     given = asked.date.get(profile.name)
     span = profile.high - profile.low
     parts = [part for part, days in PARTS.items() if part != "day" and span >= days]
@@ -422,24 +422,24 @@ def _not_dates(profile: ColumnProfile, form: str, what: str) -> str:
     if profile._lost:
         example = printable(profile._lost[1], SHOWN)
     return (
-        f"{what}: column {profile.name!r} is not a column of dates written as {form}: it has "
-        f"{example!r}"
+        f"{what}: column {profile.name!r} has values that are no dates in the format {form}, "
+        f"such as {example!r}"
     )
 
 
 def _conflict(profile: ColumnProfile, kind: str, odd: str, asked: Asked) -> str:
     name, odd = profile.name, printable(odd, SHOWN)
     left_out, categories = option("drop", name), option("categorical", name)
-    remedy = f"{left_out} (left out) or {categories} (categories)."
+    remedy = f"{left_out} (drop the column) or {categories} (categorical)."
     row = re.search(r"before row ([\d,]*\d)", profile.note)
-    where = f"row {row[1]} has" if row else "it also has"
+    where = f"row {row[1]} has" if row else "it also contains"
     if is_number(odd.replace(",", ".")):
         where = f"{where} another decimal mark,"
     elif "missing" in asked.taken:
         remedy = f"{option('na_values', odd)} (a missing value), {remedy}"
     return (
-        f"{asked.what}: column {name!r} holds {kind}, but {where} {odd!r}. Mend the file, or say "
-        f"{remedy}"
+        f"{asked.what}: column {name!r} holds {kind}, but {where} {odd!r}. Correct the file, or "
+        f"give {remedy}"
     )
 
 
@@ -448,7 +448,7 @@ def _keeping(name: str) -> str:
 
 
 def repeats(profile: ColumnProfile) -> bool:
-    """Whether a column is named as an identifier, and most of its values come several times."""
+    """Whether a column has the name of an identifier, and most of its values repeat."""
     n = profile.n_rows - profile.n_missing
     is_few = profile.n_different <= n / 2 and not profile.is_many
     return _is_id(profile.name) and is_few and profile.n_different > TEXT_ABOVE
@@ -459,42 +459,42 @@ def _is_id(name: str) -> bool:
 
 
 def _signs(profile: ColumnProfile) -> str:
-    """Say where texts are numbers with signs around them."""
-    if profile.is_many or not profile.different or profile.kinds != {"texts"}:
+    """Return a note if strings are numbers with units."""
+    if profile.is_many or not profile.different or profile.kinds != {"strings"}:
         return ""
     values = [str(value) for value in profile.different]
     if len(values) > MIN_NUMBERS and all(map(is_number, values)):
-        return "; numbers that are stored as text: store them as numbers to use them"
+        return "; numbers stored as strings: store them as numbers to use them"
     if mixed := profile.units.mixed():
         return f"; {mixed}"
     return ""
 
 
 def _formats(profile: ColumnProfile) -> str:
-    """Say where texts are dates of several formats."""
-    if profile.is_many or profile.kinds != {"texts"}:
+    """Return a note if strings are dates of several formats."""
+    if profile.is_many or profile.kinds != {"strings"}:
         return ""
     found = several_formats(map(str, profile.different))
     if len(found) < 2:
         return ""
     (one, first), (other, second) = found[:2]
-    return f"; dates in several formats, {first!r} ({one}) and {second!r} ({other}): write one"
+    return f"; dates in several formats, {first!r} ({one}) and {second!r} ({other}): use one"
 
 
 def _marks(profile: ColumnProfile) -> tuple[str, str]:
-    """Return advice on categories that have an order, or are lists, and what they are called."""
+    """Return a note on ordinal categories or lists, and a suffix for the type."""
     if profile.is_many:
         return "", ""
     words = {str(value).strip().casefold() for value in profile.different}
     for scale in _SCALES:
         if len(words) >= 3 and words <= set(scale):
             order = " < ".join(word for word in scale if word in words)
-            return f"an order, {order}? write numbers to use it", " with an order"
+            return f"if ordinal ({order}): write numbers to use the order", " with an order"
     for sign in (";", "|", ","):
         lists = [word.split(sign) for word in words]
         single = {part.strip() for parts in lists for part in parts}
         several = sum(len(parts) > 1 for parts in lists)
         if several >= 0.3 * len(words) and len(words) > 5 and 1 < len(single) < len(words):
-            note = f"lists of {len(single)} words? a column of 0 and 1 for each would say more"
+            note = f"if lists of {len(single)} words: use a column of 0 and 1 for each word"
             return note, " that look like lists"
     return "", ""

@@ -1,4 +1,4 @@
-"""Suite files with rules on the size of data, read for one dataset."""
+"""Read suite files with rules on the size of data for one dataset."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from kbench.records import Block, Cell, Ref, Suite
 Count = Annotated[int, Field(ge=0)]
 
 METHODS = {key: kind for key, kind in LISTS.items() if key != "datasets"}
-"""Lists that a suite with rules on size has."""
+"""The lists of a suite with rules on size."""
 
 
 class WhenTable(StrictTable):
-    """A table `when`: sizes of data, bounds included."""
+    """A table `when`: inclusive bounds on the size of data."""
 
     min_rows: Count | None = None
     max_rows: Count | None = None
@@ -65,7 +65,7 @@ class RuleTable(StrictTable):
 
 
 class ShareTable(StrictTable):
-    """A parameter's value that depends on the number of rows."""
+    """A parameter value that depends on the number of rows."""
 
     fraction_of_rows: Annotated[float, Field(gt=0, le=1)]
     min: Annotated[int, Field(ge=1)] = 1
@@ -85,7 +85,7 @@ class SizedBlockTable(BlockTable):
 
 
 class SizedSuiteFile(SuiteFile):
-    """A whole suite file with rules on size."""
+    """A suite file with rules on size."""
 
     rule: list[RuleTable] = Field(default_factory=list)
     block: list[SizedBlockTable] = Field(default_factory=list)  # type: ignore[assignment]
@@ -118,11 +118,10 @@ def read_for(
 ) -> SizedSuite:
     """Read a suite file with rules on size for one dataset; the file lists none.
 
-    `installed_only` leaves lines out whose component is not installed; else they are
-    mistakes.
+    `installed_only` skips entries whose component is not installed; otherwise they are errors.
 
-    SuiteError is raised with every mistake of the file, also in rules that do not hold; a TOML
-    syntax error stands alone.
+    SuiteError is raised with all errors of the file, also in rules that do not hold; a TOML syntax
+    error is reported alone.
     """
     problems: list[str] = []
     raw = parsed(text, name)
@@ -130,7 +129,7 @@ def read_for(
         for key in METHODS.keys() & table.keys():
             table[key] = _fill_in(table[key], f"{place}{key}", size, problems)
     problems += [
-        f"{place}: a suite with rules on size has no datasets; it is read for one"
+        f"{place}: a suite with rules on size has no datasets; it is read for one dataset"
         for place, _, _ in lists_of(raw, {"datasets": "dataset"})
     ]
     file, lines = checked_suite(raw, SizedSuiteFile, METHODS, registry, problems, installed_only)
@@ -144,7 +143,7 @@ def read_for(
             **{key: own_or_shared(lines, f"block[{number}].", key) for key in METHODS},
             protocol=of_block(protocol, given, number, context).record(),
         )
-        if block.feature_maps and block.learners:  # else nothing of it is installed
+        if block.feature_maps and block.learners:  # otherwise no component of it is installed
             blocks[_holds(given.when, size)].append(block)
     top = {key: lines[key].refs if key in lines else () for key in METHODS}
     return SizedSuite(
@@ -157,7 +156,7 @@ def read_for(
 def every_cell(text: str, name: str, registry: Registry) -> list[Cell]:
     """Return the cells of all blocks of a suite with rules on size, for 1,000 rows.
 
-    SuiteError is raised with every mistake of the file.
+    SuiteError is raised with all errors of the file.
     """
     sized = read_for(Ref("data"), Size(1000, 10, False), text, name, registry)
     blocks = (*sized.suite.blocks, *sized.left_out)
@@ -172,12 +171,11 @@ def chosen_cells(
 ) -> list[Cell]:
     """Return the cells of a suite for one dataset, or of named components instead.
 
-    Each named map is combined with each named learner, with the parameters of the
-    suite's lines, else with their defaults. Without learners, those at the top of the
-    file are taken; without maps, each map of the cells. Cells that the suite has come
-    first, in its order.
+    Each named map is combined with each named learner, with the parameters of the suite's entries
+    or their defaults. Without learners, those at the top of the file are used; without maps, each
+    map of the cells. Cells of the suite come first, in its order.
 
-    SuiteError is raised where nothing of that name is installed.
+    SuiteError is raised if a component is not installed.
     """
     listed = cells(sized.suite, registry)
     if not (feature_maps or learners):
@@ -206,7 +204,7 @@ def chosen_cells(
 
 
 def _named(sized: SizedSuite, key: str, names: Sequence[str], registry: Registry) -> list[Ref]:
-    """Return the lines of components, preferably of blocks whose rules hold."""
+    """Return the entries of components, preferably of blocks whose rules hold."""
     refs: list[Ref] = []
     for name in names:
         holding, others = (
@@ -218,13 +216,13 @@ def _named(sized: SizedSuite, key: str, names: Sequence[str], registry: Registry
 
 
 def _unique(refs: Sequence[Ref]) -> tuple[Ref, ...]:
-    """Return the first line of each label."""
+    """Return the first entry of each label."""
     first = {ref.label: ref for ref in reversed(refs)}
     return tuple(first[label] for label in dict.fromkeys(ref.label for ref in refs))
 
 
 def _holds(when: WhenTable, size: Size) -> bool:
-    """Tell whether a rule holds for data of a size."""
+    """Return whether a rule holds for data of a size."""
 
     def within(least: int | None, n: int, most: int | None) -> bool:
         return (least is None or least <= n) and (most is None or n <= most)
@@ -237,7 +235,7 @@ def _holds(when: WhenTable, size: Size) -> bool:
 
 
 def _fill_in(value: Any, at: str, size: Size, problems: list[str]) -> Any:
-    """Return a value of a line with shares of the rows replaced by numbers."""
+    """Return a parameter value with fractions of the rows replaced by numbers."""
     if isinstance(value, list):
         return [_fill_in(item, f"{at}[{i}]", size, problems) for i, item in enumerate(value)]
     if not isinstance(value, dict):
@@ -249,6 +247,6 @@ def _fill_in(value: Any, at: str, size: Size, problems: list[str]) -> Any:
     except ValidationError as error:
         problems += explained_mistakes(error, value, ShareTable, at)
         return 1
-    # as it is written: 0.1 of 30 rows are 3
+    # in decimals: 0.1 of 30 rows are 3
     n = max(share.min, int(Fraction(str(share.fraction_of_rows)) * size.rows))
     return n if share.max is None else min(n, share.max)

@@ -1,4 +1,4 @@
-"""Search for numbers with a unit, and for formats of dates, among the texts of a column."""
+"""Detect numbers with a unit, and date formats, among the strings of a column."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from kbench.tables.texts import (
 )
 
 PLAIN_SHARE = 0.1
-"""Share of different values that may lack the unit of all others, zeros aside."""
+"""Maximum share of different nonzero values without the unit of the others."""
 
 MAX_UNITS = 6
-"""Different units that a message takes for units."""
+"""Maximum number of different strings that count as units."""
 
 TRIED = 200
-"""Different values after which a column of mostly other texts is given up."""
+"""Number of different values after which a column of mostly other strings is no longer scanned."""
 
 
 class UnitScan:
-    """Looks at the texts of a column for numbers with a unit.
+    """Detects numbers with a unit among the strings of a column.
 
-    Of two readings of a number, that with the file's `decimal` mark is taken.
+    An ambiguous number is read with the file's `decimal` mark.
 
     >>> scan = UnitScan()
     >>> scan.add(["1.200,50 \u20ac", "7 \u20ac"])
@@ -54,7 +54,7 @@ class UnitScan:
         self._is_given_up = self._is_dressed = self.has_missing = False
 
     def add(self, texts: Iterable[object]) -> None:
-        """Look at different values."""
+        """Add different values."""
         for value in texts:
             if self._is_given_up:
                 return
@@ -80,11 +80,11 @@ class UnitScan:
         self._is_given_up = len(self._units) > TRIED
 
     def _fitting(self, body: str) -> list[tuple[str, str]]:
-        """Return the marks under which all numbers so far and this one are numbers."""
+        """Return the decimal marks with which this and all previous values are numbers."""
         return [marks for marks in self._marks if unsigned(*marks).fullmatch(body)]
 
     def column(self, name: str) -> UnitColumn | None:
-        """Return how all numbers are written; None for plain numbers and other texts."""
+        """Return the format of all numbers; None for plain numbers and other strings."""
         if self._is_given_up or self.n_odd or not self._is_dressed or self.mixed():
             return None
         if len(self._units) - ("" in self._units) > 1:
@@ -98,22 +98,22 @@ class UnitScan:
         return UnitColumn(name, unit, decimal, thousands)
 
     def _is_always_three(self, decimal: str) -> bool:
-        """Whether all marks could be those of thousands, and there are some."""
+        """Whether all marks could be thousands separators, and there are some."""
         other = "," if decimal == "." else "."
         return (other, decimal) in self._marks and (other, "") not in self._marks
 
     @property
     def unit(self) -> str:
-        """The commonest unit."""
+        """The most frequent unit."""
         return next((each for each, _ in self._units.most_common() if each), "")
 
     def is_nearly(self, least: int) -> bool:
-        """Whether more than `least` numbers have one unit, and a few texts are something else."""
+        """Whether more than `least` numbers have one unit, and a few strings are no numbers."""
         is_few = self.n_numbers > least and 0 < self.n_odd < self.n_numbers / 4
         return is_few and bool(self.unit) and not self.mixed()
 
     def mixed(self) -> str:
-        """Return advice where the values have several units; empty where they have one."""
+        """Return advice if the values have several units, else an empty string."""
         if self._is_given_up and len(self._units) <= TRIED:
             return ""
         units = [each for each, _ in self._units.most_common() if each]
@@ -124,11 +124,11 @@ class UnitScan:
         if not is_mixed or self.n_odd > self.n_numbers:
             return ""
         shown = [repr(self._example[each][:20]) for each in [*units, ""] if each in self._example]
-        return f"numbers with several units, such as {shown[0]} and {shown[1]}: write one unit"
+        return f"numbers with several units, such as {shown[0]} and {shown[1]}: use one unit"
 
 
 def sentence(column: UnitColumn) -> str:
-    """Say what of the texts of a column is left out."""
+    """Describe how the strings of a column are parsed."""
     parts = [f"`{column.unit}` left out"] if column.unit else []
     if column.unit == "%":
         parts.append("45 % is 45")
@@ -137,22 +137,22 @@ def sentence(column: UnitColumn) -> str:
     if column.thousands:
         mark = "a blank" if column.thousands in BLANKS else f"`{column.thousands}`"
         parts.append(f"{mark} between thousands")
-    return ", ".join(parts) or "brackets or a sign at the end are a minus"
+    return ", ".join(parts) or "brackets or a minus sign at the end mean negative"
 
 
 MAX_MIXED, MAX_FORMATS = 1000, 4
-"""Different texts that are looked at where dates may have several formats, and these formats."""
+"""Maximum numbers of strings and of formats to compare if dates may have several formats."""
 
 _SHORT_YEARS = [
     day + time
     for day in ("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y")
     for time in ("", " %H:%M", " %H:%M:%S")
 ]
-"""Formats that pandas does not guess."""
+"""Formats that pandas does not detect."""
 
 
 def formats_of(values: Sequence[str]) -> list[str]:
-    """Return the formats that a few texts may be dates in, day first before month first."""
+    """Return the date formats that a few strings match, day first before month first."""
     from pandas.tseries.api import guess_datetime_format
 
     found: list[str] = []
@@ -161,7 +161,7 @@ def formats_of(values: Sequence[str]) -> list[str]:
             return []
         guesses: list[str | None] = [ISO] if re.match(r"\d{4}-\d{2}", text) else []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a guess that does not fit is no problem
+            warnings.simplefilter("ignore")  # a format that does not fit is skipped
             guesses += [guess_datetime_format(text, dayfirst=first) for first in (True, False)]
         guesses += _SHORT_YEARS
         found += [guess for guess in guesses if guess and _is_usual(guess) and guess not in found]
@@ -169,7 +169,7 @@ def formats_of(values: Sequence[str]) -> list[str]:
 
 
 def several_formats(values: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the formats that a column of dates mixes, each with a date; empty if it has no dates.
+    """Return the date formats of a column, each with an example; empty if it has no dates.
 
     >>> several_formats(["2024-03-31", "31.03.2024", "2024-04-01"])
     [('ISO8601', '2024-03-31'), ('%d.%m.%Y', '31.03.2024')]
@@ -186,7 +186,7 @@ def several_formats(values: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _is_usual(format_: str) -> bool:
-    """Whether a format has a day or month and a year, in an order that is in use."""
+    """Whether a format has a day or month and a year, in a usual order."""
     if format_ == ISO:
         return True
     has_month = any(sign in format_ for sign in ("%m", "%b", "%B"))

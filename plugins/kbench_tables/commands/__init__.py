@@ -1,1 +1,1 @@
-"""Commands for a user's own table."""
+"""Commands for a user's table."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kbench.records import Suite
 
 _MOST = 10
-"""Cells that a message names."""
+"""Maximum number of cells named in a message."""
 
 
 @options_from("recommend", COLUMNS)
@@ -128,8 +128,8 @@ def export(
     echo(f"{output}: {planned.cell.name}")
     echo(f"  {file}: {size / 1000:,.0f} kB; README.md says how to load it")
     echo(
-        f"  loaded again{' without kbench' if is_portable else ''}: it predicts the same on all "
-        f"{written['n_rows']:,} rows"
+        f"  loaded in a new process{' without kbench' if is_portable else ''}: it predicts the "
+        f"same on all {written['n_rows']:,} rows"
     )
     if is_portable:
         one, many = written["latency_s"]["1"], written["latency_s"]["1000"]
@@ -140,7 +140,7 @@ def export(
         digest = hashlib.sha256((output / "model.json").read_bytes()).hexdigest()
         echo(f"  SHA-256 of model.json, for `kbench predict --sha256`: {digest}")
     if done.raw:
-        echo("  its input is the table as it is in the file, without the target")
+        echo("  its input is the original table, without the target")
     if written["measured"] is None:
         echo("  it was not evaluated here: `kbench suite` or `kbench recommend` evaluates it")
     echo(f"\n{TRUST_CODE if is_portable else TRUST}")
@@ -164,17 +164,15 @@ def _suite(
     if not is_data_file(name, registry):
         for option, value in options.items():
             if value:
-                raise SuiteError(
-                    f"--{option} has no meaning for a suite: its file defines the data"
-                )
+                raise SuiteError(f"--{option} does not apply to a suite: its file defines the data")
         named = (dataset, feature_map, learner)
         kinds = zip(LISTS.values(), named, strict=True)
         add = [each if each in registry.all(kind) else None for kind, each in kinds]
         return chosen_suite(name, registry, *named, add=add, data=data)
     if data is not None:
-        raise SuiteError(f"--data has no meaning: {name} is the dataset")
+        raise SuiteError(f"--data does not apply: {name} is the dataset")
     if dataset is not None:
-        raise SuiteError(f"--dataset has no meaning: {name} is the dataset")
+        raise SuiteError(f"--dataset does not apply: {name} is the dataset")
     given = {option: value for option, value in options.items() if value}
     wanted, probabilities = given.pop("metric", None), given.pop("probabilities", False)
     settings = parsed(given.pop("params", ()))

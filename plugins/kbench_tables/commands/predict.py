@@ -90,7 +90,7 @@ def predict(
 def _opened(
     file: str, given: Mapping[str, Any], model: Model
 ) -> tuple[Iterator[Mapping[str, Any]], dict[str, Any] | None]:
-    """Return the rows of a file in blocks, and how their texts are read; None as in training."""
+    """Return the rows of a file in blocks, and its dialect; None if that is the training file's."""
     from kbench.features import (
         dataset_of_file,
         import_registry,
@@ -124,7 +124,7 @@ def _opened(
     dialect = {name: found[name] for name in trained}
     asked = {name: ref.params[name] for name in trained if name in ref.params}
     as_trained = {**trained, "encoding": dialect["encoding"], **asked}
-    if _can_be_read(path, as_trained, model):  # a guess could only be worse
+    if _can_be_read(path, as_trained, model):  # the training dialect fits, so nothing is detected
         dialect = as_trained
     else:
         for doubt in table.doubts:
@@ -136,7 +136,7 @@ def _opened(
     ]
     if changed:
         echo(
-            f"kbench: the file is written otherwise than in training: {', '.join(changed)}",
+            f"kbench: the file has another format than the training file: {', '.join(changed)}",
             err=True,
         )
     texts = {name: dialect[name] for name in ("decimal", "thousands", "missing")}

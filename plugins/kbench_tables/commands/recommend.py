@@ -1,4 +1,4 @@
-"""`kbench recommend`: compares methods on the user's own data and recommends one."""
+"""`kbench recommend`: compares methods on the user's data and recommends one."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _with_flags(data: OwnData) -> OwnData:
 
 
 def _show_columns(data: OwnData, as_json: bool) -> None:
-    """Print how the file is read and what becomes of each column, before anything runs."""
+    """Print how the file is parsed and how each column is encoded, before anything runs."""
     from rich.markup import escape
 
     from kbench.features import Column, Table, print_event, printing
@@ -233,8 +233,9 @@ def _print(
     reasons = Counter(row.error for row in rows if row.status == "skipped" and row.error)
     if len(fitted := {row.metrics["n_train"] for row in rows if "n_train" in row.metrics}) > 1:
         console.print(
-            f"rows: training rows, {max(fitted):,.0f} at most; a sample where a method would take "
-            "too long, or was clearly worse on fewer. The test rows are the same"
+            f"rows: training rows, at most {max(fitted):,.0f} . Slow methods, and methods "
+            "clearly worse on a smaller sample, are fitted on a sample. The test rows are the "
+            "same"
         )
     for reason, n in reasons.items():
         console.print(f"skipped: {counted(n, 'method')}: {escape(reason)}")
@@ -242,7 +243,7 @@ def _print(
     for sentence in lead.sentences:
         console.print(escape(sentence), soft_wrap=True)
     if report.interrupted:
-        console.print("Interrupted: finished results are kept, the same command continues.")
+        console.print("Interrupted. Finished results are stored; run the same command to continue.")
     for delivered in report.deliveries:
         printing.print_problem(console, delivered)
     commands = [lead.command] if lead.command else []

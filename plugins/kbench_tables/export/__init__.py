@@ -1,4 +1,5 @@
-"""Export of a measured cell as a model: fitted on all rows, saved with a card.
+"""Export a method of a cell as a model: fitted on all rows, saved with a model card.
 
-The pipeline takes the table as its user has it; its steps are in `kbench_tables.export.pipeline`.
+The input of the pipeline is the user's original table; its steps are in
+`kbench_tables.export.pipeline`.
 """

@@ -1,4 +1,4 @@
-"""The card of an exported model: what it is, how to load it, how accurate it is."""
+"""The card of an exported model: its method, how to load it, and its scores."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ _SHOWN: Mapping[str, Mapping[str, str]] = {
         "coverage_error_90": "90 % intervals",
     },
 }
-"""Metrics that a card shows, with their names; the first one says over what."""
+"""Metrics that a card shows, with their names."""
 
 
 def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -> str:
     """Write the card of a model in Markdown, from the facts of its ``model.json``.
 
-    `warning` is what to know before the file is loaded; `mlflow` says whether
-    the model was saved as an MLflow model too. No text of the facts becomes
-    markup.
+    `warning` is printed before the loading instructions; `mlflow` is true if the model was also
+    saved as an MLflow model. Strings of the facts are escaped.
     """
     from jinja2 import Environment, PackageLoader
 
@@ -54,18 +53,21 @@ def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -
 
 
 def _errors(facts: Mapping[str, Any]) -> list[str]:
-    """List what was measured, with its spread over the splits."""
+    """List the scores, with their standard deviations over the splits."""
     measured, names = facts["measured"] or {}, _SHOWN[facts["task"]]
     shown = [name for name in names if name in measured]
     if not shown:
         what = "accuracy" if facts["task"] == "classification" else "errors"
-        return [f"{what}: not measured: `kbench suite` or `kbench recommend` computes this cell"]
+        return [
+            f"{what}: not evaluated: `kbench suite` or `kbench recommend` has not computed this cell "
+            "on this machine"
+        ]
     lines = []
     for name in shown:
         value, spread = measured[name], measured.get(f"{name}_sd")
         if name == "coverage_error_90":
             found = (
-                f"the share of targets in them was {100 * value:.1f} points off 90 %, on average "
+                f"their coverage was {100 * value:.1f} percentage points off 90 %, on average "
                 "over the splits"
             )
         else:
@@ -98,9 +100,9 @@ def _columns(encoder: Any) -> list[tuple[str, str]] | None:
         if categories is not None and len(categories) > 20:
             what += f" and {len(categories) - 20:,} more"
         if name in units and units[name].unit:
-            what = f"number, {units[name].unit} may be around it"
+            what = f"number, with or without {units[name].unit}"
         if name in dates:
-            what = f"date written as {dates[name].format}, or of a type for dates"
+            what = f"date in the format {dates[name].format}, or a date type"
         columns.append((name, what))
     return columns
 

@@ -1,7 +1,7 @@
-"""The code that a model needs, copied into a package with a name of its own.
+"""Bundle the source code that an exported model needs as a uniquely named package.
 
 The modules are those of the static import closure. Imports between them become relative, so
-that the package works under any name and beside an installed kbench.
+that the package works under any name and next to an installed kbench.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kbench_tables.export.closure import Import, imports_of, reached
 from kbench_tables.export.plain_objects import BASE
 
 OWN = ("kbench", "kbench_tables")
-"""Packages of this distribution whose modules leave with a model, beside those of plugins."""
+"""Packages of this distribution whose modules are bundled, in addition to those of plugins."""
 
 ALWAYS = ("kbench_tables.export.predicting", "kbench.records", "kbench.errors")
 """Modules that every model needs; plugins import public names of the last two."""
@@ -67,30 +67,30 @@ def attach(package_name, submodules=None, submod_attrs=None):
     return __getattr__, lambda: names, names
 ''',
 }
-"""Modules that are written anew: they look names up, or need other packages."""
+"""Stub replacements for modules that import dynamically or need packages a model lacks."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """Modules that leave with a model."""
+    """Modules that are bundled with a model."""
 
     files: Mapping[str, bytes] = field(repr=False)
     """Content by path in the package."""
     needed: tuple[str, ...] = ()
-    """Top-level modules of other packages that the code imports, beside `BASE`."""
+    """Top-level modules of other packages that the code imports, in addition to `BASE`."""
     optional: tuple[str, ...] = ()
-    """Those that it imports if they are there."""
+    """Those that it imports if they are installed."""
     distributions: tuple[str, ...] = ()
     """Distributions that the modules belong to."""
 
 
 def is_own(module: str, packages: Collection[str]) -> bool:
-    """Whether a module leaves with a model: it is one of these top-level packages."""
+    """Whether a module belongs to one of the bundled top-level packages."""
     return module.partition(".")[0] in packages
 
 
 def code_of(modules: Iterable[str], packages: Iterable[str]) -> Code:
-    """Return the code that these modules reach, in `packages` and in editable distributions.
+    """Collect the code that these modules import, in `packages` and in editable distributions.
 
     ExportError is raised for a compiled module, and for one that cannot be read.
     """
@@ -107,7 +107,7 @@ def code_of(modules: Iterable[str], packages: Iterable[str]) -> Code:
             continue  # a folder without __init__.py, or an optional module that is not there
         if path.suffix != ".py":
             raise ExportError(
-                f"{name} is compiled ({path.name}): a folder cannot carry it to another machine; "
+                f"{name} is compiled ({path.name}): a model folder cannot contain compiled code; "
                 f"{option('format', 'joblib')} saves a model for an environment with the same "
                 "packages"
             )
@@ -156,8 +156,8 @@ class _Module:
     def imports_outside(self, tops: Collection[str]) -> Iterator[tuple[str, bool]]:
         """Yield the top-level modules of other packages, and whether they may be missing.
 
-        kbench's own functions for tables import pandas and pydantic where they need them; a
-        model does not call these.
+        kbench's functions for tables import pandas and pydantic when called; a model does not call
+        these.
         """
         for node, may_fail in self._statements:
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
@@ -175,7 +175,7 @@ class _Module:
         """Return the source with relative imports of the modules in `tops`."""
         lines = self.source.decode("utf-8").splitlines(keepends=True)
         level = self.name.count(".") + (1 if self.is_package else 0) + 1
-        for node, _ in self._statements:  # the last one first, so that places stay right
+        for node, _ in self._statements:  # rewrite from the end, so that earlier offsets stay valid
             first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
             if written := "; ".join(map(ast.unparse, _relative(node, level, tops))):
                 before = lines[first].encode()[: node.col_offset]
@@ -230,7 +230,7 @@ def licences_of(distribution: str) -> dict[str, bytes]:
 
 
 def expression_of_licence(distribution: str) -> str:
-    """Return what the metadata of a distribution say of its licence."""
+    """Return the licence expression in the metadata of a distribution."""
     try:
         about = metadata.metadata(distribution)
     except metadata.PackageNotFoundError:

@@ -42,17 +42,17 @@ class Fitted:
     Parameters
     ----------
     pipeline : sklearn.pipeline.Pipeline
-        From the user's columns to the names of classes, or to numbers in the target's units.
+        Maps the user's columns to class names, or to numbers in the target's units.
     table : DataFrame, ndarray or CSR matrix
-        All rows as the pipeline takes them.
+        All rows, as input of the pipeline.
     dataset : Dataset
         In canonical form.
     chosen : mapping
-        The parameters that the search on all rows chose.
+        The parameters chosen by the search on all rows.
     raw : bool
-        Whether the pipeline takes the table as the user's own file has it.
+        Whether the input of the pipeline is the user's original table.
     intervals : Intervals, optional
-        Of a regression task.
+        Prediction intervals of a regression model.
     """
 
     pipeline: Any
@@ -66,8 +66,8 @@ class Fitted:
 def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     """Search and fit the method of a cell on all rows of its dataset, in canonical form.
 
-    A Gram matrix is refused, and so are missing values that the protocol does not treat, and
-    weights that the learner does not take.
+    ExportError is raised for a Gram matrix, for missing values that the protocol does not impute,
+    and for weights that the learner does not support.
     """
     from sklearn.pipeline import Pipeline
     from threadpoolctl import threadpool_limits
@@ -76,7 +76,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
 
     if dataset.pairwise:
         raise DatasetError(
-            f"{dataset.name} is a Gram matrix: a model of it has no inputs that could be given"
+            f"{dataset.name} is a Gram matrix: an exported model could not compute it for new rows"
         )
     encoder, is_own = None, False
     if not hasattr(dataset.X, "indptr"):
@@ -111,7 +111,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     fitting = Fitting(method, data, protocol, seed)
 
     def predict(train: np.ndarray, test: np.ndarray) -> Part:
-        """Predict rows by a fit on others."""
+        """Fit the method on `train` and predict `test`."""
         part = fit_in_memory(fitting, best, train)
         features = part.embedding.embed(data.X[test])
         if task == "classification":
@@ -170,12 +170,12 @@ def _without_missing(dataset: Dataset) -> Dataset:
 
 
 def has_intervals(pipeline: Any) -> bool:
-    """Tell whether an exported pipeline predicts standard deviations too."""
+    """Return whether an exported pipeline predicts standard deviations."""
     return getattr(pipeline[-1], "has_distribution", False) is True
 
 
 def typed(names: Sequence[str]) -> np.ndarray:
-    """Return class names as the user's table has them: as integers or truth values too."""
+    """Return class names with the type of the user's table: strings, integers or booleans."""
     if all(_WHOLE.fullmatch(name) for name in names):
         return np.array([int(name) for name in names])
     if set(names) <= {"False", "True"}:

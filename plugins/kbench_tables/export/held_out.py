@@ -1,9 +1,10 @@
-"""What an exported method says of rows that it was not fitted on: probabilities and intervals.
+"""Out-of-fold predictions of an exported method, for calibration and prediction intervals.
 
-The method is fitted on four fifths of the rows, five times, with the parameters that were
-chosen on all rows, and predicts the other fifth. Its errors there give the widths of
-prediction intervals (cross-conformal prediction), and its decision values
-there the probabilities of learners that have none.
+The method is fitted by five-fold cross-validation with the parameters chosen on all rows. The
+absolute residuals of the five models give the widths of prediction intervals around the model
+fitted on all rows: cross-validated residual intervals, a form of cross-conformal prediction (Vovk
+2015; Barber et al. 2021). Their coverage is approximate. The out-of-fold decision values calibrate
+learners without probabilities.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from kbench_tables.export.intervals import Intervals, level_of
 N_FOLDS = 5
 
 LEVEL = 0.9
-"""Coverage at which the intervals of a model are checked."""
+"""Nominal coverage at which the intervals of a model are checked."""
 
 MAX_ERRORS = 10_000
-"""Errors that are kept of more rows, evenly over their ranks."""
+"""Maximum number of residual quantiles to store."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,9 @@ def held_out(
     seed: int,
     splits: Sequence[Split] = (),
 ) -> list[Part]:
-    """Return the parts that ``predict(train, test)`` makes of each fold.
+    """Return the out-of-fold predictions of ``predict(train, test)`` for each fold.
 
-    The folds are the `splits` of the dataset, if it has some: by groups or by time.
+    The folds are the `splits` of the dataset if it has any (by groups or by time).
     """
     folds: Iterable[tuple[np.ndarray, np.ndarray]] = [(s.train, s.test) for s in splits[:N_FOLDS]]
     if not splits:
@@ -61,9 +62,9 @@ def held_out(
 
 
 def intervals(parts: list[Part], y: np.ndarray) -> Intervals:
-    """Return the intervals that held-out errors give, with their coverage at `LEVEL`.
+    """Return intervals from out-of-fold residuals, with their coverage at `LEVEL`.
 
-    The coverage is measured on each fold with the errors of the others.
+    The coverage is estimated on each fold with the residuals of the other folds.
     """
     scores = []
     for part in parts:
@@ -91,7 +92,7 @@ def intervals(parts: list[Part], y: np.ndarray) -> Intervals:
 
 
 def calibration(parts: list[Part], y: np.ndarray) -> Any:
-    """Return a sigmoid calibration of held-out decision values; None where there is none.
+    """Return a sigmoid calibration of out-of-fold decision values, or None if there is none.
 
     There must be one decision value per row for two classes, and one per class for more.
     """

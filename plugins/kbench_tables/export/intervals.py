@@ -1,4 +1,4 @@
-"""Prediction intervals from errors on rows that were held out; they leave with a model."""
+"""Prediction intervals from out-of-fold residuals; this module is bundled with a model."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 
 
 def level_of(errors: np.ndarray, n_rows: int, level: float) -> float:
-    """Return the conformal quantile of sorted errors; infinity where there are too few.
+    """Return the conformal quantile of sorted errors, or infinity if there are too few.
 
-    It is the error of rank ceil((n + 1) level) among n, so that a further error, if it is
-    exchangeable with these, is at most that large with a probability of at least `level`.
+    It is the error of rank ceil((n + 1) level) among n. A new error that is exchangeable with these
+    is at most that large with probability at least `level`. Residuals of cross-validation are
+    exchangeable with new ones only approximately.
 
     >>> level_of(np.arange(1.0, 10.0), 9, 0.9), level_of(np.arange(1.0, 10.0), 9, 0.95)
     (9.0, inf)
@@ -39,7 +40,7 @@ class Intervals:
     is_relative : bool
         Errors are in standard deviations.
     level, coverage : float
-        The share of held-out targets that was in the intervals of a level.
+        The fraction of held-out targets inside intervals of a nominal level.
     """
 
     errors: np.ndarray
@@ -51,17 +52,17 @@ class Intervals:
     def around(
         self, predicted: np.ndarray, sd: np.ndarray | None, level: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lower and upper ends of intervals with a coverage of `level`.
+        """Return the lower and upper ends of intervals with the nominal coverage `level`.
 
-        A `ValueError` says that there were too few rows for it.
+        ValueError is raised if there were too few rows.
         """
         if not 0 < level < 1:
             raise ValueError(f"coverage must be between 0 and 1, got {level!r}")
         half = level_of(self.errors, self.n_rows, level)
         if math.isinf(half):
             raise ValueError(
-                f"intervals of {100 * level:g} % need at least {math.ceil(level / (1 - level))} "
-                f"held-out rows, there were {self.n_rows}"
+                f"intervals of {100 * level:g} % coverage need at least "
+                f"{math.ceil(level / (1 - level))} held-out rows, but there were {self.n_rows}"
             )
         width = half if not self.is_relative or sd is None else half * sd
         return predicted - width, predicted + width

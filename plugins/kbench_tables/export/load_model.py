@@ -1,4 +1,4 @@
-"""A model's folder, verified and loaded: its code comes from memory, as it was compared."""
+"""Verify and load the folder of a model; its code is imported from the verified bytes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def opened(folder: Path, checksum: str | None = None) -> Model:
     """
     listing = folder / "model.json"
     if not listing.is_file():
-        raise ExportError(f"{folder} is not the folder of a model: it has no model.json")
+        raise ExportError(f"{folder} is not a model folder: it has no model.json")
     content = listing.read_bytes()
     if checksum is not None and hashlib.sha256(content).hexdigest() != checksum.lower():
         raise ExportError(f"{listing}: its SHA-256 is not {checksum!r}")
@@ -44,8 +44,8 @@ def opened(folder: Path, checksum: str | None = None) -> Model:
         listed = {str(name): str(digest) for name, digest in files.items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ExportError(
-            f"{listing} does not list the files of a model; `kbench export` writes "
-            "a folder that does"
+            f"{listing} does not list the files of a model; `kbench export` writes a valid model "
+            "folder"
         ) from None
     if not isinstance(package, str) or not _PACKAGE.fullmatch(package):
         raise ExportError(f"{listing}: {package!r} is not the name of a model's package")
@@ -75,9 +75,7 @@ def _verified(folder: Path, name: str, digest: str) -> bytes:
         raise ExportError(f"{folder}: {name} is missing")
     content = file.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
-        raise ExportError(
-            f"{folder}: {name} is not the file that was exported: its SHA-256 is another one"
-        )
+        raise ExportError(f"{folder}: {name} is not the exported file: its SHA-256 differs")
     return content
 
 
@@ -85,7 +83,7 @@ def _refuse_unlisted(folder: Path, package: str, listed: Mapping[str, str]) -> N
     for path in (folder / package).rglob("*"):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and name not in listed and "__pycache__" not in path.parts:
-            raise ExportError(f"{folder}: {name} is not among the files that were exported")
+            raise ExportError(f"{folder}: {name} is not one of the exported files")
 
 
 class _Finder(MetaPathFinder, Loader):
@@ -170,10 +168,10 @@ def try_out(
     requirements: Iterable[str],
     scratch: Path,
 ) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-    """Return what a model answers in a fresh process, and its seconds per row by batch size.
+    """Return the predictions of a model in a new process, and its seconds per row by batch size.
 
-    Nothing can be imported there but the standard library and `requirements` with what these
-    require. `scratch` is a folder for files.
+    Only the standard library, `requirements` and their dependencies can be imported there.
+    `scratch` is a folder for files.
     """
     import joblib
 

@@ -1,6 +1,6 @@
-"""An exported model: loaded from its package, asked for predictions; it leaves with itself.
+"""An exported model: loading and predictions; this module is bundled with each model.
 
-What is unlike the training data is found too.
+It also reports rows that differ from the training data.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from kbench.tables.encoder import columns_of
 from kbench_tables.export.plain_objects import load
 
 EXAMPLES = 3
-"""Values of a finding that are shown."""
+"""Maximum number of example values in a finding."""
 
 _SAYING = {
-    "unknown": "a category that was not in training",
-    "below": "a value below all of training",
-    "above": "a value above all of training",
-    "missing": "a missing value, of which training had none",
+    "unknown": "a category that the training data lacks",
+    "below": "a value below the training minimum",
+    "above": "a value above the training maximum",
+    "missing": "a missing value; the training data have none",
 }
 
 
 @dataclass
 class Finding:
-    """Rows of one column that are unlike those of training."""
+    """Values of one column that differ from the training data."""
 
     column: str
     kind: str
@@ -45,7 +45,7 @@ class Finding:
     examples: list[str] = field(default_factory=list)
     """Different values."""
     bound: float | None = None
-    """Smallest or largest number of training."""
+    """Smallest or largest number in the training data."""
 
     def __str__(self) -> str:
         rows = counted(self.n_rows, "row")
@@ -76,7 +76,8 @@ def refuse_missing(encoded: np.ndarray, places: Mapping[str, slice], first_row: 
     row = int(np.isnan(encoded).any(axis=1).argmax())
     name = next(name for name, place in places.items() if np.isnan(encoded[row, place]).any())
     raise ValueError(
-        f"column {name!r} has a missing value in row {first_row + row:,}, and the model takes none"
+        f"column {name!r} has a missing value, which the model does not support, in row "
+        f"{first_row + row:,}"
     )
 
 
@@ -87,9 +88,9 @@ def findings_of(
     seen: Mapping[str, Mapping[str, Any]],
     first_row: int = 1,
 ) -> list[Finding]:
-    """Return what is unusual about rows, of which `encoded` has the numbers.
+    """Return how rows differ from the training data; `encoded` has their numbers.
 
-    `seen` is what training had in a column: ``kind`` is "number", "codes" or "indicators",
+    `seen` describes a column of the training data: ``kind`` is "number", "codes" or "indicators",
     ``low`` and ``high`` bound its numbers, ``missing`` tells whether values were missing.
     """
     found = []
@@ -120,16 +121,16 @@ def findings_of(
 
 
 Facts: TypeAlias = dict[str, Any]
-"""What is known of a model: a JSON object, as ``model.json`` and the package have it."""
+"""The metadata of a model: the JSON object of ``model.json``."""
 
 OBJECTS, ARRAYS = "objects.json", "arrays.npz"
 
 TOLERANCE = 1e-6
-"""How far the answers of a loaded model may be from those at its export, relatively."""
+"""Relative tolerance between the predictions of a loaded model and those at its export."""
 
 
 class Model:
-    """A fitted method that takes rows as the user's table has them.
+    """A fitted method whose input is the user's original table.
 
     Rows are a list of mappings, a mapping of columns, or a data frame; for a model of sparse
     data a CSR matrix.
@@ -137,18 +138,18 @@ class Model:
     Parameters
     ----------
     pipeline : sklearn.pipeline.Pipeline
-        From rows to names of classes, or to numbers in the target's units.
+        Maps rows to class names, or to numbers in the target's units.
     facts : mapping
-        What is known of the model, as in ``model.json``.
+        The metadata of the model, as in ``model.json``.
     intervals : Intervals, optional
-        Of a model of numbers.
+        Prediction intervals of a regression model.
 
     Attributes
     ----------
     columns : tuple of str
         Columns of the table that are used; empty where they have no names.
     classes : list
-        Classes in the order of `predict_proba`; empty for a model of numbers.
+        Classes in the order of `predict_proba`; empty for regression.
     """
 
     def __init__(self, pipeline: Any, facts: Mapping[str, Any], intervals: Any = None) -> None:
@@ -163,11 +164,11 @@ class Model:
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether there are probabilities of classes."""
+        """Whether the model predicts class probabilities."""
         return bool(self.classes) and hasattr(self.pipeline, "predict_proba")
 
     def encode(self, rows: object) -> Any:
-        """Return rows as numbers, the input of the model's other steps and of an ONNX model."""
+        """Encode rows as numbers: the input of the model's other steps and of an ONNX model."""
         return rows if self.encoder is None else self.encoder.transform(rows)
 
     def predict(self, rows: Any) -> np.ndarray:
@@ -177,7 +178,7 @@ class Model:
     def predict_proba(self, rows: Any) -> np.ndarray:
         """Return a probability for each row and class, in the order of `classes`."""
         if not self.has_probabilities:
-            raise ValueError("this model has no probabilities")
+            raise ValueError("this model predicts no probabilities")
         return np.asarray(self.pipeline.predict_proba(rows))
 
     def predict_interval(
@@ -185,7 +186,7 @@ class Model:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the lower and upper ends of prediction intervals.
 
-        Their widths are quantiles of errors on rows that were held out; README.md says how.
+        Their widths are quantiles of out-of-fold residuals; see README.md.
         """
         encoded = self.encode(rows)
         return self.interval_around(self.of_encoded(encoded, "predict"), encoded, coverage)
@@ -193,9 +194,9 @@ class Model:
     def interval_around(
         self, predicted: np.ndarray, encoded: Any, coverage: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return intervals around predictions for rows that are numbers already."""
+        """Return intervals around predictions for encoded rows."""
         if self.intervals is None:
-            raise ValueError("this model has no intervals: it predicts classes")
+            raise ValueError("this model predicts classes: prediction intervals are for regression")
         sd = None
         if self.intervals.is_relative:
             sd = self._steps.predict(encoded, return_std=True)[1]
@@ -207,9 +208,9 @@ class Model:
         return np.asarray(getattr(self._steps, method)(encoded))
 
     def check(self, rows: object) -> list[Finding]:
-        """Return what is unusual about rows: new categories, numbers outside of training.
+        """Report new categories and numbers outside the range of the training data.
 
-        A `ValueError` says that columns are missing or hold text where numbers belong.
+        ValueError is raised if columns are missing or hold strings instead of numbers.
         """
         table = columns_of(rows)
         if self.encoder is None or table is None:
@@ -219,7 +220,7 @@ class Model:
     def check_encoded(
         self, values: Mapping[str, Any], encoded: np.ndarray, first_row: int
     ) -> list[Finding]:
-        """Return what is unusual about a block of rows; refuse missing values if need be."""
+        """Report how a block of rows differs from training; raise for missing values."""
         places = self.encoder.places()
         if not self.facts["takes_missing"]:
             refuse_missing(encoded, places, first_row)
@@ -233,8 +234,8 @@ class Model:
 def load_files(contents: Mapping[str, bytes], package: str) -> Model:
     """Return the model of the files `OBJECTS` and `ARRAYS`, after a trial.
 
-    `package` is that of the code. A `RuntimeError` is raised where the installed packages
-    predict otherwise than those at the export.
+    `package` is that of the code. RuntimeError is raised if the model predicts something else with
+    the installed packages than at its export.
     """
     document = json.loads(contents[OBJECTS])
     facts = document["facts"]
@@ -250,12 +251,12 @@ def load_files(contents: Mapping[str, bytes], package: str) -> Model:
         raise
     if not agree(parts["answers"], answers):
         others = other_versions(facts["versions"]) or "the installed packages"
-        raise RuntimeError(f"the model predicts otherwise than at its export, with {others}")
+        raise RuntimeError(f"the predictions differ from those at the export, with {others}")
     return model
 
 
 def answers_of(model: Model, encoded: object) -> np.ndarray:
-    """Return what a model says of rows: probabilities, decision values, or numbers."""
+    """Return the predictions of a model: probabilities, decision values, or numbers."""
     for name in ("predict_proba", "decision_function"):
         if model.classes and hasattr(model.pipeline, name):
             return model.of_encoded(encoded, name)

@@ -1,4 +1,4 @@
-"""Export of a cell: its fit, and its folder, which is written, loaded, compared and renamed."""
+"""Export a cell: fit it, write its folder, load the folder again and compare predictions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ PORTABLE = "portable"
 FORMATS = (PORTABLE, "skops", "joblib")
 TRUST = (
     "A model file can run code while it is loaded. Load only files that you or people you trust "
-    "have written; skops loads no type that is not named, joblib loads whatever is there."
+    "have written. skops loads only the types that you name; joblib loads any type."
 )
 TRUST_CODE = (
     "The folder holds code, which runs when the model is loaded. Load only folders that you or "
@@ -65,7 +65,7 @@ _MEASURED = ("n_splits_done", "fit_time_s", "predict_time_s")
 
 
 def check_format(form: str) -> None:
-    """Refuse a format whose package is not installed, before anything is fitted."""
+    """Raise ExportError if the package of a format is not installed, before anything is fitted."""
     check_choice(form, option("format"), FORMATS, error=ExportError)
     if form == "skops":
         try:
@@ -73,7 +73,7 @@ def check_format(form: str) -> None:
         except ModuleNotFoundError as error:
             raise ExportError(
                 f"{option('format', 'skops')} needs the package 'skops'{how_to_get('skops')}; "
-                f"{option('format', 'joblib')} needs nothing"
+                f"{option('format', 'joblib')} needs no further package"
             ) from error
 
 
@@ -158,7 +158,7 @@ def _one_file(file: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], fo
 def _tried(
     folder: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], own: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Compare what a fresh process without kbench predicts; return its seconds per row."""
+    """Compare the predictions of a new process without kbench; return its seconds per row."""
     methods = [name for name in expected if name != "sd"]
     rows = plain_rows(fitted.table, TRIED_ROWS) if "encode" in fitted.pipeline.named_steps else []
     with tempfile.TemporaryDirectory() as scratch:
@@ -179,9 +179,11 @@ def _tried(
 
 
 def refuse_existing(folder: Path) -> None:
-    """Refuse a folder that exists: nothing is ever overwritten."""
+    """Raise ExportError if the folder exists: nothing is ever overwritten."""
     if folder.exists() or folder.is_symlink():
-        raise ExportError(f"-o {folder}: it exists; name another folder, or remove it first")
+        raise ExportError(
+            f"-o {folder}: the folder exists; choose another name, or remove it first"
+        )
 
 
 def _answers(pipeline: Any, table: Any) -> dict[str, np.ndarray]:
@@ -202,7 +204,7 @@ def _compare(
     form: str,
     tolerance: float = 0.0,
 ) -> None:
-    """Refuse a model whose answers are others than expected, or numbers beyond a tolerance."""
+    """Raise ExportError if labels differ, or numbers differ by more than a tolerance."""
     is_same = expected.keys() == loaded.keys()
     for name, one in expected.items() if is_same else ():
         if tolerance and one.dtype.kind == "f" and loaded[name].dtype.kind == "f":
@@ -210,14 +212,17 @@ def _compare(
         else:
             is_same = is_same and np.array_equal(one, loaded[name], equal_nan=one.dtype.kind == "f")
     if not is_same:
-        raise ExportError(f"the model predicts otherwise once it is loaded from {form}")
+        raise ExportError(f"the predictions change when the model is loaded from {form}")
 
 
 def _save_as(form: str, pipeline: Any, folder: Path, example: Any) -> None:
     """Have a feature save a pipeline in its form; ExportError where none does."""
     context = {"form": form, "pipeline": pipeline, "folder": folder, "example": example}
     if not Verbs().one("kbench_save_model", requirements=_requirements(), **context):
-        raise ExportError(f"no feature saves models as {form}: is one left out?")
+        raise ExportError(
+            f"no installed feature saves models as {form}; `kbench list plugins` "
+            "shows features that failed to load"
+        )
 
 
 def _requirements() -> list[str]:
@@ -262,7 +267,7 @@ def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, own: Mapping[s
 
 
 def _measured(row: Row, task: TaskType) -> Facts:
-    """Return what ``model.json`` says of a row: means and deviations of the task's metrics."""
+    """Return the means and standard deviations of the task's metrics for ``model.json``."""
     names = [name for name, metric in METRICS.items() if metric.task == task]
     columns = [column for name in names for column in (name, f"{name}_sd")]
     return {
@@ -278,16 +283,16 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Exported:
-    """A folder that was written."""
+    """The result of an export."""
 
     facts: Facts
-    """What ``model.json`` says."""
+    """The content of ``model.json``."""
     raw: bool
-    """The input of the model is the table as it is in the user's file."""
+    """Whether the input of the model is the user's original table."""
 
 
 def check_export(folder: Path, form: str = PORTABLE, onnx: bool = False) -> None:
-    """Refuse a folder that exists, and formats that cannot be written here."""
+    """Raise ExportError if the folder exists or a format cannot be written here."""
     refuse_existing(folder)
     check_format(form)
     if onnx:
@@ -324,9 +329,9 @@ def export_cell(
 
 
 def recalled(planned: PlannedCell) -> tuple[PlannedCell, str]:
-    """Return a cell with its results and their place: this machine or its clusters.
+    """Return a cell with its results, of this machine or of its clusters.
 
-    Results of the place that has more are taken; they are not mixed.
+    The results of the one with more splits are used; they are not mixed.
     """
     candidates = []
     for place in (machine_id(), cluster_id()):

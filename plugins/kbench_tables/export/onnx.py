@@ -19,18 +19,18 @@ from kbench_tables.export.fit import Fitted
 from kbench_tables.export.model import Facts
 
 TOLERANCE = 1e-5
-"""How far an ONNX model may be from the original on training rows, relative to its range."""
+"""Maximum difference between ONNX and original predictions, relative to their range."""
 
 WHICH = (
-    "ONNX models can be written of methods whose map is `identity` or random Fourier features "
-    "(rff, orthogonal-rff, qmc-rff, laplace-rff, matern-rff), with a learner that has "
-    "coefficients, on dense data"
+    "ONNX export supports methods whose map is `identity` or random Fourier features (rff, "
+    "orthogonal-rff, qmc-rff, laplace-rff, matern-rff), with a learner that has coefficients, "
+    "on dense data"
 )
 OPSET, IR_VERSION = 18, 9
 
 
 def check_onnx() -> None:
-    """Refuse ONNX where its packages are not installed, before anything is fitted."""
+    """Raise ExportError if the packages for ONNX are not installed, before anything is fitted."""
     for name in ("onnx", "onnxruntime"):
         try:
             __import__(name)
@@ -42,8 +42,8 @@ def check_onnx() -> None:
 def write_onnx(path: Path, fitted: Fitted) -> Facts:
     """Write a pipeline as an ONNX model, and compare its predictions on the training rows.
 
-    Returned are the names of inputs and outputs, and the largest difference.
-    ExportError is raised for pipelines of another kind, and where it predicts otherwise.
+    Returns the names of inputs and outputs, and the largest difference. ExportError is raised for
+    unsupported pipelines, and if the predictions differ.
     """
     import onnx
     import onnxruntime
@@ -74,12 +74,12 @@ def write_onnx(path: Path, fitted: Fitted) -> Facts:
 
 
 def _difference(fitted: Fitted, found: dict[str, np.ndarray]) -> float:
-    """Return the largest difference on training rows; ExportError where it is too large."""
+    """Return the largest difference on training rows; raise ExportError if it is too large."""
     steps = fitted.pipeline[-3:]
     if "label" in found:
         labels = np.asarray(steps.predict(fitted.dataset.X))
         if not np.array_equal(found["label"].astype(str), labels.astype(str)):
-            raise ExportError("the ONNX model predicts other classes on the training rows")
+            raise ExportError("the ONNX model predicts different classes on the training rows")
     method = "predict" if fitted.dataset.task == "regression" else "decision_function"
     expected = np.asarray(getattr(steps, method)(fitted.dataset.X), dtype=np.float64)
     own = found["prediction" if method == "predict" else "decision"]

@@ -1,4 +1,4 @@
-"""The folder of a model that needs numpy, scipy and scikit-learn, and not kbench."""
+"""The folder of a model that needs numpy, scipy and scikit-learn, but not kbench."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from kbench_tables.export.fit import Fitted
 from kbench_tables.export.model import ARRAYS, OBJECTS, Facts, Model, answers_of, versions
 
 TRIAL_ROWS = 8
-"""Rows that a model predicts when it is loaded. They are made up: none is of the data."""
+"""Number of synthetic rows that a model predicts when it is loaded."""
 
 DIALECT = {"delimiter": ",", "decimal": ".", "thousands": "", "encoding": "utf-8", "missing": ()}
-"""Parameters of a dataset that say how a text file is written, with their default values."""
+"""Parameters of a dataset that describe the format of a text file, with their default values."""
 
 _INIT = '''"""{title}: a model that kbench has exported. `load` returns it."""
 
@@ -98,8 +98,7 @@ def write_package(
         written, arrays = plain_objects.dump(parts, own)
     except plain_objects.NotPlainError as error:
         raise ExportError(
-            f"this model cannot be written without pickle: {error}; "
-            f"{option('format', 'joblib')} can"
+            f"this model cannot be saved without pickle: {error}; {option('format', 'joblib')} can"
         ) from error
     code = code_of(names, owners)
     facts["needed"] = list(code.needed)
@@ -147,7 +146,7 @@ def _requirements(code: Code) -> list[str]:
 
 
 def _licences(target: Path, code: Code, owners: Mapping[str, str]) -> Iterator[tuple[str, Facts]]:
-    """Write the licence files of all distributions of the code; yield what there are."""
+    """Write the licence files of all distributions of the code; yield their names."""
     tops = {path.partition("/")[0].removesuffix(".py") for path in code.files}
     distributions = {*code.distributions, *(owners[top] for top in tops if top in owners)}
     for name in sorted(distributions - {"unknown", ""}):
@@ -166,7 +165,7 @@ def _dialect(cell: Cell) -> Facts:
 
 
 def _seen(fitted: Fitted) -> Facts:
-    """Return what training had in each column, as `kbench_tables.export.model` takes it."""
+    """Describe each column of the training data, for `kbench_tables.export.model`."""
     encoder = fitted.pipeline.named_steps.get("encode")
     if encoder is None:
         return {}
@@ -188,7 +187,7 @@ def _seen(fitted: Fitted) -> Facts:
 
 
 def _trial(X: Any) -> Any:
-    """Make up rows between the smallest and the largest values of the columns."""
+    """Return synthetic rows between the smallest and the largest values of the columns."""
     if hasattr(X, "indptr"):
         low, high = X.min(axis=0).toarray()[0], X.max(axis=0).toarray()[0]
     else:

@@ -1,7 +1,7 @@
-"""Steps of an exported pipeline behind its encoder: to the user's labels.
+"""Steps of an exported pipeline after its encoder.
 
-All steps are scikit-learn estimators; `kbench_tables.export` fits them. This module leaves with an
-exported model, with all that it imports: numpy, scipy and scikit-learn are all that it needs.
+All steps are scikit-learn estimators; `kbench_tables.export` fits them. This module is bundled with
+an exported model, and so are its imports: it needs numpy, scipy and scikit-learn only.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     estimator : classifier
         The learner.
     names : ndarray, shape (n_classes,)
-        The label that each of 0..k-1 stands for.
+        The names of the labels 0..k-1.
 
     Attributes
     ----------
     calibration_ : CalibratedClassifierCV or None
-        Makes probabilities of decision values, where the learner has none.
+        Maps decision values to probabilities, if the learner has none.
     """
 
     calibration_: Any = None
@@ -130,8 +130,8 @@ class ScaledTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return a number for each row, and with `return_std` their standard deviations.
 
-        The deviations are those of a normal predictive distribution and include the noise
-        of an observation. A `ValueError` says that the learner has none.
+        The standard deviations are those of a normal predictive distribution and include the noise
+        of an observation. ValueError is raised if the learner has none.
         """
         scale = Scale(self.mean_, self.sd_)
         if not return_std:

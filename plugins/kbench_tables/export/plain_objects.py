@@ -1,9 +1,9 @@
 """Fitted objects as JSON and arrays, without pickle.
 
 An object is taken apart as `pickle` would do it, by ``__reduce_ex__``, and written as JSON;
-arrays are kept apart. Loading calls classes of numpy, scipy, scikit-learn, of the model's own
-package and of the packages that it names, and a few constructors that numpy and scikit-learn
-need. It calls no other function. This module leaves with an exported model.
+arrays are kept apart. Loading calls classes of numpy, scipy, scikit-learn, of the bundled package
+and of the packages that it names, and a few constructors that numpy and scikit-learn need. It calls
+no other function. This module is bundled with an exported model.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def dump(value: Any, own: Callable[[str], str | None]) -> tuple[Json, dict[str, 
     """Return an object as JSON, and its arrays by name.
 
     ``own(module)`` is the name, beginning with a dot, of a module that leaves with the model;
-    None for others. `NotPlainError` names what cannot be written.
+    None for other modules. `NotPlainError` names what cannot be written.
     """
     writer = _Writer(own)
     return writer.of(value), writer.arrays
@@ -127,7 +127,7 @@ class _Writer:
         own = self._own(module)
         written = f"{module if own is None else own}:{name}"
         if own is None and _found(importlib.import_module(module), name) is not value:
-            raise NotPlainError(f"{module}.{name} is another object than the one of that name")
+            raise NotPlainError(f"{module}.{name} is not the object of that name")
         return written
 
 
@@ -156,8 +156,8 @@ def load(
 ) -> Any:
     """Return the object that `dump` has written.
 
-    `package` is that of the model's own modules, `further` names packages beside `BASE`. A
-    `ValueError` is raised for anything that is not allowed.
+    `package` is that of the bundled modules, `further` names packages in addition to `BASE`.
+    ValueError is raised for anything that is not allowed.
     """
     return _Reader(arrays, package, (*BASE, *further)).of(written)
 

@@ -1,7 +1,7 @@
-"""Predictions of a model for a table, written to a CSV file; it leaves with a model.
+"""Write the predictions of a model for a table to a CSV file; bundled with each model.
 
-The rows of a CSV file come in blocks, all cells as texts. Cells that a spreadsheet program would
-take for a formula get an apostrophe in front.
+The rows of a CSV file are read in blocks, all cells as strings. Cells that a spreadsheet program
+would run as a formula get an apostrophe in front.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BLOCK = 20_000
 """Rows of a block."""
 
 LONGEST_LINE = 10_000_000
-"""Characters of a line, at most: a file that unpacks to one line would fill the memory."""
+"""Maximum number of characters per line: a file that unpacks to one line would fill the memory."""
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
@@ -46,7 +46,7 @@ def csv_blocks(
     Lines that begin with ``#`` before that of column names are left out, and a first line
     ``sep=;`` names the delimiter.
 
-    A `ValueError` says what is wrong with the file, and in which line.
+    ValueError names the error in the file and its line.
     """
     what = f"file {str(path)!r}"
     try:
@@ -115,17 +115,17 @@ def _rows(reader: Any, n_names: int, what: str, n_before: int) -> Iterator[list[
 
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""First signs of cells that spreadsheet programs take for formulas, unless they are numbers."""
+"""First characters of cells that spreadsheet programs run as formulas, unless they are numbers."""
 
 
 @dataclass
 class Outcome:
-    """What became of a table."""
+    """The outcome of predicting a table."""
 
     n_rows: int = 0
     """Rows with a prediction."""
     sentences: list[str] = field(default_factory=list)
-    """What is unusual about the table, or to know of the file that was written."""
+    """Notices about the table and about the file that was written."""
 
 
 def predict_file(
@@ -140,10 +140,10 @@ def predict_file(
 ) -> Outcome:
     """Write a line with the prediction for each row, in the order of the rows.
 
-    `blocks` have columns by name, for consecutive rows; `texts` has parameters of the encoder
-    by which texts are read, if not as in training; columns in `ids` are copied. The file is
-    written under another name and renamed: it is never there in part. A `ValueError` says that
-    it exists, that columns are missing, or that a cell is not what its column holds.
+    `blocks` have columns by name, for consecutive rows; `texts` has the encoder's parameters for
+    parsing strings, if they differ from training; columns in `ids` are copied. The file is written
+    under another name and renamed: it is never there in part. ValueError is raised if the file
+    exists, if columns are missing, or if a cell does not have the type of its column.
     """
     refuse_existing(out, overwrite)
     if model.encoder is None:
@@ -183,7 +183,7 @@ def predict_file(
 
 
 def refuse_existing(out: Path, overwrite: bool) -> None:
-    """Refuse a file that exists, and a folder that does not."""
+    """Raise ValueError if the file exists, or its folder does not."""
     if out.is_dir() or (out.exists() and not overwrite):
         raise ValueError(f"-o {out}: it exists; name another file, or pass --overwrite")
     if not out.absolute().parent.is_dir():
@@ -204,7 +204,7 @@ def _move(temporary: Path, out: Path, overwrite: bool) -> None:
 
 
 def _about_columns(model: Model, block: Mapping[str, Any], ids: Sequence[str]) -> list[str]:
-    """Return sentences about the columns of a table; `ValueError` where some are missing."""
+    """Return notices about the columns of a table; raise ValueError if some are missing."""
     names = [str(name).strip() for name in block]
     missing = [name for name in model.columns if name not in names]
     if missing:
@@ -215,13 +215,15 @@ def _about_columns(model: Model, block: Mapping[str, Any], ids: Sequence[str]) -
     sentences = []
     used = [name for name in names if name in model.columns]
     if used != list(model.columns):
-        sentences.append("columns stand in another order than in training: they go by their names")
+        sentences.append(
+            "the columns have another order than in training; they are matched by name"
+        )
     target = model.facts.get("target_column")
     if target in names:
-        sentences.append(f"column {target!r} is the target: it is not used")
+        sentences.append(f"column {target!r} is the target and is not used")
     known = {*model.columns, *model.facts.get("left_out", ()), target, *ids}
     if others := [name for name in names if name not in known]:
-        sentences.append(f"columns that training did not have are not used: {listed(others)}")
+        sentences.append(f"columns that the training data lack are not used: {listed(others)}")
     return sentences
 
 
@@ -245,7 +247,7 @@ def _predicted(
     first_row: int,
     guard: _Guard,
 ) -> tuple[list[Iterable[str]], list[Finding]]:
-    """Return the columns to write for a block of rows, and what is unusual about these."""
+    """Return the columns to write for a block of rows, and its findings."""
     encoded = model.encoder.encode(block, first_row)
     found = model.check_encoded(model.encoder.chosen(block), encoded, first_row)
     predicted = model.of_encoded(encoded, "predict")
@@ -268,7 +270,7 @@ def _numbers(values: np.ndarray, form: str) -> Iterator[str]:
 
 
 class _Guard:
-    """Writes a cell so that spreadsheet programs take it for a text or a number."""
+    """Writes a cell so that spreadsheet programs read it as a string or a number."""
 
     def __init__(self) -> None:
         self.n_cells = 0
@@ -287,10 +289,15 @@ class _Guard:
 def main(load: Callable[[], Model], arguments: Sequence[str] | None = None) -> int:
     """Predict the rows of a CSV file; return the exit code."""
     parser = argparse.ArgumentParser("predict.py", description="Predict the rows of a CSV file.")
-    parser.add_argument("file", type=Path, help="a CSV file with a line of column names")
+    parser.add_argument("file", type=Path, help="a CSV file with a header line")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the file to write")
     parser.add_argument("--id", action="append", default=[], help="copy this column; repeatable")
-    parser.add_argument("--coverage", type=float, default=0.9, help="of intervals; default 0.9")
+    parser.add_argument(
+        "--coverage",
+        type=float,
+        default=0.9,
+        help="nominal coverage of the prediction intervals; default 0.9",
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace a file that exists")
     parser.add_argument("--delimiter", help="separator of values; default: as in training")
     parser.add_argument("--decimal", help="decimal mark; default: as in training")

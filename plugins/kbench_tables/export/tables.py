@@ -1,4 +1,4 @@
-"""The table that a dataset was made of, by its encoder."""
+"""Reconstruct the table of a dataset from its encoder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kbench_tables.frames import table_of
 
 
 def example_of(cell: Cell, encoder: TableEncoder, registry: Registry, n_rows: int) -> Any:
-    """Return the first rows of a user's own file, with the columns that an encoder takes."""
+    """Return the first rows of a user's file, with the columns that an encoder takes."""
     import pandas
 
     source = registry.get("dataset", cell.dataset.name)
@@ -36,7 +36,7 @@ def row_ids_of(dataset: Dataset) -> np.ndarray:
 
 
 def encoder_of(cell: Cell, dataset: Dataset, registry: Registry) -> tuple[TableEncoder, bool]:
-    """Return the encoder of a dataset's table, and whether that is a user's own.
+    """Return the encoder of a dataset's table, and whether that table is a user's file.
 
     The data cache has encoded tables only: the user's file is read again.
     """
@@ -45,7 +45,9 @@ def encoder_of(cell: Cell, dataset: Dataset, registry: Registry) -> tuple[TableE
         again = resolve(source.load)(**cell.dataset.params)
         encoder = again.encoder
         if encoder is not None and not np.array_equal(again.X, dataset.X, equal_nan=True):
-            raise ExportError("the file does not give the inputs on which the method was measured")
+            raise ExportError(
+                "the file no longer contains the inputs on which the method was evaluated"
+            )
     if encoder is not None:
         return encoder, True
     return TableEncoder(_columns_of(dataset)), False
@@ -68,7 +70,7 @@ def _columns_of(dataset: Dataset) -> list[tuple[str, list[str] | None]]:
 
 
 def decoded(X: np.ndarray, encoder: TableEncoder) -> Any:
-    """Return the table that an encoder makes these rows of; dates are texts."""
+    """Return the table that an encoder encodes as these rows; dates are strings."""
     import pandas
 
     formats = {date.name: date.format for date in (DateColumn.parsed(d, "") for d in encoder.dates)}
@@ -97,7 +99,7 @@ def _written(day: float, format_: str) -> str | None:
 
 
 def plain_rows(table: Any, n_rows: int) -> list[dict[str, object]]:
-    """Return the first rows of a decoded table as mappings of texts, numbers and None."""
+    """Return the first rows of a decoded table as mappings to strings, numbers and None."""
     first = table.iloc[:n_rows].astype(object)
     rows: list[dict[str, object]] = first.where(first.notna(), None).to_dict("records")
     return rows

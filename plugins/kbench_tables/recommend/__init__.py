@@ -1,1 +1,1 @@
-"""A recommendation for a user's own table: what it holds, which methods, which one, and why."""
+"""Recommend a method for a user's table: profile, candidate methods, choice and reasons."""

@@ -1,4 +1,4 @@
-"""The answer to a comparison on a user's own data: sentences, and the report page."""
+"""The result of a comparison on a user's data, as sentences and as a report page."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from kbench_tables.recommend.metric import Comparison, shares_of
 COLUMNS = ("column", "read as", "encoded as", "columns out", "note")
 
 MIN_ALIKE = 6
-"""Neighbouring columns of one fate that are one line, at least."""
+"""Minimum number of adjacent columns with equal encoding that share one row."""
 
 
 def fate_lines(fates: Sequence[Fate]) -> list[tuple[str, ...]]:
-    """Return a line with `COLUMNS` for each column, one for many alike beside each other.
+    """Return a row with `COLUMNS` for each column; adjacent columns with equal encoding share one.
 
     >>> fate_lines([Fate("age", "numbers", "number", 1)])
     [('age', 'numbers', 'number', '1', '')]
@@ -67,7 +67,7 @@ def lead_of(
     time_limit: float | None,
     command: str = "",
 ) -> Lead:
-    """Return the answer in sentences, with what it was measured on."""
+    """Return the recommendation in sentences, with a description of the data."""
     sentences = (
         *_sentences(found, time_limit),
         *_without_metric(found.rows, found.report.suite.compared),
@@ -77,13 +77,13 @@ def lead_of(
 
 
 def page_of(found: ComparedMethods, data: OwnData, lead: Lead, registry: Registry) -> str:
-    """Return the report page with the answer and what became of the columns at its top."""
+    """Return the report page, with the recommendation and the column encodings at its top."""
     report, looked = found.report, data.look
     sentence = (looked.sentence,) if looked and looked.sentence else ()
     about = (*lead.facts, *sentence, *data.doubts)
     parts: list[Part] = []
     if looked and (lines := fate_lines(looked.fates)):
-        title = "What became of the columns of the file"
+        title = "How the columns of the file are encoded"
         table = Table.of("columns", list(map(Column, COLUMNS)), lines, title=title)
         parts.append(Folded(title, table))
     if found.explanation:
@@ -101,13 +101,13 @@ def page_of(found: ComparedMethods, data: OwnData, lead: Lead, registry: Registr
 
 
 def explained(found: Explanation, metric: Metric) -> list[Part]:
-    """Show what the recommended method uses, and where it errs."""
+    """Show permutation importances and errors of the recommended method."""
     note = (
-        f"How much the {metric.words} gets worse when a column of the table is permuted among "
-        f"{found.n_rows:,} test rows of the first split: mean and standard deviation of three "
-        "times. Columns that say the same share their importance."
+        f"Permutation importance: how much worse the {metric.words} is if a column is permuted "
+        f"among {found.n_rows:,} test rows of the first split (mean and standard deviation of "
+        "three permutations). Correlated columns share their importance."
     )
-    title = "What the recommended method uses"
+    title = "Permutation importances"
     four = "{:.4f}".format
     columns = [Column("column"), *(Column(name, "", four, True) for name in ("importance", "sd"))]
     lines = [(each.column, each.mean, each.sd) for each in found.importances]
@@ -115,7 +115,7 @@ def explained(found: Explanation, metric: Metric) -> list[Part]:
     parts: list[Part] = [Heading(title), Note(note), table]
     if found.confusion:
         title, whole = "Confusion matrix", "{:,}".format
-        note = "Test rows by class (lines) and predicted class (columns)."
+        note = "Test rows by class (rows) and predicted class (columns)."
         heads = enumerate(found.classes)
         columns = [Column("class"), *(Column(str(i), name, whole, True) for i, name in heads)]
         rows = zip(found.classes, found.confusion, strict=True)
@@ -149,23 +149,24 @@ def shape(data: OwnData) -> str:
 
 
 def _sentences(found: ComparedMethods, time_limit: float | None) -> tuple[str, ...]:
-    """Return the recommendation, and whether the time sufficed."""
-    sentences = found.advice.sentences if found.advice else ("No method was measured.",)
+    """Return the recommendation, or why there is none."""
+    sentences = found.advice.sentences if found.advice else ("No method was evaluated.",)
     if time_limit is None or not any(row.status == "skipped" for row in found.rows):
         return sentences
     begun = any(row.n_splits_done for row in found.rows)
-    before = "all methods were tried" if begun else "anything was measured"
+    before = "all methods were evaluated" if begun else "any method was evaluated"
     return (
         *sentences,
-        f"The time limit of {time_limit:g} s ended before {before}: give a larger one, say "
-        f"{option('time_limit', max(60, math.ceil(4 * time_limit)))}; finished results are kept.",
+        f"The time limit of {time_limit:g} s ended before {before}: increase it, e.g. "
+        f"{option('time_limit', max(60, math.ceil(4 * time_limit)))}; finished results are "
+        "stored.",
     )
 
 
 def _without_metric(rows: Sequence[Row], metric: Metric) -> list[str]:
-    """Say which methods were measured, but do not have the metric."""
+    """Name the methods that were evaluated but lack the metric."""
     lacking = [row for row in rows if row.status == "ok" and metric.name not in row.metrics]
     if not lacking:
         return []
     names = listed([f"{row.feature_map} + {row.learner}" for row in lacking], 3)
-    return [f"No {metric.words} for {names}: the learner does not predict what it needs."]
+    return [f"No {metric.words} for {names}: the learner lacks the predictions that it needs."]

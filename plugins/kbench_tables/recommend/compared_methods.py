@@ -1,4 +1,4 @@
-"""A comparison of methods on a user's own file: its suite, its rows, its recommendation."""
+"""Compare methods on a user's file: its suite, its rows, its recommendation."""
 
 from __future__ import annotations
 
@@ -29,20 +29,19 @@ from kbench_tables.time_budget.anytime import Schedule
 from kbench_tables.time_budget.sample_sizes import class_shares
 
 LAST_SHARE, LAST_S, LAST_MOST = 0.05, 5.0, 0.2
-"""Part of the limit, and seconds at most, that are left for the store and the report.
-
-On a busy machine it is the time that `LAST_CPU_S` takes there, and at most the last share.
+"""Fraction of the limit, and maximum seconds, reserved for the store and the report. On a loaded
+machine it is the time that `LAST_CPU_S` takes there, at most the last fraction.
 """
 
 LAST_CPU_S = 1.5
 """Seconds of CPU time that the store, the report and the end of the process take."""
 
 EXPLAIN_SHARE, EXPLAIN_S, EXPLAIN_MOST = 0.1, 3.0, 0.25
-"""Part of the limit, and seconds at most, that are left for importances whatever the method is,
-and the part at most with what the best method should take."""
+"""Fraction of the limit, and maximum seconds, reserved for importances of any method, and the
+maximum fraction with the predicted time of the best method."""
 
 EXPLAIN_LEAST = 0.04
-"""Part of the limit that importances get even where the store took longer than expected."""
+"""Minimum fraction of the limit for importances, even if the store took longer than expected."""
 
 BOOSTED = "trees"
 """Family of the learners that the recommended method is compared with."""
@@ -85,14 +84,14 @@ class ComparedMethods:
     rows: list[Row]
     """One row for each method, best first: that with the most training rows."""
     advice: Advice | None
-    """None where no method was measured."""
+    """None if no method was evaluated."""
     on_all_rows: tuple[Cell, ...] = ()
     """The cells of a comparison without a time limit."""
     explanation: Explanation | None = None
-    """What the recommended method uses."""
+    """Permutation importances and errors of the recommended method."""
     explained: tuple[str, ...] = ()
-    """The same in sentences, or why it is not explained; and what the recommended method should
-    cost on all rows, if it was fitted on fewer."""
+    """The same in sentences, or why there is none; and the predicted cost of the recommended method
+    on all rows, if it was fitted on fewer."""
 
     @property
     def chosen(self) -> PlannedCell | None:
@@ -109,7 +108,7 @@ class ComparedMethods:
 
     @property
     def settings(self) -> dict[str, object]:
-        """What must be given to export the recommended method as it was measured.
+        """Options that export the recommended method as it was evaluated.
 
         A method of the comparison without a time limit is searched again, on all rows.
         """
@@ -127,7 +126,7 @@ def rounds_of(
     learners: Sequence[str] = (),
     time_limit: float | None = None,
 ) -> Rounds:
-    """Return what is compared on a user's own file: all rows, and in a limited time samples."""
+    """Return the suite for a user's file: all rows, and samples of them under a time limit."""
     given = (data.ref, data.facts, registry, feature_maps, learners)
     if time_limit is None:
         return Rounds(suite_for(*given, by), ())
@@ -147,7 +146,7 @@ def compare(
     explains: bool = False,
     words: Callable[[str], str] = str,
 ) -> ComparedMethods:
-    """Compare methods on a user's own file, and recommend one.
+    """Compare methods on a user's file, and recommend one.
 
     The time limit begins at `started`, or now. `words` writes the options that a notice names.
     """
@@ -203,7 +202,7 @@ def compare(
 
 
 def _with_shared_memory(rounds: Rounds, options: Options) -> Rounds:
-    """Divide the limit of memory among the tasks that run at a time."""
+    """Divide the memory limit among concurrent tasks."""
     limits = rounds.suite.limits
     memory_mib = limits.task_memory_mib / (options.of_suite(rounds.suite).jobs or 1)
     suite = replace(rounds.suite, limits=replace(limits, task_memory_mib=memory_mib))
@@ -211,7 +210,7 @@ def _with_shared_memory(rounds: Rounds, options: Options) -> Rounds:
 
 
 def _time_to_explain(data: OwnData, time_limit: float) -> Callable[[PlannedCell], float]:
-    """Return the seconds that are kept to explain a method, as a function of its cell."""
+    """Return a function of a cell: the seconds reserved to explain its method."""
     n_columns = data.facts.n_features
     if data.look is not None and data.look.n_columns:
         n_columns = min(n_columns, data.look.n_columns)
@@ -225,7 +224,7 @@ def _time_to_explain(data: OwnData, time_limit: float) -> Callable[[PlannedCell]
 
 
 def _explained(found: ComparedMethods, seconds: float) -> ComparedMethods:
-    """Add what the recommended method uses, if that takes at most some seconds."""
+    """Add permutation importances and errors, if they take at most some seconds."""
     from kbench.features import import_registry
     from kbench_tables.recommend.explain import explain
 
@@ -239,7 +238,7 @@ def _explained(found: ComparedMethods, seconds: float) -> ComparedMethods:
 
 
 def _extrapolated(found: ComparedMethods, schedule: Schedule) -> tuple[str, ...]:
-    """Say what the recommended method should cost on all rows, if it had a sample."""
+    """Return the predicted cost of a method on all rows, if it was fitted on a sample."""
     planned = found.chosen
     assert planned is not None
     predicted = schedule.cost_on_all_rows(planned.cell.method)
@@ -247,16 +246,16 @@ def _extrapolated(found: ComparedMethods, schedule: Schedule) -> tuple[str, ...]
     if rows is None or predicted is None or predicted.seconds is None:
         return ()
     seconds, memory = predicted.seconds.as_seconds(), of_memory(predicted.memory_mib.value)
-    return (f"On all rows, one split of it should take {seconds} and {memory}.",)
+    return (f"Predicted cost of one split on all rows: {seconds} and {memory}.",)
 
 
 def _without_rows(cell: Cell) -> Cell:
-    """Return the method of a cell, whatever the rows."""
+    """Return the method of a cell without its number of rows."""
     return replace(cell, dataset=Ref(""), protocol=Protocol())
 
 
 def _with_reason(row: Row, time_limit: float | None) -> Row:
-    """Return a row with the reason why there was no time for it, where that is so."""
+    """Return a row, with a reason if there was no time for it."""
     if row.status != "skipped" or row.error or time_limit is None:
         return row
     done, n_splits = row.n_splits_done, row.n_splits
@@ -265,7 +264,7 @@ def _with_reason(row: Row, time_limit: float | None) -> Row:
 
 
 def _rows(report: Report, label: str) -> list[Row]:
-    """Return a row for each method with all fields of a run in MLflow, best first."""
+    """Return a row with all fields for each method, best first."""
     by_method: dict[tuple[str, str], Row] = {}
     metric = report.suite.compared
     for planned in report.cells:
@@ -277,7 +276,7 @@ def _rows(report: Report, label: str) -> list[Row]:
 
 
 def _order(row: Row) -> tuple[bool, float]:
-    """Order rows of a method: those that are complete, and those of many training rows."""
+    """Sort key of the rows of a method: complete rows and many training rows first."""
     return row.is_complete, row.metrics.get("n_train", 0.0)
 
 

@@ -1,4 +1,4 @@
-"""A user's own file as a suite: the methods of `OWN_TABLES`, sized for the data."""
+"""A user's file as a suite: the methods of `OWN_TABLES` for data of its size."""
 
 from __future__ import annotations
 
@@ -35,48 +35,48 @@ OWN_TABLES: Mapping[TaskType, str] = {
 """Suites that `kbench recommend` reads, by the task of the target."""
 
 FIRST_ROUNDS: Mapping[TaskType, str] = {task: f"{name}-timed" for task, name in OWN_TABLES.items()}
-"""Suites whose methods it measures first in a limited time."""
+"""Suites whose methods it evaluates first within a time limit."""
 
 MIN_ROWS = 20
-"""With fewer rows, a split has fewer than four rows to score on."""
+"""Minimum number of rows: with fewer, a test set has fewer than four rows."""
 
 
 @dataclass(frozen=True)
 class OwnData:
-    """A user's file that is loaded."""
+    """A user's file, loaded."""
 
     ref: Ref
-    """Its dataset line."""
+    """Its dataset entry."""
     look: Look | None
-    """Its shape before it is encoded, where its source has a table."""
+    """The table before it is encoded, if its source has one."""
     facts: DatasetFacts
     target: str
-    """The task that its target is taken for, and why, in a sentence."""
+    """The task of its target, and the reason."""
 
     @property
     def notices(self) -> list[str]:
-        """What a guess leaves open, and a notice for each column that is left out."""
+        """Warnings about detected formats, and a notice for each dropped column."""
         return self.look.notices() if self.look else []
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What the guess of how the file is written leaves open."""
+        """Warnings about the detected format of the file."""
         return self.look.doubts if self.look else ()
 
 
 def prepared(
     path: str, registry: Registry, keep: Sequence[str] | None = None, **options: Any
 ) -> OwnData:
-    """Load a user's file as a look at it decides, and choose the task of its target.
+    """Profile and load a user's file, and choose the task of its target.
 
-    The options are those of `dataset_of_file`; `keep` has columns that are not left out.
-    DatasetError is raised where the file cannot be read, or its target is none; see `choose`.
+    The options are those of `dataset_of_file`; `keep` has columns that are never dropped.
+    DatasetError is raised if the file cannot be read, or its target is unusable; see `choose`.
     """
     ref = dataset_of_file(path, registry=registry, **options)
     source = registry.get("dataset", ref.name)
     if keep and source.rows is None and source.table is None:
-        raise DatasetError(f"file {path!r}: {option('keep')} has no meaning for {ref.name} files")
-    # a look at the columns, and then the loading, each read the file
+        raise DatasetError(f"file {path!r}: {option('keep')} does not apply to {ref.name} files")
+    # profiling and loading each read the file
     with unchanged(named_files(Path(path).expanduser()), f"file {path!r}"):
         return _looked_at(ref, path, registry, keep or ())
 
@@ -92,7 +92,7 @@ def _looked_at(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) -> 
         return OwnData(ref, looked, facts, f"target {_name(ref)!r}: {facts.task}")
     if looked is not None:
         choice = choose(looked.target, _name(ref), what, asked)
-        # labels are the source's own affair
+        # the source decides about labels
         if looked.target.kind == "numbers" or asked:
             ref = _with_task(ref, choice.task)
         facts = fetched(ref, registry)
@@ -102,7 +102,7 @@ def _looked_at(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) -> 
     data = _chosen_after_loading(ref, what, asked, registry)
     if keep and data.facts.sparse:
         raise DatasetError(
-            f"{what}: {option('keep')} has no meaning for sparse rows: nothing is left out"
+            f"{what}: {option('keep')} does not apply to sparse rows: no column is dropped"
         )
     return data
 
@@ -110,13 +110,13 @@ def _looked_at(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) -> 
 def _chosen_after_loading(
     ref: Ref, what: str, asked: TaskType | None, registry: Registry
 ) -> OwnData:
-    """Choose the task of a file whose target is not known before it is loaded."""
+    """Choose the task of a file that has to be loaded to see its target."""
     try:
         facts = fetched(ref, registry)
     except DatasetError as refused:
         if asked:
             raise
-        # too many whole numbers for classes, or something that is wrong with any task
+        # too many integers for classes, or an error for any task
         try:
             facts = fetched(_with_task(ref, "regression"), registry)
         except DatasetError:
@@ -135,7 +135,7 @@ def _read(facts: DatasetFacts) -> TargetColumn:
 
 
 def _name(ref: Ref) -> str:
-    """Return the name of the column to predict; files without names call it so."""
+    """Return the name of the target column, "target" for files without names."""
     return str(ref.params.get("target", "label"))
 
 
@@ -144,7 +144,7 @@ def _with_task(ref: Ref, task: TaskType) -> Ref:
 
 
 def fetched(ref: Ref, registry: Registry) -> DatasetFacts:
-    """Load a dataset into the data cache and return its facts; DatasetError where that fails."""
+    """Load a dataset into the data cache and return its facts; raise DatasetError if that fails."""
     registry.get("dataset", ref.name)
     with opened(registry) as fetching:
         facts = fetching.dataset(ref)
@@ -161,14 +161,14 @@ def suite_for(
     learners: Sequence[str] = (),
     by: Comparison | None = None,
 ) -> Suite:
-    """Return the suite that compares methods on one file, on all rows.
+    """Return the suite that compares methods on all rows of one file.
 
     They are compared by the metric of `by`, or that of the suite in `OWN_TABLES`. Named
     components replace its methods, as `kbench_tables.size_rules.chosen_cells` does it; methods that
     are not installed are left out. The suite is named as the file, and has one block for each
     method, in the order of that suite.
 
-    An error is raised where something of that name is not installed, or there are too few rows.
+    An error is raised if a component is not installed, or if there are too few rows.
     """
     by = by or Comparison()
     sized, methods = sized_methods(ref, known, registry, feature_maps, learners)
@@ -189,12 +189,12 @@ def sized_methods(
 ) -> tuple[SizedSuite, list[Cell]]:
     """Return the suite in `OWN_TABLES` for a file, or for another size, and its methods.
 
-    DatasetError is raised where the file has too few rows.
+    DatasetError is raised if the file has too few rows.
     """
     if known.n_samples < MIN_ROWS:
         raise DatasetError(
-            f"{ref.label}: {known.n_samples} rows are too few to compare methods on; "
-            f"at least {MIN_ROWS} are needed"
+            f"{ref.label}: {known.n_samples} rows are too few to compare methods; at least "
+            f"{MIN_ROWS} are required"
         )
     size = size or Size(known.n_samples, known.n_features, known.sparse)
     own_table = find(OWN_TABLES[known.task], registry)
@@ -209,7 +209,7 @@ def sized_methods(
 
 
 def named_suite(sized: SizedSuite, ref: Ref, blocks: Sequence[Block], by: Comparison) -> Suite:
-    """Return a suite with other blocks that is named as the file, and has a metric."""
+    """Return a suite named after the file, with these blocks and this metric."""
     name = Path(ref.params["path"]).name
     if is_pattern(name):
         name = ref.label
@@ -218,17 +218,17 @@ def named_suite(sized: SizedSuite, ref: Ref, blocks: Sequence[Block], by: Compar
 
 
 LOOKED_AT = 1000
-"""Rows by which columns are chosen that are looked at in all rows."""
+"""Number of rows that preselect the columns to test on all rows."""
 
 ALIKE = 1e-9
-"""Share of the deviations of a column that is not explained by the target, at most."""
+"""Maximum unexplained standard deviation of a leaking column, as a share of its own."""
 
 
 def leaks(facts: DatasetFacts, columns: Sequence[str]) -> list[str]:
-    """Name columns of a dense table in the cache that repeat the target, in a notice.
+    """Return a notice on columns of a dense table in the cache that determine the target.
 
-    A column repeats classes where it has one value for each of them, whatever the row, and
-    numbers where it is a multiple of them, perhaps shifted. `columns` are those of the file.
+    A column determines classes if it has one value per class, and numbers if it is a linear
+    function of them. `columns` are those of the file.
     """
     if facts.sparse or not facts.feature_names:
         return []
@@ -243,13 +243,13 @@ def leaks(facts: DatasetFacts, columns: Sequence[str]) -> list[str]:
     if len(names) > 1:
         column, tells, it, leaves = "columns", "tell", "they are", "leave them"
     return [
-        f"{column} {shown} {tells} the target of every row: where {it} not known before the "
-        f"target is, {option('drop', names[:3])} {leaves} out"
+        f"{column} {shown} {tells} the target of every row (target leakage): if {it} not "
+        f"available before the target is, {option('drop', names[:3])} {leaves} out"
     ]
 
 
 def _repeating(X: np.ndarray, y: np.ndarray, is_numeric: bool) -> np.ndarray:
-    """Return the columns that repeat the target."""
+    """Return the columns that determine the target."""
     test = _is_multiple if is_numeric else _is_constant_by_class
     # rows from the whole table: the first ones may be of one class
     rows = np.linspace(0, len(y) - 1, min(LOOKED_AT, len(y))).astype(int)
@@ -259,7 +259,7 @@ def _repeating(X: np.ndarray, y: np.ndarray, is_numeric: bool) -> np.ndarray:
 
 
 def _is_constant_by_class(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Tell which columns have one value in each class, and not the same in all."""
+    """Return which columns are constant within each class, but not overall."""
     is_constant = np.ones(X.shape[1], dtype=bool)
     for label in np.unique(y):
         part = X[y == label]
@@ -268,7 +268,7 @@ def _is_constant_by_class(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _is_multiple(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Tell which columns are multiples of a target, perhaps shifted."""
+    """Return which columns are linear functions of a target."""
     centred, target = X - X.mean(axis=0), y - y.mean()
     size = (centred**2).sum(axis=0) * (target**2).sum()
     with np.errstate(invalid="ignore", divide="ignore"):

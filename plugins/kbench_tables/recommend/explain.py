@@ -1,8 +1,7 @@
-"""What the recommended method uses: importances of the table's columns, and its errors.
+"""Permutation importances and errors of the recommended method.
 
-A column is permuted among the test rows, so that it tells nothing, and the score is compared
-with that of the rows as they are (Breiman 2001). The columns that it was encoded as are
-permuted together.
+A column of the table is permuted among the test rows, and the score is compared with that of the
+original rows (Breiman 2001). The columns that it was encoded as are permuted together.
 """
 
 from __future__ import annotations
@@ -42,31 +41,31 @@ from kbench.tables.texts import DateColumn
 from kbench_tables.recommend.explanation import Explanation, Importance
 
 REPEATS = 3
-"""Permutations of a column."""
+"""Number of permutations of a column."""
 
 MAX_VALUES = 20_000_000
-"""Values of the test rows with permuted columns: fewer rows are taken where there are more."""
+"""Maximum number of values in the test rows of all permutations; above it, rows are sampled."""
 
 MAX_ROWS = 2000
-"""Test rows at most."""
+"""Maximum number of test rows."""
 
 MIN_ROWS, WANTED_ROWS = 10, 200
-"""Test rows of which importances say something, and for which time is kept."""
+"""Minimum number of test rows, and the number for which time is reserved."""
 
 MIN_FITTED = 500
-"""Training rows at least, where the method is fitted on a sample of them."""
+"""Minimum number of training rows if the method is fitted on a sample."""
 
 FIT_SHARE = 0.5
-"""Part of the time that a fit may take: on a sample of the rows, if all take longer."""
+"""Fraction of the time that a fit may take; if all rows take longer, it is fitted on a sample."""
 
 OWN_SHARE = 0.5
-"""Part of the time that is for fits and predictions, whatever was spent before them."""
+"""Minimum fraction of the time for fits and predictions, however long loading took."""
 
 MAX_CLASSES = 12
-"""Classes of a confusion matrix that is shown."""
+"""Maximum number of classes of a confusion matrix."""
 
 MAX_POINTS = 500
-"""Test rows of a plot of residuals."""
+"""Maximum number of test rows in a plot of residuals."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Effort:
 
     @classmethod
     def within(cls, seconds: float, planned: PlannedCell, n_columns: int, most: int) -> Effort:
-        """Return the most that should be done in some seconds; it may have too few test rows.
+        """Return the largest effort for some seconds; it may have too few test rows.
 
         The fit takes time in proportion to the rows, or less.
         """
@@ -102,7 +101,7 @@ class Effort:
 
 
 def wanted_seconds(planned: PlannedCell, n_columns: int) -> float:
-    """Return the seconds in which a method that was measured can be explained well."""
+    """Return the seconds needed to explain an evaluated method well."""
     fit_s, row_s = _times(planned)
     return fit_s + row_s * (n_columns * REPEATS + 1) * WANTED_ROWS
 
@@ -110,18 +109,18 @@ def wanted_seconds(planned: PlannedCell, n_columns: int) -> float:
 def explain(
     planned: PlannedCell, registry: Registry, metric: Metric, seconds: float = math.inf
 ) -> Explanation | str:
-    """Explain a method that was measured, or say why it cannot be.
+    """Explain an evaluated method, or return the reason why that is impossible.
 
-    The method is fitted once more, in this process, with the parameters that the search
-    chose. Where all that should take more than `seconds`, it is fitted on a sample of the
-    training rows, and fewer test rows are permuted, and less often.
+    The method is fitted again, in this process, with the parameters that the search chose. If that
+    should take more than `seconds`, it is fitted on a sample of the training rows, with fewer test
+    rows and permutations.
     """
     started = time.monotonic()
     facts, cell = planned.dataset, planned.cell
     assert facts is not None
     dataset = DataCache().load_for(facts)
     if hasattr(dataset.X, "indptr"):
-        return f"{option('explain')}: importances of sparse data are not computed"
+        return f"{option('explain')}: importances are not available for sparse data"
     method = Method(
         **map_side(cell.feature_map, registry),
         **learner_side(cell.learner, registry, dataset.task),
@@ -130,14 +129,14 @@ def explain(
     seed = derive_seed(cell.protocol.seed, dataset.checksum, index)
     candidate = _chosen(planned, method, seed)
     if candidate is None:
-        return f"{option('explain')}: the parameters that the search chose are not known"
+        return f"{option('explain')}: the chosen parameters are not stored"
     assignment = assign(dataset, cell.protocol, index, np.arange(len(dataset.y)))
     groups = _groups(dataset, cell.dataset.params.get("date", ()))
     rng = np.random.default_rng(seed)
     width = max(dataset.X.shape[1], _width(planned))
     most = MAX_VALUES // max(1, (len(groups) * REPEATS + 1) * width)
     most = min(MAX_ROWS, len(assignment.y_test), max(MIN_ROWS, most))
-    # reading the data again may take long on a busy machine: half of the time is for the work
+    # reading the data again may take long on a loaded machine: half of the time is for the work
     left = max(seconds - (time.monotonic() - started), OWN_SHARE * seconds)
     effort = Effort.within(left, planned, len(groups), most)
     if effort.n_test < min(most, MIN_ROWS):
@@ -145,12 +144,12 @@ def explain(
         if fit_s > left:
             return (
                 f"{option('explain')}: fitting the method on {effort.n_train:,} rows should take "
-                f"{duration(fit_s)}, and {duration(left)} are left for it: give a larger "
+                f"{duration(fit_s)}, and {duration(left)} are left: increase "
                 f"{option('time_limit')}"
             )
         return (
-            f"{option('explain')}: {len(groups) + 1:,} predictions of each test row take too long "
-            f"for the {duration(left)} that are left for it: give a larger {option('time_limit')}"
+            f"{option('explain')}: {len(groups) + 1:,} predictions of each test row take longer "
+            f"than the {duration(left)} that are left: increase {option('time_limit')}"
         )
     shown = _some(assignment, effort, rng)
     data, given = parts(Inputs.of(dataset), shown.visible, cell.protocol)
@@ -167,7 +166,7 @@ def explain(
     values = [scores(shown, each).get(metric.name, np.nan) for each in every]
     gains = np.array([metric.gain(value) for value in values])
     drops = (gains[0] - gains[1:]).reshape(len(groups), repeats)
-    # of one permutation, the columns together tell the noise: most matter little
+    # with one permutation, the columns together estimate the noise: most matter little
     noise = float(np.median(np.abs(drops))) if repeats == 1 else 0.0
     importances = [
         Importance(name, float(row.mean()), float(row.std(ddof=1)) if repeats > 1 else noise)
@@ -204,7 +203,7 @@ def _plain(value: Any) -> Any:
 
 
 def _groups(dataset: Dataset, dates: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """Return the columns of the table, and the places of what they were encoded as."""
+    """Return the columns of the table, and the positions of their encoded columns."""
     parts_of = {
         part: date.name
         for date in (DateColumn.parsed(spec, "") for spec in dates)
@@ -268,7 +267,7 @@ def _at(values: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
 
 
 def _permuted(X: np.ndarray, places: list[int], rng: np.random.Generator) -> np.ndarray:
-    """Return rows with some columns of others."""
+    """Return rows with some columns taken from other rows."""
     X = X.copy()
     X[:, places] = X[rng.permutation(len(X))][:, places]
     return X

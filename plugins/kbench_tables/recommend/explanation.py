@@ -1,4 +1,4 @@
-"""What a method uses and where it errs, as sentences, tables and a plot."""
+"""Permutation importances and errors of a method, as sentences, tables and a plot."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from kbench.features import element, text
 from kbench.messages import counted, number
 
 SHOWN = 12
-"""Columns that the command line prints."""
+"""Number of columns that the command line prints."""
 
 _WIDTH, _HEIGHT, _EDGE = 480.0, 300.0, 40.0
 
 
 @dataclass(frozen=True)
 class Importance:
-    """How much the metric gets worse without a column: mean and standard deviation."""
+    """Loss in the metric if a column is permuted: mean and standard deviation."""
 
     column: str
     mean: float
@@ -25,46 +25,44 @@ class Importance:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a method uses, and where it errs, on test rows of the first split."""
+    """Permutation importances and errors of a method on test rows of the first split."""
 
     importances: tuple[Importance, ...]
     """The largest first."""
     n_rows: int
     """Test rows."""
     confusion: tuple[tuple[int, ...], ...] = ()
-    """Rows by class, and by the class that is predicted; empty for numbers, and for many
-    classes."""
+    """Rows by class and predicted class; empty for regression and for many classes."""
     classes: tuple[str, ...] = ()
     """Names of the classes."""
     points: tuple[tuple[float, float], ...] = ()
-    """Predicted numbers, and what the targets are above them."""
+    """Predicted numbers and residuals."""
     repeats: int = 3
-    """Permutations of each column."""
+    """Number of permutations of each column."""
     fitted: tuple[int, ...] = ()
-    """Training rows on which the method was fitted for it, and those of the split; empty if it was
-    all of them."""
+    """Training rows of its fit, and those of the split; empty if they are equal."""
 
     def sentences(self, words: str) -> list[str]:
-        """Say which columns matter, for the metric in words."""
+        """Name the most important columns; `words` is the name of the metric."""
         useful = [each for each in self.importances if each.mean > 2 * each.sd and each.mean > 0]
         if not useful:
-            return [f"No column alone changes the {words} when it is permuted{self._sample}."]
+            return [f"No column alone changes the {words} if it is permuted{self._sample}."]
         named = ", ".join(f"{each.column} ({each.mean:.3f})" for each in useful[:SHOWN])
         more = f" and {len(useful) - SHOWN} more" if len(useful) > SHOWN else ""
         rest = len(self.importances) - len(useful)
         return [
-            f"It uses, by how much the {words} gets worse when a column is permuted among "
-            f"{self.n_rows:,} test rows{self._sample}: {named}{more}."
-            + (f" No effect is seen of {counted(rest, 'other')}." if rest else "")
+            f"Permutation importances, as the loss in {words}, on {self.n_rows:,} test "
+            f"rows{self._sample}: {named}{more}."
+            + (f" No effect of {counted(rest, 'other')}." if rest else "")
         ]
 
     @property
     def _sample(self) -> str:
-        """What was done less than with enough time."""
+        """Where the time limit reduced the effort."""
         said = ["once"] if self.repeats == 1 else []
         if self.fitted:
             said.append("fitted on {:,} of {:,} rows".format(*self.fitted))
-        return f" ({', '.join(said)}, for want of time)" if said else ""
+        return f" ({', '.join(said)}, to save time)" if said else ""
 
     @property
     def picture(self) -> str:
@@ -73,7 +71,7 @@ class Explanation:
 
 
 def residuals(points: Sequence[tuple[float, float]]) -> str:
-    """Draw how far targets are above what is predicted."""
+    """Draw the residuals (target - prediction) against the predictions."""
     xs, ys = zip(*points, strict=True)
     low, high = min(xs), max(xs)
     top = max(map(abs, ys)) or 1.0

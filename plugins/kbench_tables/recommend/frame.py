@@ -41,20 +41,20 @@ if TYPE_CHECKING:
 
 
 class Recommendation:
-    """A comparison of methods on a user's own data, as `kbench.recommend` returns it.
+    """The result of `kbench.recommend`: a comparison of methods on your data.
 
     Attributes
     ----------
     recommendation : str
-        The recommendation in sentences; the first one suffices alone.
+        The recommendation in sentences; the first one names the method and its score.
     feature_map, learner : str
-        The recommended method; empty where none was measured.
+        The recommended method; empty if none was evaluated.
     results : DataFrame
-        One row per method, the best first, with the columns of ``kbench results``.
+        One row per method, best first, with the columns of ``kbench results``.
     columns : DataFrame
         What became of each column of the data.
     notices : list of str
-        What was left out of the data, and what a guess leaves open.
+        Columns that were dropped, and warnings about detected formats.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Recommendation:
 
     @property
     def results(self) -> pandas.DataFrame:
-        """One row per method, the best first."""
+        """One row per method, best first."""
         import pandas
 
         names = columns(self._found.report.suite.compared, self._data.facts.task)
@@ -150,7 +150,7 @@ class Recommendation:
         return "\n".join([*self._lead.facts, "", *self._lead.sentences])
 
     def _repr_html_(self) -> str:
-        """Return the recommendation and a table of the results, for notebooks."""
+        """Return the recommendation and a table of results as HTML, for notebooks."""
         names = _shown_columns(self._found)
         best = self._found.advice.chosen if self._found.advice else None
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
@@ -288,9 +288,9 @@ def recommend(
     if time_limit is not None:
         check_limit(time_limit, "time_limit")
     if not isinstance(name, str) or not name.strip() or "/" in name or name.startswith("."):
-        raise SuiteError(f"name must be a text without '/', such as 'customers', got {name!r}")
+        raise SuiteError(f"name must be a string without '/', such as 'customers', got {name!r}")
     if target is None and not isinstance(data, str | Path):
-        raise SuiteError("target is missing: name the column to predict")
+        raise SuiteError("target is missing: give the column to predict")
     folder = None
     notices: list[str] = []
     if isinstance(data, str | Path):
@@ -328,7 +328,7 @@ def recommend(
                 raise type(error)(str(error).replace(f"file {path!r}", "data")) from None
         raise
     if found.report.interrupted:
-        raise KeyboardInterrupt("finished results are kept; the next call goes on")
+        raise KeyboardInterrupt("finished results are stored; the next call continues")
     lead = lead_of(found, own, by, time_limit)
     done = Recommendation(found, own, by, lead, notices)
     if folder is not None:  # the table is needed for an export

@@ -1,4 +1,4 @@
-"""Metric by which methods are compared on a user's own file."""
+"""The metric by which methods are compared on a user's file."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from kbench.messages import counted, did_you_mean, option
 from kbench.records import DatasetFacts, Metric, Protocol
 
 RARE = 0.4
-"""A class with less than this share of its part, were all classes equally frequent, is rare."""
+"""A class is rare below this fraction of its share under equal class frequencies."""
 
 BALANCED = "balanced_accuracy"
-"""The metric where a class is rare: always naming the commonest class gains nothing by it."""
+"""The metric if a class is rare: predicting the most frequent class scores 1 / n_classes."""
 
 SHOWN = 6
-"""Classes of which the shares are printed."""
+"""Maximum number of classes whose shares are printed."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What methods are compared by."""
+    """The metric of a comparison."""
 
     metric: Metric | None = None
-    """The suite's own, if None."""
+    """None for the suite's metric."""
     with_probabilities: bool = False
-    """Decision values are turned into probabilities."""
+    """Whether decision values are calibrated."""
     sentence: str = ""
-    """Why it is this metric; empty where nothing is to be said."""
+    """The reason for this metric; may be empty."""
 
     def protocol(self, protocol: Protocol, n_classes: int) -> Protocol:
-        """Return a protocol that searches by the metric, where all learners have it."""
+        """Return a protocol that searches by the metric, if all learners have it."""
         if self.with_probabilities:
             protocol = replace(protocol, calibration="sigmoid")
         metric = self.metric
@@ -43,14 +43,14 @@ class Comparison:
 def comparison(
     name: str | None, with_probabilities: bool, facts: DatasetFacts, registry: Registry
 ) -> Comparison:
-    """Return what methods are compared by: the metric of a name, or by the classes' shares.
+    """Return the metric of a comparison: the named one, or one that suits the class frequencies.
 
-    SuiteError is raised where there is no such metric, or it is not for the task.
+    SuiteError is raised if there is no such metric, or it is not for the task.
     """
     if with_probabilities and facts.task == "regression":
         raise SuiteError(
-            f"{option('probabilities')} is for classes; numbers have prediction intervals, by "
-            "bayesian-linear or another learner with a predictive distribution"
+            f"{option('probabilities')} is for classification; for regression, bayesian-linear and other "
+            "learners with a predictive distribution predict intervals"
         )
     if name is not None:
         metric = _named(name, facts, registry)
@@ -63,11 +63,11 @@ def comparison(
     return Comparison(
         METRICS[BALANCED],
         with_probabilities,
-        f"the rarest class, {facts.target_names[rare]!r}, has {share:.2g} % of the rows, below "
-        f"{RARE}/{facts.n_classes} = {bound:.3g} %: methods are compared by balanced accuracy, "
-        "the mean of the shares of each class that are found, with ROC AUC beside it "
-        f"({option('metric', 'accuracy')} compares accuracies, which always naming the commonest "
-        "class makes high)",
+        f"the rarest class, {facts.target_names[rare]!r}, has {share:.2g} % of the rows, less "
+        f"than {RARE}/{facts.n_classes} = {bound:.3g} %: methods are compared by balanced "
+        "accuracy (the mean recall of the classes), with ROC AUC next to it "
+        f"({option('metric', 'accuracy')} compares by accuracy, which is high even if the most "
+        "frequent class is always predicted)",
     )
 
 
@@ -86,7 +86,7 @@ def shares_of(facts: DatasetFacts) -> str:
 
 
 def _rare_class(facts: DatasetFacts) -> int | None:
-    """Return the rarest class if it is rare."""
+    """Return the rarest class if it is below the bound."""
     if facts.task == "regression" or not facts.class_counts:
         return None
     rarest = min(range(len(facts.class_counts)), key=facts.class_counts.__getitem__)
@@ -119,5 +119,5 @@ def _needs_one_score_per_class(metric: Metric, facts: DatasetFacts) -> bool:
 
 
 def _all_have(metric: Metric, n_classes: int) -> bool:
-    """Whether all learners have the metric in a search, where nothing is calibrated."""
+    """Whether all learners have the metric during a search, without calibration."""
     return metric.needs == "predictions" or (metric.needs == "scores" and n_classes == 2)

@@ -1,10 +1,10 @@
-"""Recommendation of a method for one dataset, in words, from its results rows.
+"""Recommend a method for one dataset from its rows of results, in sentences.
 
-The best method is that of the best mean of the metric. *Within noise* of it are
-the methods that the corrected resampled t-test does not tell apart from it
-(p > 0.05, Nadeau and Bengio 2003) and that are nearly as good: at most 0.01 less
-accurate, or an error at most 2 % larger. With few splits, a test alone shows no
-difference. Of these the one that is fitted in the least time is recommended.
+The best method is the one with the best mean of the metric. A method is *within noise* of it if
+the corrected resampled t-test finds no significant difference (p > 0.05, Nadeau and Bengio 2003)
+and it is at most 0.01 less accurate, or its error at most 2 % larger. The second condition is
+needed because a test on few splits has little power. Of the methods within noise, the one with the
+shortest fit is recommended.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from kbench.records import ACCURACY, Metric, TaskType
 from kbench_tables.time_budget.sample_sizes import standard_error
 
 RATIO = 1.5
-"""Smallest ratio of fit times that is mentioned."""
+"""Minimum ratio of fit times that is reported."""
 
 BESIDE = "roc_auc"
-"""The metric beside the balanced accuracy."""
+"""The metric shown next to the balanced accuracy."""
 
 LARGER_ERROR = 0.02
 """How much larger an error may be within noise, as a share of the best method's."""
@@ -49,7 +49,7 @@ class Advice:
     within_noise: list[Row]
     """Rows within noise of the best, itself included."""
     sentences: tuple[str, ...]
-    """The recommendation in words; the first one suffices alone."""
+    """The recommendation; the first sentence names the method and its score."""
 
 
 def advise(
@@ -62,7 +62,7 @@ def advise(
     nested: bool = False,
     shares: Sequence[float] = (),
 ) -> Advice | None:
-    """Recommend a method from the rows of one dataset; None where no method finished.
+    """Recommend a method from the rows of one dataset; return None if no method finished.
 
     `uses_kernel`, `baselines` and `boosted` are labels of the learners that a chosen method is
     compared with: those on kernels, those that ignore the inputs, and those that come first.
@@ -148,10 +148,10 @@ class _Comparison:
         return self.value(self.longest) + ahead
 
     def margin(self, tested: bool = True) -> float:
-        """How much worse than the best a method within noise is: half a standard error at most.
+        """Return how much worse a method within noise may be: at most half a standard error.
 
-        Methods that a test does not tell apart may be further apart than is worth a short fit.
-        Without a test, what all methods have in common of a rare class's few rows is not known.
+        Without a significant difference, methods may still differ by more than a short fit is
+        worth. Without a test, the correlation of scores on the few rows of a rare class is unknown.
         """
         value = self.value(self.best)
         most = LARGER_ERROR * abs(value) if self._is_error else ROPE
@@ -168,7 +168,7 @@ class _Comparison:
 
     @property
     def what(self) -> str:
-        """What is compared, before its value; accuracy goes without saying."""
+        """The name of the metric before a value; empty for accuracy."""
         return "" if self.metric == ACCURACY else f"{self.metric.words} "
 
     @property
@@ -177,7 +177,7 @@ class _Comparison:
 
     @property
     def nearly(self) -> str:
-        """How a method within noise may differ from the best one."""
+        """The condition on a method within noise of the best one."""
         if self._is_error:
             return f"an error at most {LARGER_ERROR:.0%} larger".replace("%", " %")
         if self.metric == ACCURACY:
@@ -189,12 +189,12 @@ class _Comparison:
         return self.metric.better == "lower"
 
     def named(self, row: Row) -> str:
-        """Name a method with its value."""
+        """Return the name of a method with its value."""
         return f"{name_of(row.method)} ({self.what}{self.written(self.value(row))})"
 
     @property
     def also(self) -> str:
-        """What methods within noise have in common beside the metric."""
+        """The second metric that methods within noise agree in."""
         return ", by roc auc too," if self.metric.name == "balanced_accuracy" else ""
 
     # -- decisions
@@ -213,9 +213,9 @@ class _Comparison:
         return test.is_zero if test.p is None else test.p > ALPHA
 
     def by_ranking(self, rows: Sequence[Row]) -> _Comparison | None:
-        """Compare methods of one balanced accuracy by ROC AUC; None by other metrics.
+        """Compare methods of equal balanced accuracy by ROC AUC; None for other metrics.
 
-        Where a class is rare, labels of all methods may be those of the commonest class.
+        If a class is rare, all methods may predict the most frequent class only.
         """
         ranked = [row for row in rows if BESIDE in row.metrics]
         if self.metric.name != "balanced_accuracy" or not ranked:
@@ -241,7 +241,7 @@ class _Comparison:
             text += f", r2 {row.metrics['r2']:.3f}"
         text += f", fitted in {duration(row.metrics['fit_time_s'])}"
         if row.predict_time_per_row_s is not None:
-            text += f", {duration(row.predict_time_per_row_s)} a prediction"
+            text += f", {duration(row.predict_time_per_row_s)} per prediction"
         if row.metrics.get("n_stored_floats"):
             text += f", a model of {size(row.metrics['n_stored_floats'])}"
         return text + "."
@@ -256,45 +256,45 @@ class _Comparison:
             found = "both score the same on every split"
         if n_equal == 1:
             return [
-                f"It is within noise of the {self.most}, {self.named(self.best)}: {found}. "
-                "Of the methods within noise it is measurably the best by roc auc."
+                f"It is within noise of the {self.most}, {self.named(self.best)}: {found}. Of "
+                "the methods within noise, its roc auc is significantly the best."
             ]
         return [
-            f"It is within noise of the {self.most}, {self.named(self.best)}: {found}. "
-            f"Of the {n_equal} methods within noise{self.also} it is fitted in the least time."
+            f"It is within noise of the {self.most}, {self.named(self.best)}: {found}. Of the "
+            f"{n_equal} methods within noise{self.also} it has the shortest fit time."
         ]
 
     def tested(self, test: CorrectedT) -> str:
-        """Write the interval and the p of a test, or why there is none."""
+        """Return the interval and the p value of a test, or the reason why there is none."""
         if test.p is None or test.low is None or test.high is None:
             return NO_TEST
-        # as a disadvantage of the other one, in either direction
+        # positive if the other method is worse
         ends = sorted([self.metric.gain(test.low), self.metric.gain(test.high)])
         low, high = map(self.written, ends)
         return f"95 % interval [{low}, {high}], p = {p_value(test.p)}"
 
     def alone(self) -> list[str]:
-        """Say how certain it is that the best method is the best."""
+        """Return how certain it is that the best method is the best."""
         others = [row for row in self.complete if row is not self.best]
         if not others:
             return []
         tests = [self.test(self.best, row) for row in others]
         if all(test is not None and test.p is not None and test.p <= ALPHA for test in tests):
-            them = "the other one" if len(others) == 1 else f"the {len(others)} others"
+            them = "the other method" if len(others) == 1 else f"the {len(others)} other methods"
             more = "more accurate" if self.most == "most accurate" else "better"
-            return [f"It is measurably {more} than {them} (p <= {ALPHA})."]
+            return [f"It is significantly {more} than {them} (p <= {ALPHA})."]
         untested = [
             row
             for row, test in zip(others, tests, strict=True)
             if test is not None and test.p is None and not test.is_zero
         ]
-        doubt = f" Beside {self.some(untested)} {NO_TEST}." if untested else ""
+        doubt = f" Compared with {self.some(untested)}: {NO_TEST}." if untested else ""
         near = [row for row in others if self.is_within_noise(row)]
         near.sort(key=lambda row: -self.metric.gain(self.value(row)))
         if not near:
             return [
-                f"It is the {self.most}, and no other is within noise of it (p > {ALPHA} and "
-                f"{self.nearly}).{doubt}"
+                f"It is the {self.most}, and no other method is within noise of it (p > {ALPHA} "
+                f"and {self.nearly}).{doubt}"
             ]
         return [
             f"It is the {self.most}. Within noise of it, but slower to fit: {self.some(near)}."
@@ -306,7 +306,7 @@ class _Comparison:
         return ", ".join(map(self.named, rows[:3])) + more
 
     def rows_of(self, row: Row) -> str:
-        """Say on how many rows a method was fitted, where others had more."""
+        """Return on how many rows a method was fitted, if others had more."""
         n = row.metrics.get("n_train", 0.0)
         return f" on {n:,.0f} rows" if n < self.most_rows else ""
 
@@ -315,8 +315,8 @@ class _Comparison:
             return []
         n = chosen.metrics["n_train"]
         return [
-            f"It was fitted on {n:,.0f} of {self.most_rows:,.0f} rows, and scored on the same test "
-            "rows as all others: on all rows it takes longer, and is rarely worse."
+            f"It was fitted on {n:,.0f} of {self.most_rows:,.0f} rows, and scored on the same "
+            "test rows as all others. Fitting all rows takes longer and rarely makes it worse."
         ]
 
     def beside_boosting(self, chosen: Row, boosted: Collection[str]) -> list[str]:
@@ -327,7 +327,7 @@ class _Comparison:
         row = max(rows, key=lambda row: self.metric.gain(self.level(row)))
         fitted = duration(row.metrics["fit_time_s"])
         text = (
-            f"The best gradient boosting, {name_of(row.method)}, gives "
+            f"The best gradient boosting, {name_of(row.method)}, scores "
             f"{self.what}{self.written(self.value(row))}{self.rows_of(row)}, fitted in {fitted}"
         )
         test = self.test(chosen, row)
@@ -335,8 +335,8 @@ class _Comparison:
 
     def told_apart(self, test: CorrectedT) -> str:
         if test.p is None:
-            return "the same on every split" if test.is_zero else NO_TEST
-        same = "not told apart" if test.p > ALPHA else "measurably different"
+            return "equal on every split" if test.is_zero else NO_TEST
+        same = "no significant difference" if test.p > ALPHA else "significantly different"
         return f"{same} (p = {p_value(test.p)})"
 
     def beside_kernels(self, chosen: Row, uses_kernel: Collection[str]) -> list[str]:
@@ -348,14 +348,15 @@ class _Comparison:
         if self.rows_of(kernel) != self.rows_of(chosen):
             fitted = duration(kernel.metrics["fit_time_s"])
             return [
-                f"The kernel machine, {name_of(kernel.method)}, gives {self.what}"
-                f"{self.written(self.value(kernel))}{self.rows_of(kernel)}, fitted in {fitted}."
+                f"The kernel machine, {name_of(kernel.method)}, scores "
+                f"{self.what}{self.written(self.value(kernel))}{self.rows_of(kernel)}, fitted in "
+                f"{fitted}."
             ]
         ratio = kernel.metrics["fit_time_s"] / max(chosen.metrics["fit_time_s"], 1e-9)
         if ratio < RATIO and 1 / ratio < RATIO:
             return []
         word = f"{_times(ratio)} faster" if ratio > 1 else f"{_times(1 / ratio)} slower"
-        return [f"It is {word} to fit than {self.named(kernel)}."]
+        return [f"The recommended method is {word} to fit than {self.named(kernel)}."]
 
     def beside_baseline(self, chosen: Row, baselines: Collection[str]) -> list[str]:
         plain = next((row for row in self.complete if row.learner in baselines), None)
@@ -364,39 +365,39 @@ class _Comparison:
             if regression and chosen.metrics.get("r2", 1.0) <= 0:
                 return ["Its r2 is not above 0: always predicting the mean is as good."]
             return []
-        doing = "predicting the mean" if regression else "naming the commonest class"
+        doing = "predicting the mean" if regression else "predicting the most frequent class"
         if chosen is plain and len(self.complete) == 1:
-            return [f"That is always {doing}; nothing else was measured in full."]
+            return [f"That is the baseline ({doing}); no other method was evaluated in full."]
         if chosen is plain:
             return [
-                f"That is always {doing}: no method was measurably better, so "
-                "these columns may say nothing of the target."
+                f"That is the baseline ({doing}): no method was significantly better, so these "
+                "columns may not predict the target."
             ]
         test = self.test(chosen, plain)
-        text = f"Always {doing} gives {self.what}{self.written(self.value(plain))}"
+        text = f"The baseline ({doing}) scores {self.what}{self.written(self.value(plain))}"
         ranking = self.by_ranking([chosen, plain])
         is_told_apart = test is not None and test.p is not None and test.p <= ALPHA
         if ranking is not None and not is_told_apart and not ranking.is_within_noise(plain):
             return [
-                f"{text}, which is not told apart from it: its labels hardly name the rare class. "
-                f"But it ranks the rows better, with roc auc {ranking.value(chosen):.3f}: choose a "
-                f"threshold of its scores or probabilities; {option('metric', BESIDE)} compares "
-                "by ranks."
+                f"{text}, without a significant difference: the method hardly predicts the rare "
+                f"class. But it ranks the rows better, with roc auc {ranking.value(chosen):.3f}: "
+                "choose a threshold for its scores or probabilities; "
+                f"{option('metric', BESIDE)} compares by ranks."
             ]
         if test is not None and test.p is None:
             return [f"{text} ({NO_TEST})."]
         if test is not None and test.p is not None and test.p > ALPHA:
             return [
-                f"{text}, which is not told apart from it (p = {p_value(test.p)}): "
-                "these columns may say nothing of the target."
+                f"{text}, without a significant difference (p = {p_value(test.p)}): these "
+                "columns may not predict the target."
             ]
         if self._is_error and self.value(plain) > 0:
             share = 1 - self.value(chosen) / self.value(plain)
-            return [f"{text}: its errors are {100 * share:.0f} % smaller."]
+            return [f"{text}: the errors of the method are {100 * share:.0f} % smaller."]
         return [f"{text}."]
 
     def intervals(self, chosen: Row, equal: Sequence[Row], baselines: Collection[str]) -> list[str]:
-        """Say which method gives prediction intervals, and how well they hold."""
+        """Name the method that predicts intervals, with the error of their coverage."""
         row = min(
             (
                 row
@@ -410,9 +411,9 @@ class _Comparison:
             return []
         subject = "It also" if row is chosen else f"{self.named(row)}, within noise too,"
         return [
-            f"{subject} predicts intervals: over the splits, the share of targets in the 90 % "
-            f"intervals was {100 * row.metrics['coverage_error_90']:.1f} points off 90 % on "
-            "average."
+            f"{subject} predicts intervals: the coverage of its 90 % intervals was "
+            f"{100 * row.metrics['coverage_error_90']:.1f} percentage points off 90 %, on "
+            "average over the splits."
         ]
 
 
@@ -424,7 +425,7 @@ def _left_out(rows: Sequence[Row], n_complete: int) -> list[str]:
     sentences = []
     if n_complete > 1:
         sentences.append(
-            "It was chosen and scored on the same splits: new data may do a little worse."
+            "It was chosen and scored on the same splits, so its score is slightly optimistic."
         )
     too_large = sum(row.status == "skipped" and bool(row.error) for row in rows)
     if too_large:
@@ -435,15 +436,14 @@ def _left_out(rows: Sequence[Row], n_complete: int) -> list[str]:
     skipped = sum(row.status == "skipped" and not row.error for row in rows)
     if skipped:
         sentences.append(
-            f"{skipped} of {counted(len(rows), 'method')} {'was' if skipped == 1 else 'were'} not "
-            "measured in full within the time; a "
-            "better one may be among them."
+            f"{skipped} of {counted(len(rows), 'method')} {'was' if skipped == 1 else 'were'} "
+            "not evaluated in full within the time limit; a better one may be among them."
         )
     return sentences
 
 
 def size(n_floats: float) -> str:
-    """Write the size of a model of `n_floats` numbers of 8 bytes.
+    """Format the size of a model of `n_floats` numbers of 8 bytes.
 
     >>> size(100), size(50_000), size(3e8)
     ('0.8 kB', '400 kB', '2400 MB')

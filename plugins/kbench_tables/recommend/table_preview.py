@@ -1,4 +1,4 @@
-"""A look at a user's table before it is loaded: its columns, their fates, its target."""
+"""Preview a user's table before it is loaded: columns, encodings and target."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     import pandas
 
 LOOKED_AT_MB = 256
-"""A larger file whose source has no `rows` is not inspected: it would be in memory as a whole."""
+"""Size up to which a file is inspected if its source has no `rows`: it is read into memory."""
 
 COLUMN_OPTIONS = ("ignore", "nominal", "date", "by_target", "unit", "missing")
-"""Parameters of a source that decide what becomes of columns."""
+"""Parameters of a source that decide the encoding of columns."""
 
 
 @dataclass(frozen=True)
@@ -37,28 +37,28 @@ class Look:
 
     n_rows: int
     n_unlabelled: int
-    """All rows, and those without a label."""
+    """Numbers of all rows and of those without a label."""
     fates: tuple[Fate, ...]
-    """What becomes of each column."""
+    """The encoding of each column."""
     target: TargetColumn
     """The column to predict."""
     params: dict[str, str | tuple[str, ...]]
-    """Parameters of the source that read the file so, and encode its columns so."""
+    """Parameters of the source for this format and these encodings."""
     sentence: str = ""
-    """How the file is written."""
+    """The format of the file."""
     doubts: tuple[str, ...] = ()
-    """What stays open about that, and which option changes it."""
+    """Warnings about the format, each with the option that changes it."""
 
     @classmethod
     def parsed(cls, given: object) -> Look:
-        """Parse what the process of a plugin found; ValueError where it is not a look."""
+        """Parse the output of a plugin's process; raise ValueError if it is not a preview."""
         from pydantic import TypeAdapter
 
         looked = TypeAdapter(cls).validate_json(json.dumps(given), strict=True)
         return replace(looked, target=replace(looked.target, odd=printable(looked.target.odd, 60)))
 
     def for_classes(self, n_classes: int) -> Look:
-        """Return the look at a table with this number of classes, which have a mean each."""
+        """Return the preview for this number of classes: target encoding has a mean for each."""
         if n_classes <= 2:
             return self
         fates = [
@@ -71,11 +71,11 @@ class Look:
 
     @property
     def n_columns(self) -> int:
-        """Columns that become features."""
+        """Number of encoded features."""
         return sum(fate.n_columns > 0 for fate in self.fates)
 
     def notices(self) -> list[str]:
-        """Return what a guess leaves open, and a notice for each column that is left out."""
+        """Return warnings about detected formats, and a notice for each dropped column."""
         left_out = [
             f"left out: {fate.name!r}, {fate.read_as}: {fate.note}"
             for fate in self.fates
@@ -85,11 +85,11 @@ class Look:
 
 
 def look(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Look | None:
-    """Inspect a user's own table before it is loaded.
+    """Inspect a user's table before it is loaded.
 
-    Columns to `keep` are not left out, whatever they hold. The result is None for files
-    whose source has no table, and where something else is wrong with the file: loading it
-    reports the error. DatasetError is raised where the columns are not what they seem.
+    Columns to `keep` are never dropped. The result is None for files whose source has no table, and
+    for files with another error, which loading reports. DatasetError is raised if a few values of a
+    column have another type.
     """
     source = registry.all("dataset").get(ref.name)
     if source is None or "target" not in ref.params:
@@ -122,7 +122,7 @@ def look(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Look | None:
 
 
 def look_in_sandbox(read: Make, asked: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Inspect a table, where the plugin that reads it is imported."""
+    """Inspect a table, in a process that imports the plugin that reads it."""
     found = _look(read, from_json(asked["dataset"]), asked)
     return None if found is None else asdict(found)
 
@@ -183,7 +183,7 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
         name: tuple(value) if isinstance(value, tuple | list) else str(value)
         for name, value in table.params.items()
     }
-    if "date" in params:  # with the parts that were found
+    if "date" in params:  # with the detected periods
         params["date"] = decided.date
     return Look(
         n_rows=n_rows,
@@ -203,7 +203,7 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
 def _without_unit(
     labels: Any, target: str, decimal: str, ref: Ref, asked: Mapping[str, Any]
 ) -> tuple[Any, list[UnitColumn]]:
-    """Return labels that are numbers with a unit as plain ones, and how they are written."""
+    """Return labels that are numbers with a unit as plain numbers, and their format."""
     import pandas
 
     task = ref.params.get("task")
@@ -228,7 +228,7 @@ def _without_unit(
 def _leaks(
     profiles: Mapping[str, ColumnProfile], fates: Sequence[Fate], params: Mapping[str, Any]
 ) -> list[str]:
-    """Say where random splits may tell more than is known when a model is used."""
+    """Warn if random splits may be optimistic."""
     if params.get("group_by") or params.get("order_by"):
         return []
     dates = [fate.name for fate in fates if fate.read_as == "dates"]
@@ -236,14 +236,14 @@ def _leaks(
     doubts = []
     if dates:
         doubts.append(
-            f"column {dates[0]!r} has dates: random splits test on rows that are older than "
-            f"training rows, which may look better than the future; "
-            f"{option('time_column', dates[0])} tests on the last rows"
+            f"column {dates[0]!r} has dates: random splits also test on rows older than training "
+            f"rows, which may be optimistic; {option('time_column', dates[0])} tests on the most "
+            "recent rows"
         )
     if ids:
         doubts.append(
-            f"values of {ids[0]!r} repeat: random splits have rows of one on both sides, which "
-            f"may look better than new ones; {option('group', ids[0])} keeps them together"
+            f"values of {ids[0]!r} repeat: random splits have rows with the same value on both "
+            f"sides, which may be optimistic; {option('group', ids[0])} keeps them together"
         )
     return doubts
 
@@ -278,7 +278,7 @@ class _Kept:
 
 
 def with_look(ref: Ref, looked: Look | None) -> Ref:
-    """Return the dataset line with the parameters that a look has found."""
+    """Return the dataset entry with the parameters of its preview."""
     if looked is None or not looked.params:
         return ref
     return Ref(ref.name, {**ref.params, **looked.params}, ref.label)

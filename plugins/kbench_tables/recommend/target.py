@@ -1,4 +1,4 @@
-"""Task of a user's own target: a rule, and its outcome in a sentence."""
+"""The task of a user's target: a rule, and its result in a sentence."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kbench.records import TaskType
 from kbench.tables.target_columns import MANY_CLASSES, MAX_NUMERIC_LABELS
 
 MAX_CLASSES = 20
-"""Different whole numbers up to which a target may be one of classes."""
+"""Maximum number of different integers of a classification target."""
 
 MIN_ROWS = 5
-"""Rows of a class that is named by a number, so that each of five folds can have one."""
+"""Minimum number of rows of a class that is named by a number: one for each of five folds."""
 
-# signs and words around and between the digits of numbers: currencies, thousands, per cent
+# symbols and words around and between digits: currencies, thousands, per cent
 _DRESS = re.compile(
     r"[\s,'\u2019%$\u20ac\u00a3\u00a5\u20b9]|^[A-Z]{3}(?=[\s\d])|(?<=[\s\d])[A-Z]{3}$"
 )
@@ -29,33 +29,33 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{4}")
 _CLASSES = option("task", "classification")
 
 Count = Annotated[int, Ge(0)]
-Kind = Literal["numbers", "truth values", "dates", "texts"]
+Kind = Literal["numbers", "booleans", "dates", "strings"]
 
 
 @dataclass(frozen=True)
 class TargetColumn:
-    """What a target column holds."""
+    """Profile of a target column."""
 
     kind: Kind
-    """One of {"numbers", "truth values", "dates", "texts"}."""
+    """One of {"numbers", "booleans", "dates", "strings"}."""
     n_different: Count
-    """Different values, without missing ones."""
+    """Number of different values, without missing ones."""
     n_rows: Count = 0
-    """Rows with a value."""
+    """Number of rows with a value."""
     n_missing: Count = 0
     missing_row: Count = 0
-    """Rows without a value, and the first of them, from 1."""
+    """Number of rows without a value, and the first of them, from 1."""
     n_rarest: Count = 0
-    """Rows of the rarest value."""
+    """Number of rows of the rarest value."""
     fraction: float | None = None
-    """The first number that is not whole."""
+    """The first number that is not an integer."""
     is_row_number: bool = False
-    """All values are different, whole and consecutive."""
+    """Whether all values are different consecutive integers."""
     n_odd: Count = 0
     odd: str = ""
     odd_row: Count = 0
-    """Among numbers: rows with a text that is not a plain number, the first such text, and its row,
-    from 1."""
+    """Among numbers: the rows with a string that is not a plain number, the first such string, and
+    its row, from 1."""
 
     @classmethod
     def of(cls, values: Any) -> TargetColumn:
@@ -65,7 +65,7 @@ class TargetColumn:
         >>> TargetColumn.of(pd.Series([1, 2, 2, None])).n_rarest
         1
         >>> TargetColumn.of(pd.Series(["yes", "no"])).kind
-        'texts'
+        'strings'
         """
         missing = values.isna().to_numpy()
         return replace(
@@ -83,13 +83,13 @@ class TargetColumn:
         present = values[values.notna()]
         counts = present.value_counts()
         if types.is_bool_dtype(values.dtype) or {type(each) for each in counts.index} == {bool}:
-            return cls("truth values", len(counts))
+            return cls("booleans", len(counts))
         if types.is_numeric_dtype(values.dtype):
             return cls._of_numbers(present.to_numpy(dtype=np.float64))
         if types.is_datetime64_any_dtype(values.dtype):
             return cls("dates", len(counts))
         if isinstance(values.dtype, pandas.CategoricalDtype):
-            return cls("texts", int((counts > 0).sum()))
+            return cls("strings", int((counts > 0).sum()))
         return cls._of_texts(values.reset_index(drop=True), counts)
 
     @classmethod
@@ -119,7 +119,7 @@ class TargetColumn:
         n_rows = counts.to_numpy()
         like_numbers = plain | dressed
         if like_numbers.sum() <= MAX_CLASSES or 2 * n_rows[like_numbers].sum() <= n_rows.sum():
-            return cls("texts", len(texts))
+            return cls("strings", len(texts))
         odd_values = {value for value, ok in zip(counts.index, plain, strict=True) if not ok}
         is_odd = values.isin(odd_values)
         row = int(np.argmax(is_odd.to_numpy()))
@@ -133,23 +133,23 @@ class TargetColumn:
 
     @classmethod
     def of_labels(cls, y: np.ndarray, names: tuple[str, ...]) -> TargetColumn:
-        """Describe a target that a source has read: numbers, or labels with their names."""
+        """Describe a loaded target: numbers, or labels with their names."""
         if not names:
             return cls._of_numbers(np.asarray(y, dtype=np.float64))
         numbers = [_number(name) for name in names]
         if any(number is None for number in numbers):
-            return cls("texts", len(names), len(y))
+            return cls("strings", len(names), len(y))
         return cls._of_numbers(np.array(numbers, dtype=np.float64)[np.asarray(y)])
 
     @property
     def may_be_classes(self) -> bool:
-        """Whether a source takes the values for classes if it is asked to."""
+        """Whether a source can treat the values as classes."""
         few = self.kind != "numbers" or self.n_odd or self.n_different <= MAX_NUMERIC_LABELS
         return bool(few) and self.n_different <= max(MANY_CLASSES, self.n_rows // 2)
 
 
 def _number(text: str) -> float | None:
-    """Parse a number as it stands in tables; None where the text is none."""
+    """Parse a number as it is written in tables; return None if the string is none."""
     try:
         return float(text) if "_" not in text else None
     except ValueError:
@@ -158,26 +158,26 @@ def _number(text: str) -> float | None:
 
 @dataclass(frozen=True)
 class Choice:
-    """The task that a target is taken for, and why, in a sentence."""
+    """The task of a target, and the reason in a sentence."""
 
     task: TaskType
     sentence: str
 
 
 def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = None) -> Choice:
-    """Choose the task of a target; the user may have asked for one.
+    """Choose the task of a target; `asked` is the user's choice, if any.
 
-    Texts and truth values are classes. Numbers are those of a regression task, unless
-    they are whole, at most `MAX_CLASSES` different ones, and each stands in at least
-    `MIN_ROWS` rows; two different whole numbers always are classes.
+    Strings and booleans are classes. Numbers mean regression, unless they are at most
+    `MAX_CLASSES` different integers with at least `MIN_ROWS` rows each; two different integers
+    always are classes.
 
-    DatasetError is raised where the column cannot be a target of that task, or is none that
-    anybody would predict; `what` is the dataset, for messages.
+    DatasetError is raised if the column cannot be a target of that task, or is not worth
+    predicting; `what` is the dataset, for messages.
 
     >>> quality = TargetColumn("numbers", n_different=6, n_rows=90, n_rarest=10)
     >>> print(choose(quality, "quality", "wine.csv").sentence)
-    target 'quality' has 6 different whole numbers, taken as classes (`task='regression'`
-    takes them as numbers)
+    target 'quality' has 6 different integers, treated as classes (`task='regression'` treats them
+    as numbers)
     >>> choose(quality, "quality", "wine.csv", "regression").task
     'regression'
     """
@@ -187,7 +187,7 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
             _refuse_missing(column, name, what)
         how = "numbers" if asked == "regression" else "classes"
         sentence = (
-            f"target {name!r} has {_different(column)}, taken as {how} ({option('task', asked)})"
+            f"target {name!r} has {_different(column)}, treated as {how} ({option('task', asked)})"
         )
         return Choice(asked, sentence)
     if column.kind != "numbers":
@@ -198,73 +198,73 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
     if column.fraction is None and few and not rare:
         return Choice(
             "classification",
-            f"target {name!r} has {counted(column.n_different, 'different whole number')}, taken "
-            f"as classes ({option('task', 'regression')} takes them as numbers)",
+            f"target {name!r} has {counted(column.n_different, 'different integer')}, treated "
+            f"as classes ({option('task', 'regression')} treats them as numbers)",
         )
     why = ""
     if few:
         why = f", one of them in fewer than {MIN_ROWS} rows"
         if column.fraction is not None:
-            why = f", of which {column.fraction:g} is not whole"
+            why = f", of which {column.fraction:g} is not an integer"
     _refuse_missing(column, name, what)
-    hint = f" ({_CLASSES} takes them as classes)" if column.may_be_classes else ""
+    hint = f" ({_CLASSES} treats them as classes)" if column.may_be_classes else ""
     what_it_is = f"is numeric, with {counted(column.n_different, 'different value')}{why}"
     return Choice("regression", f"target {name!r} {what_it_is}: regression{hint}")
 
 
 def _different(column: TargetColumn) -> str:
-    """Count the values of a target."""
+    """Return the number of different values of a target."""
     one, many = {
         "numbers": ("different number", ""),
-        "truth values": ("truth value", ""),
+        "booleans": ("boolean", ""),
         "dates": ("different date", ""),
-        "texts": ("different text", ""),
+        "strings": ("different string", ""),
     }[column.kind]
     return counted(column.n_different, one, many)
 
 
 def _refuse(column: TargetColumn, name: str, what: str, asked: TaskType | None) -> None:
-    """Refuse a column that cannot be a target of a task, with what to do."""
+    """Raise DatasetError for a column that cannot be the target of a task."""
     target = f"{what}: the target {name!r}"
     if column.n_different == 0:
         raise DatasetError(f"{target} has no value in any row")
     if column.n_different == 1:
         raise DatasetError(f"{target} has the same value in all rows; a constant cannot be learned")
-    is_of_texts = column.kind == "texts" and not column.n_odd and asked is None
+    is_of_texts = column.kind == "strings" and not column.n_odd and asked is None
     if is_of_texts and column.n_different == column.n_rows > MAX_CLASSES:
         raise DatasetError(
-            f"{target} has another value in each of {column.n_rows:,} rows; a class needs several "
-            "rows. Name another target."
+            f"{target} has a different value in each of {column.n_rows:,} rows; a class needs "
+            "several rows. Choose another target."
         )
     if column.n_odd and asked != "classification":
         remedy = "Write plain numbers, such as 1234.5, and remove rows without one"
         if asked is None and column.may_be_classes:
-            remedy += f"; {_CLASSES} takes the {column.n_different:,} texts as classes"
+            remedy += f"; {_CLASSES} treats the {column.n_different:,} strings as classes"
         raise DatasetError(
             f"{target} holds numbers, but {counted(column.n_odd, 'row')} "
-            f"{'has' if column.n_odd == 1 else 'have'} another text, the first is row "
+            f"{'has' if column.n_odd == 1 else 'have'} another string, first row "
             f"{column.odd_row}: {column.odd!r}. {remedy}."
         )
     if column.kind == "dates" and asked != "classification":
-        remedy = "Write them as numbers, such as days since the first one"
+        remedy = "Convert them to numbers, such as days since the first date"
         if column.may_be_classes:
-            remedy += f"; {_CLASSES} takes the {column.n_different:,} dates as classes"
+            remedy += f"; {_CLASSES} treats the {column.n_different:,} dates as classes"
         raise DatasetError(f"{target} holds dates. {remedy}.")
-    if column.kind == "truth values" and asked == "regression":
-        raise DatasetError(f"{target} holds truth values. Write them as 0 and 1.")
+    if column.kind == "booleans" and asked == "regression":
+        raise DatasetError(f"{target} holds booleans. Write them as 0 and 1.")
     if column.is_row_number and asked is None and column.n_different > MAX_CLASSES:
         raise DatasetError(
-            f"{target} numbers the rows: it has each of {column.n_different:,} consecutive whole "
-            f"numbers once. Name another target, or pass {option('task', 'regression')}."
+            f"{target} is a row number: each of {column.n_different:,} consecutive integers "
+            f"occurs once. Choose another target, or give {option('task', 'regression')}."
         )
 
 
 def _refuse_missing(column: TargetColumn, name: str, what: str) -> None:
-    """Refuse numbers to predict of which some are missing."""
+    """Raise DatasetError if values of a regression target are missing."""
     if column.n_missing:
         n_rows = column.n_rows + column.n_missing
         raise DatasetError(
             f"{what}: the target {name!r} is missing in {counted(column.n_missing, 'row')} of "
-            f"{n_rows:,}, the first is row {column.missing_row}. Remove these rows from the file: "
-            "regression needs a number in each row."
+            f"{n_rows:,} (first row {column.missing_row}). Remove these rows: regression needs a "
+            "number in each row."
         )

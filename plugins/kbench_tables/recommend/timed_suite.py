@@ -1,4 +1,4 @@
-"""Methods of a recommendation: those of its rounds, with the parameters that are given."""
+"""The suite of a recommendation within a time limit, and parameters that the user gives."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from kbench_tables.size_rules import Size, chosen_cells, read_for
 from kbench_tables.time_budget.sample_sizes import Name
 
 Setting: TypeAlias = int | float | str | bool
-"""The value of a parameter of a method."""
+"""The value of a parameter of a map or a learner."""
 
 SIDES = {"feature_map": "feature_maps", "learner": "learners"}
 """Sides of a method, and the lists of a block that have them."""
 
 
 def parsed(texts: Iterable[str]) -> dict[str, object]:
-    """Parse settings such as ``learner.C=8``; SuiteError where a text is none.
+    """Parse settings such as ``learner.C=8``; raise SuiteError for an invalid one.
 
     >>> parsed(["learner.C=8", "feature_map.bandwidth_factor=0.5"])
     {'learner.C': 8, 'feature_map.bandwidth_factor': 0.5}
@@ -49,7 +49,7 @@ def parsed(texts: Iterable[str]) -> dict[str, object]:
 def with_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry) -> Suite:
     """Return a suite whose methods have given parameters.
 
-    SuiteError is raised where a method has no such parameter.
+    SuiteError is raised if a method has no such parameter.
     """
     blocks = []
     for block in suite.blocks:
@@ -67,7 +67,7 @@ def with_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry)
 
 
 def _given(ref: Ref, side: str, settings: Mapping[str, object]) -> Ref:
-    """Return a line of one side with the settings of that side."""
+    """Return a map or learner with the settings for it."""
     more = {
         name.partition(".")[2]: value
         for name, value in settings.items()
@@ -77,7 +77,7 @@ def _given(ref: Ref, side: str, settings: Mapping[str, object]) -> Ref:
 
 
 def chosen_settings(planned: PlannedCell) -> dict[str, object]:
-    """Return the parameters that a cell has or whose search it ended with, if they are plain."""
+    """Return the given and the chosen parameters of a cell that have plain values."""
     found: dict[str, object] = {}
     for side in SIDES:
         ref: Ref = getattr(planned.cell, side)
@@ -104,33 +104,33 @@ def _value(text: str) -> Setting:
 
 
 STEP = 4
-"""Training rows of a step over those of the one before."""
+"""Ratio of the training rows of consecutive samples."""
 
 MIN_ROWS = 500
-"""Training rows of the smallest sample, at least."""
+"""Minimum number of training rows of the smallest sample."""
 
 WIDE, MIN_OF_WIDE, MIN_OF_CLASS = 2000, 100, 20
-"""Columns from which a sample may be smaller, its rows at least, and those for each class.
+"""Number of columns from which a sample may be smaller, its minimum rows, and those per class.
 
 A fit on all of 1,600 rows with 10,000 columns may take minutes.
 """
 
 TREES = "trees"
-"""Family of the learners that are tried last on as many columns: boosting takes more time for
-them on a hundred rows than all other methods together, and comes too early in a first round.
+"""Family of the learners that run last on as many columns: boosting takes more time for them on a
+hundred rows than all other methods together.
 """
 
 HOLDOUT_FROM = 50_000
-"""Rows from which one holdout is as good as folds: a test part of thousands of rows."""
+"""Number of rows from which one holdout replaces folds: its test set has thousands of rows."""
 
 TEST_SHARE, MAX_TEST_ROWS = 0.2, 50_000
-"""Size of the test part of a holdout."""
+"""Size of the test set of a holdout."""
 
 SHARE = 2
-"""A task may take one part in this many of the whole time, so that none takes all of it."""
+"""A task may take at most 1 / SHARE of the whole time."""
 
 SHORTEST_S = 2.0
-"""Least time limit of a task, however short the whole run, so that cheap methods finish."""
+"""Minimum time limit of a task, so that cheap methods finish in a short run."""
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,9 @@ class Rounds:
     """A suite with each method on nested samples of the rows, and its first methods."""
 
     suite: Suite
-    """A cell of a sample has a dataset line with a label that names the number of rows."""
+    """The dataset of a cell on a sample has a label with the number of rows."""
     first: tuple[Name, ...] = ()
-    """Labels of the methods that are measured before all others."""
+    """Labels of the methods that are evaluated before all others."""
     on_all_rows: tuple[Cell, ...] = ()
     """The cells of the suite without a time limit."""
 
@@ -156,12 +156,12 @@ def rounds_for(
 ) -> Rounds:
     """Return the suite of `kbench_tables.recommend.data.suite_for` for a run in `total_s` seconds.
 
-    Each sample has the methods, widths and searches of data of its size, and the splits of
-    all rows, so that all cells have the same test parts. Named components replace the first
-    methods too. On a table of many columns boosting is not one of these, and comes last.
+    Each sample has the methods, widths and searches of data of its size, and the splits of all
+    rows, so that all cells have the same test sets. Named components replace the first methods too.
+    On a table of many columns boosting runs last.
 
-    An error is raised where something of that name is not installed, the time is not positive,
-    or there are too few rows.
+    An error is raised if a component is not installed, the time is not positive, or there are too
+    few rows.
     """
     check_limit(total_s, "time_limit")
     by = by or Comparison()
@@ -205,7 +205,7 @@ def rounds_for(
 
 
 def _samples(n_train: int, least: int = MIN_ROWS) -> list[int]:
-    """Return the rows of the samples, from few to many; not all rows.
+    """Return the sizes of the samples in ascending order, without that of all rows.
 
     >>> _samples(80_000), _samples(1500), _samples(1600, 100)
     ([1250, 5000, 20000], [], [100, 400])

@@ -1,1 +1,1 @@
-"""The order of tasks in a limited time."""
+"""The order of tasks within a time limit."""

@@ -1,18 +1,16 @@
-"""The order of tasks in a limited time: all methods on few rows, the best ones on more.
+"""The order of tasks within a time limit: all methods on few rows, the best ones on more.
 
 A ladder has the cells of one method on nested samples of the training rows, the last one
-on all of them. All cells of a split have the same test part, so that they can be compared.
+on all of them. All cells of a split have the same test set, so that they can be compared.
 
-1. The *first* methods, one after the other, are measured on the smallest sample, and climb as
-   long as the next task takes a fixed share of the time that is left. While another task runs,
-   one without a search may go to all rows at once.
-2. Every other method is measured on the smallest sample.
-3. The methods that were not clearly worse than the best of the first ones on the same rows
-   climb, cheap tasks first, if the next task should end in time; on the last sample that
-   they reach they get the other splits. Where nothing is searched for on a step, the time
-   is predicted from the steps before (`kbench_costs.prediction`).
-4. What is left of the time is for the best methods: larger searches, and wider maps. Second
-   splits of methods that are clearly worse come last.
+1. The *first* methods are evaluated on the smallest sample, one after the other. They advance while
+the next task should take less than a fixed share of the time left. While another task runs, a
+method without a search may start on all rows. 2. Every other method is evaluated on the smallest
+sample. 3. The methods that were not clearly worse than the best first one on the same rows advance,
+cheap tasks first, if the next task should end in time. The other splits run on the last sample that
+they reach. The time of a step without a search is predicted from the previous ones
+(`kbench_costs.prediction`). 4. The remaining time goes to the best methods: larger searches and
+wider maps. Second splits of methods that are clearly worse come last.
 """
 
 from __future__ import annotations
@@ -38,31 +36,30 @@ from kbench_tables.time_budget.sample_sizes import (
 FIRST_SHARE, SEARCH_SHARE = 0.75, 0.25
 """Shares of the time left that a task of a first method may take, without and with a search.
 
-Boosting with its defaults on all rows is what every recommendation is held against.
+Boosting with default parameters on all rows is the reference of every recommendation.
 """
 
 AT_ONCE_SHARE = 0.9
-"""Share of the time left that it may then take."""
+"""Share of the time left for a task that starts on all rows."""
 
 BEGIN_SHARE = 0.5
 """Share of the time left that the first task of another method may take."""
 
 NOISE = 2.0
-"""Standard errors by which a method must be worse to be left where it is."""
+"""Number of standard errors by which a method must be worse to stop."""
 
 MAX_SPLITS = 5
-"""Splits of a cell at most, however many holdouts there are."""
+"""Maximum number of splits of a cell."""
 
 POLL_S = 0.02
-"""Seconds between two looks at the results, where the next step depends on them."""
+"""Seconds between two checks for results that the next step depends on."""
 
 
 class Schedule:
-    """The order of the tasks of a suite in a limited time.
+    """The order of the tasks of a suite within a time limit.
 
     `first` are the labels of the methods of the first round, `memory_mib` limits the memory of a
-    task, and `reserve` returns the seconds that are kept at the end for the cell of the best
-    method.
+    task, and `reserve` returns the seconds reserved at the end for the cell of the best method.
     """
 
     cuts_off = True
@@ -89,7 +86,7 @@ class Schedule:
         self._refined: dict[Name, int] = {}
 
     def of_run(self, run: Run) -> Schedule:
-        """Return the schedule as the strategy of a run, which looks at the results in the cells."""
+        """Return the schedule as the strategy of a run, which reads results from the cells."""
         self._run, self.n_tasks = run, n_missing(run.cells)
         return self
 
@@ -97,10 +94,10 @@ class Schedule:
         """Do nothing: the result is in the cell."""
 
     def steps(self) -> Iterator[tuple[PlannedCell, int]]:
-        """Yield what to compute next, until the time is over; the first step whatever it is.
+        """Yield the tasks to compute until the time is over; the first one without any condition.
 
-        The run plans further cells: those with the parameters that a search on fewer rows has
-        chosen, and refinements.
+        The run plans further cells: those with parameters chosen by a search on fewer rows, and
+        refinements.
         """
         self._ladders, self._until = self._laddered(self._run.cells), self._run.until
         self._metric = self._run.suite.compared
@@ -116,7 +113,7 @@ class Schedule:
                 return
 
     def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
-        """Return the cells that were begun, with the splits that were measured.
+        """Return the cells that were started, with their finished splits.
 
         Of a method without any result there is the cell with the fewest rows; a refinement
         without one is left out.
@@ -175,7 +172,7 @@ class Schedule:
 
     @property
     def _kept_s(self) -> float:
-        """Seconds that are kept for what follows with the best method."""
+        """Seconds reserved for the steps after the schedule."""
         measured = [ladder for ladder in self._ladders if ladder.reached >= 0]
         if self._reserve is None or not measured:
             return 0.0
@@ -248,7 +245,7 @@ class Schedule:
                 self._refined[name] = self._refined.get(ladder.name, 0) + 1
                 if self._is_open(above.cells[0], 0):
                     return above.cells[0]
-                return self._refinement([*good, above], most_s)  # known from an earlier run
+                return self._refinement([*good, above], most_s)  # stored by an earlier run
         return None
 
     def _level(self, ladder: Ladder) -> float:
@@ -263,7 +260,7 @@ class Schedule:
         return split > 0 and cell.cell.protocol.cv == "holdout", seconds
 
     def _may_begin(self, ladder: Ladder) -> bool:
-        """Whether a method was not tried yet, and is not known to take too long."""
+        """Whether a method was not tried yet, and is not predicted to take too long."""
         cell = ladder.cells[0]
         if not self._is_open(cell, 0):
             return False
@@ -300,15 +297,15 @@ class Schedule:
         return last if seconds <= AT_ONCE_SHARE * self._left else None
 
     def _above(self, ladder: Ladder, share: float = 1.0) -> PlannedCell | None:
-        """Return the cell that a method climbs to; None if it does not fit, or is under way.
+        """Return the next cell of a method; None if it does not fit, or is running.
 
-        Where a search does not fit, the parameters that it chose on fewer rows may.
+        If a search does not fit, the parameters that it chose on fewer rows may.
         """
         reached = ladder.reached
         if reached < 0 or reached + 1 == len(ladder.cells):
             return None
         if (ladder.cells[-1].key, 0) in self._begun:
-            return None  # all rows are under way
+            return None  # all rows are running
         cell = ladder.cells[reached + 1]
         if not self._is_open(cell, 0):
             return None
@@ -391,7 +388,7 @@ class Schedule:
             return False
         if share < 1.0 and self._costs.is_searched(cell):
             share = SEARCH_SHARE
-        # a whole remainder is risked only for what nearly always fits
+        # use all the time left only for tasks that nearly always fit
         seconds = found.seconds.high if share == 1.0 else found.seconds.value
         return seconds <= share * self._left
 

@@ -1,4 +1,4 @@
-"""Ladders of training sizes, what their steps cost, and how well they tell methods apart."""
+"""Ladders of training sizes, the cost of their steps, and the precision of their scores."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Ladder:
 
 
 def is_done(cell: PlannedCell, split: int) -> bool:
-    """Whether a split of a cell is measured."""
+    """Whether a split of a cell is finished."""
     result = dict(cell.results).get(split)
     return result is not None and result.is_ok
 
@@ -93,7 +93,7 @@ def with_chosen(cell: Cell, below: PlannedCell) -> Cell | None:
     sides: dict[str, Any] = {}
     for side, values in chosen.items():
         ref: Ref = getattr(cell, side)
-        # what is given for these rows, such as a width, stays
+        # values set for these rows, such as a width, stay
         is_searched = {name: isinstance(value, Tune) for name, value in ref.params.items()}
         more = {name: value for name, value in values.items() if is_searched.get(name, True)}
         sides[side] = Ref(ref.name, {**ref.params, **more}, ref.label)
@@ -107,10 +107,8 @@ NARROWER = 1.5
 """Exponent of the work in the number of components."""
 
 SUBLINEAR = 0.25
-"""Least part of the time in proportion to the rows that a first method takes on all of them.
-
-The trees of boosting have as many leaves on a thousand rows as on ten thousand: on 16 times
-the rows of a table with 26 classes they took three times as long.
+"""Minimum time of a first method on all rows, as a fraction of time linear in the rows. Trees of
+boosting have as many leaves on a thousand rows as on ten thousand.
 """
 
 
@@ -237,10 +235,10 @@ def _named(ref: Ref, what: str) -> Ref:
 
 
 OVER_CLASSES = ("balanced_accuracy", "f1_macro", "average_precision", "roc_auc")
-"""Means over classes, whose noise is that of the rare ones."""
+"""Means over classes, whose noise is dominated by the rare ones."""
 
 BY_RANKS = ("average_precision", "roc_auc")
-"""Those that compare each row of a class with rows of the others."""
+"""Metrics that compare each row of a class with rows of the other classes."""
 
 
 def standard_error(

@@ -65,7 +65,7 @@ def test_classes_have_probabilities_and_formulas_an_apostrophe(models, here, cap
     code, out, err = predict(models, "churn", *words, capfd=capfd)
     assert code == 0, err
     assert out == "out.csv: 120 rows\n"
-    assert "column 'churn' is the target: it is not used" in err
+    assert "column 'churn' is the target and is not used" in err
     with open("out.csv", encoding="utf-8", newline="") as file:  # noqa: PTH123
         lines = list(csv.reader(file))
     assert lines[0] == ["city", "prediction", "probability_=yes", "probability_no"]
@@ -93,7 +93,7 @@ def test_numbers_have_intervals(models, here, capfd):
     words[-1] = "0.999"
     code, _, err = predict(models, "spent", *words, "--overwrite", capfd=capfd)
     assert code == 2
-    assert "need at least 999 held-out rows, there were 120; nothing was written" in err
+    assert "need at least 999 held-out rows, but there were 120; nothing was written" in err
     assert len(pandas.read_csv("out.csv")) == 120
 
 
@@ -109,12 +109,12 @@ def test_what_is_unlike_training_is_reported(models, here, capfd):
     code, _, err = predict(models, "churn", "new.csv", "-o", "out.csv", capfd=capfd)
     assert code == 0, err
     for sentence in (
-        "columns stand in another order than in training",
-        "columns that training did not have are not used: 'extra'",
-        "'city': 1 row has a category that was not in training, the first is row 1: 'Bergen'",
-        "column 'joined': 1 row has a value above all of training",
-        "'joined': 1 row has a missing value, of which training had none, the first is row 2",
-        "column 'age': 1 row has a value below all of training",
+        "the columns have another order than in training",
+        "columns that the training data lack are not used: 'extra'",
+        "'city': 1 row has a category that the training data lacks, the first is row 1: 'Bergen'",
+        "column 'joined': 1 row has a value above the training maximum",
+        "'joined': 1 row has a missing value; the training data have none, the first is row 2",
+        "column 'age': 1 row has a value below the training minimum",
     ):
         assert sentence in err
     assert len(pandas.read_csv("out.csv")) == 3
@@ -136,10 +136,10 @@ def test_the_same_rows_written_otherwise_are_predicted_alike(models, here, form,
         frame.to_csv(form, sep=";", decimal=",", index=False, encoding=encoding)
     code, _, err = predict(models, "churn", form, "-o", "out.csv", capfd=capfd)
     assert code == 0, err
-    assert ("otherwise than in training" in err) == (
+    assert ("another format than the training file" in err) == (
         form in ("comma.csv", "latin.csv", "utf16.csv")
     )
-    assert "not in training" not in err
+    assert "training data lacks" not in err
     predict(models, "churn", models / "churn.csv", "-o", "expected.csv", capfd=capfd)
     assert (here / "out.csv").read_bytes() == (here / "expected.csv").read_bytes()
 

@@ -28,7 +28,7 @@ COLUMNS = {
     "remark": ([f"text {i}" for i in range(N)], "text", "left out", 0),
     "one": ([1] * N, "a constant", "left out", 0),
     "none": ([None] * N, "nothing", "left out", 0),
-    "flag": ([True, False] * 60, "truth values", "2 indicators", 2),
+    "flag": ([True, False] * 60, "booleans", "2 indicators", 2),
     "city": (["Oslo", "Rome", "Paris"] * 40, "categories (3)", "3 indicators", 3),
     "town": (
         [None, *["Oslo", "Rome", "Paris"] * 40][:N],
@@ -39,7 +39,7 @@ COLUMNS = {
     "zip": (
         [f"Z{i % 30}" for i in range(N)],
         "categories (30)",
-        "mean of the target by category",
+        "target mean by category",
         1,
     ),
     "size": (["small", "large", "medium"] * 40, "categories with an order (3)", "3 indicators", 3),
@@ -112,11 +112,11 @@ def test_a_column_to_keep_is_kept():
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ([*map(str, RNG.normal(size=N - 1)), "n/k"], "holds numbers, but it also has 'n/k'"),
+        ([*map(str, RNG.normal(size=N - 1)), "n/k"], "holds numbers, but it also contains 'n/k'"),
         ([*map(str, RNG.normal(size=N - 1)), "1,5"], "another decimal mark, '1,5'"),
         (
             [*pandas.date_range("2020-01-01", periods=N - 1).strftime("%Y-%m-%d"), "soon"],
-            "holds dates (ISO8601), but it also has 'soon'",
+            "holds dates (ISO8601), but it also contains 'soon'",
         ),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_mistake_among_numbers_or_dates_is_not_a_category(values, words):
     with pytest.raises(DatasetError) as error:
         fates(frame)
     assert words in str(error.value)
-    assert "`drop='a'` (left out) or `categorical='a'` (categories)" in str(error.value)
+    assert "`drop='a'` (drop the column) or `categorical='a'` (categorical)" in str(error.value)
     found, _ = fates(frame, nominal=["a"])
     assert found["a"].read_as.startswith("categories")
 
@@ -136,7 +136,9 @@ def test_few_numbers_beside_texts_are_categories():
 
 
 def test_a_table_of_columns_that_say_nothing_is_refused():
-    with pytest.raises(DatasetError, match=r"beside the target: 'one' \(a constant\) is left out"):
+    with pytest.raises(
+        DatasetError, match=r"there is no feature column: 'one' \(a constant\) is left out"
+    ):
         fates(pandas.DataFrame({"one": [1] * N}))
 
 
@@ -144,7 +146,7 @@ def test_dates_that_are_asked_for_must_be_dates():
     frame = pandas.DataFrame({"joined": COLUMNS["joined"][0]})
     date = {"joined": DateColumn("joined", "%Y-%m-%d")}
     profiles = profiles_of(frame, date=date)
-    with pytest.raises(DatasetError, match="not a column of dates written as %Y-%m-%d"):
+    with pytest.raises(DatasetError, match="has values that are no dates in the format %Y-%m-%d"):
         decide(profiles, ["joined", "y"], Asked("mine", "y", date=date))
 
 

@@ -58,7 +58,7 @@ def test_a_european_file_is_read_and_all_columns_are_accounted_for(here, store_u
     assert "methods are compared by balanced accuracy" in out
     assert re.search(r"Take identity \+ ridge \(ovr\): [01]\.\d+ .*balanced accuracy", out)
     page = (here / "page.html").read_text()
-    assert "What became of the columns of the file" in page
+    assert "How the columns of the file are encoded" in page
     assert '<td class="name">row numbers</td>' in page
 
     code, out, err = command(*words, "--json", "--metric", "roc_auc", capfd=capfd)
@@ -93,7 +93,7 @@ BAD = {
     "a class per row": (
         csv(np.arange(30) / 4, [f"k{i}" for i in range(30)], header="a,y"),
         ["--target", "y"],
-        "has another value in each of 30 rows; a class needs several rows",
+        "has a different value in each of 30 rows; a class needs several rows",
     ),
     "no rows": ("a,y\n", ["--target", "y"], "it has no rows"),
     "equal names": (csv(LABELS, LABELS, header="y,y"), ["--target", "y"], "are named 'y'"),

@@ -67,7 +67,7 @@ def test_other_columns_are_none_of_numbers(texts):
 def test_mixed_units_are_named():
     scan = UnitScan()
     scan.add(["1 kg", "2 g"])
-    assert scan.mixed() == "numbers with several units, such as '1 kg' and '2 g': write one unit"
+    assert scan.mixed() == "numbers with several units, such as '1 kg' and '2 g': use one unit"
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_a_model_encodes_dates_and_many_categories_as_its_search_did(tmp_path, m
     with pytest.raises(ValueError, match=r"'joined' must be dates written as %d\.%m\.%Y: 'soon'"):
         model.predict(frame.assign(joined="soon"))
     card = (tmp_path / "model" / "README.md").read_text()
-    assert "`joined`: date written as %d.%m.%Y" in card
+    assert "`joined`: date in the format %d.%m.%Y" in card
     # the encoding is fitted by the pipeline too, for other rows
     again = clone(model).fit(frame, frame["churn"])
     np.testing.assert_array_equal(again.predict(frame), answers)
@@ -168,7 +168,7 @@ def test_rows_without_a_label_are_no_trouble(customers, tmp_path, capfd):
             "did you mean 'nystroem + ridge (ovr) on iris'",
         ),
         (["uci", "--dataset", "iris", "-o", "m"], "28 cells match: name one"),
-        (["uci", "--target", "y", "-o", "m"], "--target has no meaning for a suite"),
+        (["uci", "--target", "y", "-o", "m"], "--target does not apply to a suite"),
         (["customers.csv", "-o", "m", *METHOD], "--target is missing: name the column"),
     ],
 )
@@ -389,7 +389,7 @@ def test_the_encoder_is_that_of_the_source(tmp_path, registry):
     assert is_own
     assert again.columns == encoder.columns
     (tmp_path / "c.csv").write_text(frame[::-1].to_csv(index=False))
-    with pytest.raises(ExportError, match="does not give the inputs"):
+    with pytest.raises(ExportError, match="no longer contains the inputs"):
         encoder_of(cell, replace(data, encoder=None), registry)
 
 
@@ -531,7 +531,7 @@ def test_the_task_of_a_model_is_that_of_the_option(houses, tmp_path, capfd):
     words = [*PRICES, "--learner", "ridge"]
     code, _, err = command("export", *words, "-o", "classes", capfd=capfd)
     assert code == 0, err
-    assert "has 4 different whole numbers, taken as classes (--task regression takes" in err
+    assert "has 4 different integers, treated as classes (--task regression treats" in err
     assert set(loaded(tmp_path / "classes").predict(houses)) <= {0, 1, 2, 3}
     code, _, err = command("export", *words, "--task", "regression", "-o", "numbers", capfd=capfd)
     assert code == 0, err
@@ -571,7 +571,7 @@ def test_the_card_shows_errors_in_the_targets_units(houses, tmp_path, registry):
     card = (tmp_path / "model" / "README.md").read_text()
     assert "in the target's units: 3,457 ± 210.0, mean and standard deviation over 5 splits" in card
     assert "- r2: 0.9500" in card
-    assert "the share of targets in them was 1.3 points off 90 %" in card
+    assert "their coverage was 1.3 percentage points off 90 %" in card
     facts = json.loads((tmp_path / "model" / "model.json").read_text())
     assert facts["measured"]["rmse"] == 3456.7
     assert facts["measured"]["n_splits_done"] == 5

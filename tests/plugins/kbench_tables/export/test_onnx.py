@@ -85,7 +85,7 @@ def test_other_pipelines_are_refused_with_a_sentence(
 ):
     protocol = Protocol(inner_folds=2, search_method="random", n_candidates=1, missing="impute")
     cell = Cell(Ref("d"), Ref(feature_map), Ref(learner), protocol)
-    with pytest.raises(ExportError, match=rf"ONNX models can be written of .*{what}"):
+    with pytest.raises(ExportError, match=rf"ONNX export supports .*{what}"):
         write_onnx(tmp_path / "model.onnx", refit(cell, data("three"), registry))
     assert not (tmp_path / "model.onnx").exists()
 

@@ -159,7 +159,7 @@ def test_two_models_live_side_by_side_without_kbench(place, classes, numbers):
         "column 'plan'",
     ]
     assert (
-        "1 row has a category that was not in training, the first is row 2: 'S99'"
+        "1 row has a category that the training data lacks, the first is row 2: 'S99'"
         in (first["check"][0])
     )
 
@@ -208,7 +208,7 @@ def test_intervals_cover_new_rows(numbers):
     assert 0.8 < found.coverage <= 1.0
     assert found.n_rows == 120
     assert found.is_relative
-    with pytest.raises(ValueError, match="need at least 999 held-out rows, there were 120"):
+    with pytest.raises(ValueError, match="need at least 999 held-out rows, but there were 120"):
         found.around(np.zeros(2), np.ones(2), 0.999)
 
 
@@ -224,7 +224,7 @@ def test_the_script_predicts_a_file(place, classes, tmp_path):
     done = predict(place / "customers.csv", "-o", "out.csv", "--id", "plan")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "out.csv: 120 rows\n"
-    assert "column 'churn' is the target: it is not used" in done.stderr
+    assert "column 'churn' is the target and is not used" in done.stderr
     found = pandas.read_csv(tmp_path / "out.csv")
     assert found.columns.tolist() == ["plan", "prediction", "probability_no", "probability_yes"]
     assert found["prediction"].tolist() == fitted.pipeline.predict(fitted.table).tolist()
@@ -269,7 +269,7 @@ def test_a_file_that_was_changed_is_refused(copy, classes, name):
     _, facts = classes
     file = copy / facts["package"] / name
     file.write_bytes(file.read_bytes() + b" ")
-    with pytest.raises(ExportError, match=f"{name} is not the file that was exported"):
+    with pytest.raises(ExportError, match=f"{name} is not the exported file"):
         opened(copy)
 
 
@@ -277,7 +277,7 @@ def test_a_file_that_was_added_or_removed_is_refused(copy, classes):
     _, facts = classes
     planted = copy / facts["package"] / "numpy.py"
     planted.write_text("raise SystemExit")
-    with pytest.raises(ExportError, match=r"numpy\.py is not among the files that were exported"):
+    with pytest.raises(ExportError, match=r"numpy\.py is not one of the exported files"):
         opened(copy)
     planted.unlink()
     (copy / facts["package"] / "arrays.npz").unlink()
@@ -312,7 +312,7 @@ def test_a_package_of_another_name_is_refused(copy, package):
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"files": 3}', "\x00"])
 def test_what_is_not_a_model_is_refused(tmp_path, content):
-    with pytest.raises(ExportError, match="is not the folder of a model"):
+    with pytest.raises(ExportError, match="is not a model folder"):
         opened(tmp_path)
     (tmp_path / "model.json").write_text(content)
     with pytest.raises(ExportError, match="does not list the files of a model"):

@@ -184,7 +184,7 @@ def test_every_size_has_its_methods_in_their_order(registry, rows, features, spa
 
 
 def test_fewer_than_20_rows_are_not_compared(registry):
-    words = "mine: 19 rows are too few to compare methods on; at least 20 are needed"
+    words = "mine: 19 rows are too few to compare methods; at least 20 are required"
     with pytest.raises(DatasetError, match=words):
         suite_for(FILE, known(19), registry)
 
@@ -355,7 +355,7 @@ def test_a_plugin_adds_a_kind_of_file(customers, store_uri, install_plugin, capf
     method = ["--feature-map", "identity", "--format", "joblib", "-o", "model"]
     code, out, err = command("export", *words, *method, capfd=capfd)
     assert code == 0, err
-    assert "its input is the table as it is in the file, without the target" in out
+    assert "its input is the original table, without the target" in out
     code, out, err = command("recommend", *words, "--delimiter", "|", capfd=capfd)
     assert code == 2
     assert "--delimiter has no meaning for piped files" in err
@@ -415,8 +415,8 @@ def test_what_the_time_does_not_allow_is_skipped_and_shown(customers, store_uri,
     assert rows["ridge (ovr)"]["error"] == ended
     assert end["recommended"]["learner"] == "dummy-majority"
     said = " ".join(end["sentences"])
-    assert "nothing else was measured in full" in said
-    assert "1 of 2 methods was not measured in full within the time" in said
+    assert "no other method was evaluated in full" in said
+    assert "1 of 2 methods was not evaluated in full within the time limit" in said
     assert code == 0
 
     # the same command goes on from there
@@ -506,7 +506,7 @@ def test_labels_of_other_formats_stay_classes(tmp_path, monkeypatch, registry):
     data = prepared("a.svm", registry)
     assert data.facts.task == "classification"
     assert data.target == (
-        "target 'label' has 2 different whole numbers, taken as classes (`task='regression'` takes "
+        "target 'label' has 2 different integers, treated as classes (`task='regression'` treats "
         "them as numbers)"
     )
 
@@ -529,7 +529,7 @@ def test_numbers_are_compared_by_their_error(counts, store_uri, capfd):
     assert "counts: 80 rows, 1 column, target with mean " in out
     assert "target 'n' is numeric, with " in out
     assert re.search(r"Take identity \+ ridge: [\d.,]+ .*rmse", out)
-    assert "Always predicting the mean gives rmse " in out
+    assert "The baseline (predicting the mean) scores rmse " in out
     assert "target &#39;n&#39; is numeric" in Path("report.html").read_text()
     code, out, err = command(*words, "--task", "regression", "--json", capfd=capfd)
     end = json.loads(out.splitlines()[-1])
@@ -580,5 +580,5 @@ def test_many_categories_have_a_mean_for_each_of_three_classes(tmp_path, monkeyp
     (tmp_path / "mine.csv").write_text("\n".join(["street,x,y", *lines]) + "\n")
     data = prepared("mine.csv", registry, target="y")
     street = data.look.fates[0]
-    assert (street.encoded_as, street.n_columns) == ("mean of the target by category and class", 3)
+    assert (street.encoded_as, street.n_columns) == ("target mean by category and class", 3)
     assert data.facts.feature_kinds == ("category", "numeric")

@@ -148,7 +148,7 @@ def test_other_data_is_refused_with_one_message(data, message):
 
 def test_a_refusal_names_arguments():
     frame = pandas.DataFrame({"x": [*map(str, range(40)), "unknown"], "y": ["a", "b"] * 20 + ["a"]})
-    with pytest.raises(DatasetError, match=r"`drop='x'` \(left out\)") as refused:
+    with pytest.raises(DatasetError, match=r"`drop='x'` \(drop the column\)") as refused:
         kbench.recommend(frame, "y", progress=False)
     assert "--" not in str(refused.value)
     with pytest.raises(DatasetError, match="give one of `group` and `order_by`"):
@@ -158,7 +158,7 @@ def test_a_refusal_names_arguments():
 def test_the_target_and_the_name_are_checked():
     with pytest.raises(KbenchError, match="target is missing"):
         kbench.recommend(table(), **METHODS)
-    with pytest.raises(KbenchError, match="name must be a text without '/'"):
+    with pytest.raises(KbenchError, match="name must be a string without '/'"):
         kbench.recommend(table(), "churn", name="../data", **METHODS)
 
 

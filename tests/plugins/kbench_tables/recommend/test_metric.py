@@ -41,8 +41,8 @@ def test_a_rare_class_changes_the_default(registry, counts, expected):
 
 def test_the_text_says_why(registry):
     sentence = comparison(None, False, facts(953, 47), registry).sentence
-    assert "the rarest class, 'k1', has 4.7 % of the rows, below 0.4/2 = 20 %" in sentence
-    assert "ROC AUC beside it" in sentence
+    assert "the rarest class, 'k1', has 4.7 % of the rows, less than 0.4/2 = 20 %" in sentence
+    assert "ROC AUC next to it" in sentence
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_search_uses_the_metric_where_all_learners_have_it(
 def test_probabilities_are_calibrated_where_they_are_asked_for(registry):
     found = comparison(None, True, facts(50, 50), registry)
     assert found.protocol(Protocol(), 2).calibration == "sigmoid"
-    with pytest.raises(SuiteError, match="`proba` is for classes"):
+    with pytest.raises(SuiteError, match="`proba` is for classification"):
         comparison(None, True, facts(task="regression"), registry)
 
 

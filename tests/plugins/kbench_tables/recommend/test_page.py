@@ -55,7 +55,7 @@ def test_what_no_test_tells_apart_but_is_clearly_less_accurate_is_not_taken():
     found = advise(rows)
     assert found.chosen is found.best
     text = " ".join(found.sentences)
-    assert "no other is within noise of it (p > 0.05 and at most 0.01 less accurate)" in text
+    assert "no other method is within noise of it (p > 0.05 and at most 0.01 less accurate)" in text
     assert "wild" not in text
 
 
@@ -67,21 +67,21 @@ def test_those_within_noise_of_the_quickest_are_named():
 
 def test_a_clear_winner_is_called_one():
     found = advise([row("good", BEST, 1.0), row("bad", FAR, 0.1)])
-    assert "measurably more accurate than the other one" in " ".join(found.sentences)
+    assert "significantly more accurate than the other method" in " ".join(found.sentences)
 
 
 def test_equal_differences_are_no_test():
     lower = [value - 0.2 for value in BEST]
     text = " ".join(advise([row("good", BEST, 1.0), row("bad", lower, 0.1)]).sentences)
     assert "measurably" not in text
-    assert "Beside bad + ridge (0.720) all differences are equal: no test." in text
+    assert "Compared with bad + ridge (0.720): all differences are equal: no test." in text
     same = advise([row("good", BEST, 1.0), row("twin", BEST, 0.1, accuracy=0.91999)])
     assert [each.feature_map for each in same.within_noise] == ["good", "twin"]
     assert "both score the same on every split" in " ".join(same.sentences)
     plain = [row("good", BEST, 1.0), row("identity", lower, 0.1, learner="dummy-majority")]
     assert (
-        "Always naming the commonest class gives 0.720 (all differences are equal: no test)."
-        in advise(plain, (), ["dummy-majority"]).sentences
+        "The baseline (predicting the most frequent class) scores 0.720 "
+        "(all differences are equal: no test)." in advise(plain, (), ["dummy-majority"]).sentences
     )
 
 
@@ -89,7 +89,7 @@ def test_incomplete_methods_are_not_taken_and_are_told_of():
     rows = [row("good", FAR, 1.0), row("perhaps", [0.99, 0.99], 0.1, status="skipped")]
     found = advise(rows)
     assert found.chosen.feature_map == "good"
-    assert "1 of 2 methods was not measured in full" in " ".join(found.sentences)
+    assert "1 of 2 methods was not evaluated in full" in " ".join(found.sentences)
 
 
 def test_times_are_compared_with_the_kernel_machine():
@@ -108,11 +108,11 @@ def test_times_are_compared_with_the_kernel_machine():
 def test_the_commonest_class_is_the_yardstick():
     rows = [row("good", BEST, 1.0), row("identity", FAR, 0.1, learner="dummy-majority")]
     assert (
-        "Always naming the commonest class gives 0.720."
+        "The baseline (predicting the most frequent class) scores 0.720."
         in advise(rows, (), ["dummy-majority"]).sentences
     )
     same = [row("good", NEAR, 1.0), row("identity", BEST, 0.1, learner="dummy-majority")]
-    assert "may say nothing of the target" in " ".join(
+    assert "may not predict the target" in " ".join(
         advise(same, (), ["dummy-majority"]).sentences
     )
 
@@ -156,8 +156,11 @@ def test_the_smallest_error_is_the_best():
     text = " ".join(found.sentences)
     assert text.startswith("Take good + ridge: 20,300 ± 452.8 rmse (mean and sd over 5 splits), ")
     assert "r2 0.800, fitted in 1 s" in text
-    assert "It is measurably more accurate than the other one" in text
-    assert "Always predicting the mean gives rmse 50,500: its errors are 60 % smaller." in text
+    assert "It is significantly more accurate than the other method" in text
+    assert (
+        "(predicting the mean) scores rmse 50,500: the errors of the method are 60 % smaller."
+        in text
+    )
 
 
 def test_errors_within_noise_are_a_little_larger():
@@ -175,12 +178,13 @@ def test_errors_within_noise_are_a_little_larger():
 
 def test_nothing_better_than_the_mean_is_said():
     same = said(fitted("good", CLOSE, 1.0), fitted("identity", LOW, 0.1, "dummy-mean"))
-    assert "That is always predicting the mean: no method was measurably better" in " ".join(
-        same.sentences
+    assert (
+        "That is the baseline (predicting the mean): no method was significantly better"
+        in " ".join(same.sentences)
     )
     wide = [15_000.0, 27_000.0, 18_000.0, 25_000.0, 19_550.0]
     doubtful = said(fitted("good", LOW, 1.0), fitted("identity", wide, 0.1, "dummy-mean"))
-    assert "which is not told apart from it (p = 0." in " ".join(doubtful.sentences)
+    assert "without a significant difference (p = 0." in " ".join(doubtful.sentences)
     assert doubtful.chosen.feature_map == "good"
     alone = said(fitted("good", LOW, 1.0, r2=-0.1))
     assert "Its r2 is not above 0: always predicting the mean is as good." in alone.sentences
@@ -189,8 +193,11 @@ def test_nothing_better_than_the_mean_is_said():
 
 def test_intervals_are_named_with_their_coverage():
     sure = fitted("sure", LOW, 1.0, coverage_error_90=0.02)
-    words = "predicts intervals: over the splits, the share of targets in the 90 % intervals was"
-    assert f"It also {words} 2.0 points off 90 % on average." in said(sure).sentences
+    words = "predicts intervals: the coverage of its 90 % intervals was"
+    assert (
+        f"It also {words} 2.0 percentage points off 90 %, on average over the splits."
+        in said(sure).sentences
+    )
     found = said(fitted("quick", LOW, 0.5), sure)
     assert found.chosen.feature_map == "quick"
     assert f"sure + ridge (rmse 20,300), within noise too, {words}" in " ".join(found.sentences)
@@ -203,7 +210,7 @@ def test_intervals_are_named_with_their_coverage():
 def test_long_times_are_whole_numbers():
     rows = [fitted("good", LOW, 0.001), fitted("identity", HIGH, 2.0, "kernel-ridge")]
     text = " ".join(said(*rows, uses_kernel=["kernel-ridge"]).sentences)
-    assert "It is 2,000 times faster to fit than identity + kernel-ridge (rmse 50,500)." in text
+    assert "is 2,000 times faster to fit than identity + kernel-ridge (rmse 50,500)." in text
 
 
 def nested(name, accuracies, n_train, **more):
@@ -248,8 +255,8 @@ def test_gradient_boosting_and_the_kernel_machine_are_compared_with():
         nested("identity", [0.85], 1250.0, learner="svm", fit_time_s=3.0),
     ]
     text = " ".join(advise(rows, ["svm"], (), boosted=["trees"], nested=True).sentences)
-    assert "The best gradient boosting, identity + trees, gives 0.910 on 20,000 rows" in text
-    assert "The kernel machine, identity + svm, gives 0.850 on 1,250 rows, fitted in 3 s." in text
+    assert "The best gradient boosting, identity + trees, scores 0.910 on 20,000 rows" in text
+    assert "The kernel machine, identity + svm, scores 0.850 on 1,250 rows, fitted in 3 s." in text
 
 
 def test_of_a_rare_class_one_split_says_little():

@@ -20,16 +20,16 @@ WHOLE = [number for number in range(20) for _ in range(5)]
 @pytest.mark.parametrize(
     ("values", "task", "words"),
     [
-        (["no", "yes"] * 5, "classification", "has 2 different texts: classification"),
-        ([True, False] * 5, "classification", "has 2 truth values: classification"),
-        ([True, None, False] * 5, "classification", "has 2 truth values: classification"),
-        (WHOLE, "classification", "has 20 different whole numbers, taken as classes"),
-        ([1.0, 2.0, 3.0] * 5, "classification", "has 3 different whole numbers, taken as"),
+        (["no", "yes"] * 5, "classification", "has 2 different strings: classification"),
+        ([True, False] * 5, "classification", "has 2 booleans: classification"),
+        ([True, None, False] * 5, "classification", "has 2 booleans: classification"),
+        (WHOLE, "classification", "has 20 different integers, treated as classes"),
+        ([1.0, 2.0, 3.0] * 5, "classification", "has 3 different integers, treated as"),
         # two numbers are classes, however rare one of them is
-        ([0] * 99 + [1], "classification", "has 2 different whole numbers, taken as classes"),
+        ([0] * 99 + [1], "classification", "has 2 different integers, treated as classes"),
         ([*WHOLE, *[20] * 5], "regression", "with 21 different values: regression (`task='class"),
         (WHOLE[:-1], "regression", "one of them in fewer than 5 rows: regression (`task='class"),
-        ([0, 1, 2] * 50 + [0.5], "regression", "of which 0.5 is not whole: regression (`task"),
+        ([0, 1, 2] * 50 + [0.5], "regression", "of which 0.5 is not an integer: regression (`task"),
         (np.arange(0, 100, 0.5), "regression", "is numeric, with 200 different values: regression"),
         # texts that are numbers are numbers, as in parquet files
         (["1.5", "2.5", "7"] * 9, "regression", "with 3 different values, of which 1.5"),
@@ -61,29 +61,29 @@ MONEY = [f"${value:,.2f}" for value in np.linspace(900, 1100, 45)]
 @pytest.mark.parametrize(
     ("values", "asked", "words"),
     [
-        (MONEY, None, "45 rows have another text, the first is row 1: '$900.00'. Write plain"),
-        (MONEY, "regression", "the first is row 1: '$900.00'. Write plain numbers, such as"),
-        ([f"{v}%" for v in range(30)], None, "30 rows have another text, the first is row 1: '0%'"),
-        ([f"{v},5" for v in range(30)], None, "30 rows have another text, the first is row 1"),
-        ([f"EUR {v}" for v in range(30)], None, "the first is row 1: 'EUR 0'"),
+        (MONEY, None, "45 rows have another string, first row 1: '$900.00'. Write plain"),
+        (MONEY, "regression", "first row 1: '$900.00'. Write plain numbers, such as"),
+        ([f"{v}%" for v in range(30)], None, "30 rows have another string, first row 1: '0%'"),
+        ([f"{v},5" for v in range(30)], None, "30 rows have another string, first row 1"),
+        ([f"EUR {v}" for v in range(30)], None, "first row 1: 'EUR 0'"),
         (
             [*map(str, range(30)), "unknown", "-"],
             None,
-            "2 rows have another text, the first is row 31: 'unknown'",
+            "2 rows have another string, first row 31: 'unknown'",
         ),
-        (pandas.date_range("2020-01-01", periods=9), None, "holds dates. Write them as numbers"),
-        (["2020-01-01", "2020-02-01"] * 9, None, "`task='classification'` takes the 2 dates as"),
+        (pandas.date_range("2020-01-01", periods=9), None, "holds dates. Convert them to numbers"),
+        (["2020-01-01", "2020-02-01"] * 9, None, "`task='classification'` treats the 2 dates as"),
         (["1.2.2020", "3.2.2020"], "regression", "holds dates"),
-        ([True, False], "regression", "holds truth values. Write them as 0 and 1."),
+        ([True, False], "regression", "holds booleans. Write them as 0 and 1."),
         ([3.7] * 9, None, "has the same value in all rows; a constant cannot be learned"),
         ([np.nan] * 9, None, "has no value in any row"),
-        (np.random.default_rng(0).permutation(30) + 7, None, "numbers the rows: it has each of 30"),
+        (np.random.default_rng(0).permutation(30) + 7, None, "is a row number: each of 30"),
         (
             [1.5, 2.5, None, 3.5, None],
             None,
-            "is missing in 2 rows of 5, the first is row 3. Remove",
+            "is missing in 2 rows of 5 (first row 3). Remove",
         ),
-        ([1, 2, None] * 9, "regression", "is missing in 9 rows of 27, the first is row 3"),
+        ([1, 2, None] * 9, "regression", "is missing in 9 rows of 27 (first row 3"),
     ],
 )
 def test_what_cannot_be_predicted_is_refused_with_what_to_do(values, asked, words):
@@ -114,12 +114,12 @@ def test_what_the_user_may_mean_is_taken(values, asked):
 def test_labels_that_a_source_has_read_are_described():
     named = TargetColumn.of_labels(np.array([0, 1, 1]), ("4", "9"))
     assert (named.kind, named.n_different, named.n_rarest) == ("numbers", 2, 1)
-    assert TargetColumn.of_labels(np.array([0, 1]), ("ham", "spam")).kind == "texts"
+    assert TargetColumn.of_labels(np.array([0, 1]), ("ham", "spam")).kind == "strings"
     assert TargetColumn.of_labels(np.array([0.5, 1.0]), ()).fraction == 0.5
 
 
 def test_what_a_process_describes_is_checked():
-    target = {"kind": "texts", "n_different": 2, "odd": chr(27), "fraction": float("nan")}
+    target = {"kind": "strings", "n_different": 2, "odd": chr(27), "fraction": float("nan")}
     fate = {"name": "x", "read_as": "numbers", "encoded_as": "number", "n_columns": 1}
     look = {"n_rows": 9, "n_unlabelled": 0, "fates": [fate], "target": target}
     look |= {"params": {"decimal": ",", "ignore": ["id"]}, "doubts": ["a doubt"]}
