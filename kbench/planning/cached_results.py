@@ -138,4 +138,6 @@ def _is_raised(result: Result, limits: Limits | None) -> bool:
         return False
     if result.status == "timed_out":
         return limits.task_timeout_s > result.limits.task_timeout_s
-    return result.status == "out_of_memory" and limits.task_memory_mib > result.limits.task_memory_mib
+    return (
+        result.status == "out_of_memory" and limits.task_memory_mib > result.limits.task_memory_mib
+    )

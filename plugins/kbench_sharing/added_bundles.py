@@ -1,13 +1,12 @@
-"""Bundles of others that are kept here, and what their results are used for: rows, and reuse.
+"""Imported bundles of other users: their rows in tables, and reuse of their results.
 
-A kept bundle is named by its content, and never changed. A result is reused for a cell of an equal
-key, if all that it was made from is the same here.
+An imported bundle is named by its content, and never changed. A result is reused for a cell with
+the same key, if its code, versions and data are the same here.
 
-What kbench itself says of a cell of others is its method's equivalence and family, and its number
-of splits. A cell's key has its components, parameters and protocol, but not these. Its author could
-name the equivalence of a rival, whose place it would take, or plan the one split that is good. So
-what an author says of them is not used. Only built-in components have an equivalence here: reading
-results of others runs no code of plugins.
+The equivalence and the family of the method and the number of splits of an imported cell are not
+part of its key, and kbench derives them itself: an author could claim the equivalence of another
+method and replace it, or plan only one good split. Only built-in components have an equivalence
+here: reading imported results runs no code of plugins.
 """
 
 from __future__ import annotations
@@ -63,22 +62,22 @@ from kbench_sharing.recomputed import Records, checks_of, kept
 from kbench_sharing.untrusted_text import slug
 
 SHORT = 12
-"""Hexadecimal digits of an id that are shown."""
+"""Number of hexadecimal digits of an id that are shown."""
 
 _ID = re.compile(r"[0-9a-f]{6,64}")
 _ENDS = (".zip", ROWS)
 
 
 def folder() -> Path:
-    """Return the folder of kept bundles, in the state folder of this machine."""
+    """Return the folder of imported bundles, in the state folder of this machine."""
     return state_folder() / "bundles"
 
 
 def keep(bundle: Bundle) -> tuple[Path, bool]:
-    """Keep a checked bundle or rows file; return its file, and whether it is new.
+    """Store a checked bundle or rows file; return its file, and whether it is new.
 
-    The files of a bundle are packed anew: nothing of the zip file that was read is kept.
-    BundleError is raised where it cannot be written.
+    The files of a bundle are packed again: no byte of the original zip file is stored.
+    BundleError is raised if it cannot be written.
     """
     is_rows = bundle_records.ROWS_FILE in bundle.files
     name = f"{bundle.id}{ROWS if is_rows else '.zip'}"
@@ -94,14 +93,14 @@ def keep(bundle: Bundle) -> tuple[Path, bool]:
 
 
 def find(name: str) -> Bundle:
-    """Read a bundle, given its path, or the beginning of the id of a kept one.
+    """Read a bundle, given its path or the beginning of the id of an imported one.
 
-    BundleError is raised where there is none, or it is refused.
+    BundleError is raised if there is none, or if it is invalid.
     """
     if is_url(name):
         raise BundleError(
-            f"{printable(masked(name), 200)} is a URL: `kbench bundle add` imports it, name "
-            "the id that this prints"
+            f"{printable(masked(name), 200)} is a URL: `kbench bundle add` downloads it and "
+            "prints the id to use instead"
         )
     path = Path(name).expanduser()
     if path.exists() or not _ID.fullmatch(name):
@@ -110,17 +109,17 @@ def find(name: str) -> Bundle:
     found = [each for each in kept if each.stem.startswith(name)]
     if len(found) != 1:
         known = listed([each.stem[:SHORT] for each in kept]) or "none"
-        raise BundleError(f"{len(found)} bundles begin with {name!r}; kept are: {known}")
+        raise BundleError(f"{len(found)} bundles begin with {name!r}; imported bundles: {known}")
     return _read(found[0])
 
 
 def of_suite(name: str, notice: Callable[[str], None]) -> Iterator[Bundle]:
-    """Yield the kept bundles of a suite; `notice` is told why one is left out."""
+    """Yield the imported bundles of a suite; `notice` is called for each one that is skipped."""
     # earlier versions kept them in one folder, in formats that are not read now
     if earlier := [path for path in folder().glob("*") if path.suffix in _ENDS]:
         notice(
-            f"{counted(len(earlier), 'bundle')} kept by an earlier version of kbench in {folder()} "
-            "cannot be read: remove what lies there, and add new ones"
+            f"{counted(len(earlier), 'bundle')} of an unsupported format in {folder()} cannot be "
+            "read: remove them, and import new ones"
         )
     for path in _files(slug(name)):
         try:
@@ -132,7 +131,7 @@ def of_suite(name: str, notice: Callable[[str], None]) -> Iterator[Bundle]:
 
 
 def _files(suite: str = "*") -> list[Path]:
-    """Return the files of kept bundles, which lie in a folder for each suite, by id."""
+    """Return the files of imported bundles by id; each suite has a folder."""
     found = (path for path in folder().glob(f"{suite}/*") if path.suffix in _ENDS)
     return sorted(found, key=lambda path: path.name)
 
@@ -141,9 +140,9 @@ def _read(path: Path) -> Bundle:
     try:
         bundle = read_bundle(path)
     except BundleError as error:
-        raise BundleError(f"{error}; remove it and add it again") from None
+        raise BundleError(f"{error}; remove it and import it again") from None
     if bundle.id != path.stem:
-        raise BundleError(f"{path} was changed since it was added: remove it and add it again")
+        raise BundleError(f"{path} was changed after its import: remove it and import it again")
     return bundle
 
 
@@ -153,8 +152,8 @@ _VERSIONS = ("kbench-core", "python", "numpy", "scipy", "scikit-learn")
 def rows_of(bundle: Bundle, metric: Metric, records: Records) -> Iterator[ImportedRow]:
     """Yield the rows of a bundle's cells that have results.
 
-    `metric` is the one whose spread and values by split rows have; `records` say which splits
-    were recomputed.
+    Rows have the spread and the values by split of `metric`; `records` are those of recomputed
+    splits.
     """
     cpus = [each.cpu for each in bundle.manifest.machines]
     given = bundle.manifest.versions
@@ -187,11 +186,11 @@ def rows_of(bundle: Bundle, metric: Metric, records: Records) -> Iterator[Import
 def kept_rows(
     suite: str, metric: Metric | None = None, notice: Callable[[str], None] = lambda text: None
 ) -> list[ImportedRow]:
-    """Return the rows of a suite in the bundles that are kept here, without their times.
+    """Return the rows of a suite in imported bundles, without their times.
 
-    `metric` is by default that of the first bundle; rows of a cell that an author has given
-    several times, made from the same code, are the last ones that were computed. `notice` is
-    told which bundle is left out.
+    `metric` is by default that of the first bundle. If an author has published a cell several
+    times from the same code, the latest results count. `notice` is called with the bundles that are
+    skipped.
     """
     records = kept()
     found: dict[tuple[str, str, str, str], ImportedRow] = {}
@@ -206,28 +205,28 @@ def kept_rows(
 
 
 def stored_results(name: str) -> StoredResults:
-    """Return the last row of each cell of a bundle, whatever machines its author has."""
+    """Return the latest row of each cell of a bundle, of all machines of its author."""
     bundle = find(name)
     metric = metric_of(bundle)
     return as_one_side(list(rows_of(bundle, metric, {})), bundle.manifest.suite, metric)
 
 
 def metric_of(bundle: Bundle) -> Metric:
-    """Return the metric of a bundle; one of a plugin need not be installed."""
+    """Return the metric of a bundle; the plugin of a metric need not be installed."""
     name, better = bundle.manifest.metric, bundle.manifest.better
     known = METRICS.get(name)
     return known if known is not None and known.better == better else Metric(name, better)
 
 
 def meaning_of(cell: Cell) -> tuple[str, str]:
-    """Return equivalence and family of a cell; both are empty where a component is not built in."""
+    """Return equivalence and family of a cell; both are empty for third-party components."""
     registry = _built_in()
     try:
         family = family_of(
             registry.get("feature map", cell.feature_map.name),
             registry.get("learner", cell.learner.name),
         )
-        # spans of nested components are spans of all combinations, which may be too many
+        # spans of nested components combine, which may be too many
         if not _is_plain(cell.feature_map):
             return "", family
         return _planner().equivalence(cell), family
@@ -236,7 +235,7 @@ def meaning_of(cell: Cell) -> tuple[str, str]:
 
 
 def planned_splits(suite: str, protocol: Protocol) -> int:
-    """Return the splits that a built-in suite asks for, or else the protocol.
+    """Return the number of splits of a built-in suite, or else that of the protocol.
 
     >>> planned_splits("uci", Protocol()), planned_splits("balcan-uci", Protocol(cv="holdout"))
     (5, 30)
@@ -257,7 +256,7 @@ def _built_in() -> Registry:
 
 @cache
 def _planner() -> Planner:
-    # it knows the spans of all maps that it was asked for; no data are looked up
+    # it caches the spans of maps; no data are looked up
     return Planner(_built_in(), DataCache())
 
 
@@ -272,7 +271,7 @@ def _n_splits(suite: str) -> int | None:
 
 
 _OF_A_MACHINE = ("_s", "_mib")
-"""Ends of the names of metrics that mean something only on the machine that took them."""
+"""Suffixes of metrics that are meaningful only on the machine that computed them."""
 
 _SHOWN = 5
 _PINNED = ("kbench-core", "numpy", "scipy", "scikit-learn")
@@ -281,8 +280,7 @@ _PINNED = ("kbench-core", "numpy", "scipy", "scikit-learn")
 def named(names: Sequence[str] | None, recompute: bool = False) -> list[Bundle]:
     """Read the bundles of `--reuse-bundle`, by file or id.
 
-    SuiteError or BundleError is raised where everything is to be computed, or there is no such
-    bundle.
+    SuiteError is raised if everything is to be recomputed, BundleError if there is no such bundle.
     """
     if names and recompute:
         raise SuiteError(
@@ -292,22 +290,22 @@ def named(names: Sequence[str] | None, recompute: bool = False) -> list[Bundle]:
 
 
 def notices(bundle: Bundle, present: Present) -> list[str]:
-    """Say why results of a bundle are not reused, by reason; empty where all hold here."""
+    """Return the reasons why results of a bundle are not reused; empty if all are valid here."""
     reasons = not_reused(bundle, present)
     texts = [f"{counted(n, 'split')}: {reason}" for reason, n in reasons.most_common(_SHOWN)]
     if more := len(reasons) - len(texts):
         texts.append(f"and {counted(more, 'other reason')}")
-    found = [f"bundle {bundle.id[:SHORT]}: not reused are {'; '.join(texts)}"] if texts else []
+    found = [f"bundle {bundle.id[:SHORT]}, not reused: {'; '.join(texts)}"] if texts else []
     if texts and other_versions(bundle):
         found.append(f"the same versions: {same_environment(bundle)}")
     return found
 
 
 def reusable(bundles: Iterable[Bundle], present: Present) -> dict[str, Mapping[int, Result]]:
-    """Return results by key of the cell and number of the split; the first bundle counts.
+    """Return results by key of the cell and number of the split; the first bundle takes precedence.
 
     Only results with status "ok" are reused whose dependencies are the same at `present`. Their
-    `machine` names the author and the machine, for people.
+    `machine` names the author and the machine.
     """
     found: dict[str, Mapping[int, Result]] = {}
     for bundle in bundles:
@@ -346,12 +344,12 @@ def same_environment(bundle: Bundle) -> str:
 
 
 def other_versions(bundle: Bundle) -> str:
-    """Return the versions of a bundle that are others here; empty if there are none."""
+    """Return the versions of a bundle that differ here; empty if there are none."""
     here, theirs = {**machine.versions(), "kbench-core": __version__}, bundle.manifest.versions
     pairs = {name: (theirs.get(name, "none"), here.get(name, "none")) for name in _PINNED}
     pairs["Python"] = (_minor(theirs.get("python", "")), _minor(here.get("python", "")))
     found = [f"{name} {a} (here {b})" for name, (a, b) in pairs.items() if a != b]
-    return f"it was made with other versions: {', '.join(found)}" if found else ""
+    return f"it was computed with other versions: {', '.join(found)}" if found else ""
 
 
 def _minor(version: str) -> str:

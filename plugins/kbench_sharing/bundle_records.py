@@ -1,4 +1,4 @@
-"""The records of a bundle: what each line of its files may hold, and nothing else."""
+"""The records of a bundle: the schema of each line of its files."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
     from kbench.features import Predictions
 
 FORMAT = 4
-"""Version of the form, the only one that is read. A field that is added to a record below needs
-the next one."""
+"""Version of the format, the only one that is read. Adding a field to a record below needs a new
+version."""
 
 MANIFEST, SUITE, LOCK = "manifest.json", "suite.toml", "requirements.txt"
 DATASETS, CELLS, RESULTS = "datasets.jsonl", "cells.jsonl", "results.jsonl"
 DEPENDENCIES, PLUGINS, SOURCES = "dependencies.jsonl", "plugins.jsonl", "sources/"
 
 ROWS_FILE = "rows.jsonl"
-"""Name that a rows file has among the files of what was read."""
+"""Name of a rows file among the files that were read."""
 
 PREDICTIONS = "predictions.jsonl"
-"""Predictions of the splits, which a bundle may have."""
+"""The optional predictions of the splits."""
 
 FILES = (SUITE, LOCK, DATASETS, CELLS, RESULTS, DEPENDENCIES, PLUGINS)
-"""Files of each bundle, beside its manifest."""
+"""Files of each bundle, in addition to its manifest."""
 
 
 MAX_SPLITS = 100_000
@@ -60,13 +60,13 @@ _PROTOCOL = TypeAdapter(Protocol)
 
 
 class Line(BaseModel):
-    """A line of JSON: unknown fields, other types, NaN and infinities are refused."""
+    """A line of JSON; unknown fields, other types, NaN and infinities are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
     @classmethod
     def read(cls, value: Json, place: str) -> Self:
-        """Return the record of a value; BundleError says where it is wrong."""
+        """Return the record of a value; raise BundleError with the place of an error."""
         try:
             return cls.model_validate(value)
         except ValidationError as error:
@@ -79,14 +79,14 @@ class Line(BaseModel):
 def _format(value: Json) -> Json:
     if type(value) is not int or value != FORMAT:
         raise BundleError(
-            f"it has the format {printable(repr(value), 60)}, and this version of kbench reads "
-            f"{FORMAT}: update kbench, or ask for a new file"
+            f"it has the format {printable(repr(value), 60)}, but this version of kbench reads "
+            f"format {FORMAT}: update kbench, or ask the author for a new file"
         )
     return value
 
 
 def checked(check: Callable[[str, str], str], what: str) -> AfterValidator:
-    """Return the check of a field; it raises a BundleError of its own, which names `what`."""
+    """Return a validator of a field, which raises a BundleError that names `what`."""
     return AfterValidator(lambda text: check(text, what))
 
 
@@ -106,14 +106,14 @@ class SharedFile(Line):
 
 
 class SharedMachine(Line):
-    """A machine without its name; cores are those that kbench could use, where known."""
+    """A machine without its name; `cores` are those that kbench could use, if known."""
 
     cpu: CPU
     cores: NonNegativeInt | None
 
 
 class Origin(Line):
-    """What a suite is, and who computed it with what."""
+    """The suite, its author, and the versions that computed it."""
 
     format: Annotated[int, BeforeValidator(_format)]
     suite: Annotated[str, checked(check_label, "suite")]
@@ -125,13 +125,13 @@ class Origin(Line):
 
 
 class Manifest(Origin):
-    """What a bundle is, and its files."""
+    """The metadata of a bundle, and its files."""
 
     files: dict[str, SharedFile]
 
 
 class SharedRef(Line):
-    """A line of a suite file."""
+    """An entry of a suite file."""
 
     name: Annotated[str, checked(check_component, "component")]
     params: JsonObject
@@ -163,8 +163,8 @@ class SharedDataset(Line):
 class SharedCell(Line):
     """A cell. With the dataset's checksum and task, `kinds` and `code` give its key.
 
-    `dataset` is the dataset's label, `kinds` are the kinds of columns that decide numbers,
-    and `code` is what records of plugins say of the method (`Planner.method_code`).
+    `dataset` is the dataset's label, `kinds` are the column kinds that affect results, and `code`
+    is the method as declared by records of plugins (`Planner.method_code`).
     """
 
     key: CellKey
@@ -180,7 +180,7 @@ class SharedCell(Line):
 
     @property
     def name(self) -> str:
-        """The name for people."""
+        """The name in messages."""
         return f"{self.feature_map.label} + {self.learner.label} on {self.dataset}"
 
     def cell(self, dataset: SharedRef) -> Cell:
@@ -190,17 +190,17 @@ class SharedCell(Line):
 
     @cached_property
     def protocol_record(self) -> Protocol:
-        """The protocol as a record; TypeError or ValueError for fields of no protocol."""
+        """The protocol as a record; raises TypeError or ValueError for invalid fields."""
         return _PROTOCOL.validate_python(self.protocol)
 
     @cached_property
     def protocol_key(self) -> str:
-        """SHA-256 of the protocol: rows of other protocols are not compared."""
+        """SHA-256 of the protocol: only rows of the same protocol are compared."""
         return digest(self.protocol)
 
 
 class SharedLimits(Line):
-    """Limits of a task; None for none."""
+    """Limits of a task; None means no limit."""
 
     task_timeout_s: float | None
     task_memory_mib: float | None
@@ -224,9 +224,9 @@ class SharedDetails(Line):
 class SharedResult(Line):
     """The result of one split, without host; `machine` counts those of the manifest.
 
-    Its keys are those of its cell and of its split, so that a line holds none that could
-    be wrong. `error` and `printed` are empty unless the author asked for them. `manifest` is
-    the digest of the dependencies that it was made from, where these are known.
+    Its keys follow from its cell and split, and are not stored. `error` and `printed` are empty
+    unless the author included them. `manifest` is the digest of the dependencies of the result, if
+    these are known.
     """
 
     cell: str
@@ -249,7 +249,7 @@ class SharedResult(Line):
     manifest: str = ""
 
     def result(self, machine: str, cpu: str) -> Result:
-        """Return the record; `machine` is the name that its machine has here."""
+        """Return the record; `machine` is the local name of its machine."""
         given = {name: value for name, value in self.limits if value is not None}
         no_limit = dict.fromkeys(("task_timeout_s", "task_memory_mib"), float("inf"))
         return Result(
@@ -264,7 +264,7 @@ class SharedResult(Line):
 
 
 class SharedDependencies(Line):
-    """What results were made from, without paths and values (`kbench.records.Manifest`)."""
+    """The dependencies of results, without paths and values (`kbench.records.Manifest`)."""
 
     digest: str
     modules: dict[str, str | None] = {}
@@ -278,9 +278,9 @@ class SharedDependencies(Line):
 
 
 class SharedPredictions(Line):
-    """Predictions of one split and one seed of the map; `cell` counts the lines of cells.
+    """Predictions of one split and one seed of the map; `cell` is the index of the cell.
 
-    `data` is what `kbench.storage.predictions.packed` has made, in base64.
+    `data` is the output of `kbench.storage.predictions.packed`, in base64.
     """
 
     cell: NonNegativeInt
@@ -290,7 +290,7 @@ class SharedPredictions(Line):
 
 
 class SharedPlugin(Line):
-    """A plugin of others that cells need: its distribution, and a hash of its modules."""
+    """A third-party plugin of cells: its distribution, and a hash of its modules."""
 
     name: Label
     distribution: Label
@@ -299,7 +299,7 @@ class SharedPlugin(Line):
 
 
 class Head(Origin):
-    """First line of a rows file: what the manifest of a bundle says, plugins and dependencies."""
+    """First line of a rows file: the metadata of a bundle, plugins and dependencies."""
 
     plugins: list[SharedPlugin]
     dependencies: list[SharedDependencies]
@@ -307,7 +307,7 @@ class Head(Origin):
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle that was read and checked.
+    """A bundle that was read and validated.
 
     `id` is the SHA-256 of the manifest, which has those of all other files, or of the rows
     file that was read. `results` are by key of the cell and number of the split, and so are
@@ -332,5 +332,5 @@ class Bundle:
 
     @property
     def author(self) -> str:
-        """Name that the author gave, or what stands for it."""
+        """The author's name, or a placeholder."""
         return self.manifest.author or f"bundle {self.id[:12]}"

@@ -1,7 +1,7 @@
-"""What a bundle says, checked: keys, references, times and ranges of metrics.
+"""Validate the content of a bundle: keys, references, times and ranges of metrics.
 
-Each check raises one BundleError of one sentence. None can refuse numbers that are
-invented in an honest form: `kbench_sharing.verifying` is for these.
+Each check raises a BundleError. None can detect plausible invented numbers:
+`kbench_sharing.verifying` recomputes results for that.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from kbench_sharing.bundle_records import SharedCell, SharedDataset, SharedResul
 from kbench_sharing.untrusted_text import check_component
 
 SLACK = 1e-9
-"""By how much rounding may lead a metric out of its range."""
+"""Tolerance of the ranges of metrics, for rounding."""
 
 CLOSE = 1e-6
-"""Relative difference that rounding, or sums in another order on any CPU, may make."""
+"""Relative tolerance for rounding and for the order of sums on other CPUs."""
 
 DAY_MS = 86_400_000
 
@@ -43,10 +43,10 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "brier_score": (0.0, 2.0),
     "r2": (-math.inf, 1.0),
 }
-"""Least and largest values of metrics; those of the default candidate are the same."""
+"""Ranges of metrics, also of the default candidate."""
 
 _OF_CONTENT = ("task", "is_weighted", "n_samples", "n_features", "n_classes", "n_missing")
-"""Facts of a dataset that its checksum decides."""
+"""Facts of a dataset that its checksum determines."""
 
 _WITHIN = ("fit_time_s", "predict_time_s", "search_timeout_s")
 
@@ -61,7 +61,7 @@ def check_datasets(datasets: Iterable[SharedDataset]) -> dict[str, SharedDataset
         for key in FILE_PARAMETERS:
             path = each.ref.params.get(key)
             if isinstance(path, str) and (".." in PurePath(path).parts or path[:1] in "/~"):
-                raise BundleError(f"the dataset {label!r} names a file outside of its folder")
+                raise BundleError(f"the dataset {label!r} refers to a file outside of its folder")
         if label in found:
             raise BundleError(f"it has the dataset {label!r} twice")
         found[label] = each
@@ -69,29 +69,29 @@ def check_datasets(datasets: Iterable[SharedDataset]) -> dict[str, SharedDataset
 
 
 def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDataset]) -> None:
-    """Check that cells name their datasets, and have the keys of their content."""
+    """Check the datasets and the keys of cells."""
     seen: set[tuple[str, str]] = set()
     for each in cells:
         name = each.name
         dataset = datasets.get(each.dataset)
         if dataset is None:
-            raise BundleError(f"a cell is of the dataset {each.dataset!r}, which it does not have")
+            raise BundleError(f"a cell is of the dataset {each.dataset!r}, which the bundle lacks")
         try:
             cell = each.cell(dataset.ref)
             refs = each.feature_map, each.learner
             sides = [{"name": ref.name, "params": ref.params} for ref in refs]
-            # values that a record would change are not what was hashed; an earlier version
-            # may lack fields of a protocol
+            # a value that its record changes was not hashed; an earlier version may lack protocol
+            # fields
             known = to_json(cell.protocol)
             same = {name: known[name] for name in each.protocol} == each.protocol
             same = same and sides == [to_json(cell.feature_map), to_json(cell.learner)]
             method = [*sides, each.protocol]
             key = key_of_json(method, dataset.checksum, dataset.task, each.kinds, each.code)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
-            raise BundleError(f"{name} has parameters that no suite can have") from None
+            raise BundleError(f"{name} has parameters that are invalid in a suite") from None
         if not same or key != each.key:
             raise BundleError(
-                f"{name} has a key that is not that of its data, parameters, protocol and code"
+                f"{name} has a key that does not match its data, parameters, protocol and code"
             )
         if (each.key, name) in seen:
             raise BundleError(f"it has the cell {name} twice")
@@ -101,16 +101,16 @@ def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDatase
 def check_result(
     result: SharedResult, cell: SharedCell, dataset: SharedDataset, n_machines: int, now_ms: int
 ) -> None:
-    """Check the result of a split: times that are possible, metrics in their ranges."""
+    """Check the result of a split: plausible times, and metrics in their ranges."""
     name = f"split {result.split} of {cell.name}"
     if result.split >= cell.n_splits:
         raise BundleError(f"{name} is beyond the {counted(cell.n_splits, 'split')} of its cell")
     if result.machine >= n_machines:
-        raise BundleError(f"{name} was computed by a machine that it does not have")
+        raise BundleError(f"{name} refers to a machine that the bundle lacks")
     _check_times(result, name, now_ms)
     if result.status != "ok":
         if result.metrics or result.details.model_fields_set:
-            raise BundleError(f"{name} has metrics, and its status is {result.status}")
+            raise BundleError(f"{name} has metrics, but its status is {result.status}")
         return
     metrics = result.metrics
     plain = PLAIN[dataset.task].name
@@ -122,7 +122,7 @@ def check_result(
         if metric.endswith("_s"):
             low = 0.0
         if not low - SLACK <= value <= high + SLACK:
-            raise BundleError(f"{name} has the {metric} {value:g}, which no result can have")
+            raise BundleError(f"{name} has the {metric} {value:g}, which is out of range")
     for metric in _WITHIN:
         # times are rounded to three digits
         if metrics.get(metric, 0.0) > 1.011 * result.seconds + 1e-3:
@@ -133,16 +133,16 @@ def check_result(
     try:
         _check_counts(result, cell.protocol_record, dataset, name)
     except (ArithmeticError, ValueError):
-        raise BundleError(f"{name} has a protocol that no suite can have") from None
+        raise BundleError(f"{name} has an invalid protocol") from None
 
 
 def _check_counts(
     result: SharedResult, protocol: Protocol, dataset: SharedDataset, name: str
 ) -> None:
-    """Check that the test part has the rows that its protocol gives it, and accuracies count them.
+    """Check the size of the test set, and that accuracies are fractions of it.
 
-    Rows that are left out because values are missing, equal rows that stay together, and
-    splits of the data's own leave their numbers open, and so do weights the accuracies.
+    The size is unknown with dropped rows, grouped duplicates or splits of the dataset; weighted
+    accuracies are no fractions of rows.
     """
     n_test = result.metrics.get("n_test", 0.0)
     if n_test < 1 or n_test % 1:
@@ -150,20 +150,18 @@ def _check_counts(
     sizes = _test_sizes(protocol, dataset)
     if sizes and n_test not in sizes:
         raise BundleError(
-            f"{name} has {n_test:g} test rows, and its protocol gives it {max(sizes)} of "
+            f"{name} has {n_test:g} test rows, but its protocol has {max(sizes)} of "
             f"{dataset.n_samples}"
         )
     if dataset.task != "classification" or dataset.is_weighted:
         return
     by_seed = result.details.by_seed
     if any(len(values) != protocol.map_seeds for values in by_seed.values()):
-        raise BundleError(
-            f"{name} has other seeds of its map than the {protocol.map_seeds} planned"
-        )
+        raise BundleError(f"{name} has other map seeds than the {protocol.map_seeds} planned")
     mean = result.metrics["accuracy"]
     accuracies = by_seed.get("accuracy", [])
     if accuracies and not math.isclose(sum(accuracies) / len(accuracies), mean, rel_tol=CLOSE):
-        raise BundleError(f"{name} has an accuracy that is not the mean of those of its seeds")
+        raise BundleError(f"{name} has an accuracy that is not the mean over its seeds")
     for accuracy in accuracies:
         if not is_share(accuracy, n_test):
             raise BundleError(
@@ -178,7 +176,7 @@ def _check_counts(
 
 
 def _is_mean_count(value: float, rows: float, n_seeds: int) -> bool:
-    """Tell whether a value is a number of rows over all, or a mean of such, which is rounded."""
+    """Return whether a value is a fraction of rows, or a rounded mean of such fractions."""
     count = value * rows * n_seeds
     return is_share(value, rows) or (
         n_seeds > 1 and math.isclose(count, round(count), rel_tol=CLOSE, abs_tol=CLOSE)
@@ -186,7 +184,7 @@ def _is_mean_count(value: float, rows: float, n_seeds: int) -> bool:
 
 
 def _test_sizes(protocol: Protocol, dataset: SharedDataset) -> tuple[int, ...]:
-    """Return the numbers of test rows that splits may have; empty where they are not known."""
+    """Return the possible sizes of the test set; empty if they are unknown."""
     n = dataset.n_samples
     if not n or (protocol.missing == "drop_rows" and dataset.n_missing):
         return ()
@@ -202,46 +200,45 @@ def _check_times(result: SharedResult, name: str, now_ms: int) -> None:
         raise BundleError(f"{name} ended before it started")
     if result.ended_ms > now_ms + DAY_MS:
         raise BundleError(f"{name} ended in the future")
-    # the clock of a machine may be set while a task runs, by seconds
+    # a clock may be adjusted by seconds while a task runs
     if result.seconds * 1000 > result.ended_ms - result.started_ms + 60_000:
         raise BundleError(f"{name} took longer than from its start to its end")
 
 
 class Alike:
-    """What everybody says alike: facts of the same data, and rows of the same split."""
+    """Facts that must agree between results: those of the same data, and rows of the same split."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, ...], object] = {}
 
     def check_rows(self, result: SharedResult, cell: SharedCell, dataset: SharedDataset) -> None:
-        """Refuse a result on other rows than an earlier one of the same data and protocol."""
+        """Raise if a result has other rows than an earlier one of the same data and protocol."""
         place = (dataset.checksum, cell.protocol_key, str(result.split))
         rows = result.details.split_hash
         if result.status == "ok" and self._known.setdefault(place, rows) != rows:
             raise BundleError(
-                f"split {result.split} of {cell.name} has other rows than the same split of other "
-                "methods"
+                f"split {result.split} of {cell.name} has different rows than the same split of "
+                "other methods"
             )
 
     def check_facts(self, dataset: SharedDataset) -> None:
-        """Refuse a dataset whose facts are others than those of an earlier one of the same data."""
+        """Raise if the facts of a dataset differ from earlier ones of the same data."""
         for name in _OF_CONTENT:
             value = getattr(dataset, name)
             known = self._known.setdefault((dataset.checksum, name), value)
             if known != value:
                 raise BundleError(
-                    f"the dataset {dataset.ref.label!r} has {name} {value}, and {known} elsewhere, "
-                    "with the same checksum"
+                    f"the dataset {dataset.ref.label!r} has {name} {value}, but {known} in other "
+                    "files with the same checksum"
                 )
 
 
 TIME_DIGITS = 3
-"""Significant digits of times: those of one machine vary by several per cent."""
+"""Significant digits of times, which vary by several per cent on one machine."""
 
 METRIC_DIGITS = 7
-"""Significant digits of metrics that are not shares of rows.
-
-A sum in another order may change a metric by a millionth (`kbench_sharing.verifying`).
+"""Significant digits of metrics that are not fractions of rows. The order of a sum may change a
+metric by 1e-6 (`kbench_sharing.verifying`).
 """
 
 _ROWS = ("n_test", "n_train")
@@ -258,7 +255,7 @@ def of_time(seconds: float) -> float:
 
 
 def of_value(value: float) -> float:
-    """Round a metric that is not a share of rows.
+    """Round a metric that is not a fraction of rows.
 
     >>> of_value(0.12345678912345)
     0.1234568
@@ -268,7 +265,7 @@ def of_value(value: float) -> float:
 
 @lru_cache(maxsize=1 << 16)
 def of_score(value: float) -> float:
-    """Round an inner score that is not a share of the rows of a fold.
+    """Round a validation score that is not a fraction of the rows of a fold.
 
     >>> of_score(17 / 42), of_score(0.12345678912345)
     (0.40476190476190477, 0.1234568)
@@ -280,7 +277,7 @@ def of_score(value: float) -> float:
 
 
 def of_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Round metrics of a split; shares of its test or training rows stay as they are.
+    """Round metrics of a split; fractions of its test or training rows stay exact.
 
     >>> of_metrics({"accuracy": 29 / 30, "n_test": 30.0, "log_loss": 1 / 7})
     {'accuracy': 0.9666666666666667, 'n_test': 30.0, 'log_loss': 0.1428571}
@@ -298,5 +295,5 @@ def of_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
 
 
 def is_share(value: float, rows: float) -> bool:
-    """Tell whether a value is exactly a number of rows over a number of rows."""
+    """Return whether `value` equals k / rows for an integer k."""
     return 0.0 <= value <= 1.0 and rows % 1 == 0 and round(value * rows) / rows == value

@@ -1,8 +1,7 @@
-"""Results as columns: a line is a block of results, with a list of values for each field.
+"""Results in columnar form: a line is a block of results, with a list of values for each field.
 
-xz packs columns into half of the bytes of results that are written one after the other. Fields of
-metrics, details and limits are columns of their own, and so are fields of candidates of a search.
-What a result does not have is null.
+xz compresses columns twice as well as rows. Fields of metrics, details, limits and candidates of a
+search are separate columns. A missing field is null.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ from kbench.errors import BundleError
 from kbench.records.canonical import Json, JsonObject, dumps, encodable
 
 BLOCK = 1_000
-"""Results of a block."""
+"""Number of results of a block."""
 
 MAX_RESULTS = 200_000
 _OF_A_RESULT = 50
-"""Lists and objects that each result counts for, whatever is in it."""
+"""Minimum number of lists and objects counted per result."""
 
 _NESTED = ("metrics", "details", "limits")
 _SEARCH = "details/search"
 
 
 def line_of(value: Json) -> bytes:
-    """Write a value as a line; halves of characters, which UTF-8 has not, as escapes."""
+    """Write a value as a line, with lone surrogates escaped."""
     try:
         return f"{dumps(value)}\n".encode()
     except UnicodeEncodeError:
@@ -67,10 +66,10 @@ def _fields(result: JsonObject) -> Iterator[tuple[str, Json]]:
 def unpacked(
     lines: Iterable[tuple[str, Json]], keys: Sequence[str], most: int
 ) -> Iterator[tuple[str, JsonObject]]:
-    """Yield each result with the place of its block; BundleError says what is wrong.
+    """Yield each result with the place of its block; raise BundleError for an invalid one.
 
-    `lines` are parsed JSON values with their places in a file, and `most` is the number of lists
-    and objects that all results may become.
+    `lines` are parsed JSON values with their places in a file, and `most` is the maximum number of
+    lists and objects of all results.
     """
     n_results = 0
     for place, block in lines:
@@ -85,14 +84,14 @@ def unpacked(
         n_results += n
         if n_results > MAX_RESULTS:
             raise BundleError(
-                f"it has more than the {MAX_RESULTS:,} results that are read at once: divide it, "
-                "by datasets or methods"
+                f"it has more than the {MAX_RESULTS:,} results that can be read at once: split "
+                "it by datasets or methods"
             )
         most -= n * _OF_A_RESULT + sum(_n_candidates(*column) for column in columns.items())
         if most < 0:
             raise BundleError(
-                f"{place} has more results or candidates of searches than are allowed for the size "
-                "of the file: divide it, by datasets or methods"
+                f"{place} has more results or candidates of searches than are allowed for the "
+                "size of the file: split it by datasets or methods"
             )
         for number in range(n):
             yield place, _result(columns, number, keys, place)
@@ -121,7 +120,7 @@ def _result(
             nested[outer][inner] = value
     cell = result.get("cell")
     if type(cell) is not int or not 0 <= cell < len(keys):
-        raise BundleError(f"{place} has a result of a cell that it does not have")
+        raise BundleError(f"{place} has a result of a cell that the bundle lacks")
     if search:
         sizes = {len(each) if isinstance(each, list) else None for each in search.values()}
         if len(sizes) > 1 or None in sizes:

@@ -108,11 +108,14 @@ def create(
         echo(f"{for_paper}: {', '.join(sorted(papers))}")
         echo(f"{place / 'results.zip'}: {written}")
     if known.n_without:
-        echo(f"{counted(known.n_without, 'cell')} of the suite have no result here", err=True)
+        echo(
+            f"{counted(known.n_without, 'cell')} of the suite have no result on this machine",
+            err=True,
+        )
     if few := sum(bool(cell.missing) for cell in known.cells):
         echo(
-            f"{counted(few, 'cell')} with fewer splits than planned, which count in no mean: "
-            "compute the others, or give --n-splits as to `kbench suite`",
+            f"{counted(few, 'cell')} with fewer splits than planned, which are excluded from "
+            "means: compute the missing splits, or give --n-splits as to `kbench suite`",
             err=True,
         )
 
@@ -173,7 +176,7 @@ def verify(
     describe(bundle)
     folder = None if repository is None else Path(repository).expanduser()
     if repository is not None and folder is not None:
-        # what cannot be written is said before anything is computed
+        # fail before anything is computed
         if is_address(repository):
             raise SuiteError(f"--repository takes a folder: a clone of {masked(repository)}")
         check_place(repository)
@@ -190,15 +193,15 @@ def verify(
     )
     units, reasons = verifying.units()
     for reason, n_splits in reasons.items():
-        echo(f"cannot be recomputed here: {counted(n_splits, 'split')}: {reason}")
+        echo(f"cannot be recomputed on this machine: {counted(n_splits, 'split')}: {reason}")
     if reasons and not units:
         echo(f"the same versions: {same_environment(bundle)}")
     drawn = nonce or secrets.token_hex(8)
     chosen = sampled(units, bundle.id, drawn, sample)
-    again = "" if nonce else "; --nonce repeats this choice"
+    again = "" if nonce else "; --nonce repeats this sample"
     echo(
-        f"recomputing {len(chosen)} of {counted(len(units), 'split')} that can be, "
-        f"chosen by the nonce {drawn}{again}"
+        f"recomputing {len(chosen)} of {counted(len(units), 'split')} that can be recomputed, "
+        f"sampled with the nonce {drawn}{again}"
     )
     verdicts: Counter[Finding] = Counter()
     records = []
@@ -219,7 +222,7 @@ def verify(
 
 
 def _of_predictions(verifying: Verifying, bundle: Bundle, units: Sequence[Unit]) -> bool:
-    """Print how metrics from the predictions agree; return whether one differs."""
+    """Compare metrics with those of the predictions; return whether one differs."""
     having = [unit for unit in units if unit in bundle.predictions]
     if not having:
         return False
@@ -244,39 +247,40 @@ def _counts(verdicts: Counter[Finding]) -> str:
 
 
 def check_author(author: str, bundle: Bundle) -> None:
-    """Refuse a name that a record must not have: none, or the author's of the results."""
+    """Raise if a record has no name, or that of the author of the results."""
     from kbench_sharing import untrusted_text
 
     untrusted_text.check_author(author)
     if not author:
-        raise SuiteError("--repository names who recomputed: give --author NAME")
+        raise SuiteError("a published verification needs a name: give --author NAME")
     if author == bundle.manifest.author:
         raise SuiteError(
-            f"{author} is the author of the results; a record of another person proves something"
+            f"{author} is the author of the results: only a verification by another person is "
+            "evidence"
         )
 
 
 def describe(bundle: Bundle) -> None:
-    """Print who made a bundle, and what is in it."""
+    """Print the author and the content of a bundle."""
     cpus = ", ".join(dict.fromkeys(each.cpu for each in bundle.manifest.machines))
     echo(
         f"{bundle.author}: {counted(len(bundle.cells), 'cell')} of {bundle.manifest.suite}, "
         f"{counted(bundle.n_results, 'split')}, computed on {cpus}"
     )
-    echo("form, keys, references, times and ranges: as they must be")
+    echo("schema, keys, references, times and value ranges are valid")
 
 
 def _conclude(verdicts: Counter[Finding], is_refuted: bool) -> None:
-    """Print what the verdicts say, and end with the exit code."""
+    """Print the verdicts, and end with the exit code."""
     from kbench_sharing.verifying import noticed
 
     k = verdicts.total() - verdicts["not recomputed"]
     if not k:
-        echo("no result was recomputed: the numbers are only their author's word")
+        echo("no result was recomputed: the numbers are unverified")
         raise typer.Exit(1)
     echo(f"\n{_counts(verdicts)}")
     shares = "; ".join(f"{noticed(f, k):.0%} if {f:.0%} of them are forged" for f in _SHARES)
-    echo(f"{k} recomputed would find a forgery with probability 1 - (1 - f)^{k}: {shares}")
+    echo(f"{k} recomputed results detect a forgery with probability 1 - (1 - f)^{k}: {shares}")
     raise typer.Exit(1 if verdicts["different"] or is_refuted else 0)
 
 
@@ -301,7 +305,7 @@ def add(
     describe(bundle)
     _, is_new = keep(bundle)
     short = bundle.id[:SHORT]
-    echo(f"{'kept' if is_new else 'it was kept before'} as {short}")
+    echo(f"{'imported' if is_new else 'already imported'} as {short}")
     suite = shlex.quote(bundle.manifest.suite)
     echo(f"kbench results {suite}")
     echo(f"kbench suite {suite} --reuse-bundle {short}")
@@ -335,7 +339,7 @@ def publish(
     bundle = find(file)
     folder = Path(repository).expanduser()
     done = publish_to_remote(bundle, repository) if is_remote else published(bundle, folder)
-    kept = f", {done.n_kept} that it has already" if done.n_kept else ""
+    kept = f", {done.n_kept} already present" if done.n_kept else ""
     where = masked(repository) if is_remote else folder
     echo(f"{where}: {counted(done.n_new, 'new rows file')}{kept}")
     if done.n_new and not is_remote:
@@ -369,9 +373,9 @@ def site(
     for problem in found:
         echo(problem, err=True)
     if found:
-        echo(f"{counted(len(found), 'file')} refused, {n_rows} good", err=True)
+        echo(f"{counted(len(found), 'file')} invalid, {n_rows} valid", err=True)
         raise typer.Exit(1)
-    echo(f"{counted(n_rows, 'rows file')}: form, keys, times and ranges are as they must be")
+    echo(f"{counted(n_rows, 'rows file')}: schema, keys, times and value ranges are valid")
     if output is not None:
         page = Path(output) / "index.html"
         echo(f"{page}: {counted(written.n_pages, 'page')}")

@@ -1,4 +1,4 @@
-"""What results were made from, as bundles have it: names and hashes, no paths and no values."""
+"""Dependencies of results in bundles: names and hashes, without paths and values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kbench.records import INSTALLED, NAMESPACE
 from kbench_sharing.bundle_records import Bundle, SharedDependencies, SharedResult
 from kbench_sharing.untrusted_text import check_label
 
-UNKNOWN = "an earlier version of kbench did not record what it was made from"
-"""Why a result without dependencies is not reused."""
+UNKNOWN = "its dependencies were not recorded"
+"""The reason why a result without dependencies is not reused."""
 
 MAX_NAMES = 20_000
-"""Different names that a bundle may have: each is looked up when its results are to be reused."""
+"""Maximum number of different names in a bundle: reuse looks up each of them."""
 
 _SHOWN = 3
 _MODULE = re.compile(r"[^\W\d][\w-]*(\.[\w-]+)*")
@@ -32,7 +32,7 @@ _SET = "set"
 
 
 def portable(manifest: Manifest) -> Manifest:
-    """Return what may be published of a manifest: no paths, and no values of variables.
+    """Return a manifest without paths and values of variables, for publication.
 
     Files outside of packages have a number instead of a name.
     """
@@ -46,7 +46,7 @@ def portable(manifest: Manifest) -> Manifest:
 
 
 def lines_of(manifests: Iterable[Manifest]) -> list[dict[str, object]]:
-    """Return manifests as lines of a bundle: what is on the author's machine only is left out."""
+    """Return manifests as lines of a bundle, without entries specific to the author's machine."""
     found = {each.digest: each for each in map(portable, manifests)}
     return [{"digest": key, **found[key].to_json()} for key in sorted(found)]
 
@@ -54,7 +54,7 @@ def lines_of(manifests: Iterable[Manifest]) -> list[dict[str, object]]:
 def read_dependencies(
     lines: Iterable[SharedDependencies], results: Mapping[str, Mapping[int, SharedResult]]
 ) -> dict[str, Manifest]:
-    """Return manifests by the digests that results name; BundleError where one cannot be.
+    """Return manifests by the digests that results name; raise BundleError for an invalid one.
 
     Each has the digest of its content and is named by a result.
     """
@@ -62,7 +62,7 @@ def read_dependencies(
     for line in lines:
         manifest = line.manifest()
         if manifest.digest != line.digest:
-            raise BundleError("it has dependencies whose digest is not that of their content")
+            raise BundleError("it has dependencies whose digest does not match their content")
         if line.digest in found:
             raise BundleError("it has the same dependencies twice")
         _check(manifest)
@@ -71,9 +71,9 @@ def read_dependencies(
         raise BundleError(f"its dependencies have more than {MAX_NAMES:,} names")
     named = {each.manifest for of_cell in results.values() for each in of_cell.values()} - {""}
     if named - found.keys():
-        raise BundleError("it has a result whose dependencies it does not have")
+        raise BundleError("it lacks the dependencies of a result")
     if found.keys() - named:
-        raise BundleError("it has dependencies of no result")
+        raise BundleError("it has dependencies without a result")
     return found
 
 
@@ -83,7 +83,7 @@ def _names(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _check(manifest: Manifest) -> None:
-    """Refuse what is not a name, a hash or a version: nothing of it leads to a file elsewhere."""
+    """Raise for an invalid name, hash or version: none of them may refer to a file elsewhere."""
     for name, value in manifest.modules.items():
         _check_name(name, "module", _MODULE)
         if value not in (None, INSTALLED, NAMESPACE):
@@ -93,7 +93,7 @@ def _check(manifest: Manifest) -> None:
         _check_name(name, "file", _FILE)
         relative = PurePosixPath(name.partition(":")[2])
         if relative.is_absolute() or ".." in relative.parts or "~" in name:
-            raise BundleError(f"the file {_shown(name)} is not one of a package")
+            raise BundleError(f"the file {_shown(name)} is not part of a package")
         if value is not None:
             _check_hash(value, name)
     for name, value in manifest.variables.items():
@@ -103,35 +103,35 @@ def _check(manifest: Manifest) -> None:
     for name, value in manifest.distributions.items():
         _check_name(name, "distribution", _DISTRIBUTION)
         if value is not None and not _VERSION.fullmatch(value):
-            raise BundleError(f"the version {_shown(value)} of {_shown(name)} is none")
+            raise BundleError(f"{_shown(value)} is not a version of {_shown(name)}")
     if not (manifest.modules and manifest.distributions.get("python")):
-        raise BundleError("it has dependencies without modules or Python, which no result can have")
+        raise BundleError("it has dependencies without modules or Python")
 
 
 def _check_name(name: str, what: str, form: re.Pattern[str]) -> None:
     if not form.fullmatch(check_label(name, what)):
-        raise BundleError(f"the {what} {_shown(name)} has a name that none can have")
+        raise BundleError(f"the {what} {_shown(name)} has an invalid name")
 
 
 def _check_hash(value: str | None, name: str) -> None:
     if value is None or not _HASH.fullmatch(value):
-        raise BundleError(f"what stands for {_shown(name)} is not a hash")
+        raise BundleError(f"the hash of {_shown(name)} is invalid")
 
 
 def _shown(text: str) -> str:
     return repr(printable(text, 60))
 
 
-# -- what is otherwise here
+# -- differences to this machine
 
 
 def why_changed(
     bundle: Bundle, result: SharedResult, present: Present, is_reused: bool = False
 ) -> str:
-    """Return what a result was made from that is otherwise here; empty if nothing is.
+    """Return the dependencies of a result that differ here; empty if there are none.
 
-    Only what the bundle names is looked up. What its author did not share cannot be compared: a
-    result that `is_reused` must have none of it.
+    Only dependencies named in the bundle are looked up. Those that its author did not share cannot
+    be compared, so a result that `is_reused` must have none of them.
     """
     manifest = bundle.dependencies.get(result.manifest)
     if manifest is None:
@@ -140,7 +140,7 @@ def why_changed(
 
 
 def not_reused(bundle: Bundle, present: Present) -> Counter[str]:
-    """Count the splits of a bundle that do not hold here, by the reason."""
+    """Count the splits of a bundle that are not valid here, by reason."""
     reasons = (
         why_changed(bundle, result, present, is_reused=True)
         for of_cell in bundle.results.values()
@@ -159,9 +159,9 @@ def _changed(manifest: Manifest, present: Present) -> str:
 
 
 def _not_shared(manifest: Manifest) -> str:
-    """Return what a manifest has that can be compared on the author's machine only."""
+    """Return the dependencies that can be compared on the author's machine only."""
     n_files = sum(_OUTSIDE.fullmatch(name) is not None for name in manifest.files)
     names = sorted(name for name, value in manifest.variables.items() if value is not None)
     parts = [counted(n_files, "file") + " of its author's machine"] if n_files else []
     parts += [f"the environment variable {name}" for name in names]
-    return f"it was made from {', '.join(parts)}, which cannot be compared here" if parts else ""
+    return f"it depends on {', '.join(parts)}, which cannot be compared here" if parts else ""

@@ -1,4 +1,4 @@
-"""The hooks of shared results."""
+"""Hooks for shared results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def kbench_run_notices(options: Options) -> Sequence[str]:
-    """Say why results of bundles are not reused; refuse wrong names."""
+    """Return why results of bundles are not reused; raise for unknown names."""
     names = options.given.get("reuse_bundles")
     if not names:
         return ()
@@ -47,13 +47,13 @@ def kbench_known_results(
 
     results = reusable(named(names, run.options.recompute), run.plan.planner.present)
     if not any(cell.missing and cell.key in results for cell in cells):
-        run.notice("no cell of this run that lacks results here can be had from a bundle")
+        run.notice("no missing result of this run is available in a bundle")
     return results
 
 
 @hookimpl
 def kbench_stored_results(query: Query) -> StoredResults | None:
-    """Read a bundle, which need not have been added."""
+    """Read a bundle, which need not be imported."""
     if not query.file:
         return None
     from kbench_sharing.added_bundles import stored_results
@@ -65,7 +65,7 @@ def kbench_stored_results(query: Query) -> StoredResults | None:
 def kbench_imported_rows(
     suite: str, metric: Metric | None, notice: Callable[[str], None]
 ) -> Sequence[ImportedRow]:
-    """Return the rows of the bundles that were added."""
+    """Return the rows of imported bundles."""
     from kbench_sharing.added_bundles import kept_rows
 
     return kept_rows(suite, metric, notice)

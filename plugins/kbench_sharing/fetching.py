@@ -1,4 +1,4 @@
-"""Fetches a bundle from a server: https only, with bounds of size, redirects and time."""
+"""Download a bundle from a server: https only, with limits on size, redirects and time."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from kbench_sharing.zip_file import MAX_ZIPPED
 
 MAX_REDIRECTS = 5
 SILENCE_S = 30.0
-"""Seconds without a byte after which a server is given up."""
+"""Timeout in seconds without a byte."""
 
 MAX_S = 600.0
-"""Seconds for the whole file, from looking up the name to the last byte."""
+"""Timeout in seconds for the whole file, from the DNS lookup to the last byte."""
 
 _CHUNK = 1 << 20
 
 
 def is_url(text: str) -> bool:
-    """Tell a URL from a path.
+    """Return whether a string is a URL rather than a path.
 
     >>> is_url("https://example.org/uci.zip"), is_url("results/uci.zip")
     (True, False)
@@ -40,18 +40,18 @@ def is_url(text: str) -> bool:
 def fetched(url: str, most: int = MAX_ZIPPED) -> bytes:
     """Return the bytes behind a URL.
 
-    BundleError is raised where it is not https, the server refuses, redirects too often or to
-    another kind of address, or sends more than `most` bytes.
+    BundleError is raised if it is not https, if the server answers with an error, redirects too
+    often or to another scheme, or sends more than `most` bytes.
     """
     shown = printable(masked(url), 200)
     try:
         return _in_time(url, most)
     except BundleError as error:
-        raise BundleError(f"{shown} is refused: {error}") from None
+        raise BundleError(f"{shown} is rejected: {error}") from None
     except urllib.error.HTTPError as error:
-        reason = f"the server says {error.code}"
+        reason = f"the server answers with status {error.code}"
         if 300 <= error.code < 400:
-            reason = "it redirects too often, or to an address of another kind"
+            reason = "it redirects too often, or to another scheme"
         raise BundleError(f"{shown} cannot be fetched: {reason}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = printable(str(getattr(error, "reason", error)) or type(error).__name__, 200)
@@ -59,7 +59,7 @@ def fetched(url: str, most: int = MAX_ZIPPED) -> bytes:
 
 
 def _in_time(url: str, most: int) -> bytes:
-    """Fetch in a thread: names, connections and headers have no time limit of their own."""
+    """Fetch in a thread: DNS, connections and headers have no timeout."""
     ended: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
 
     def fetch() -> None:
@@ -86,7 +86,7 @@ def _fetched(url: str, most: int) -> bytes:
     until = time.monotonic() + MAX_S
     with opener.open(request, timeout=SILENCE_S) as answer:
         if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise BundleError("the server packs it once more, which was not asked for")
+            raise BundleError("the server compresses it, which was not requested")
         said = answer.headers.get("Content-Length", "")
         # the size is checked before anything is read
         if said.isdecimal() and int(said[:20]) > most:
@@ -99,15 +99,15 @@ def _fetched(url: str, most: int) -> bytes:
             if time.monotonic() > until:
                 raise BundleError(f"it takes longer than {MAX_S:g} s")
     if said.isdecimal() and len(content) < int(said[:20]):
-        raise BundleError("the server ended before the file did")
+        raise BundleError("the connection closed before the end of the file")
     return bytes(content)
 
 
 def _checked(url: str) -> SplitResult:
-    """Return the parts of a URL; refuse all but https, and http to this very machine."""
+    """Return the parts of a URL; allow only https, and http to this machine."""
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
-        raise BundleError("it holds a name or a password")
+        raise BundleError("it contains a user name or a password")
     if parts.scheme == "https" and parts.hostname:
         return parts
     if parts.scheme == "http" and _is_here(parts.hostname):
@@ -139,10 +139,10 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         headers: Message,
         newurl: str,
     ) -> urllib.request.Request | None:
-        """Check where a redirect leads; ValueError and BundleError if it is not followed."""
+        """Check the target of a redirect; raise ValueError or BundleError if it is not followed."""
         parts = _checked(newurl)
         if parts.scheme != self._first.scheme or (
             _is_here(parts.hostname) and not _is_here(self._first.hostname)
         ):
-            raise BundleError("it redirects to an address of another kind")
+            raise BundleError("it redirects to another scheme")
         return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]

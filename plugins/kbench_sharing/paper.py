@@ -1,4 +1,4 @@
-"""What a paper needs of a bundle: tables, figures, how to get the numbers again, a citation."""
+"""Files for a paper: tables, figures, a reproducibility statement and a citation."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def paper_files(known: Known, files: Mapping[str, bytes], registry: Registry) ->
     known : Known
         The results.
     files : mapping of str to bytes
-        The bundle that was made of them.
+        The bundle of these results.
     registry : Registry
 
-    BundleError is raised where the bundle has no author.
+    BundleError is raised if the bundle has no author.
     """
     bundle = bundle_of(dict(files))
     if not bundle.manifest.author:
-        raise BundleError("a citation names an author: give --author NAME")
+        raise BundleError("a citation needs an author: give --author NAME")
     rows = [
         of_cell_in_full(cell, machine.machine_id(), known.suite.compared) for cell in known.cells
     ]
@@ -87,8 +87,7 @@ def _statement(bundle: Bundle) -> str:
         ),
         latex_text("They are in the file results.zip; the SHA-256 of its manifest is")
         + f" {_digest(bundle.id)}.",
-        "Its file \\texttt{requirements.txt} has the versions of all distributions that decide "
-        "numbers.",
+        "Its file \\texttt{requirements.txt} has the versions of all packages that affect results.",
         "",
         r"\begin{description}",
         *(
@@ -102,8 +101,8 @@ def _statement(bundle: Bundle) -> str:
         ),
         r"\end{description}",
         "",
-        "These commands make the environment, check the results and recompute five splits of them, "
-        "and compute the whole suite anew:",
+        "These commands make the environment, check the results and recompute five splits of "
+        "them, and compute the whole suite from scratch:",
         r"\begin{flushleft}",
         *(
             rf"\texttt{{{latex_text(line)}}}\\"

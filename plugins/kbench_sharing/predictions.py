@@ -1,4 +1,4 @@
-"""Predictions of splits in a bundle: its second tier, from which metrics can be computed again.
+"""Predictions of splits in a bundle, from which metrics can be recomputed.
 
 Each line has the kept predictions of one split and one seed of the map, in the form of
 `kbench.storage.predictions`, which is never unpickled.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kbench.features import Predictions, Truth
 
 _MAX_CLASSES_AWAY = 20
-"""Classes that the training part of a split may lack."""
+"""Maximum number of classes that the training set of a split may lack."""
 
 
 def lines_of_predictions(
@@ -64,11 +64,11 @@ def checked_predictions(
     by_unit: dict[tuple[str, int], list[Predictions]] = {}
     for place, line in lines:
         if line.cell >= len(bundle.cells):
-            raise BundleError(f"{place} is of a cell that it does not have")
+            raise BundleError(f"{place} refers to a cell that the bundle lacks")
         cell = bundle.cells[line.cell]
         result = bundle.results.get(cell.key, {}).get(line.split)
         if result is None or result.status != "ok":
-            raise BundleError(f"{place} is of a split that has no result")
+            raise BundleError(f"{place} refers to a split without a result")
         seeds = by_unit.setdefault((cell.key, line.split), [])
         if line.seed != len(seeds):
             raise BundleError(f"{place} has the seed {line.seed}, expected {len(seeds)}")
@@ -80,19 +80,19 @@ def checked_predictions(
 def _checked(
     place: str, line: SharedPredictions, result: SharedResult, dataset: SharedDataset, most: int
 ) -> Predictions:
-    """Return predictions whose shapes, types and values are possible; BundleError if not."""
+    """Return predictions with valid shapes, types and values; raise BundleError otherwise."""
     import numpy as np
 
     rows = result.metrics.get("n_test", 0.0)
     if not 0 < rows <= 2**31 or rows % 1:
-        raise BundleError(f"{place} is of a split whose number of test rows is not known")
+        raise BundleError(f"{place} refers to a split with an unknown number of test rows")
     n_rows, key = int(rows), task_key(result.cell, line.split)
     try:
         data = base64.b64decode(line.data, validate=True)
     except (binascii.Error, ValueError):
         raise BundleError(f"{place} has predictions that are not base64") from None
     if len(data) > most_bytes(n_rows, dataset.n_classes):
-        raise BundleError(f"{place} has more bytes than the predictions of its split can")
+        raise BundleError(f"{place} has too many bytes for the predictions of its split")
     reason: Exception | None = None
     for k in _n_classes(dataset):
         try:
@@ -108,7 +108,7 @@ def _checked(
 
 
 def _n_classes(dataset: SharedDataset) -> Iterable[int]:
-    """Return the numbers of classes that a training part may have: it may lack rare ones."""
+    """Return the possible numbers of classes of a training set, which may lack rare ones."""
     if dataset.task == "regression":
         return (0,)
     return range(dataset.n_classes, max(dataset.n_classes - _MAX_CLASSES_AWAY, 1) - 1, -1)

@@ -1,4 +1,4 @@
-"""Reads a bundle that somebody else made: nothing in it is executed or unpickled."""
+"""Read the bundle of another user: nothing in it is executed or unpickled."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ROWS = ".jsonl"
 def read_bundle(path: Path) -> Bundle:
     """Read and check a bundle: a zip file, a folder, or a rows file of a results repository.
 
-    BundleError says in one sentence what is damaged, forged or impossible.
+    BundleError is raised for a damaged, forged or invalid bundle.
     """
     try:
         if path.is_dir():
@@ -61,33 +61,33 @@ def read_bundle(path: Path) -> Bundle:
             raise BundleError(f"it cannot be read: {error.strerror or error}") from error
         return _of_file(data)
     except BundleError as error:
-        raise BundleError(f"{path} is refused: {error}") from None
+        raise BundleError(f"{path} is invalid: {error}") from None
 
 
 def read_fetched(url: str) -> Bundle:
     """Fetch a bundle or a rows file from a server, and check it as a file is checked.
 
-    BundleError is raised where it cannot be fetched, or is refused.
+    BundleError is raised if it cannot be fetched, or is invalid.
     """
     data = fetched(url)
     try:
         return _of_file(data)
     except BundleError as error:
-        raise BundleError(f"what {printable(masked(url), 200)} sent is refused: {error}") from None
+        raise BundleError(f"what {printable(masked(url), 200)} sent is invalid: {error}") from None
 
 
 def _of_file(data: bytes) -> Bundle:
     if data.startswith(zip_file.ZIP):
         return bundle_of(zip_file.of_zip(data), Bounds(len(data)))
     if not data.startswith(b"{"):
-        raise BundleError("it is not a zip file, and no rows file either")
+        raise BundleError("it is neither a zip file nor a rows file")
     if len(data) > MAX_ROWS:
         raise BundleError(f"a rows file has {MAX_ROWS >> 20} MiB at most")
     return bundle_of_rows(data)
 
 
 def bundle_of(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundle:
-    """Check the files of a bundle; BundleError says what is wrong.
+    """Check the files of a bundle; raise BundleError if they are invalid.
 
     `bounds` are by default those of files that were not packed.
     """
@@ -119,7 +119,7 @@ def bundle_of(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundle:
 
 
 def bundle_of_rows(data: bytes) -> Bundle:
-    """Check a rows file, which has one cell; BundleError says what is wrong.
+    """Check a rows file, which has one cell; raise BundleError if it is invalid.
 
     Its lines are a head, the dataset, the cell, and the columns of the results. The bundle has
     no suite file.
@@ -128,17 +128,17 @@ def bundle_of_rows(data: bytes) -> Bundle:
     _check_lists([data], bounds)
     lines = data.splitlines(keepends=True)
     if len(lines) < 4:
-        raise BundleError("it has less than a head, a dataset, a cell and results")
+        raise BundleError("it lacks a header, a dataset, a cell or results")
     if any(line.endswith(b"\r\n") for line in lines):
         raise BundleError(
-            "its lines end with CR LF, as an editor or `git` with core.autocrlf makes them: copy "
-            "it as it was published"
+            "its lines end with CR LF, probably changed by an editor or by `git` with "
+            "core.autocrlf: use the published file"
         )
     values = [parsed(line, f"line {number}") for number, line in enumerate(lines[:3], 1)]
     # the same results have one form only, and so one name
     for number, (line, value) in enumerate(zip(lines, values, strict=False), 1):
         if line_of(value) != line:
-            raise BundleError(f"line {number} is not written as kbench writes it")
+            raise BundleError(f"line {number} is not in canonical form")
     head = Head.read(values[0], "line 1")
     if not head.author:
         raise BundleError("it names no author")
@@ -159,7 +159,7 @@ def bundle_of_rows(data: bytes) -> Bundle:
         head.dependencies,
     )
     if packed((result for _, result in results), [cell.key]) != b"".join(lines[3:]):
-        raise BundleError("its results are not written as kbench writes them")
+        raise BundleError("its results are not in canonical form")
     return bundle
 
 
@@ -173,7 +173,7 @@ def _checked(
     given: Iterable[tuple[str, JsonObject]],
     dependencies: Iterable[SharedDependencies],
 ) -> Bundle:
-    """Return a bundle whose records go together; BundleError says which do not."""
+    """Return a bundle with consistent records; raise BundleError otherwise."""
     by_label = check_datasets(datasets)
     check_cells(cells, by_label)
     by_key = {cell.key: cell for cell in cells}
@@ -209,12 +209,12 @@ def _manifest(files: dict[str, bytes]) -> Manifest:
     if missing := sorted(set(bundle_records.FILES) - files.keys()):
         raise BundleError(f"it lacks {missing[0]}")
     if manifest.files.keys() != files.keys() - {bundle_records.MANIFEST}:
-        raise BundleError(f"it has other files than {bundle_records.MANIFEST} lists")
+        raise BundleError(f"its files differ from those listed in {bundle_records.MANIFEST}")
     for name, listed in manifest.files.items():
         data = files[name]
         if listed.n_bytes != len(data) or listed.sha256 != zip_file.sha256(data):
             raise BundleError(
-                f"{name} was changed: its sum is not that in {bundle_records.MANIFEST}"
+                f"{name} was changed: its SHA-256 differs from that in {bundle_records.MANIFEST}"
             )
     return manifest
 

@@ -1,4 +1,4 @@
-"""Records of recomputed splits: which result, by whom, when, and how it agreed.
+"""Records of recomputed splits: the result, the author, the time and the verdict.
 
 A record names a result by a hash of what it says, so that it holds for the same result in any
 bundle or rows file, and for no other. In a results repository, records lie in ``checks/<name of
@@ -123,11 +123,13 @@ def checks_of(results: Mapping[int, SharedResult], records: Records) -> list[Che
 def check_record(record: Record, result: SharedResult | None, author: str, now_ms: int) -> None:
     """Check a record of a repository beside the result that it names; BundleError if wrong."""
     if not record.author:
-        raise BundleError("it does not say who recomputed")
+        raise BundleError("it does not name who recomputed")
     if record.author == author:
-        raise BundleError("its author recomputed an own result, which proves nothing to others")
+        raise BundleError(
+            "it is the author's recomputation of the same result, which is no evidence"
+        )
     if result is None or record.result != digest_of(result):
-        raise BundleError(f"split {record.split} has another result than the one it recomputed")
+        raise BundleError(f"split {record.split} differs from the result that was recomputed")
     if result.status != "ok":
         raise BundleError(f"split {record.split} is not ok, and was not recomputed")
     if record.at_ms < result.ended_ms or record.at_ms > now_ms + DAY_MS:
@@ -151,7 +153,7 @@ def file_of(rows_key: str, records: Iterable[Record]) -> tuple[str, bytes]:
 def read_records(repository: Path, name: str, bundle: Bundle) -> list[Record]:
     """Read and check a file of records of the results of a rows file."""
     if PurePosixPath(name).suffix != ROWS:
-        raise BundleError(f"it has no place in {CHECKS}")
+        raise BundleError(f"it does not belong in {CHECKS}")
     records = []
     for number, line in enumerate(read_named(repository, name, MAX_CHECKS).splitlines(), 1):
         place = f"line {number}"

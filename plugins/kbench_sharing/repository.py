@@ -1,4 +1,4 @@
-"""A results repository: a folder of rows files that are named by their content, and git keeps.
+"""A results repository: a folder of content-addressed rows files under git.
 
 A rows file has one cell of one author. Its name is the SHA-256 of its bytes, so that no file is
 ever overwritten, and two people who publish at once make no conflict. New files are written beside
@@ -50,7 +50,7 @@ _DEPTH = 4
 
 @dataclass(frozen=True)
 class Published:
-    """Number of files that were written, and that the repository had already."""
+    """Numbers of new files, and of files already in the repository."""
 
     n_new: int
     n_kept: int
@@ -66,7 +66,7 @@ def rows_files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of the rows file of each cell of a bundle that has results."""
     if not bundle.manifest.author:
         raise BundleError(
-            "it names no author, and published rows have one: `kbench bundle create` takes --author"
+            "it has no author, which published rows need: `kbench bundle create` takes --author"
         )
     for cell in _with_results(bundle):
         shared = bundle.results[cell.key]
@@ -100,11 +100,11 @@ def publish(bundle: Bundle, repository: Path) -> Published:
     changed.
     """
     if repository.exists() and not repository.is_dir():
-        raise BundleError(f"{repository} is a file: name the folder of a results repository")
+        raise BundleError(f"{repository} is a file: give the folder of a results repository")
     if (repository / "HEAD").is_file() and (repository / "objects").is_dir():
         raise BundleError(
-            f"{repository} is a bare repository of git, which has no files of its own: push to it, "
-            f"with --repository {repository.resolve().as_uri()}"
+            f"{repository} is a bare git repository, which has no working tree: push to it with "
+            f"--repository {repository.resolve().as_uri()}"
         )
     return add_files(repository, rows_files(bundle), MAX_ROWS)
 
@@ -118,14 +118,15 @@ def rows_key_by_cell(bundle: Bundle, repository: Path) -> dict[str, str]:
     for cell, (name, _) in zip(_with_results(bundle), rows_files(bundle), strict=True):
         if not (repository / name).is_file():
             raise BundleError(
-                f"{repository} lacks {name}: publish the rows first, with `kbench bundle publish`"
+                f"{repository} lacks {name}: publish the rows with `kbench bundle publish` "
+                "before their verification"
             )
         found[cell.key] = PurePosixPath(name).stem
     return found
 
 
 def publish_records(bundle: Bundle, records: Iterable[Record], repository: Path) -> int:
-    """Add what was recomputed of a bundle to a repository that has its rows.
+    """Add the verification records of a bundle to a repository that has its rows.
 
     Returns
     -------
@@ -144,7 +145,7 @@ def names(repository: Path) -> list[str]:
     """Return the names of everything below the folder of results, sorted."""
     top = repository / RESULTS
     if not top.is_dir() or top.is_symlink():
-        raise BundleError(f"{repository} has no folder {RESULTS!r}: it is no results repository")
+        raise BundleError(f"{repository} has no folder {RESULTS!r}: it is not a results repository")
     return names_below(repository, RESULTS)
 
 
@@ -152,11 +153,13 @@ def read_rows(repository: Path, name: str) -> Bundle:
     """Read and check one rows file; BundleError says what is wrong with it."""
     path = PurePosixPath(name)
     if len(path.parts) != _DEPTH or path.suffix != ROWS:
-        raise BundleError("it is no rows file, and a repository has nothing else in its results")
+        raise BundleError(
+            "it is not a rows file, the only kind of file in the results of a repository"
+        )
     data = read_named(repository, name, MAX_ROWS)
     bundle = bundle_of_rows(data)
     if place(bundle.manifest.suite, bundle.cells[0], data) != name:
-        raise BundleError("it lies in the folder of another suite or method")
+        raise BundleError("it is in the folder of another suite or method")
     return bundle
 
 
@@ -187,7 +190,7 @@ class Checked:
                         records += read_records(self._repository, each, bundle)
                 yield name, bundle, grouped(records)
         left = sorted(name for names in checks.values() for name in names)
-        why = f"it has no place in {CHECKS}: the repository has no rows file of this name"
+        why = f"it does not belong in {CHECKS}: the repository has no rows file of this name"
         self.problems += [f"{printable(name, 300)}: {why}" for name in left]
 
     @contextmanager
@@ -199,7 +202,7 @@ class Checked:
             self.problems.append(f"{printable(name, 300)}: {error}")
 
     def _check_beside_others(self, name: str, bundle: Bundle) -> None:
-        """Refuse rows that another author has published, and other rows of the same split."""
+        """Report rows of another author, and inconsistent rows of the same split."""
         (cell,) = bundle.cells
         dataset = bundle.datasets[cell.dataset]
         self._alike.check_facts(dataset)
@@ -212,13 +215,13 @@ class Checked:
             if author != bundle.author:
                 # the names of the files decide which comes first, and not who had it first
                 raise BundleError(
-                    f"split {split} by {bundle.author} is that of {author} in {first}: one of the "
-                    "two was published under another name"
+                    f"split {split} by {bundle.author} is that of {author} in {first}: one of "
+                    "the two was copied"
                 )
 
 
 def problems(repository: Path) -> tuple[int, list[str]]:
-    """Check a whole repository; return the number of good rows files, and a line per problem."""
+    """Check a whole repository; return the number of valid rows files, and a line per problem."""
     checked = Checked(repository)
     return sum(1 for _ in checked), checked.problems
 
@@ -242,7 +245,7 @@ def add_files(repository: Path, files: Iterable[tuple[str, bytes]], most: int) -
             for parent in list(Path(name).parents)[:-1]:
                 if (repository / parent).is_symlink():
                     raise BundleError(
-                        f"{repository / parent} is a link, and nothing is written there"
+                        f"{repository / parent} is a symbolic link, and kbench writes nothing there"
                     )
             if os.path.lexists(path):
                 _check_same(path, data, most)
@@ -274,7 +277,7 @@ def _check_same(path: Path, data: bytes, most: int) -> None:
     except OSError:
         same = False
     if not same:
-        raise BundleError(f"{path} was changed: its content is not that of its name")
+        raise BundleError(f"{path} was changed: its name is not the SHA-256 of its content")
 
 
 _PROTOCOLS = ("https", "ssh", "file")
@@ -305,7 +308,7 @@ _OF_ANOTHER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTO
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is the address of a repository on a server.
+    """Whether a string is the URL of a repository on a server.
 
     >>> [is_address(text) for text in ("https://x.org/board.git", "x.org:me/board", "a/b:c")]
     [True, True, False]
@@ -314,15 +317,14 @@ def is_address(text: str) -> bool:
 
 
 def check_place(text: str) -> None:
-    """Reject what git would take for an address or an option, and would become a folder."""
+    """Raise for a string that git would read as a URL or an option."""
     shown = printable(masked(text), 200)
     if text.startswith("-"):
-        raise BundleError(f"{shown} begins as an option does: the folder is named ./{shown}")
+        raise BundleError(f"{shown} begins like an option: write the folder as ./{shown}")
     if ":" in text.partition("/")[0] and not is_address(text):
         raise BundleError(
-            f"{shown} is no address to publish to: git pushes by {', '.join(_PROTOCOLS)} or to "
-            "host:path, and a blank is written %20; a folder with a colon in its name is written "
-            "./NAME"
+            f"{shown} is not a git URL: git pushes by {', '.join(_PROTOCOLS)} or to host:path; "
+            "write a space as %20, and a folder with a colon in its name as ./NAME"
         )
 
 

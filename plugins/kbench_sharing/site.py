@@ -1,4 +1,4 @@
-"""The site of a results repository: pages that are made of its rows files and nothing else."""
+"""The site of a results repository, generated from its rows files only."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 
 Group = tuple[str, int]
-"""What rows are compared in: data with protocol, and number of splits."""
+"""Rows are compared within a group of equal data, protocol and number of splits."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """A row of a repository: where it lies, who computed it, and what it may be compared with.
+    """A row of a repository: its file, its author and its group.
 
     Rows are comparable if their `comparable`, data and protocol, is equal, and their number of
     splits; `planned` is the number that the suite or the protocol asks for.
@@ -214,7 +214,7 @@ def write_site(repository: Path, out: Path) -> Site:
     repository.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise BundleError(f"{out} exists: name a new folder for the site")
+        raise BundleError(f"{out} exists: choose a new folder for the site")
     checked = Checked(repository)
     found = boards(checked)
     n_rows = sum(len(board.rows) for board in found)
@@ -246,7 +246,7 @@ def pages(found: Sequence[Board]) -> Iterable[tuple[str, str]]:
     template = environment.get_template("site/page.html.j2")
     folders = _folders(found)
     suites = [_line(b, f"{f}/index.html") for b, f in zip(found, folders, strict=True)]
-    said = ["Rows that anyone can recompute, by suite."]
+    said = ["Published results by suite. Each can be recomputed."]
     yield "index.html", template.render(title="Results", sentences=said, path=[], suites=suites)
     for board, place in zip(found, folders, strict=True):
         for name, text in _of_board(board, template):
@@ -280,9 +280,9 @@ def _of_board(board: Board, template: Template) -> Iterable[tuple[str, str]]:
     table = leaderboard_table(made)
     others = board.others()
     lines = [_row(board, each, others.get(each.place, "")) for each in board.rows]
-    times = "Times have no column, because rows were computed on more than one machine."
+    times = "Times are not shown, because rows were computed on more than one machine."
     if board.timed_on:
-        times = f"Times were taken by {board.timed_on}."
+        times = f"Times were measured by {board.timed_on}."
     yield (
         "index.html",
         template.render(

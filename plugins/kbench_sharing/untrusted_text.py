@@ -1,4 +1,4 @@
-"""Texts of a bundle: which may be shown, and JSON of which each value has one meaning."""
+"""Validate strings of a bundle for display, and parse its JSON strictly."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ _MAX_SLUG = 60
 
 
 def slug(text: str) -> str:
-    """Return a name of a file or folder for a text that others wrote.
+    """Return a safe name of a file or folder for an untrusted string.
 
-    Texts that are changed end with eight digits of their hash, so that two texts have two names.
+    Changed strings end with eight digits of their hash, so that different strings have different
+    names.
 
     >>> slug("uci-small")
     'uci-small'
@@ -71,7 +72,7 @@ def _refuse(constant: str) -> NoReturn:
 def _unique(pairs: list[tuple[str, Json]]) -> JsonObject:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise BundleError("a field twice")
+        raise BundleError("a duplicate field")
     return found
 
 
@@ -79,7 +80,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique)
 
 
 def parsed(line: bytes, place: str, most: int = MAX_LINE) -> Json:
-    """Parse a JSON value; BundleError for NaN, a name given twice, and deep nesting."""
+    """Parse a JSON value; raise BundleError for NaN, duplicate names and deep nesting."""
     if len(line) > most:
         raise BundleError(f"{place} has more than {most >> 20} MiB")
     try:
@@ -108,18 +109,18 @@ def _depth(value: Json) -> int:
 
 @lru_cache(maxsize=1 << 12)
 def check_label(text: str, what: str) -> str:
-    """Refuse a text that would not be shown as it is, or looks like another one."""
+    """Raise BundleError for a string with invisible or confusable characters."""
     words = [word for word in re.findall(r"\w+", text) if not word.isascii()]
     if len(text) > MAX_LABEL:
         problem = f"has more than {MAX_LABEL} characters"
     elif not text.isprintable():
-        problem = "has characters that cannot be shown"
+        problem = "has characters that cannot be displayed"
     elif _INVISIBLE.search(text):
-        problem = "has characters that cannot be seen"
+        problem = "has invisible characters"
     elif unicodedata.normalize("NFC", text) != text or any(map(_is_styled, "".join(words))):
-        problem = "is written with letters that stand for others"
+        problem = "has compatibility characters"
     elif any(len(_scripts(word)) > 1 or _LIKE_LATIN.fullmatch(word) for word in words):
-        problem = "has letters that look like Latin ones"
+        problem = "has letters that look like Latin letters"
     else:
         return text
     raise BundleError(f"the {what} {printable(text, 60)!r} {problem}")
@@ -139,11 +140,11 @@ def check_author(name: str) -> str:
     shown = repr(printable(check_label(name, "author"), 60))
     if not _AUTHOR.fullmatch(name):
         raise BundleError(
-            f"the author {shown} is not written with Latin letters (A to Z, and accented ones such "
-            "as é and ł), digits, blanks and signs of ASCII: others look like these"
+            f"the author {shown} may only have Latin letters (A to Z, and accented ones such as "
+            "é and ł), digits, spaces and ASCII punctuation"
         )
     if name != " ".join(name.split()):
-        raise BundleError(f"the author {shown} has blanks at an end, or two beside each other")
+        raise BundleError(f"the author {shown} has leading, trailing or double spaces")
     return name
 
 
@@ -151,7 +152,7 @@ def check_author(name: str) -> str:
 def check_component(name: str, what: str) -> str:
     """Refuse a name that no component can have."""
     if not _COMPONENT.fullmatch(name):
-        raise BundleError(f"the {what} {printable(name, 60)!r} has a name that none can have")
+        raise BundleError(f"the {what} {printable(name, 60)!r} has an invalid name")
     return name
 
 
@@ -161,7 +162,7 @@ def check_versions(versions: dict[str, str]) -> dict[str, str]:
         pattern = _LIBRARY if name == "blas" else _VERSION
         if not _COMPONENT.fullmatch(name) or not pattern.fullmatch(version):
             shown = f"{printable(version, 60)!r} of {printable(name, 60)!r}"
-            raise BundleError(f"the version {shown} is none")
+            raise BundleError(f"the version {shown} is invalid")
     return versions
 
 

@@ -1,6 +1,6 @@
-"""Recomputes results of a bundle in the sandbox, and says whether they agree.
+"""Recompute results of a bundle in the sandbox and compare them.
 
-Its author cannot foresee which are chosen. Nothing is written to the journal or MLflow.
+Its author cannot predict the sample. Nothing is written to the journal or MLflow.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ Unit = tuple[str, int]
 
 
 def sample(units: Iterable[Unit], bundle_id: str, nonce: str, k: int) -> list[Unit]:
-    """Return k results, in the order of a hash of the bundle, the nonce and the result.
+    """Return a random sample of k results, by a hash of the bundle, the nonce and the result.
 
-    The nonce is drawn after the bundle was made, so that its author cannot know which
-    results are recomputed. The same nonce gives the same choice.
+    The nonce is drawn after the bundle was made, so its author cannot predict the sample. The same
+    nonce gives the same sample.
 
     >>> sample([("a", 0), ("a", 1), ("b", 0)], "id", "00", 2) == sample(
     ...     [("b", 0), ("a", 1), ("a", 0)], "id", "00", 2)
@@ -72,9 +72,9 @@ def sample(units: Iterable[Unit], bundle_id: str, nonce: str, k: int) -> list[Un
 
 
 def noticed(share: float, k: int) -> float:
-    """Return the least probability to choose a forged result, of a share of forged ones.
+    """Return a lower bound on the probability that a sample has a forged result.
 
-    Choices are without replacement, which can only raise it.
+    Sampling is without replacement, which can only increase it.
 
     >>> round(noticed(0.1, 5), 4)
     0.4095
@@ -115,7 +115,7 @@ def agreement(
     if theirs.details.split_hash != details.get("split_hash"):
         return Agreement("different", "the rows of the split are others")
     if theirs.details.chosen != details.get("chosen"):
-        return Agreement("different", "the search chose other parameters")
+        return Agreement("different", "the search chose different parameters")
     noise = ""
     metrics = {**metrics, **of_metrics({n: v for n, v in metrics.items() if math.isfinite(v)})}
     for name, value in theirs.metrics.items():
@@ -134,7 +134,7 @@ def agreement(
         _values(details.get("search", ())), _values(theirs.details.search), strict=False
     ):
         if mine != their and not (other_cpu or math.isclose(mine, their, rel_tol=CLOSE)):
-            text = f"an inner score {number(their)}, here {number(mine)}"
+            text = f"a validation score {number(their)}, here {number(mine)}"
             return Agreement("different", text)
     return Agreement("noise", noise) if noise else Agreement("equal")
 
@@ -289,7 +289,7 @@ class Verifying:
             return "its parameters are nested too deep"
         if to_json(code) == shared.code:
             return ""
-        return other_versions(self._bundle) or "the records of its method say otherwise here"
+        return other_versions(self._bundle) or "the records of its method differ here"
 
     def _planned(
         self, suite: Suite, shared: SharedCell, fetching: Fetching, parents: WarmParents
@@ -303,9 +303,9 @@ class Verifying:
                 check_components(sandbox, placed, self._limits.task_memory_mib, task)
             facts = fetching.dataset(ref)
             if not isinstance(facts, DatasetFacts):
-                return f"its data are not here: {printable(last_line(facts.reason), 300)}"
+                return f"its data are not available here: {printable(last_line(facts.reason), 300)}"
             if facts.checksum != self._bundle.datasets[shared.dataset].checksum:
-                return "its data are others here: their checksum is not that of the bundle"
+                return "its data differ here: their checksum is not that of the bundle"
             # refuses folds that the data are too few for, and metrics of another task
             suite = with_metric(suite, {ref.label: facts}, self._registry)
             (cell,) = self._planner.plan(suite, {ref.label: facts})
@@ -313,7 +313,7 @@ class Verifying:
             return printable(str(error).splitlines()[0], 300)
         if cell.problem is not None:
             return printable(cell.problem.reason, 300)
-        return cell if cell.key == shared.key else "its key is another one here"
+        return cell if cell.key == shared.key else "its key differs here"
 
     def _computed(
         self, parents: WarmParents, suite: Suite, tasks: Sequence[Task]
@@ -363,4 +363,4 @@ def _check_protocol(protocol: Protocol, registry: Registry) -> None:
         mistake = next(explained_mistakes(error, table, ProtocolTable, "protocol"))
         raise SuiteError(printable(mistake, 300)) from None
     if found != protocol:
-        raise SuiteError("its protocol is none that a suite file can have here")
+        raise SuiteError("its protocol is invalid here")

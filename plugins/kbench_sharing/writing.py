@@ -1,4 +1,4 @@
-"""Makes the files of a bundle from known results: the same results become the same bytes.
+"""Write the files of a bundle from stored results, byte for byte reproducibly.
 
 The results are recalled without fetching or computing anything. Third-party plugins behind them are
 named by their distributions, and shared as text.
@@ -69,7 +69,7 @@ class Known:
         """Return what a result was made from; BundleError where that is not known."""
         manifest = self.manifests.get(result.manifest)
         if manifest is None:
-            raise BundleError("it is not known what a result was made from: compute it again")
+            raise BundleError("the dependencies of a result are unknown: compute it again")
         return manifest
 
 
@@ -94,8 +94,8 @@ def known_results(suite: Suite, registry: Registry, journal: Journal) -> Known:
     cells = [cell for cell in planned if cell.results and cell.dataset is not None]
     if not cells:
         raise BundleError(
-            f"no results of {suite.name!r} are known here: `kbench suite` computes them; an edit "
-            "of the code makes earlier ones out of date"
+            f"no results of {suite.name!r} are stored here: `kbench suite` computes them; "
+            "results of changed code are out of date"
         )
     return Known(suite, cells, planner, len(planned) - len(cells), journal.manifests())
 
@@ -209,9 +209,9 @@ def _portable(ref: Ref, data: Path | None) -> Ref:
         folder = (data or Path.cwd()).expanduser().absolute()
         if not Path(name).is_relative_to(folder):
             raise BundleError(
-                f"the dataset {ref.label!r} is a file outside of {folder}, and a bundle holds no "
-                "paths: name it in the suite relative to a folder, and the folder with "
-                f"{option('data')}"
+                f"the dataset {ref.label!r} is a file outside of {folder}, and a bundle contains "
+                "no paths: write its path in the suite relative to a folder, and give the "
+                f"folder with {option('data')}"
             )
         params[key] = Path(name).relative_to(folder).as_posix()
     label = ref.label
@@ -219,7 +219,7 @@ def _portable(ref: Ref, data: Path | None) -> Ref:
         if label == Ref(ref.name, ref.params).label:
             label = ""
         else:
-            raise BundleError(f"the label {label!r} holds a path: give the dataset another one")
+            raise BundleError(f"the label {label!r} contains a path: choose another label")
     return Ref(ref.name, params, label)
 
 

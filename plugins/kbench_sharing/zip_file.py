@@ -115,7 +115,9 @@ def whole_folder(path: Path) -> Iterator[Path]:
     temporary = path.absolute().with_name(f".{path.absolute().name}-{secrets.token_hex(4)}")
     try:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise BundleError(f"{path} exists: name a new folder, or a file that ends with .zip")
+            raise BundleError(
+                f"{path} exists: choose a new folder, or a file name that ends with .zip"
+            )
         temporary.mkdir(parents=True)
         yield temporary
         if path.exists():
@@ -154,7 +156,7 @@ def of_zip(data: bytes) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if archive.comment:
-                raise BundleError("the zip file has a comment, and that of a bundle has none")
+                raise BundleError("the zip file has a comment, which bundles do not have")
             entries = archive.infolist()
             most = Bounds(len(data)).unpacked
             _check_entries(entries, most)
@@ -199,11 +201,11 @@ def _check_entries(entries: list[zipfile.ZipInfo], most: int) -> None:
         seen.add(content)
         # an archiver may say nothing of the kind of a file
         if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
-            raise BundleError(f"{name!r} is a link or a device, and not a file")
+            raise BundleError(f"{name!r} is a link or a device, not a file")
         if entry.flag_bits & 0x1:
             raise BundleError(f"{name!r} is encrypted")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise BundleError(f"{name!r} is packed by a method that bundles do not use")
+            raise BundleError(f"{name!r} uses an unsupported compression method")
     n_bytes = sum(entry.file_size for entry in entries)
     if n_bytes > most:
         raise BundleError(
@@ -217,7 +219,7 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
         # never more than the entry says, whatever is packed in it
         data = file.read(entry.file_size + 1)
     if len(data) != entry.file_size:
-        raise BundleError(f"{entry.filename!r} does not have the size that the zip file says")
+        raise BundleError(f"{entry.filename!r} does not have the size stated in the zip file")
     return data
 
 
@@ -257,12 +259,12 @@ def check_name(name: str) -> None:
         raise BundleError(f"it has a file whose name has more than {MAX_NAME} characters")
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts or "\\" in name or ":" in name:
-        raise BundleError(f"the name {_shown(name)} leads out of the bundle")
+        raise BundleError(f"the name {_shown(name)} refers to a file outside of the bundle")
     if name in (MANIFEST, *FILES, PREDICTIONS) or (
         name.startswith(SOURCES) and _SOURCE.fullmatch(name)
     ):
         return
-    raise BundleError(f"it has the file {_shown(name)}, which no bundle has")
+    raise BundleError(f"it contains the unexpected file {_shown(name)}")
 
 
 def sha256(data: bytes) -> str:

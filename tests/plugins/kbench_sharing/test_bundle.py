@@ -38,7 +38,7 @@ def test_a_folder_has_the_files_of_the_zip(tmp_path):
     zip_file.write(tmp_path / "a.zip", files())
     zip_file.write(tmp_path / "a", files())
     assert read_bundle(tmp_path / "a").id == read_bundle(tmp_path / "a.zip").id
-    with pytest.raises(BundleError, match="exists: name a new folder"):
+    with pytest.raises(BundleError, match="exists: choose a new folder"):
         zip_file.write(tmp_path / "a", files())
 
 

@@ -142,10 +142,10 @@ HOSTILE = {
     "too many in a block": ({"cell": [0] * 1001}, "is not a block"),
     "a text for a column": ({"cell": "0"}, "is not a block"),
     "too few values": ({"cell": [0, 0], "split": [0]}, "is not a block"),
-    "a cell from the end": ({"cell": [-1]}, "a cell that it does not have"),
-    "a cell that is not there": ({"cell": [2]}, "a cell that it does not have"),
-    "a cell that is true": ({"cell": [True]}, "a cell that it does not have"),
-    "no cell": ({"split": [1]}, "a cell that it does not have"),
+    "a cell from the end": ({"cell": [-1]}, "a cell that the bundle lacks"),
+    "a cell that is not there": ({"cell": [2]}, "a cell that the bundle lacks"),
+    "a cell that is true": ({"cell": [True]}, "a cell that the bundle lacks"),
+    "no cell": ({"split": [1]}, "a cell that the bundle lacks"),
     "candidates without scores": (search(C=[1.0], values=[]), "a search that cannot be read"),
     "a text for candidates": (search(C="ab", values=["a", "b"]), "a search that cannot be read"),
 }
@@ -174,5 +174,5 @@ def test_columns_cannot_grow_without_bound(given):
 
 def test_results_cannot_be_too_many(monkeypatch):
     monkeypatch.setattr(columns, "MAX_RESULTS", 3)
-    with pytest.raises(BundleError, match="more than the 3 results that are read at once"):
+    with pytest.raises(BundleError, match="more than the 3 results that can be read at once"):
         back(b'{"cell":[0,0]}\n{"cell":[0,0]}\n')

@@ -62,9 +62,9 @@ def test_what_a_server_sends_is_refused_as_a_file_is(server):
     forged = {**files(), "run.sh": b"rm -rf ~"}
     server.answers["/b.zip"] = (200, {}, zip_file.zipped(forged))
     server.answers["/page"] = (200, {}, b"<html>")
-    with pytest.raises(BundleError, match=r"what http://.*/b.zip sent is refused: .*'run.sh'"):
+    with pytest.raises(BundleError, match=r"what http://.*/b.zip sent is invalid: .*'run.sh'"):
         read_fetched(f"{server.url}/b.zip")
-    with pytest.raises(BundleError, match="it is not a zip file, and no rows file either"):
+    with pytest.raises(BundleError, match="it is neither a zip file nor a rows file"):
         read_fetched(f"{server.url}/page")
 
 
@@ -82,7 +82,7 @@ def test_the_size_is_checked_before_anything_is_read(server):
 
 def test_a_file_that_ends_early_is_refused(server):
     server.answers["/cut"] = (200, {"Content-Length": "1000"}, bytes(10))
-    with pytest.raises(BundleError, match="the server ended before the file did"):
+    with pytest.raises(BundleError, match="the connection closed before the end of the file"):
         fetched(f"{server.url}/cut")
 
 
@@ -105,17 +105,17 @@ def test_redirects_are_bounded_and_stay_of_one_kind(server):
     ):
         server.answers[path] = (302, {"Location": target}, b"")
         with pytest.raises(
-            BundleError, match=r"only https is fetched|it redirects .*to an address of another kind"
+            BundleError, match=r"only https is fetched|it redirects .*to another scheme"
         ):
             fetched(f"{server.url}{path}")
 
 
 def test_packed_once_more_and_errors_of_the_server_are_refused(server):
     server.answers["/gzip"] = (200, {"Content-Encoding": "gzip"}, b"\x1f\x8b")
-    with pytest.raises(BundleError, match="packs it once more"):
+    with pytest.raises(BundleError, match="compresses it, which"):
         fetched(f"{server.url}/gzip")
     server.answers["/gone"] = (410, {}, b"")
-    with pytest.raises(BundleError, match="cannot be fetched: the server says 410"):
+    with pytest.raises(BundleError, match="cannot be fetched: the server answers with status 410"):
         fetched(f"{server.url}/gone")
 
 
@@ -128,7 +128,7 @@ def test_packed_once_more_and_errors_of_the_server_are_refused(server):
         ("ftp://example.org/b.zip", "only https is fetched"),
         ("file:///etc/passwd", "only https is fetched"),
         ("https:///b.zip", "only https is fetched"),
-        ("https://ada:secret@example.org/b.zip", "it holds a name or a password"),
+        ("https://ada:secret@example.org/b.zip", "it contains a user name or a password"),
         ("https://[::1/b.zip", "cannot be fetched: "),
         ("http://127.0.0.1:1/b.zip", "cannot be fetched: "),
         ("http://127.0.0.1:1/a b\r\nX: 1", "cannot be fetched: "),

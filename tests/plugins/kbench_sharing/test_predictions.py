@@ -100,11 +100,11 @@ HOSTILE = {
     "cut off": (lambda line: line.update(data=line["data"][:-40]), "not base64|cannot be used"),
     "too large": (
         lambda line: line.update(data=base64.b64encode(bytes(10**6)).decode()),
-        "has more bytes than the predictions of its split can",
+        "has too many bytes for the predictions of its split",
     ),
     "of another split": (lambda line: line.update(split=1), "are those of another task|seed"),
     "of a split without a result": (lambda line: line.update(split=77), "that has no result"),
-    "of a cell that is not there": (lambda line: line.update(cell=99), "of a cell that it does"),
+    "of a cell that is not there": (lambda line: line.update(cell=99), "to a cell that the bundle"),
     "another seed": (lambda line: line.update(seed=1), "has the seed 1, expected 0"),
     "a field more": (lambda line: line.update(run="rm"), "Extra inputs are not permitted"),
     "a negative number": (lambda line: line.update(split=-1), "greater than or equal to 0"),

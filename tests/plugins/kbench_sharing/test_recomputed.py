@@ -102,14 +102,14 @@ def of_line(**fields):
 
 
 FORGED = {
-    "another result": (of_line(result="0" * 64), "split 0 has another result than the one"),
-    "another split": (of_line(split=1), "split 1 has another result than the one"),
-    "a split that is not there": (of_line(split=77), "split 77 has another result"),
-    "by the author": (of_line(author="Ada"), "its author recomputed an own result"),
-    "by nobody": (of_line(author=""), "it does not say who recomputed"),
+    "another result": (of_line(result="0" * 64), "split 0 differs from the result"),
+    "another split": (of_line(split=1), "split 1 differs from the result"),
+    "a split that is not there": (of_line(split=77), "split 77 differs from the result"),
+    "by the author": (of_line(author="Ada"), "it is the author's recomputation"),
+    "by nobody": (of_line(author=""), "it does not name who recomputed"),
     "letters that look alike": (
         of_line(author="B\u043eb"),
-        "has letters that look like Latin ones",
+        "has letters that look like Latin letters",
     ),
     "before it was computed": (of_line(at_ms=1), "was recomputed before it ended"),
     "in the future": (of_line(at_ms=9_000_000_000_000), "or in the future"),
@@ -149,7 +149,7 @@ def test_files_of_records_out_of_place_are_refused(plant, bundle, repo):
         sentence = "its name is not the SHA-256 of its content"
     elif plant == "elsewhere":
         path.rename(repo / "checks" / path.name)
-        sentence = "it has no place in checks"
+        sentence = "it does not belong in checks"
     elif plant == "rows gone":
         next((repo / "results").rglob(f"{path.parent.name}.jsonl")).unlink()
         sentence = "the repository has no rows file of this name"
@@ -168,4 +168,4 @@ def test_bundles_that_an_earlier_version_kept_are_named(tmp_path, monkeypatch):
     said = []
     assert kept_rows("shared", notice=said.append) == []
     (text,) = said
-    assert text.startswith("1 bundle kept by an earlier version of kbench in")
+    assert text.startswith("1 bundle of an unsupported format in")

@@ -62,7 +62,7 @@ def test_files_do_not_depend_on_the_bundle_that_they_came_in(published, tmp_path
 def test_a_changed_file_is_neither_overwritten_nor_accepted(published):
     name = repository.names(published)[0]
     (published / name).write_bytes(b"{}\n")
-    with pytest.raises(BundleError, match="was changed: its content is not that of its name"):
+    with pytest.raises(BundleError, match="was changed: its name is not the SHA-256"):
         repository.publish(bundle(), published)
     assert (published / name).read_bytes() == b"{}\n"
     n_good, (problem,) = repository.problems(published)
@@ -78,7 +78,7 @@ def test_rows_are_not_written_through_links(tmp_path):
         repository.publish(bundle(), tmp_path / "repository")
     assert not list((tmp_path / "elsewhere").iterdir())
     _, (problem,) = repository.problems(tmp_path / "repository")
-    assert "is no rows file" in problem
+    assert "is not a rows file" in problem
 
 
 def test_published_rows_have_an_author(tmp_path):
@@ -90,9 +90,9 @@ def test_published_rows_have_an_author(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda lines: lines[3]["metrics"].update(accuracy=1.5), "which no result can have"),
+        (lambda lines: lines[3]["metrics"].update(accuracy=1.5), "which is out of range"),
         (lambda lines: lines[3].update(seconds=-1.0), "greater than or equal to 0"),
-        (lambda lines: lines[3].update(machine=7), "a machine that it does not have"),
+        (lambda lines: lines[3].update(machine=7), "a machine that the bundle lacks"),
         (lambda lines: lines.append(lines[3]), "twice"),
         (lambda lines: lines[2].update(key="0" * 64), "has a key that is not that of its data"),
         (lambda lines: lines[1].update(checksum="0" * 64), "has a key that is not that of its"),
@@ -101,7 +101,7 @@ def test_published_rows_have_an_author(tmp_path):
         (lambda lines: lines[0].update(suite="../other"), "folder of another suite"),
         (lambda lines: lines[0].update(more=1), "not permitted"),
         (lambda lines: lines[0]["versions"].update(numpy="1; rm -rf x"), "is none"),
-        (lambda lines: lines.__delitem__(slice(3, None)), "less than a head"),
+        (lambda lines: lines.__delitem__(slice(3, None)), "lacks a header"),
         (
             lambda lines: lines[3]["details"].update(split_hash="other"),
             "has other rows than the same split of other methods",
@@ -121,7 +121,7 @@ def test_the_same_results_have_one_form(published):
     path.unlink()
     (path.parent / f"{sha256(data)}.jsonl").write_bytes(data)
     _, (problem,) = repository.problems(published)
-    assert "line 1 is not written as kbench writes it" in problem
+    assert "line 1 is not in canonical form" in problem
 
 
 def test_other_line_ends_are_named(published):
@@ -137,17 +137,17 @@ def test_rows_of_one_author_are_not_those_of_another(published):
     repository.publish(bundle("Eve", slice(0, 1)), published)
     n_good, (problem,) = repository.problems(published)
     assert n_good == len(known().cells)
-    assert "one of the two was published under another name" in problem
+    assert "one of the two was copied" in problem
 
 
 def test_a_file_elsewhere_in_the_results_is_a_problem(published):
     (published / "results" / "notes.txt").write_text("hello")
     _, (problem,) = repository.problems(published)
-    assert problem.startswith("results/notes.txt: it is no rows file")
+    assert problem.startswith("results/notes.txt: it is not a rows file")
 
 
 def test_a_folder_without_results_is_no_repository(tmp_path):
-    with pytest.raises(BundleError, match="it is no results repository"):
+    with pytest.raises(BundleError, match="it is not a results repository"):
         repository.problems(tmp_path)
 
 

@@ -98,7 +98,7 @@ def test_figures_are_those_of_the_rows(repo, tmp_path):
     for cell in known().cells:
         values = [result.metrics["accuracy"] for result in cell.results.values()]
         assert f">{sum(values) / len(values):.4f}</a>" in text
-    assert "Times were taken by Ada on A CPU." in text
+    assert "Times were measured by Ada on A CPU." in text
 
 
 def test_times_of_two_machines_are_not_mixed(repo):
@@ -120,7 +120,7 @@ def test_times_of_two_machines_are_not_mixed(repo):
     assert not any("fit_time_s" in row.metrics for row in board.compared)
     assert all("fit_time_s" in each.row.metrics for each in board.rows)
     text = dict(pages([board]))["suites/shared/index.html"]
-    assert "Times have no column" in text
+    assert "Times are not shown" in text
 
 
 def test_what_others_measured_for_the_same_cell_is_said(repo):
@@ -178,6 +178,6 @@ def test_a_repository_with_a_problem_has_no_site(repo, tmp_path):
 
 def test_a_folder_in_use_is_not_touched(repo, tmp_path):
     before = contents(repo)
-    with pytest.raises(BundleError, match="exists: name a new folder for the site"):
+    with pytest.raises(BundleError, match="exists: choose a new folder for the site"):
         write_site(repo, repo)
     assert contents(repo) == before

@@ -77,9 +77,9 @@ def test_the_label_of_one_row_is_noise_on_another_cpu_only(theirs):
 def test_other_rows_or_another_choice_of_the_search_differ(theirs):
     details = theirs.details.model_dump()
     others = agreement(theirs, theirs.metrics, {**details, "split_hash": "0" * 16}, True)
-    assert (others.verdict, others.detail) == ("different", "the rows of the split are others")
+    assert (others.verdict, others.detail) == ("different", "the rows of the split differ")
     chosen = agreement(theirs, theirs.metrics, {**details, "chosen": {}}, False)
-    assert chosen.detail == "the search chose other parameters"
+    assert chosen.detail == "the search chose different parameters"
     search = [{**details["search"][0], "values": [0.9, 0.1]}]
     inner = agreement(theirs, theirs.metrics, {**details, "search": search}, False)
-    assert inner.detail == "an inner score 0.9500, here 0.1000"
+    assert inner.detail == "a validation score 0.9500, here 0.1000"

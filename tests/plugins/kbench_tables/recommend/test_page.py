@@ -112,9 +112,7 @@ def test_the_commonest_class_is_the_yardstick():
         in advise(rows, (), ["dummy-majority"]).sentences
     )
     same = [row("good", NEAR, 1.0), row("identity", BEST, 0.1, learner="dummy-majority")]
-    assert "may not predict the target" in " ".join(
-        advise(same, (), ["dummy-majority"]).sentences
-    )
+    assert "may not predict the target" in " ".join(advise(same, (), ["dummy-majority"]).sentences)
 
 
 def test_one_split_gives_an_answer_without_tests():
