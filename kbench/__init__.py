@@ -1,16 +1,26 @@
-"""Benchmarks of explicit feature maps and kernels, under one fair protocol.
+"""Benchmark explicit feature maps and kernel methods under one evaluation protocol.
 
-A plugin author imports everything from here::
+Authors of plugins import everything from here::
 
     from kbench import FeatureMap, hookimpl
 
     @hookimpl
     def kbench_feature_maps():
-        return [FeatureMap("my-map", make="my_plugin._map:MyMap", grid={"gamma": [0.1, 1.0]})]
+        grid = {"bandwidth_factor": [0.5, 1.0, 2.0]}
+        return [FeatureMap("my-map", make="my_plugin._map:MyMap", grid=grid)]
 
+<<<<<<< ours
 `run_suite`, `load_results` and `evaluate` do from Python what the command line does; features
 add further functions, such as `recommend`. All names are loaded on first use, so that a command
 loads what it needs.
+||||||| base
+`run_suite`, `load_results` and `evaluate` do from Python what the command line does; features
+add further functions, such as `recommend`. All names are loaded on first use, so that a command loads
+what it needs.
+=======
+`run_suite`, `load_results` and `evaluate` are the commands as functions; features add others,
+such as `recommend`. All names are imported on first use.
+>>>>>>> theirs
 """
 
 import sys
@@ -23,9 +33,13 @@ if TYPE_CHECKING:
     from kbench.api.functions import evaluate, load_results, run_suite
     from kbench.api.result_set import Results
     from kbench.errors import (
+        BundleError,
+        ClusterError,
         DatasetError,
         DatasetParameterError,
         ExportError,
+        FeatureError,
+        JournalError,
         KbenchError,
         PluginError,
         SourceUnreachableError,
@@ -58,14 +72,18 @@ if TYPE_CHECKING:
 __all__ = [
     "BANDWIDTH_FACTORS",
     "Block",
+    "BundleError",
     "Cell",
+    "ClusterError",
     "Dataset",
     "DatasetError",
     "DatasetParameterError",
     "DatasetSource",
     "ExportError",
+    "FeatureError",
     "FeatureMap",
     "Figure",
+    "JournalError",
     "KbenchError",
     "KernelSpec",
     "Learner",

@@ -3,66 +3,66 @@
 ::
 
     KbenchError              something the user can correct; exit code 2
-    ├── SuiteError           a suite file or a filter asks for what does not exist
+    ├── SuiteError           invalid suite file, component name, option or filter
     ├── JournalError         the journal cannot be written; exit code 1
-    ├── DatasetError         data is unavailable, or is not what it claims to be
-    │   ├── SourceUnreachableError   the server behind a source does not answer
-    │   └── DatasetParameterError   a parameter names what does not exist
-    ├── PluginError          a plugin breaks the contract of its hook
-    ├── FeatureError         a feature cannot be used, or two of them clash
-    ├── ClusterError         a Dask cluster cannot be reached, or would not compute the same
-    ├── BundleError          a bundle of results is damaged or forged, or cannot be written
-    ├── ExportError          a model cannot be saved, or not be loaded as it was
+    ├── DatasetError         the data are unavailable or invalid
+    │   ├── SourceUnreachableError   the server of a source does not answer
+    │   └── DatasetParameterError   invalid parameter of a dataset
+    ├── PluginError          a plugin violates the contract of its hook
+    ├── FeatureError         a feature cannot be used, or two features conflict
+    ├── ClusterError         a Dask cluster is unreachable, or its workers differ
+    ├── BundleError          a bundle of results is damaged, forged or cannot be written
+    ├── ExportError          a model cannot be saved, or predicts differently once loaded
     └── StoreError           the MLflow store cannot be opened, read or written
 """
 
 
 class KbenchError(Exception):
-    """Base of every error that the command line shows as one message."""
+    """Base class of all errors that the command line shows as one message."""
 
 
-class _MistakesError(KbenchError):
-    """One line per mistake: the place, what was found, what is allowed."""
+class _ProblemsError(KbenchError):
+    """One line per problem: the place, the value, the allowed values."""
 
     def __init__(self, *problems: str) -> None:
         self.problems = problems
         super().__init__("\n".join(problems))
 
 
-class SuiteError(_MistakesError):
-    """A suite file, a name or a filter is wrong; `problems` has a line for each mistake."""
+class SuiteError(_ProblemsError):
+    """Invalid suite file, component name, option or filter; `problems` has a line for each."""
 
 
 class DatasetError(KbenchError):
-    """A dataset is unavailable; the message names it, the cause, and a remedy."""
+    """The data are unavailable or invalid; the message names dataset, cause and remedy."""
 
 
 class SourceUnreachableError(DatasetError):
-    """The server behind a source does not answer, so that further requests would fail too."""
+    """The server of a source does not answer, so that further requests would fail too."""
 
 
 class DatasetParameterError(DatasetError, ValueError):
-    """A parameter of a dataset names what does not exist, such as a column: a wrong suite."""
+    """Invalid parameter of a dataset in a suite, such as a column that does not exist."""
 
 
 class PluginError(KbenchError):
-    """A plugin breaks the contract of its hook."""
+    """A plugin violates the contract of its hook."""
 
 
-class FeatureError(_MistakesError):
-    """A feature cannot be used, or two of them answer where one is asked."""
+class FeatureError(_ProblemsError):
+    """A feature cannot be used, or two features implement a hook that only one may."""
 
 
 class ClusterError(KbenchError):
-    """A Dask cluster cannot be reached, or its workers would not compute the same."""
+    """A Dask cluster is unreachable, or its workers would compute different results."""
 
 
 class BundleError(KbenchError):
-    """A bundle of results is damaged or forged, or cannot be written."""
+    """A bundle of results is damaged, forged or cannot be written."""
 
 
 class ExportError(KbenchError):
-    """A model cannot be saved, or predicts otherwise once it is loaded."""
+    """A model cannot be saved, or predicts differently once it is loaded."""
 
 
 class StoreError(KbenchError):
@@ -70,4 +70,4 @@ class StoreError(KbenchError):
 
 
 class JournalError(KbenchError):
-    """The journal cannot be written, so that results could not be kept."""
+    """The journal cannot be written, so that results would be lost."""

@@ -132,7 +132,7 @@ def kbench_known_results(
 ) -> Mapping[str, Mapping[int, Result]] | None:
     """Return results from elsewhere, by key of the cell and number of the split.
 
-    A cell that lacks results here, and of which all splits are given, is not computed. Called
+    A cell without local results, for which all splits are given, is not computed. Called
     once the cells are planned; must not change them.
     """
 
@@ -166,7 +166,7 @@ def kbench_results_complete(run: Run) -> Sequence[Added] | None:
 def kbench_run_started(run: Run) -> None:
     """Learn that tasks are to be computed, or data fetched, to prepare for results.
 
-    Not called in a run whose results are all known. A notification: it is queued, and called
+    Not called in a run whose results are all cached. A notification: it is queued, and called
     in the thread of the feature, as are the three hooks below; must not change anything.
     """
 
@@ -233,7 +233,7 @@ def kbench_report_page(data: ReportData, registry: Registry, lead: Lead | None) 
 def kbench_report_picture(
     kind: str, data: ReportData, registry: Registry, form: str
 ) -> bytes | None:
-    """Draw a picture of a report as a file: "pdf", "png" or "svg". One answer at most.
+    """Draw a figure of a report as a file: "pdf", "png" or "svg". One answer at most.
 
     Called by `Results.plot`.
     """

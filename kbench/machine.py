@@ -99,8 +99,8 @@ def physical_cores() -> int:
     """Cores that this process may use, threads of one core counted once.
 
     The number of tasks to run concurrently: two threads of a core share its
-    arithmetic units. Affinity and cgroup quota count; where the topology is not
-    known, this is the number of logical cores.
+    arithmetic units. Affinity and cgroup quota count. If the topology is unknown, this is
+    the number of logical cores.
     """
     cores = set()
     for cpu in _usable():
@@ -195,7 +195,7 @@ def _blas() -> str:
 
 
 def lines(path: Path) -> list[str]:
-    """Read the lines of a small file; none where it cannot be read."""
+    """Read the lines of a small file; empty if it cannot be read."""
     return _text(path).splitlines()
 
 
@@ -231,9 +231,9 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Contention:
-    """Shares of CPU time of other guests, and of time with a process that waited for a CPU.
+    """Shares of CPU steal time, and of time with a process that waited for a CPU.
 
-    `reasons` to doubt times taken meanwhile are empty if there are none.
+    `reasons` say why times taken meanwhile are unreliable; empty if they are reliable.
     """
 
     steal: float
@@ -270,12 +270,12 @@ def contention(
     """Decide whether times taken between two snapshots are reliable.
 
     `slots` is the number of tasks that ran concurrently; `waited` the share of the timed
-    steps that their process spent off the CPU. Where it is known, it counts instead of
+    steps that their process spent off the CPU. If it is available, it counts instead of
     the waiting of other processes: these may be kbench's writer, which has low priority.
 
     >>> quiet = Snapshot(0.0, 1, 0, 0, 0.0)
     >>> contention(quiet, Snapshot(10.0, 1, 2000, 100, 0.1)).reasons
-    ('5% of the CPU time went to other guests of the host',)
+    ('5% of the CPU time was stolen by the host (steal time)',)
     """
     ticks = after.cpu_ticks - before.cpu_ticks
     steal = (after.steal_ticks - before.steal_ticks) / ticks if ticks > 0 else 0.0
@@ -289,7 +289,7 @@ def contention(
     if slots > physical:
         reasons.append(f"{slots} slots on {physical} physical cores")
     if steal > STEAL:
-        reasons.append(f"{steal:.0%} of the CPU time went to other guests of the host")
+        reasons.append(f"{steal:.0%} of the CPU time was stolen by the host (steal time)")
     if waited is not None:
         if waited > STALLED:
             reasons.append(f"the timed steps waited for a CPU during {waited:.0%} of their time")

@@ -109,7 +109,7 @@ def printable(text: str, most: int | None = 1000) -> str:
     """Replace characters that would move the cursor, colour the screen or turn the line around.
 
     These are control characters, also those of bidirectional text, and halves of characters,
-    which cannot be encoded. At most `most` characters of a text from outside are kept.
+    which cannot be encoded. At most `most` characters of an untrusted string are kept.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def printable(text: str, most: int | None = 1000) -> str:
 
 
 def printable_lines(text: str) -> str:
-    r"""Make a text printable, and keep its lines and tabs.
+    r"""Make a string printable, and keep its lines and tabs.
 
     >>> printable_lines("a\tb\n" + chr(0x202E))
     'a\tb\n�'
@@ -157,7 +157,7 @@ _MASK = "***"
 
 
 def split_address(address: str) -> tuple[str, str, str, str]:
-    """Split an address into scheme, user info, the rest, and its query.
+    """Split a URL into scheme, user info, the rest, and its query.
 
     The user info ends with the last @, so that it may have any characters, also those
     that must be quoted there.
@@ -176,9 +176,9 @@ def split_address(address: str) -> tuple[str, str, str, str]:
 
 
 def masked(text: str) -> str:
-    """Hide what may be a secret in the address that a text holds or ends with.
+    """Hide what may be a secret in the URL that a string contains or ends with.
 
-    Of a database's address the name of the user is kept; of a server's it may be a token.
+    The user name in a database URL is kept; in the URL of a server it may be a token.
 
     >>> masked("--store=postgresql://me:secret@host/db?password=x&sslmode=require")
     '--store=postgresql://me:***@host/db?password=***&sslmode=require'

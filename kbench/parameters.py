@@ -6,7 +6,7 @@ Estimators call them in `fit`, where scikit-learn wants parameters checked::
     Traceback (most recent call last):
     ValueError: n_components must be an integer >= 1, got 0
 
-An estimator that is a dataclass declares the ranges beside the defaults::
+An estimator that is a dataclass declares the ranges next to the defaults::
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -47,7 +47,7 @@ def check_integer(
     otherwise: str = "",
     error: type[Exception] = ValueError,
 ) -> None:
-    """Refuse anything but an integer in a range; a bool is not an integer.
+    """Raise ValueError unless a value is an integer in a range; a bool is not an integer.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def check_number(
     otherwise: str = "",
     error: type[Exception] = ValueError,
 ) -> None:
-    """Refuse anything but a finite number in a range; a bool is not a number.
+    """Raise ValueError unless a value is a finite number in a range; a bool is not a number.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def check_choice(
     otherwise: str = "",
     error: type[Exception] = ValueError,
 ) -> None:
-    """Refuse anything but one of some values.
+    """Raise ValueError unless a value is one of some values.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def _declared(
 def check_parameters(estimator: object) -> None:
     """Check what the fields of a dataclass declare with `integer`, `number` and `choice`.
 
-    The first one that is not allowed is refused with a ValueError.
+    Raises ValueError for the first one that is not allowed.
     """
     for each in getattr(estimator, "__dataclass_fields__", {}).values():
         if "check" in each.metadata:
@@ -209,7 +209,7 @@ _COMPARISONS = {
 
 
 def check_coefficients(shape: tuple[int, ...], n_features: int) -> None:
-    """Refuse coefficients that are not linear functions of `n_features` features.
+    """Raise ValueError unless coefficients are linear functions of `n_features` features.
 
     Parameters
     ----------
@@ -283,5 +283,5 @@ def named_files(path: str | Path) -> list[Path]:
 
 
 def is_pattern(path: str | Path) -> bool:
-    """Whether a name of files has the signs of a pattern."""
+    """Whether a file name has wildcards."""
     return any(sign in str(path) for sign in "*?[")

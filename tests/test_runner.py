@@ -442,7 +442,7 @@ def test_known_times_of_ordinary_runs_stay_and_are_told(run_suite, store_uri, mo
     monkeypatch.setattr(Seen, "notice", lambda self, text: told.append(text))
     _, seen = run_suite(jobs=1, timing="exclusive")
     assert seen.tasks == 0
-    assert any("3 known results keep the times of an ordinary run" in text for text in told)
+    assert any("3 cached results keep the times of an ordinary run" in text for text in told)
 
 
 def test_what_exclusive_timing_refuses():

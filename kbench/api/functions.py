@@ -86,7 +86,7 @@ def run_suite(
 ) -> Results:
     """Run a suite as ``kbench suite`` does: same plan, journal and MLflow runs.
 
-    Results that are known already, from here or from the command line, are not
+    Results that exist already, from Python or from the command line, are not
     computed again.
 
     Parameters
@@ -190,8 +190,8 @@ def load_results(
         Machine that made the runs: its id, or "all". By default this machine,
         else the machine that wrote last.
     outdated : bool, default False
-        Also results that are out of date, because what they were made from has changed; the
-        column ``outdated`` says what.
+        Also results that are out of date, because their code, data or dependencies have
+        changed; the column ``outdated`` says which.
     **features
         Options of features: ``store`` (MLflow store; ``MLFLOW_TRACKING_URI``, else
         ``mlflow.db`` in this folder, by default).
@@ -226,24 +226,23 @@ def evaluate(
     protocol: Protocol | None = None,
     n_splits: int | None = None,
 ) -> pandas.DataFrame:
-    """Measure one feature map with one learner on one dataset, in this process.
+    """Evaluate one feature map with one learner on one dataset, in this process.
 
-    The protocol, the search and the metrics are those of a suite. Nothing is
-    journalled or sent to MLflow, there are no limits, and the times include
-    anything else that this process does: use it for trials, and `run_suite` for
-    results. Exceptions of a fit are raised here.
+    The protocol, the search and the metrics are those of a suite. Nothing is stored and no
+    limits apply; times include other work of this process. Use `evaluate` to experiment, and
+    `run_suite` for results that you report. Exceptions raised while fitting propagate.
 
     Parameters
     ----------
     dataset : str, dict, Ref, Dataset or tuple
-        A registered name; a line of a suite file such as
+        A registered name; an entry of a suite file such as
         ``{"name": "csv", "path": "mine.csv", "target": "y"}``; a `Dataset`;
         or ``(X, y)``: `X` of shape (n_samples, n_features), an array, a sparse
         matrix or a data frame of numbers with NaN for missing values; `y` of
         shape (n_samples,), labels of any kind, or the targets of a regression task:
         numbers of which at least one is not an integer.
     feature_map : str, dict, Ref or transformer, default "identity"
-        A registered name; a line of a suite file, whose other parameters are
+        A registered name; an entry of a suite file, whose other parameters are
         searched over the map's grid; or an unfitted scikit-learn transformer,
         used as it is and given the labels, as in a pipeline. If its class is that
         of a registered map, the record says what it needs of its inputs, whether
@@ -362,7 +361,7 @@ def _side(
     wanted = ("fit", "transform") if kind == "feature map" else ("fit", "predict")
     if isinstance(given, type) or not all(hasattr(given, name) for name in wanted):
         raise SuiteError(
-            f"{kind} must be a name, a line of a suite file, or an unfitted estimator with "
+            f"{kind} must be a name, an entry of a suite file, or an unfitted estimator with "
             f"{' and '.join(wanted)}, got {given!r}"
         )
     component = _as_it_is(given)
@@ -394,7 +393,7 @@ def _as_it_is(estimator: object) -> EstimatorSpec:
 
 
 def _registered(estimator: Any, kind: Kind, registry: Registry) -> Any:
-    """Return the record of an estimator's class; None where there is none.
+    """Return the record of an estimator's class; None if there is none.
 
     A record whose `make` presets parameters is that of estimators which have these values.
     """
@@ -428,7 +427,7 @@ def _dataset(given: object, registry: Registry) -> Dataset:
         return _of_arrays(*given)
     if not isinstance(given, str | Mapping | Ref):
         raise DatasetError(
-            "dataset must be a name, a line of a suite file, a Dataset, or (X, y), got "
+            "dataset must be a name, an entry of a suite file, a Dataset, or (X, y), got "
             f"{type(given).__name__}"
         )
     ref = _ref(given, "dataset", registry)

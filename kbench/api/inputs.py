@@ -1,4 +1,4 @@
-"""Conversion of a user's input to records, for the command line and for Python alike."""
+"""Conversion of a user's input to records, for the command line and for Python."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def chosen_suite(
 ) -> Suite:
     """Read a suite, add components, keep those that match, and replace limits that are given.
 
-    The options are those of `kbench.run_suite`. SuiteError is raised where there is no such suite,
-    its file has mistakes, a filter fits nothing, a limit is not positive, or files are not there.
+    The options are those of `kbench.run_suite`. Raises SuiteError if there is no such suite,
+    its file has errors, a filter fits nothing, a limit is not positive, or files are not there.
     """
     text, stem = find(name, registry)
     suite = with_published(read(text, stem, registry), name, registry)
@@ -90,12 +90,12 @@ def check_limit(value: float, name: str) -> float:
 
 
 def is_data_file(name: str, registry: Registry) -> bool:
-    """Tell whether a name is that of a file of data, not of a suite."""
+    """Return whether a name is that of a file of data, not of a suite."""
     return _ending(Path(name)) in _file_sources(registry)
 
 
 def source_of_file(path: str, registry: Registry) -> DatasetSource:
-    """Return the source that reads a file; DatasetError where there is no such file or source."""
+    """Return the source that reads a file; raises DatasetError if there is none."""
     file, sources = Path(path).expanduser(), _file_sources(registry)
     if (ending := _ending(file)) not in sources:
         raise DatasetError(
@@ -114,11 +114,19 @@ def dataset_of_file(
     registry: Registry,
     **options: str | Sequence[str] | None,
 ) -> Ref:
-    """Return the dataset line of a suite file that reads a user's file.
+    """Return the dataset entry of a suite file that reads a user's file.
 
+<<<<<<< ours
     The options are those of `kbench.recommend` that are parameters of the source. DatasetError is
     raised if there is no such file, its kind is not known or takes no such option, or the task is
     none.
+||||||| base
+    The options are those of `kbench.recommend` which are parameters of the source. DatasetError is raised
+    where there is no such file, its kind is not known or takes no such option, or the task is none.
+=======
+    The options are those of `kbench.recommend` which are parameters of the source. Raises
+    DatasetError if there is no such file, or its kind or an option is unknown.
+>>>>>>> theirs
     """
     if options.get("task"):
         check_choice(options["task"], option("task"), TASK_TYPES, error=DatasetError)
@@ -168,9 +176,9 @@ def known_suite(name: str, registry: Registry) -> Suite:
 
 
 def own_methods(rows: Sequence[Row], registry: Registry) -> list[Method]:
-    """Return the methods whose map or learner is of a plugin that is not kbench's own.
+    """Return the methods whose map or learner comes from a plugin of another project.
 
-    There are none where all methods are. A label that a suite file chose tells no component.
+    Empty if all methods do.
     """
     own_maps, own_learners = (
         {name for name in registry.all(kind) if registry.owner(kind, name).distribution != HOST}
@@ -214,7 +222,7 @@ def notices(registry: Registry, options: Options, verbs: Verbs) -> list[str]:
 def stored_results(query: Query) -> StoredResults:
     """Read the results of a suite back: from where a feature keeps them, or from the journal.
 
-    An error is raised where there are none, or all are out of date.
+    Raises an error if there are none, or all are out of date.
     """
     verbs = Verbs(query.notice)
     found: StoredResults | None = verbs.one("kbench_stored_results", query=query)

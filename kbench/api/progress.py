@@ -320,7 +320,7 @@ def _plan_sentence(cells: list[PlannedCell], n_tasks: int) -> str:
     text = f"{counted(len(cells), 'cell')} planned, {counted(n_tasks, 'task')} to compute"
     known = sum(len(cell.results) for cell in cells)
     if known:
-        text += f", {known} known already"
+        text += f", {known} cached"
     if without_data:
         text += f"; {counted(without_data, 'cell')} without data"
     return text

@@ -38,7 +38,7 @@ _OTHERS = (
 
 
 class Picture:
-    """A picture of results, which notebooks show."""
+    """A figure of results, which notebooks show."""
 
     def __init__(self, results: Results, kind: str, methods: Names, datasets: Names) -> None:
         self._drawn = results.content(methods, datasets)
@@ -78,7 +78,7 @@ class Results:
     metric : Metric
         What the suite compares.
     others : DataFrame
-        Rows that others computed, of the bundles that ``kbench bundle add`` keeps here.
+        Results imported from other users' bundles (``kbench bundle add``).
     """
 
     def __init__(
@@ -117,12 +117,20 @@ class Results:
 
     @property
     def others(self) -> pandas.DataFrame:
+<<<<<<< ours
         """Results of the suite that ``kbench bundle add`` imported from other users.
+||||||| base
+        """Rows of the suite that others computed, of the bundles that ``kbench add`` keeps here.
+=======
+        """Results of the suite imported from other users' bundles (``kbench add``).
+>>>>>>> theirs
 
-        There is one for each cell, author and CPU, without times, which mean nothing here.
-        ``compared`` says why a row may be compared with one's own, or not. ``difference`` is theirs
-        minus ``here``, on the splits that both have. ``state`` is ``imported``, or says who
-        recomputed it. A bundle that was damaged since is left out with a warning.
+        One row for each cell, author and CPU, without times: those of other machines are not
+        comparable.
+        ``compared`` says why a row may be compared with yours, or not. ``difference`` is the
+        imported value minus ``here``, on the splits that both have. ``state`` is
+        ``imported``, or says who recomputed it. A bundle that was damaged since is skipped
+        with a warning.
 
         Examples
         --------
@@ -140,7 +148,7 @@ class Results:
         return pandas.DataFrame(lines, columns=names)
 
     def content(self, methods: Names = None, datasets: Names = None) -> ReportData:
-        """Return what reports, tables and pictures of some methods and datasets are made of."""
+        """Return what reports, tables and figures of some methods and datasets are made of."""
         kept = chosen_methods(self._rows, names_in(methods))
         wanted = chosen_datasets(self._rows, names_in(datasets))
         rows = [row for row in self._rows if row.method in kept and row.dataset in wanted]
@@ -175,7 +183,7 @@ class Results:
         transpose : bool, default False
             Methods as rows, datasets as columns.
         format : {"csv", "json", "latex", "markdown"}, optional
-            The form of a text; a data frame by default.
+            Format of a string; a data frame by default.
 
         Returns
         -------
@@ -203,7 +211,7 @@ class Results:
     def plot(
         self, kind: str = "metric-time", *, methods: Names = None, datasets: Names = None
     ) -> Picture:
-        """Draw a picture, as ``kbench plot`` does.
+        """Draw a figure, as ``kbench plot`` does.
 
         Parameters
         ----------
@@ -260,7 +268,7 @@ class Results:
             raise SuiteError(f"other must be Results, got {type(other).__name__}")
         if self.metric != other.metric:
             raise SuiteError(
-                f"these results compare {self.metric.name}, the others {other.metric.name}"
+                f"these results compare {self.metric.name}, `other` compares {other.metric.name}"
             )
         limits = {"alpha": alpha, "time_factor": time_factor, "time_noise": time_noise}
         found = Verbs().one(

@@ -1,4 +1,4 @@
-"""Runs of a suite with their progress shown, and known results beside them."""
+"""Runs of a suite with their progress shown, next to cached results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run_shown(
 def known_beside(
     whole: Suite, report: Report, registry: Registry, options: Options
 ) -> tuple[list[Row], list[Row], int]:
-    """Return rows of a run, of the suite's other methods, and how many of these are not known.
+    """Return rows of a run, of the suite's other methods, and how many of these are unknown.
 
     The others are cells of its datasets whose results hold for today's code, data and protocol, or
     that features know. Nothing is computed. The machine of rows from elsewhere names their author.

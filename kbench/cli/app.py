@@ -33,7 +33,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 CORE: Mapping[str, About] = {
     "suite": About(
-        "Run a suite: measure every cell and log it to MLflow.",
+        "Run a suite: evaluate every cell and log it to MLflow.",
         "kbench.cli.suite:suite",
         examples=(
             ("Run a suite of 20 seconds:", "kbench suite uci-small"),
@@ -128,7 +128,7 @@ class Group(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Context, cmd_name: str) -> ClickCommand | None:
-        """Build a command; FeatureError is raised where its feature cannot be used."""
+        """Build a command; raises FeatureError if its feature cannot be used."""
         if cmd_name not in (known := _commands(self.path)):
             if reasons := _left_out():
                 left_out = f"these features are left out: {reasons}"

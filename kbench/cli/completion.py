@@ -1,6 +1,6 @@
 """What a shell may complete: names of suites, components and metrics.
 
-Where nothing fits, the shells complete names of files.
+If nothing fits, the shells complete names of files.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def metrics(incomplete: str) -> list[str]:
 
 
 def of(names: Iterable[str]) -> Complete:
-    """Return the function that completes names that are known here."""
+    """Return the function that completes names known at this place."""
     return lambda incomplete: _beginning(incomplete, names)
 
 

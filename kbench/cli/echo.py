@@ -1,4 +1,4 @@
-"""Plain lines on the terminal; names, labels and errors of others stand in them as text."""
+"""Plain lines on the terminal; foreign names, labels and errors are printed literally."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _word(value: object) -> str:
 
 
 def echo(text: object = "", err: bool = False, nl: bool = True, **style: Any) -> None:
-    """Print a text, one line or several, in a style of `typer.style`; messages go to `err`."""
+    """Print one or several lines in a style of `typer.style`; messages go to `err`."""
     shown = printable_lines(with_flags(str(text)) if err else str(text))
     if os.environ.get("NO_COLOR"):  # rich respects it by itself
         style = {name: value for name, value in style.items() if name not in ("fg", "bg")}

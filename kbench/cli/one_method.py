@@ -1,4 +1,4 @@
-"""Printing of one method beside all others that are known."""
+"""Printing of one method next to all methods with results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,13 @@ def print_beside(
     again: Sequence[str],
     added: Sequence[str] = (),
 ) -> None:
+<<<<<<< ours
     """Compare the methods of a run, or those `added`, with the suite's others that have results.
+||||||| base
+    """Print the methods of a run beside the suite's other methods whose results are known.
+=======
+    """Print the methods of a run next to the suite's other methods with results.
+>>>>>>> theirs
 
     `again` is the command that computes the whole suite on the datasets of the run.
     """
@@ -48,8 +54,8 @@ def print_beside(
     for machine, n in Counter(row.machine for row in known).items():
         if machine != report.place:
             console.print(
-                f"{counted(n, 'cell')} of the others by {escape(machine)}: accuracies only, which "
-                "kbench did not recompute",
+                f"{counted(n, 'cell')} of other methods by {escape(machine)}: accuracies only, "
+                "which kbench did not recompute",
                 soft_wrap=True,
             )
     if n_unknown:
@@ -72,7 +78,7 @@ def print_focus(
             console.print(f"\n[bold]{name}[/bold]: no other method finished a dataset that it did")
             continue
         console.print(
-            f"\n[bold]{name}[/bold] beside {counted(len(compared), 'other method')}, by "
+            f"\n[bold]{name}[/bold] next to {counted(len(compared), 'other method')}, by "
             f"{escape(metric.words)}; won, tied and lost by the corrected t-test on each dataset",
             soft_wrap=True,
         )
@@ -113,7 +119,7 @@ def _print_places(console: Console, found: Sequence[Place], metric: Metric) -> N
 
     n = 3 if len(found) > 6 else len(found)
     best, worst = found[:n], found[n:][-3:]
-    console.print("best on:" if worst else "by dataset, with the best of the others:")
+    console.print("best on:" if worst else "by dataset, with the best other method:")
     for place in best:
         console.print(escape(line(place)), soft_wrap=True)
     if worst:

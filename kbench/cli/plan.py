@@ -23,7 +23,7 @@ _COSTS = ("memory of a task", "time of a task")
 
 
 def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
-    """Print the tasks of a run, those that are known, and what the others may cost.
+    """Print the tasks of a run, those that are cached, and what the rest may cost.
 
     Unless `every` is asked for, of many cells there is a line for each dataset.
     """
@@ -59,10 +59,10 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
         console.print("--all prints the cells")
     tasks, known = (sum(row[key] for row in rows) for key in ("tasks", "known"))
     cells = counted(len(rows), "cell")
-    text = f"\n{cells}, {counted(tasks, 'task')} to compute, {known} already known"
+    text = f"\n{cells}, {counted(tasks, 'task')} to compute, {known} cached"
     if tasks:
         text += (
-            "; no time is known yet to estimate from"
+            "; no time to estimate from yet"
             if estimate is None
             else f"; about {estimate:.0f} s of work for one slot"
         )
@@ -127,7 +127,7 @@ def _written_cost(cell: PlannedCell) -> tuple[str, str]:
 def _estimated_s(report: Report) -> float | None:
     """Estimate the work: predicted, or the median of the same method, else of all tasks.
 
-    None where tasks are left of which nothing is known.
+    None if nothing is known of some remaining task.
     """
     seconds_of: dict[tuple[str, str], list[float]] = {}
     for planned in report.cells:

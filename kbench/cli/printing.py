@@ -54,8 +54,8 @@ def console() -> Console:
 def print_table(screen: Console, table: Table, header: bool = True) -> None:
     """Print a table, a line each; no word and no number is broken.
 
-    A narrow terminal omits some columns and folds texts between words. Where that is not
-    enough, the values of a line stand below each other.
+    A narrow terminal omits some columns and wraps values between words. If that is not
+    enough, the values of a row are printed below each other.
     """
     columns, places = table.visible, range(len(table.rows))
     cells = {each.name: [each.heading, *(table.value(i, each) for i in places)] for each in columns}
@@ -208,7 +208,7 @@ def print_end_event(
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file that is never there in part; SuiteError is raised where the system refuses it.
+    """Write a file atomically; raises SuiteError if the system denies it.
 
     A link, and the permissions of the old file, are kept. Devices and pipes are written directly.
     """
@@ -218,7 +218,7 @@ def write_file(path: Path, data: bytes) -> None:
             path.write_bytes(data)
         else:
             mode = place.stat().st_mode if place.exists() else 0o666
-            place.parent.stat()  # a folder that is missing is a mistake in its name
+            place.parent.stat()  # a folder that is missing is an error in its name
             files.write_file(place, data, S_IMODE(mode))
     except OSError as error:
         raise SuiteError(f"cannot write {path}: {error.strerror or error}") from error

@@ -131,7 +131,7 @@ def results(
 def _beside(
     own: Sequence[Row], others: Sequence[ImportedRow], datasets: Sequence[str], metric: Metric
 ) -> list[BesideOwn]:
-    """Return the rows of others on some datasets, or on all, beside one's own."""
+    """Return the imported rows on some datasets, or on all, beside one's own."""
     from kbench.results.imported import beside_own
 
     def wanted(name: str) -> bool:
@@ -143,7 +143,7 @@ def _beside(
 def _print_others_alone(
     suite: str, form: Form, datasets: Sequence[str], notice: Callable[[str], None]
 ) -> bool:
-    """Print the rows of others, where there are none of one's own; return whether there are any."""
+    """Print the imported rows, where there are none of one's own; return whether there are any."""
     from kbench import report
     from kbench.api.inputs import imported_rows
     from kbench.cli import show

@@ -88,9 +88,9 @@ def print_report(
 ) -> None:
     """Print the results of a run, where they are, and the next commands.
 
-    `again` has the arguments that repeat the run; `beside` prints what is known of the suite's
-    other methods. A suite has more cells if `filtered`, and no more methods if `ranked`. Unless
-    `every` is asked for, of many cells only the best of each dataset are printed.
+    `again` has the arguments that repeat the run; `beside` prints results of the suite's other
+    methods. A suite has more cells if `filtered`, and no more methods if `ranked`. Unless
+    `every` is set, only the best of many cells are printed for each dataset.
     """
     metric = known_metric(report.suite.compared)
     cells = (*report.cells, *report.foreign)
@@ -146,7 +146,9 @@ def print_report(
     if not report.interrupted:
         commands += _retries(report, repeat, again)
     if filtered and any_stored:
-        commands.append((f"kbench results {suite}", "these results beside others of the suite"))
+        commands.append(
+            (f"kbench results {suite}", "these results next to the other methods of the suite")
+        )
     if any_stored:
         commands += [
             (f"kbench results {suite} --format csv", "the table; also as json, latex, markdown"),
@@ -159,7 +161,7 @@ def print_report(
 def print_origins(report: Report) -> None:
     """Print which cells have the accuracy that others computed, and who they are."""
     console = printing.console()
-    console.print("\n[bold]by others[/bold]: accuracies only; kbench did not recompute them")
+    console.print("\n[bold]imported results[/bold]: accuracies only; kbench did not recompute them")
     lines = [
         (cell.cell.dataset.label, *cell.cell.method, _author(cell))
         for cell in report.foreign[:ON_A_SCREEN]
@@ -291,12 +293,12 @@ def _summary(console: Console, rows: Sequence[Row], metric: Metric) -> None:
 
 
 def print_others(beside: Sequence[BesideOwn], metric: Metric) -> None:
-    """Print rows that others computed, each beside the own row that it may be compared with."""
+    """Print imported rows, each next to the local row that it may be compared with."""
     if not beside:
         return
     made = tables.others_table(beside, metric)
     console = printing.console()
-    console.print("\n[bold]by others[/bold]")
+    console.print("\n[bold]imported results[/bold]")
     console.print(escape(tables.OTHERS), soft_wrap=True)
     refuted = {i: "red" for i, each in enumerate(beside) if each.other.is_refuted}
     printing.print_table(console, replace(made, styles=refuted))
@@ -305,7 +307,7 @@ def print_others(beside: Sequence[BesideOwn], metric: Metric) -> None:
 def print_published(
     rows: Sequence[Row], figures: Sequence[Published], metric: Metric = ACCURACY
 ) -> None:
-    """Print what features say of the figures that papers print, where a suite has any."""
+    """Print how features compare the results with published ones, if a suite has any."""
     if not figures:
         return
     data = ReportData("", list(rows), figures, metric=metric)
@@ -335,7 +337,7 @@ def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
     statuses = ", ".join(f"{count} {status}" for status, count in by_status.items())
     text = f"\n{counted(len(rows), 'cell')} planned: {statuses or 'none'}; {report.seconds:.0f} s"
     if report.foreign:
-        text += f"; {counted(len(report.foreign), 'cell')} by others, without times"
+        text += f"; {counted(len(report.foreign), 'cell')} imported, without times"
     for template, count in (
         (
             "fewer splits than planned and no rank: {}",
@@ -351,7 +353,7 @@ def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
             _n_cells(report, lambda result: result.metrics.get("search_failures", 0.0) > 0),
         ),
         (
-            "the machine was busy during {}: times are less certain there",
+            "the machine was loaded during {}: their times are less reliable",
             _n_cells(report, lambda result: bool(result.details.contention)),
         ),
     ):

@@ -43,10 +43,10 @@ def suite(
     as_json: JsonEvents = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a suite: measure every cell and log it to MLflow.
+    """Run a suite: evaluate every cell and log it to MLflow.
 
-    A cell is a dataset with a feature map and a learner. Results that are known already are
-    not computed again.
+    A cell is a dataset with a feature map and a learner. Results that exist already
+    are not computed again.
     """
     from kbench.api.inputs import chosen_suite
     from kbench.api.running import run_shown

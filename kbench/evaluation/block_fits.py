@@ -29,7 +29,7 @@ ROWS_OF_CLASS = 50
 
 @dataclass(frozen=True)
 class Sample:
-    """Embedded rows of a training set, drawn by seed, and what is known of all its rows."""
+    """Embedded rows of a training set, drawn by seed, and statistics of all its rows."""
 
     Z: Matrix
     """Array or CSR matrix of float64, shape (n_sample, n_features)."""

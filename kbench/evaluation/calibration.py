@@ -1,4 +1,4 @@
-"""Probabilities from decision values, by a calibration fitted on the training part.
+"""Probabilities from decision values, by a calibration fitted on the training set.
 
 The decision values that the calibration is fitted on are out of fold: the learner of
 each inner fold has not seen the rows that it scores. One calibration is then applied to
@@ -19,21 +19,11 @@ from sklearn.calibration import CalibratedClassifierCV
 
 from kbench.estimators import DecisionValues
 from kbench.evaluation.block_fits import BlockFits
-from kbench.evaluation.checked_predictions import (
-    FittedLearner,
-    Predictions,
-    checked_decision,
-)
+from kbench.evaluation.checked_predictions import FittedLearner, Predictions, checked_decision
 from kbench.evaluation.embedding import Embedding, Fitting
 from kbench.evaluation.lazy_rows import Matrix
 from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
-from kbench.evaluation.search._folds import (
-    Embedded,
-    embedded,
-    fit_learners,
-    inner_folds,
-    selected,
-)
+from kbench.evaluation.search._folds import Embedded, embedded, fit_learners, inner_folds, selected
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.splits import Fold, rare_classes
 from kbench.evaluation.timing import Stopwatch
@@ -45,7 +35,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Calibration:
-    """Calibrated probabilities of the test part, if there are any, with metrics and notes."""
+    """Calibrated probabilities of the test set, if there are any, with metrics and notes."""
 
     probabilities: np.ndarray | None
     metrics: dict[str, float] = field(default_factory=dict)
@@ -53,7 +43,7 @@ class Calibration:
 
 
 def calibrate(fitting: Fitting, candidate: Candidate, predictions: Predictions) -> Calibration:
-    """Calibrate the checked predictions of a fitted classifier for the test part.
+    """Calibrate the checked predictions of a fitted classifier for the test set.
 
     Probabilities of the learner itself are kept. Without decision values, or where all training
     rows of a class are in one inner fold, there are none, and a note says why. The `candidate` is
@@ -159,7 +149,7 @@ def _fitted(values: np.ndarray, fitting: Fitting) -> CalibratedClassifierCV:
 def _problem(decision: np.ndarray, n_classes: int) -> str:
     """Return why decision values are not one per class, or one for two classes; else ""."""
     if n_classes < 2:
-        return "the training part has one class"
+        return "the training set has one class"
     n_columns = decision[0].size
     expected = 1 if n_classes == 2 else n_classes
     return "" if n_columns == expected else f"{n_columns} decision values per row, not {expected}"

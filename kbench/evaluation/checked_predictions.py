@@ -40,14 +40,14 @@ class FittedLearner(Protocol):
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a learner says of the test rows.
+    """Predictions of a learner for the test rows.
 
     Parameters
     ----------
     predicted : ndarray, shape (n_test,)
         Of ``predict``: labels, or numbers in the target's units.
     probabilities : ndarray, shape (n_test, n_classes), optional
-        Of ``predict_proba``; the classes are those of the training part, sorted.
+        Of ``predict_proba``; the classes are those of the training set, sorted.
     decision : ndarray, shape (n_test,) or (n_test, n), optional
         Of ``decision_function``, from learners without probabilities.
     label_probabilities : ndarray, shape (n_test, n_classes), optional
@@ -75,11 +75,11 @@ class Predictions:
         return cls(*(of(field.name) for field in fields(cls)))
 
     def checked(self, task: TaskType, classes: np.ndarray, n_test: int, what: str) -> Predictions:
-        """Return the predictions in the types of `scores`, or refuse them.
+        """Return the predictions in the types of `scores`, or raise PluginError.
 
         PluginError is raised with the learner, `what` it returned and what is
         expected; see `checked_labels` and the functions after it. `classes` are the
-        labels of the training part.
+        labels of the training set.
         """
         if task == "regression":
             return Predictions(
@@ -116,7 +116,7 @@ class Committed:
 def predictions_of(
     learner: FittedLearner, Z: Matrix, predicted: np.ndarray, task: TaskType
 ) -> Predictions:
-    """Ask a fitted learner for all that it says of some rows, beside what it predicts.
+    """Return everything that a fitted learner predicts for some rows besides labels or targets.
 
     Predictions of a regressor are standardised like the targets that it was fitted on.
     """
@@ -142,7 +142,7 @@ def predictions_of(
 
 
 def has_distribution(regressor: FittedLearner) -> bool:
-    """Tell whether a fitted regressor predicts standard deviations too."""
+    """Return whether a fitted regressor predicts standard deviations too."""
     return "return_std" in inspect.signature(regressor.predict).parameters
 
 
@@ -158,7 +158,7 @@ SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
 
 
 def check_embedding(Z: Matrix, n_rows: int, what: str) -> None:
-    """Refuse an embedding that is not one row of finite real numbers per input.
+    """Reject an embedding that is not one row of finite real numbers per input.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def check_embedding(Z: Matrix, n_rows: int, what: str) -> None:
 
 
 def checked_labels(predicted: ArrayLike, classes: np.ndarray, n_rows: int, what: str) -> np.ndarray:
-    """Return predicted labels as an array; refuse anything that is not one label per row.
+    """Return predicted labels as an array; reject anything that is not one label per row.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def checked_labels(predicted: ArrayLike, classes: np.ndarray, n_rows: int, what:
 
 
 def checked_numbers(predicted: ArrayLike, n_rows: int, what: str) -> np.ndarray:
-    """Return predicted numbers in float64; refuse anything that is not one per row.
+    """Return predicted numbers in float64; reject anything that is not one per row.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def checked_numbers(predicted: ArrayLike, n_rows: int, what: str) -> np.ndarray:
 
 
 def checked_deviations(values: ArrayLike, n_rows: int, what: str) -> np.ndarray:
-    """Return predictive standard deviations; PluginError where one is not positive and finite."""
+    """Return predictive standard deviations; raises PluginError unless all are positive."""
     method = f"predict with return_std of {what}"
     sd = checked_numbers(values, n_rows, method)
     if len(sd) and sd.min() <= 0:
@@ -273,7 +273,7 @@ def checked_deviations(values: ArrayLike, n_rows: int, what: str) -> np.ndarray:
 
 
 def checked_probabilities(values: ArrayLike, n_rows: int, n_classes: int, what: str) -> np.ndarray:
-    """Return probabilities, of `what`; PluginError for anything but a distribution per row.
+    """Return probabilities, of `what`; PluginError for anything other than a distribution per row.
 
     A row must sum to 1, to 1e-6; to 1e-3 in float32.
     """

@@ -12,7 +12,7 @@ Better = Literal["higher", "lower"]
 _DEFINITIONS: Mapping[tuple[TaskType, Needs], Mapping[str, tuple[Better, str]]] = {
     ("classification", "predictions"): {
         "accuracy": ("higher", "share of rows with the right label"),
-        "balanced_accuracy": ("higher", "mean recall of the classes in the test part"),
+        "balanced_accuracy": ("higher", "mean recall of the classes in the test set"),
         "expected_error": ("lower", "1 - accuracy; exact for a rule that draws its labels"),
         "f1_macro": (
             "higher",
@@ -20,7 +20,7 @@ _DEFINITIONS: Mapping[tuple[TaskType, Needs], Mapping[str, tuple[Better, str]]] 
         ),
         "mcc": (
             "higher",
-            "correlation of true and predicted labels; 0 where one of them is constant",
+            "correlation of true and predicted labels; 0 if one of them is constant",
         ),
     },
     ("classification", "scores"): {

@@ -119,7 +119,7 @@ class Fitting:
 
 @dataclass(frozen=True)
 class Embedding:
-    """Preprocessing and a map, fitted on rows of the training part."""
+    """Preprocessing and a map, fitted on rows of the training set."""
 
     steps: Preprocessing
 

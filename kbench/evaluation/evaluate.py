@@ -1,10 +1,10 @@
 """Evaluation of one split of one cell: preprocess, search, fit, time, score.
 
-Nothing here knows of suites, journals or MLflow: the times cannot include them.
+This package imports no suites, journals or MLflow, so that the times cannot include them.
 
 What computes is separated from what scores. `run_split` sees the inputs and
-the labels of the training part; it hands its predictions over before it is shown
-the labels of the test part, which only the metrics of plugins need.
+the labels of the training set; it hands its predictions over before it is shown
+the labels of the test set, which only the metrics of plugins need.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from kbench.records import Dataset, Details, Inputs, Protocol
 WARM_UP_ROWS = 200
 
 Reveal = Callable[[Committed], np.ndarray]
-"""Takes the predictions of the test part and returns its labels."""
+"""Takes the predictions of the test set and returns its labels."""
 
 
 def evaluate_split(
@@ -47,8 +47,8 @@ def evaluate_split(
     The metrics are those of `kbench.evaluation.metrics` that apply, and those of
     `run_split`.
 
-    DatasetError is raised where the data cannot be split, or have missing values for
-    which the protocol has no treatment; PluginError where a map or learner returns
+    Raises DatasetError if the data cannot be split, or have missing values for
+    which the protocol has no treatment; raises PluginError if a map or learner returns
     what cannot be scored.
     """
     assignment = assign(dataset, protocol, split_index)
@@ -65,13 +65,13 @@ def evaluate_split(
 def run_split(
     inputs: Inputs, visible: Visible, method: Method, protocol: Protocol, reveal: Reveal
 ) -> tuple[dict[str, float], Details]:
-    """Search, fit and time one method on one split, and predict its test part.
+    """Search, fit and time one method on one split, and predict its test set.
 
     The times are seconds of wall clock, and with ``_cpu`` before ``_s`` of CPU:
 
-    - ``map_fit_time_s``, ``map_transform_time_s`` (of the training part)
+    - ``map_fit_time_s``, ``map_transform_time_s`` (of the training set)
       and ``learner_fit_time_s``; ``fit_time_s`` is their sum;
-    - ``predict_time_s``: transform and predict the test part;
+    - ``predict_time_s``: transform and predict the test set;
     - ``search_timeout_s``: the inner cross-validation, in none of the others;
     - ``calibration_time_s``: fits on the inner folds, the calibration and its
       probabilities, in none of the others. Native probabilities are not timed either.
@@ -112,7 +112,7 @@ def run_split(
 
 @dataclass
 class _Split:
-    """A method that was fitted on a split and predicted its test part, and what is added to it."""
+    """A method that was fitted on a split and predicted its test set, and what is added to it."""
 
     inputs: Inputs
     fitting: Fitting
@@ -133,7 +133,7 @@ class _Split:
     def of_all_seeds(
         self, candidate: Candidate, first: Predictions | None
     ) -> list[tuple[Fitting, Predictions]]:
-        """Fit a candidate with each seed of its map and predict; `first` is known already."""
+        """Fit a candidate with each seed of its map and predict; `first` exists already."""
         drawn = _drawn(self.fitting, candidate)
         known = [] if first is None else [(self.fitting, self._committable(first))]
         return known + [
@@ -228,7 +228,7 @@ EXTRAS: tuple[Callable[[_Split], None], ...] = (
 
 
 def _add_metrics_of_plugins(split: _Split, revealed: np.ndarray) -> None:
-    """Add what the functions of the map and of the learner measure on the test part."""
+    """Add what the functions of the map and of the learner measure on the test set."""
     method, fitted, tested = split.fitting.method, split.fitted, split.tested
     y_test = fitted.scale.standardise(revealed)[: tested.X.shape[0]]
     if method.map_metrics is not None:
@@ -250,7 +250,7 @@ def gram_error(kernel: Kernel, map_: FittedMap, X: Matrix) -> dict[str, float]:
 
     ``kernel(map, X, Y)`` returns the Gram matrix K; `X` has rows that the map was not
     fitted on. ``gram_error_frobenius`` and ``gram_error_spectral`` are relative to K, and left
-    out where K is 0, as of features that are all constant;
+    out if K is 0, as of features that are all constant;
     ``effective_dimension`` is the trace of K (K + I)^-1: the number of directions that
     a regulariser of 1 leaves. The last two are those of the first `SPECTRAL_ROWS` rows: the
     time of eigenvalues grows with the cube of the rows.
@@ -316,7 +316,7 @@ def _requested(metrics: MetricFunction, available: dict[str, object]) -> dict[st
 
 
 def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, Matrix | Rows]:
-    """Return the training data and the inputs of the test part."""
+    """Return the training data and the inputs of the test set."""
     X, train, test, unlabeled = inputs.X, visible.train, visible.test, visible.unlabeled
     if inputs.pairwise:
         return (

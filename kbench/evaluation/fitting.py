@@ -1,4 +1,4 @@
-"""One method, fitted on the training part: in memory, from sums, or in passes over blocks."""
+"""One method, fitted on the training set: in memory, from sums, or in passes over blocks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MEASURED_ROWS = 1000
 
 @dataclass(frozen=True)
 class FittedMethod:
-    """A candidate, fitted on the training part or on some of its rows."""
+    """A candidate, fitted on the training set or on some of its rows."""
 
     embedding: Embedding
     """Preprocessing and map."""
@@ -48,7 +48,7 @@ class FittedMethod:
 
     transform: Clock
     solving: Clock
-    """Times of the embedding of the training part, and of the fit of the learner."""
+    """Times of the embedding of the training set, and of the fit of the learner."""
 
     caught: Sequence[warnings.WarningMessage] = ()
     """Warnings of the fit of the learner."""
@@ -80,7 +80,7 @@ class FittedMethod:
         return predictions_of(learner, Z, learner.predict(Z), self.task)
 
     def tested(self, X_test: Matrix | Rows) -> Tested:
-        """Predict the test part and measure its time, and the sizes of the model."""
+        """Predict the test set and measure its time, and the sizes of the model."""
         if self.is_in_blocks:
             return self._tested_in_blocks(X_test)
         map_, learner = self.embedding.map_, self.learner
@@ -142,7 +142,7 @@ class FittedMethod:
 
 @dataclass(frozen=True)
 class Tested:
-    """What a fitted method says of the test part."""
+    """Predictions of a fitted method for the test set."""
 
     predictions: Predictions
     """As the learner returns them."""
@@ -206,7 +206,7 @@ def fit(
     passed: Pass | None = None,
     default: Candidate | None = None,
 ) -> FittedMethod:
-    """Fit a candidate on the training part, in the way that its protocol and its size ask for.
+    """Fit a candidate on the training set, as its protocol and its size require.
 
     `passed` has the sums of its embedding, if the search took them. The learner of the `default`
     candidate is fitted too, untimed, if it has the same preprocessing and map.

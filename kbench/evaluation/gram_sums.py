@@ -146,7 +146,7 @@ class Sums:
 
 
 class Targets:
-    """Targets of the training part in the columns that `Sums` have, for some of its rows.
+    """Targets of the training set in the columns that `Sums` have, for some of its rows.
 
     Labels become indicators of classes, whose numbers `codes` has. Numbers are standardised by
     `scale`, which is that of all rows.

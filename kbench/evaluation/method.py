@@ -23,7 +23,7 @@ MetricFunction = Callable[..., Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Method:
-    """A feature map with a learner, and functions that measure them on the test part.
+    """A feature map with a learner, and functions that measure them on the test set.
 
     ``kernel(map, X, Y)`` is the Gram matrix which the map approximates. Metrics are
     called as ``metrics(fitted, X, y)``; those of a map may take more arguments (see
@@ -59,7 +59,7 @@ def map_side(ref: Ref, registry: Registry) -> dict[str, Any]:
 def learner_side(ref: Ref, registry: Registry, task: TaskType = "classification") -> dict[str, Any]:
     """Return the fields of a `Method` that its learner decides, for a task.
 
-    SuiteError is raised where the learner has no estimator for it.
+    Raises SuiteError if the learner has no estimator for it.
     """
     record = registry.get("learner", ref.name)
     estimator = record.estimator(task)
@@ -122,7 +122,7 @@ def _values(value: object, registry: Registry) -> tuple[object, ...]:
 
 
 def _is_same(one: object, other: object) -> bool:
-    """Tell whether two values are one candidate; true is not 1."""
+    """Return whether two values are one candidate; true is not 1."""
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 

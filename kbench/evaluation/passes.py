@@ -28,7 +28,7 @@ FLOAT32_PENALTY = 1e-5
 
 @dataclass
 class Pass:
-    """Sums of an embedding over parts of the rows, taken in one pass over its blocks."""
+    """Sums of an embedding over parts of the rows, in a single pass through its blocks."""
 
     candidate: Candidate
     """Its preprocessing and map are those of the embedding."""

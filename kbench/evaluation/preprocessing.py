@@ -1,6 +1,6 @@
 """Preprocessing of inputs before any map: categories, missing values and scaling.
 
-Every step is fitted on training rows only: anew in every inner fold, or once for all
+Every step is fitted on training rows only: again in every inner fold, or once for all
 of them, on blocks of rows (the protocol's `refit_maps_in_inner_folds`). Categories are
 encoded by the targets, and therefore never once for all inner folds.
 """
@@ -160,7 +160,8 @@ class Preprocessing:
 
     `step` is the protocol's. "minmax" maps the training range to [0, 1] and clips test values
     to it; sparse input is scaled without shifting, by the largest absolute value ("minmax") or
-    the deviation ("standard"). Where it does not meet what the map `requires`, a step is added.
+    the standard deviation ("standard"). If it does not meet what the map `requires`, a step
+    is added.
     """
 
     def __init__(

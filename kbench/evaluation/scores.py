@@ -65,7 +65,7 @@ def scored(
 def refuse_overwriting(
     added: Mapping[str, float], known: Iterable[str], what: str = "a plugin"
 ) -> Mapping[str, float]:
-    """Return metrics that a plugin adds; raise if one has a name of kbench's own."""
+    """Return metrics that a plugin adds; raises PluginError if kbench has one of that name."""
     if taken := sorted(set(added) & set(known)):
         raise PluginError(
             f"metrics of {what} return {taken[0]!r}, which kbench measures itself; "

@@ -45,7 +45,7 @@ class EstimatorSpec:
     def fit(
         self, chosen: Params, seed: int, Z: Matrix, y: np.ndarray, weight: np.ndarray | None = None
     ) -> FittedLearner:
-        """Return a fitted learner; PluginError where it does not take given weights."""
+        """Return a fitted learner; raises PluginError if it does not take given weights."""
         estimator, given = self.build(chosen, seed), {}
         if weight is not None:
             self.require_weights(estimator.fit)
@@ -115,7 +115,7 @@ class Candidate:
 
     @property
     def map_key(self) -> str:
-        """A text that candidates share which have the same preprocessing and map."""
+        """A key shared by candidates that have the same preprocessing and map."""
         return repr((self.scaling, sorted(self.feature_map.items())))
 
     @property

@@ -16,7 +16,7 @@ from kbench.records import Dataset, Protocol, Split, TaskType
 
 @dataclass(frozen=True)
 class Visible:
-    """All that the computation of a split may know of it, beside the inputs.
+    """All that the computation of a split may see of it, besides the inputs.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Assignment:
 
     @property
     def truth(self) -> Truth:
-        """What predictions of the test part are scored against."""
+        """What predictions of the test set are scored against."""
         y, weight = self.visible.y_train, self.visible.weight_train
         scale = Scale.of(y, self.task, weight)
         return Truth.of(self.y_test, self.task, y, scale, self.weight_test)
@@ -85,7 +85,7 @@ def assign(
     `groups` are the `row_groups` of the inputs, for a caller that keeps them for
     several splits.
 
-    DatasetError is raised where the data cannot be split, or have missing values
+    Raises DatasetError if the data cannot be split, or have missing values
     for which the protocol has no treatment.
     """
     y = np.asarray(dataset.y)
@@ -119,7 +119,7 @@ def assign(
         ("test", assignment.weight_test),
     ):
         if of_part is not None and not of_part.any():
-            raise DatasetError(f"{dataset.name}: all weights of the {part} part are 0")
+            raise DatasetError(f"{dataset.name}: all weights of the {part} set are 0")
     Scale.of(y[train], dataset.task, assignment.visible.weight_train)
     return assignment
 
@@ -148,7 +148,7 @@ def _notes(
     absent = np.setdiff1d(y_test, y_train)
     if len(absent):
         names = ", ".join(dataset.target_names[k] for k in absent[:5])
-        notes.append(f"no training row of class {names}, which is in the test part")
+        notes.append(f"no training row of class {names}, which is in the test set")
     return notes
 
 

@@ -41,7 +41,7 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
     """Return one split of a dataset, numbered from 0.
 
     Of the protocol `splits`, the sizes, `n_folds` and `seed` matter. Beyond `n_folds`,
-    K-fold is repeated with another seed. DatasetError is raised where the data have too
+    K-fold is repeated with another seed. Raises DatasetError if the data have too
     few rows, or no official split of that number.
     """
     y = strata(np.asarray(dataset.y), dataset.task)
@@ -89,7 +89,7 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
 
 
 def span(rows: np.ndarray) -> slice | None:
-    """Return consecutive rising row numbers as a slice; None for others.
+    """Return consecutive rising row numbers as a slice; other rows as None.
 
     >>> span(np.array([3, 4, 5])), span(np.array([3, 5, 4]))
     (slice(3, 6, None), None)
@@ -117,7 +117,7 @@ class Folds(Sequence[Fold]):
     """
 
     fold_of: np.ndarray
-    """Number of the fold in whose test part a row is, shape (n_rows,)."""
+    """Number of the fold in whose test set a row is, shape (n_rows,)."""
 
     n_folds: int
 
@@ -147,7 +147,7 @@ def stratified_folds(
 
     A class with fewer members than folds is spread over as many folds as it
     has members, and every fold keeps the others in training; the caller warns.
-    Rows of one group stay together. DatasetError is raised where there are fewer
+    Rows of one group stay together. Raises DatasetError if there are fewer
     rows (or groups) than folds.
 
     >>> import numpy as np
@@ -247,7 +247,7 @@ def row_groups(X: Matrix) -> np.ndarray:
 
 
 def _holdout_sizes(n: int, protocol: Protocol, name: str) -> tuple[int, int]:
-    """Return the rows of the training and of the test part."""
+    """Return the rows of the training and of the test set."""
     if problem := holdout_problem(n, protocol, name):
         raise DatasetError(problem)
     return holdout_sizes(n, protocol)
@@ -264,13 +264,13 @@ def _holdout(
 
 
 def inner_parts(dataset: Dataset, protocol: Protocol, rows: np.ndarray) -> np.ndarray | None:
-    """Return the number of the part of each of some rows; None where folds are random.
+    """Return the number of the part of each of some rows; None if folds are random.
 
-    Where each row is in the test part of one official split, these are the parts: rows of a
+    Where each row is in the test set of one official split, these are the parts: rows of a
     group are in one. Of a single split, the parts are the places of the rows in its training
-    part, which `folds_of` divides into consecutive blocks; its test rows come last.
+    set, which `folds_of` divides into consecutive blocks; its test rows come last.
 
-    DatasetError is raised where the test parts overlap, or leave rows out.
+    Raises DatasetError if the test sets overlap, or leave rows out.
     """
     if protocol.inner_cv == "random":
         return None
@@ -286,15 +286,15 @@ def inner_parts(dataset: Dataset, protocol: Protocol, rows: np.ndarray) -> np.nd
         n_tested += len(split.test)
     if n_tested != n or (part < 0).any():
         raise DatasetError(
-            f'{dataset.name}: inner_cv = "official" needs one official split, or splits of '
-            "which each row is tested by exactly one"
+            f'{dataset.name}: inner_cv = "official" needs one official split, or splits whose '
+            "test sets have each row exactly once"
         )
     found: np.ndarray = part[rows]
     return found
 
 
 def folds_of(parts: np.ndarray, n_folds: int) -> Folds:
-    """Return folds of which none divides a part, of about equal numbers of rows.
+    """Return folds of about equal size, none of which divides a part.
 
     Parts of one row each are put together in their order.
 

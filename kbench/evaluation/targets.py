@@ -25,7 +25,7 @@ class Scale:
     def of(cls, y: np.ndarray, task: TaskType, weight: np.ndarray | None = None) -> Scale:
         """Return the scale of training targets.
 
-        Rows of weight 0 do not count. DatasetError is raised where all targets are equal.
+        Rows of weight 0 do not count. Raises DatasetError if all targets are equal.
 
         >>> Scale.of(np.array([1.0, 3.0]), "regression")
         Scale(mean=2.0, sd=1.0)
@@ -35,20 +35,21 @@ class Scale:
         if weight is not None and not weight.all():
             y, weight = y[weight > 0], weight[weight > 0]
         if not len(y):
-            raise DatasetError("all weights of the training part are 0")
+            raise DatasetError("all weights of the training set are 0")
         # not by the deviation, of which rounding may leave something
         if y.min() == y.max():
-            raise DatasetError(f"all targets of the training part are {y[0]:g}")
+            raise DatasetError(f"all targets of the training set are {y[0]:g}")
         mean = float(np.average(y, weights=weight))
         sd = float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))
         if sd == 0:
             raise DatasetError(
-                f"the deviation of targets from {y.min():g} to {y.max():g} is too small for float64"
+                f"the standard deviation of targets from {y.min():g} to {y.max():g} is too "
+                "small for float64"
             )
         return cls(mean, sd)
 
     def standardise(self, y: np.ndarray) -> np.ndarray:
-        """Return targets with mean 0 and deviation 1; labels stay as they are."""
+        """Return targets with mean 0 and standard deviation 1; labels stay as they are."""
         return y if self == Scale() else (y - self.mean) / self.sd
 
     def restore(self, predicted: np.ndarray) -> np.ndarray:
@@ -66,9 +67,9 @@ class Truth:
         Labels, or targets in their units.
     task : {"classification", "regression"}
     classes : ndarray of int, shape (n_classes,)
-        Labels of the training part, sorted; empty for regression.
+        Labels of the training set, sorted; empty for regression.
     scale : Scale
-        Of the training part.
+        Of the training set.
     weight : ndarray of float, shape (n,), optional
         Weights of the rows.
     """
@@ -88,6 +89,6 @@ class Truth:
         scale: Scale,
         weight: np.ndarray | None = None,
     ) -> Truth:
-        """Return the truth of some rows, given the training part."""
+        """Return the truth of some rows, given the training set."""
         labels = np.unique(y_train) if task == "classification" else np.empty(0, dtype=np.int64)
         return cls(y, task, labels, scale, weight)

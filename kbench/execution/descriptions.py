@@ -2,7 +2,7 @@
 
 A plugin's import may end its process, hang or change it: none of this befalls a command,
 which reads a description (`kbench.registry.described`). It is made again once a file that the
-import loaded has changed, or a module that it missed is there.
+import loaded has changed, or a missing module is installed.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Description:
 def described(plugin: Plugin) -> list[Record]:
     """Return the records of a plugin without importing it; their callables are references.
 
-    PluginError is raised where it has to be left out.
+    Raises PluginError if it has to be left out.
     """
     known = cached(plugin)
     if known is not None:
@@ -86,7 +86,7 @@ def _records(description: Description, plugin: Plugin) -> list[Record]:
 
 
 def cached(plugin: Plugin) -> Description | None:
-    """Return the kept description of a plugin; None where it must be made."""
+    """Return the kept description of a plugin; None if it must be made."""
     try:
         given = read_kept(_path(plugin))
         if given.pop("key") != _key(plugin):
@@ -208,7 +208,7 @@ class ImportState:
         return cls(files, modules, variables)
 
     def is_current(self) -> bool:
-        """Tell whether the files are as they were, and the modules where they were."""
+        """Return whether the files are as they were, and the modules where they were."""
         known: dict[str, Path | None] = {}
         return (
             all(state_of(file) == state for file, state in self.files.items())

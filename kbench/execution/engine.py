@@ -51,16 +51,16 @@ class Engine(Protocol):
     """Computes tasks: on this machine, or elsewhere."""
 
     def prepare(self, terms: Terms) -> None:
-        """Get ready for the first task; refuse hosts that would compute something else.
+        """Get ready for the first task; reject hosts that would compute something else.
 
-        ClusterError is raised where no host can be used.
+        Raises ClusterError if no host can be used.
         """
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer]]:
         """Yield each task with its answer, in the order in which they end.
 
         A task is taken only when a slot is free: an earlier answer may still drop it.
-        ClusterError is raised where no host is left.
+        Raises ClusterError if no host is left.
         """
 
     def close(self) -> None:
@@ -74,14 +74,14 @@ class EngineOffer:
     place: str
     """The name of the journal that has its results: times of different places are never mixed."""
     connect: Callable[[Any], Engine]
-    """``connect(run)`` returns the engine; ClusterError is raised where it cannot be used."""
+    """``connect(run)`` returns the engine; raises ClusterError if it cannot be used."""
 
 
 class ThisMachine:
     """Holds this machine's lock while tasks run.
 
     With `exclusive`, no other kbench of this user computes meanwhile. `notice` is called
-    with a text that names the process that is waited for.
+    with a message that names the process that is waited for.
     """
 
     def __init__(self, exclusive: bool, notice: Callable[[str], None]) -> None:

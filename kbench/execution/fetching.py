@@ -64,7 +64,7 @@ class Fetching:
         self._unreachable: set[str] = set()
 
     def expanded(self, ref: Ref) -> list[Ref]:
-        """Return the datasets that a line of a suite stands for; itself if not known."""
+        """Return the datasets that an entry of a suite stands for; itself if unknown."""
         source = self._registry.get("dataset", ref.name)
         if source.expand is None or self._planner.dataset(ref) is not None:
             return [ref]

@@ -1,9 +1,9 @@
-"""Predictions are handed over before the labels of the test part are revealed.
+"""Predictions are handed over before the labels of the test set are revealed.
 
 The host keeps the labels of a split. A task gets row numbers and the labels of the
-training part, hands over its predictions, and only then gets the labels of the test
-part, for the metrics of plugins. What it changes afterwards has no effect: the
-host scores what it was handed.
+training set, hands over its predictions, and only then gets the labels of the test
+set, for the metrics of plugins. What it changes afterwards has no effect: the
+host scores the predictions that it received.
 
 Messages are named arrays, as bytes with their type and shape; nothing is unpickled.
 """
@@ -54,7 +54,7 @@ class Handover:
         self.committed: Committed | None = None
 
     def __call__(self, channel: socket.socket) -> None:
-        """Give rows and training labels, take predictions, give the labels of the test part.
+        """Give rows and training labels, take predictions, give the labels of the test set.
 
         The channel is closed then.
         """
@@ -112,7 +112,7 @@ def _spanned(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def hand_over(channel: socket.socket, committed: Committed) -> np.ndarray:
-    """Send, in a task, the predictions; return the labels of the test part."""
+    """Send, in a task, the predictions; return the labels of the test set."""
     given = {
         prefix + _seed(number) + name: values
         for prefix, of_seeds in (("", committed.chosen), (_DEFAULT, committed.default))
@@ -178,7 +178,7 @@ def send(channel: socket.socket, arrays: Mapping[str, np.ndarray]) -> None:
 def receive(channel: socket.socket, most_bytes: int) -> dict[str, np.ndarray]:
     """Wait for named arrays, of `most_bytes` together.
 
-    BrokenHandoverError is raised where the channel is closed, or anything else was sent.
+    Raises BrokenHandoverError if the channel is closed, or anything else was sent.
     """
     length = _LENGTH.unpack(_read(channel, _LENGTH.size))[0]
     if length > _MAX_HEADER:

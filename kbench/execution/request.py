@@ -127,7 +127,7 @@ class Answer:
     is_cut_off: bool = False
     """The run was over before the task: it is not a result."""
     manifest: Manifest | None = None
-    """What it was made from; None where that is not known."""
+    """What it was made from; None if that is unknown."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values, for a file or a message."""
@@ -165,7 +165,7 @@ class Assignments:
         self._groups: tuple[str, np.ndarray] = ("", np.empty(0))
 
     def of(self, task: Task) -> Assignment:
-        """Return the assignment of a task; DatasetError where the data cannot be split."""
+        """Return the assignment of a task; raises DatasetError if the data cannot be split."""
         protocol = task.cell.protocol
         key = json.dumps([task.checksum, task.split_index, to_json(protocol)], sort_keys=True)
         with contextlib.suppress(KeyError):
@@ -194,7 +194,7 @@ def compute(
 ) -> Answer:
     """Compute one task in the sandbox of this machine, which is `host`.
 
-    The data cache of `assignments` has the data; `present` knows what is installed
+    The data cache of `assignments` has the data; `present` lists what is installed
     here. `slots` is the number of tasks that kbench runs concurrently on this machine. Once
     `wanted` returns False, the task is killed.
     """
@@ -211,7 +211,7 @@ def compute(
     started_ms, begun = now_ms(), time.monotonic()
 
     def ended_ms() -> int:
-        """Return the end by a clock that nobody sets back while the task runs."""
+        """Return the end by a monotonic clock."""
         return started_ms + round(1000 * (time.monotonic() - begun))
 
     try:
@@ -241,7 +241,7 @@ def compute(
 def compute_here(request: Request) -> Answer:
     """Compute one task in a sandbox of its own: what a job of a batch system does.
 
-    The data cache of this machine, or one that it shares with others, has the data. Waits
+    The data cache of this machine, or one shared between machines, has the data. Waits
     while another kbench of this user has the machine alone.
     """
     plugins = request.task.plugins
@@ -343,8 +343,7 @@ def write_result(
 ) -> Result:
     """Write the result of a task to the journal and return it.
 
-    What it was made from and its predictions are kept before the line that says that they
-    are there.
+    Its manifest and its predictions are stored before the line that refers to them.
     """
     outcome, host, manifest = answer.outcome, answer.host, answer.manifest
     key = task_key(task.cell_key, task.split_index)

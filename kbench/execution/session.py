@@ -25,11 +25,7 @@ class Session:
     """
 
     def __init__(
-        self,
-        plan: SuitePlan,
-        offline: bool,
-        exclusive: bool,
-        notice: Callable[[str], None],
+        self, plan: SuitePlan, offline: bool, exclusive: bool, notice: Callable[[str], None]
     ) -> None:
         self._plan, self.cache, self._notice = plan, plan.cache, notice
         self.offline = offline or is_offline()
@@ -41,7 +37,7 @@ class Session:
         self._checked: set[TaskType | None] = set()
 
     def expand(self) -> None:
-        """Replace lines of the suite that mean many datasets by these datasets."""
+        """Replace entries of the suite that stand for several datasets by these datasets."""
         refs = self._plan.suite.datasets
         self._plan.expand({ref.label: self._fetching.expanded(ref) for ref in refs})
 
@@ -50,9 +46,9 @@ class Session:
         return self._fetching.fetch(ref)
 
     def check_parameters(self) -> None:
-        """Check the parameters of all components, in a separate process; once more for a new task.
+        """Check the parameters of all components, in a separate process; again for a new task.
 
-        SuiteError is raised where a parameter does not exist, or has a value that is refused.
+        Raises SuiteError if a parameter does not exist, or has an invalid value.
         """
         task = self._plan.task
         if task not in self._checked:
@@ -111,9 +107,9 @@ def placed_components(suite: Suite) -> Placed:
 def parameter_mistakes(
     sandbox: Sandbox, components: Placed, task: TaskType | None = None
 ) -> list[str]:
-    """Return the mistakes in the parameters of components, checked in a sandbox.
+    """Return the errors in the parameters of components, checked in a sandbox.
 
-    The `task` of the datasets decides the parameters of learners, where it is known.
+    The `task` of the datasets decides the parameters of learners, if it is given.
     """
     payload = {"components": components, "task": task}
     outcome = sandbox.run("kbench.execution.task_functions:check", payload, time_s=CHECK_TIME_S)
@@ -125,9 +121,9 @@ def parameter_mistakes(
 def check_components(
     sandbox: Sandbox, components: Placed, memory_mib: float, task: TaskType | None = None
 ) -> None:
-    """Raise a SuiteError with all mistakes in the parameters of components.
+    """Raise a SuiteError with all errors in the parameters of components.
 
-    Where there are none, trial fits with a limit of `memory_mib` show refused values.
+    If there are none, trial fits with a limit of `memory_mib` detect invalid values.
     """
     problems = parameter_mistakes(sandbox, components, task)
     if not problems:

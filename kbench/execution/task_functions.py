@@ -98,7 +98,7 @@ def warm() -> None:
 
 
 def rehearse() -> None:
-    """Measure one small method: a task would write the caches that first calls fill anew.
+    """Measure one small method: a task would write the caches that first calls fill again.
 
     Map and learner are those of scikit-learn: in the warm process nothing may hang.
     """
@@ -151,7 +151,7 @@ def load(payload: Mapping[str, Any]) -> dict[str, object]:
     """Load a dataset and store it in the data cache.
 
     The payload has the ``dataset`` (a ref), its ``code``, ``cache`` and ``offline``. The answer is
-    empty, or says why it is ``unavailable``, perhaps ``unreachable`` or by a ``mistake``.
+    empty, or says why it is ``unavailable``, perhaps ``unreachable`` or by a ``error``.
     """
     cache = DataCache(Path(payload["cache"]))
     line = payload["dataset"]
@@ -175,9 +175,9 @@ def load(payload: Mapping[str, Any]) -> dict[str, object]:
 
 
 def expand(payload: Mapping[str, object]) -> dict[str, object]:
-    """Return the ``refs`` that one line of a suite stands for.
+    """Return the ``refs`` that one entry of a suite stands for.
 
-    The payload, and the answer where there are none, are those of `load`.
+    The payload, and the answer if there are none, are those of `load`.
     """
 
     def listed(ref: Ref, refs: Iterable[Ref]) -> dict[str, object]:
@@ -211,7 +211,7 @@ def _ask_source(
 
 
 def check(payload: Mapping[str, Any]) -> list[str]:
-    """Return the mistakes in the parameters of the components of a suite.
+    """Return the errors in the parameters of the components of a suite.
 
     The payload has its ``components`` and the ``task`` of its datasets, None if unknown.
     """
@@ -236,7 +236,7 @@ def probe(payload: Mapping[str, object]) -> dict[str, object]:
 
 
 def check_values(payload: Mapping[str, object]) -> list[str]:
-    """Return the values that the components of a suite refuse in trial fits.
+    """Return the values that the components of a suite reject in trial fits.
 
     This is not part of `check`: a fit may crash or hang, which is a failure of its cells.
     """
@@ -333,7 +333,7 @@ def _refusal(
 
 
 def _names(text: str, name: str, value: object) -> bool:
-    """Tell whether a message has both a parameter and its value."""
+    """Return whether a message has both a parameter and its value."""
     return repr(value) in text and re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 

@@ -99,7 +99,7 @@ def _preload(
         modules = {module_of(make) for make in makes(record).values()}
         is_own = registry.owner(kind, ref.name).distribution == HOST
         (own if is_own else foreign).update(modules)
-    # scikit-learn first: each trial import of a plugin's module would load it anew
+    # scikit-learn first: each trial import of a plugin's module would load it again
     ordered = sorted(own, key=lambda name: (not name.startswith("sklearn."), name))
     if not plugins:
         own_calls = f"{_ENTRY}:rehearse", f"{_ENTRY}:thread_pools"
@@ -134,7 +134,7 @@ class WarmParents:
 
     @contextmanager
     def using(self, plugins: tuple[str, ...] = ()) -> Iterator[Sandbox]:
-        """Lend the sandbox whose processes import these plugins beside the built-in ones."""
+        """Lend the sandbox whose processes import these plugins and the built-in ones."""
         with self._lock:
             sandbox = self._sandboxes.pop(plugins, None)
             if sandbox is None:

@@ -47,5 +47,5 @@ def inverse_roots(squared: np.ndarray) -> np.ndarray:
 
 
 def is_positive(values: np.ndarray) -> np.ndarray:
-    """1 for a positive value, 0 for others."""
+    """1 for a positive value, else 0."""
     return (values > 0).astype(values.dtype)

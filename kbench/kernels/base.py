@@ -1,4 +1,4 @@
-"""Base classes of kernels, kernels that are made from others, and kernels by name."""
+"""Base classes of kernels, combinations of kernels, and kernels by name."""
 
 from __future__ import annotations
 
@@ -105,19 +105,19 @@ class Kernel:
         Returns
         -------
         Kernel
-            This kernel where nothing is open.
+            This kernel if no parameter depends on data.
         """
         return self
 
     @property
     def is_differentiable(self) -> bool:
-        """Whether `input_gradient` is there: the kernel has a gradient in its first argument."""
+        """Whether the kernel has `input_gradient`: a gradient in its first argument."""
         return hasattr(self, "_gradient")
 
     def input_gradient(self, X: MatrixLike, Y: MatrixLike, coef: ArrayLike) -> np.ndarray:
         """Compute gradients of ``f(x) = sum_j coef_j k(x, Y_j)`` in x.
 
-        They are 0 where the kernel is not differentiable, for instance where x is a row of
+        They are 0 if the kernel is not differentiable, for instance where x is a row of
         `Y` and the kernel has a cusp.
 
         Parameters
@@ -167,7 +167,7 @@ class Kernel:
         Returns
         -------
         array or CSR matrix
-            To be passed as `Y`; ``X[rows]`` but for `Precomputed`.
+            To be passed as `Y`; ``X[rows]`` except for `Precomputed`.
         """
         return X[rows]
 
@@ -331,7 +331,7 @@ class Scaled(Wrapper):
 class Normalized(Wrapper):
     """``k(x, z) / sqrt(k(x, x) k(z, z))``: images of unit length.
 
-    0 where the image of a row is the zero vector.
+    0 if the image of a row is the zero vector.
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ class Normalized(Wrapper):
         return np.asarray(K)
 
     def diag(self, X: MatrixLike) -> np.ndarray:
-        """1, or 0 where k(x, x) = 0."""
+        """1, or 0 if k(x, x) = 0."""
         return is_positive(self.kernel.diag(X))
 
 
@@ -378,7 +378,7 @@ class Similarity(Kernel):
     function : callable
         ``function(X, Y) -> ndarray (n_samples_X, n_samples_Y)``, or, with
         `pairs`, ``function(x, z) -> float`` of two rows. A method ``diag(X)``
-        or ``resolve(X)`` of it is used where there is one.
+        or ``resolve(X)`` of it is used if it has one.
     pairs : bool, default False
         The function compares two rows, not two matrices.
 
@@ -398,7 +398,7 @@ class Similarity(Kernel):
 
     @property
     def psd(self) -> bool:
-        """Not known, hence False."""
+        """Unknown, hence False."""
         return False
 
     def resolve(self, X: MatrixLike) -> Similarity:

@@ -36,7 +36,7 @@ def median_distance(X: MatrixLike, *, metric: Metric = "l2", n_rows: int = 500) 
     -------
     float
         The median over all pairs of rows; over those that differ where it
-        would be 0, and 1.0 where all rows are equal.
+        would be 0, and 1.0 if all rows are equal.
 
     Examples
     --------

@@ -22,7 +22,7 @@ SHOWN = 3  # changes that are named of a result
 
 @dataclass
 class Validity:
-    """Tells which results of a journal are valid: all that they were made from is as it was."""
+    """Decides which results of a journal are valid: code, data and dependencies are unchanged."""
 
     journal: Journal
     present: Present
@@ -59,7 +59,7 @@ def recall(
     limits: Limits | None = None,
     retry_failed: bool = False,
 ) -> int:
-    """Add the journal's results to cells, as far as they are valid.
+    """Add the journal's valid results to cells.
 
     Returned is the number of missing splits that the journal has in lines that cannot be read.
     Where all splits that are asked for are ok, those that follow and are ok too
@@ -100,7 +100,7 @@ def recall(
 def recall_added(
     planned: Iterable[PlannedCell], validity: Validity, codes: Mapping[str, str]
 ) -> None:
-    """Add the metrics that the journal has beside the results of cells.
+    """Add the metrics that the journal stores in addition to the results of cells.
 
     `codes` has the identities of the metrics (`Planner.metric_code`). A value of another
     metric of the same name, one that is not valid, and one of an earlier result of its task
@@ -133,7 +133,7 @@ def _parsed(line: Mapping[str, object]) -> Result | None:
 
 
 def _is_raised(result: Result, limits: Limits | None) -> bool:
-    """Tell whether the limit that a task hit is higher now."""
+    """Return whether the limit that a task hit is higher now."""
     if limits is None:
         return False
     if result.status == "timed_out":

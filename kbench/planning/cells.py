@@ -35,15 +35,15 @@ def cells(suite: Suite, registry: Registry) -> list[Cell]:
 
 
 def cell_problems(suite: Suite, registry: Registry) -> list[str]:
-    """Return the mistakes of cells as a whole.
+    """Return the errors of cells as a whole.
 
-    Two could not be told apart, or a map that uses the targets would be fitted for all folds.
+    Two have the same labels, or a map that uses the targets would be fitted for all folds.
     """
     return [*_indistinct(suite, registry), *_supervised(suite, registry)]
 
 
 def seedless(suite: Suite, registry: Registry) -> list[str]:
-    """Return one message if a suite asks for several seeds of maps, and no map of it has one."""
+    """Return one message if a suite sets several seeds of maps, but no map has a seed."""
     several = [cell for cell in cells(suite, registry) if cell.protocol.map_seeds > 1]
     if not several or any(cell.feature_map.name != IDENTITY for cell in several):
         return []
@@ -61,11 +61,14 @@ def _indistinct(suite: Suite, registry: Registry) -> list[str]:
         first = means.setdefault(ref.label, ref)
         if (first.name, first.params) != (ref.name, ref.params):
             problems.append(
-                f"the dataset label {ref.label!r} means two things; give one another label"
+                f"the dataset label {ref.label!r} means two things; give one of them "
+                "a different label"
             )
     for cell in cells(suite, registry):
         if cell.name in seen:
-            problems.append(f"the file plans {cell.name!r} twice; give one another label")
+            problems.append(
+                f"the file plans {cell.name!r} twice; give one of them a different label"
+            )
         seen.add(cell.name)
     return problems
 

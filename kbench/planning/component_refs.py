@@ -1,4 +1,4 @@
-"""Lines of a suite file become refs; their parameters are checked.
+"""Entries of a suite file become refs; their parameters are checked.
 
 Nothing here imports pydantic: completions of the command line read suite files as TOML gives
 them, before they are checked.
@@ -34,7 +34,7 @@ class _Expand:
 
 
 class Lines:
-    """The lines of one list as refs, with the mistakes found on the way.
+    """The lines of one list as refs, with the errors found on the way.
 
     `place` is the path of the list; `given` has its key, and its lines as TOML gives them. With
     `installed_only`, lines are left out whose component is not installed.
@@ -180,7 +180,7 @@ class Lines:
         if not (expand if keys == ["expand"] else tune):
             self.problems.append(
                 f"{at}: `{keys[0]}` has no meaning inside a list"
-                + (" but for parameters of a component" if keys == ["tune"] else "")
+                + (" except for parameters of a component" if keys == ["tune"] else "")
             )
             return None
         parsed = self._items(f"{at}.{keys[0]}", values, kinds)
@@ -224,7 +224,7 @@ def parameter_problems(
 
     These are names, and `true` where the default is a number.
 
-    Where the `task` of the datasets is known, a learner has the parameters for it only.
+    With a `task` of the datasets, a learner has the parameters for it only.
     Imports the modules of the components.
     """
     problems: list[str] = []
@@ -258,7 +258,7 @@ def parameter_problems(
 
 
 def _allowed(record: object, task: TaskType | None = None) -> Mapping[str, Any] | None:
-    """Return the parameters of a component by name; None where any are allowed.
+    """Return the parameters of a component by name; None if any are allowed.
 
     Of a learner without a task they are those of all its estimators, required where all require
     them.
@@ -318,7 +318,7 @@ def _nested(at: str, value: object) -> Iterator[tuple[str, Ref]]:
 def parsed(text: str, name: str) -> dict[str, Any]:
     """Parse the tables of a suite file.
 
-    SuiteError is raised where the text is not TOML.
+    Raises SuiteError if the content is not TOML.
     """
     try:
         return tomllib.loads(text)
@@ -347,7 +347,7 @@ def lists_of(
 
 
 def has_rules(raw: dict[str, Any]) -> bool:
-    """Tell whether a suite file has rules on the size of data."""
+    """Return whether a suite file has rules on the size of data."""
     blocks = [table for _, table in tables_of(raw)][1:]
     return (
         "rule" in raw
@@ -357,7 +357,7 @@ def has_rules(raw: dict[str, Any]) -> bool:
 
 
 def is_share(value: object) -> bool:
-    """Tell whether a parameter's value depends on the number of rows."""
+    """Return whether a parameter's value depends on the number of rows."""
     return isinstance(value, dict) and "fraction_of_rows" in value and "name" not in value
 
 

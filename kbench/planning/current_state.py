@@ -119,7 +119,7 @@ class Present:
     # -- modules
 
     def _module(self, name: str) -> str | None:
-        """Return what stands for a module in manifests; None where it is not found."""
+        """Return what stands for a module in manifests; None if it is not found."""
         path = self._source(name)
         if path is not None and is_installed(path) and "." not in name:
             return INSTALLED
@@ -174,7 +174,7 @@ class Present:
     # -- distributions
 
     def _distribution(self, name: str) -> str | None:
-        """Return version and digest of the files of a distribution; None where there is none."""
+        """Return version and digest of the files of a distribution; None if there is none."""
         if name == "python":
             return python()
         try:
@@ -221,7 +221,7 @@ def python() -> str:
 
 
 def variable(name: str) -> str | None:
-    """Return the digest of an environment variable's value; None where it is not set."""
+    """Return the digest of an environment variable's value; None if it is not set."""
     value = None
     with contextlib.suppress(ValueError):  # a name that no variable can have
         value = os.environ.get(name)

@@ -75,7 +75,7 @@ class Digests:
 
 
 def read_kept(path: Path) -> JsonObject:
-    """Read what `write_kept` wrote; ValueError where it is damaged."""
+    """Read what `write_kept` wrote; raises ValueError if it is damaged."""
     checksum, _, text = path.read_bytes().partition(b"\n")
     if int(checksum, 16) != zlib.crc32(text):
         raise ValueError(f"{path} is damaged")
@@ -166,7 +166,7 @@ _LITERAL = (
 
 
 def _only_returns_records(function: ast.FunctionDef, makers: Collection[str]) -> bool:
-    """Tell whether a function implements a hook that returns literal records; keys have them.
+    """Return whether a function implements a hook that returns literal records; keys have them.
 
     A name could stand for other code, so that there is none but those of `makers`.
     """
@@ -199,7 +199,7 @@ def _literal(value: object) -> str:
 
 
 def _is_text(value: ast.expr) -> bool:
-    """Tell whether a statement of this value is just a string, as a docstring is."""
+    """Return whether a statement of this value is just a string, as a docstring is."""
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 

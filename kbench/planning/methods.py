@@ -1,4 +1,4 @@
-"""What the records of plugins say of a cell's method: part of its key, and what is recorded."""
+"""Records of plugins for a cell's method: part of its key, and what is recorded."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def method_code(cell: Cell, registry: Registry, task: TaskType) -> list[Any]:
 def component_code(
     kind: Kind, name: str, registry: Registry, task: TaskType | None = None
 ) -> list[Any]:
-    """Return the callables of a component by field, and what a metric's record says beside.
+    """Return the callables of a component by field, and the other fields of a metric's record.
 
     Of a learner they are those for the task.
     """
@@ -103,7 +103,7 @@ def needed_by(
     """Return the modules that define components, and what their records declare.
 
     It imports the modules. Those of third-party plugins have the module of their entry point
-    too, which may register and patch. PluginError is raised where one cannot be imported.
+    too, which may register and patch. Raises PluginError if one cannot be imported.
     """
     found = Dependencies()
     for kind, name in components:
@@ -138,7 +138,7 @@ class Spans:
             self._found |= dict(zip(refs, found, strict=True))
 
     def of(self, feature_map: Ref) -> str:
-        """Return what `find` found for a setting of a map; empty where nothing is known."""
+        """Return what `find` found for a setting of a map; empty if nothing was found."""
         return self._found[_written(feature_map)]
 
 
@@ -149,14 +149,16 @@ def _written(ref: Ref) -> str:
 def _spans_of(span: Make, refs: Sequence[Ref]) -> list[str]:
     """Return what a record's `span` says about each setting of its map.
 
-    PluginError is raised where it does not return texts.
+    Raises PluginError if it does not return texts.
     """
     if isinstance(span, Reference):
         given = span.call(f"{__name__}:spans_in_sandbox", [to_json(ref) for ref in refs])
     else:
         given = [resolve(span)(_flat(ref.params)) for ref in refs]
     if len(given) != len(refs) or not all(isinstance(each, str) for each in given):
-        raise PluginError(f"span of feature map {refs[0].name!r} must return a text for each line")
+        raise PluginError(
+            f"span of feature map {refs[0].name!r} must return a string for each entry"
+        )
     return list(given)
 
 

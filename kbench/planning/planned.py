@@ -1,4 +1,4 @@
-"""Cells with their keys, what is known of their splits, and the order of their tasks."""
+"""Cells with their keys, the cached results of their splits, and the order of their tasks."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from kbench.registry.registry import Registry
 
 @dataclass
 class PlannedCell:
-    """A cell with its key and the known results of its splits.
+    """A cell with its key and the cached results of its splits.
 
     `key` is `Planner.cell_key`, or that of the suite lines where the dataset cannot be
     had, whose facts are None then. `n_splits` are planned; `recall` adds those that are
-    known beyond them. `problem` is the reason why the cell cannot be computed. `results`
+    cached beyond them. `problem` is the reason why the cell cannot be computed. `results`
     are by split, and shared by cells of one key. `equivalence` is equal for methods that
     are the same up to a rotation of the features (see `kbench.FeatureMap`), and empty
-    where none is known. `family` is that of the method. `cost` is that of one task, if it
+    if there is none. `family` is that of the method. `cost` is that of one task, if it
     was predicted. `changed` says why results that the journal has of it are not used:
-    what they were made from is not as it was. `outdated` says so of results that it has.
+    their code, data or dependencies changed. `outdated` says so of results that it has.
     """
 
     cell: Cell
@@ -56,7 +56,7 @@ class PlannedCell:
 
     @property
     def manifest(self) -> str:
-        """A digest of all that its results were made from; empty where that is not known."""
+        """A digest of all that its results were made from; empty if that is unknown."""
         digests = sorted({result.manifest for result in self.results.values()})
         if not digests or not all(digests):
             return ""
@@ -128,7 +128,7 @@ def task_key(cell_key: str, split_index: int) -> str:
 
 
 def out_of_date(cells: Iterable[PlannedCell], shown: int = 5) -> str:
-    """Say why known results of cells are not valid, and of how many; empty where all are."""
+    """Say why cached results of cells are not valid, and of how many; empty if all are."""
     counts = Counter(each for cell in cells if (each := cell.outdated or cell.changed))
     texts = [f"{why}: {counted(n, 'cell')}" for why, n in counts.most_common(shown)]
     more = [f"and {len(counts) - shown} other reasons"] if len(counts) > shown else []
@@ -140,7 +140,7 @@ def notices_of_reuse(cells: Sequence[PlannedCell]) -> Iterator[str]:
     known = [result for cell in cells for result in cell.done if result.timing != "exclusive"]
     if known:
         yield (
-            f"{len(known)} known results keep the times of an ordinary run; "
+            f"{len(known)} cached results keep the times of an ordinary run; "
             f"{option('recompute', True)} takes all of them again"
         )
 

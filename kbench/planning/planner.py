@@ -1,6 +1,6 @@
 """Keys of cells, and the tasks that they are.
 
-Planning loads no data: the cache's manifest knows the checksums.
+Planning loads no data: the cache's manifest has the checksums.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def key_of_json(
 
 
 def line_key(cell: Cell) -> str:
-    """Return the key of a cell without data: a hash of its lines of the suite file."""
+    """Return the key of a cell without data: a hash of its entries in the suite file."""
     return digest(["line", to_json(cell.dataset), *method_of(cell)])
 
 
@@ -82,11 +82,11 @@ class Planner:
         return ref.name, to_json(ref)["params"], self.source_code(ref)
 
     def dataset(self, ref: Ref) -> DatasetFacts | None:
-        """Return the cache's facts of a dataset; None where it must be loaded."""
+        """Return the cache's facts of a dataset; None if it must be loaded."""
         return self._cache.recall(*self.origin(ref), self.is_valid)
 
     def has_other_data(self, ref: Ref, checksum: str) -> bool:
-        """Tell whether a line of a suite that gave some data is known to give others now."""
+        """Return whether an entry of a suite is known to give other data now."""
         with contextlib.suppress(KbenchError):
             self._cache.describe(checksum)  # else nothing is known of it
             facts = self.dataset(ref)
@@ -94,13 +94,13 @@ class Planner:
         return False
 
     def is_valid(self, manifest: Manifest) -> bool:
-        """Tell whether all that something was made from is as it was."""
+        """Return whether all that something was made from is as it was."""
         return not self.present.why_changed(manifest)
 
     def plan(
         self, suite: Suite, datasets: Mapping[str, DatasetFacts | Problem | None]
     ) -> list[PlannedCell]:
-        """Plan all cells of a suite; `recall` adds their known results.
+        """Plan all cells of a suite; `recall` adds their cached results.
 
         `datasets` has facts of datasets by label, or the reason why one cannot be
         had. Any other dataset is still to be fetched.
@@ -140,7 +140,7 @@ class Planner:
         return planned
 
     def task(self, planned: PlannedCell, index: int) -> Task:
-        """Return the task of one split of a cell whose dataset is known."""
+        """Return the task of one split of a cell whose dataset is available."""
         cell, facts = planned.cell, planned.dataset
         assert facts is not None
         kinds = deciding_kinds(cell.protocol, facts)
@@ -173,9 +173,9 @@ class Planner:
         return method_code(cell, self._registry, task)
 
     def metric_code(self, name: str) -> str:
-        """Return the identity of a metric that can be added to known results.
+        """Return the identity of a metric that can be added to cached results.
 
-        It is empty for a built-in metric. PluginError is raised where a file that the metric
+        It is empty for a built-in metric. Raises PluginError if a file that the metric
         declares cannot be read.
         """
         if name in COMPUTED:

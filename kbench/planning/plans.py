@@ -1,6 +1,6 @@
 """Plans in the journal: the cells of each suite, and the stores that they are for.
 
-A result line has its key, but no suite. With the plan beside it, results can be
+A result line has its key, but no suite. With the plan next to it, results can be
 delivered later, although the suite's file, its data or a plugin are gone, or its
 code has changed.
 """
@@ -137,7 +137,7 @@ class Plans:
         return found
 
     def budget(self, suite: str, store: str | None = None) -> str:
-        """Return the budget that a suite claims, as last planned; empty for none."""
+        """Return the budget that a suite declares, as last planned; empty for none."""
         found = ""
         for line in self._of(suite):
             if store in (None, line["store"]):

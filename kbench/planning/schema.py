@@ -27,7 +27,7 @@ Lines = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
 
 
 class StrictTable(BaseModel):
-    """A table whose keys are all known, and whose values have the right types."""
+    """A table without unknown keys, whose values have the right types."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -119,7 +119,7 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
     def changed_by(self, at: str, *tables: ProtocolTable, context: object) -> ProtocolTable:
         """Return the protocol with the keys that other tables give, later ones first.
 
-        `at` is the place of the last table, for messages; SuiteError is raised where keys
+        `at` is the place of the last table, for messages; raises SuiteError if keys
         of several tables do not go together.
         """
         given = {
@@ -222,7 +222,7 @@ class SuiteFile(StrictTable):
     @model_validator(mode="before")
     @classmethod
     def _tables_or_file(cls, raw: Any) -> Any:
-        # a union would report a mistake in a table once per member
+        # a union would report an error in a table once per member
         if isinstance(raw, dict) and isinstance(raw.get("published"), str):
             return {**raw, "published": [], "published_file": raw["published"]}
         return raw
@@ -248,7 +248,7 @@ class SuiteFile(StrictTable):
 
     @property
     def compared(self) -> Metric | None:
-        """The metric that tables compare, as a record; None where the task decides it."""
+        """The metric that tables compare, as a record; None if the task decides it."""
         return Metric(self.metric.name, self.metric.better) if self.metric else None
 
 
@@ -285,7 +285,7 @@ def explained(
 
 
 def _is_union_tag(part: str | int) -> bool:
-    """Tell whether a part of a place is pydantic's name of a union member, not a key."""
+    """Return whether a part of a place is pydantic's name of a union member, not a key."""
     return isinstance(part, str) and (
         "[" in part or part in ("str", "float", "int", "literal", "_TunedSteps")
     )

@@ -1,4 +1,4 @@
-"""Suite files: TOML text becomes a `Suite`, or all its mistakes at once; figures beside it."""
+"""Suite files: TOML text becomes a `Suite`, or all its errors at once; published results."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 def read(text: str, name: str, registry: Registry) -> Suite:
     """Read the TOML text of a suite file; `name` is used if the file gives none.
 
-    SuiteError is raised with every mistake of the file, parameters of components included; a TOML
+    Raises SuiteError with every error of the file, parameters of components included; a TOML
     syntax error and rules on size stand alone.
     """
     raw = parsed(text, name)
@@ -96,7 +96,7 @@ def checked(
     `lists` names the lists that the file has, of those in `LISTS`; `problems` were
     found before. The lines that are returned are by place.
 
-    SuiteError is raised with every mistake.
+    Raises SuiteError with every error.
     """
     problems = list(problems)
     file = None
@@ -128,7 +128,7 @@ def context_of(registry: Registry) -> dict[str, Any]:
 def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Registry) -> Suite:
     """Return the suite of a file, given its blocks.
 
-    SuiteError is raised where two cells or datasets could not be told apart, or a protocol is not
+    Raises SuiteError if two cells or datasets have the same labels, or a protocol is not
     for a map.
     """
     suite = Suite(
@@ -156,7 +156,7 @@ def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Re
 def find(name: str, registry: Registry) -> tuple[str, str]:
     """Return text and name of a suite, given the name of an installed one or a path.
 
-    SuiteError is raised where there is neither.
+    Raises SuiteError if there is neither.
     """
     suites = registry.all("suite")
     if name in suites:
@@ -190,7 +190,7 @@ def own_or_shared(lines: Mapping[str, Lines], place: str, key: str) -> tuple[Ref
 
 
 def _missing_lists(raw: Mapping[str, object], lists: Mapping[str, Kind]) -> list[str]:
-    """Return the mistakes of lists that are neither in a block nor at the top."""
+    """Return the errors of lists that are neither in a block nor at the top."""
     missing = [key for key in lists if key not in raw]
     if "block" not in raw:
         return [f"{key}: missing; a list of {key} is needed" for key in missing]
@@ -253,8 +253,8 @@ def in_folder(suite: Suite, folder: Path | None) -> Suite:
 
     Labels stay as they are. Without a folder, names are relative to the current one.
 
-    SuiteError is raised where the folder is not there; or all datasets of the suite are files
-    with relative names, of which not one is there.
+    Raises SuiteError if the folder is not there; or all datasets of the suite are files
+    with relative names, none of which exists.
     """
     if folder is not None:
         folder = folder.expanduser().absolute()
@@ -295,8 +295,8 @@ def _refuse_empty_folder(suite: Suite, folder: Path) -> None:
         return
     source = f" {suite.data_source_hint}" if suite.data_source_hint else ""
     raise SuiteError(
-        f"the suite {suite.name!r} reads {counted(len(files), 'file')}, and not one is there: "
-        f"looked for {files[0]}{' and others' if len(files) > 1 else ''}. "
+        f"the suite {suite.name!r} reads {counted(len(files), 'file')}, and none of them exists: "
+        f"looked for {files[0]}{' and more' if len(files) > 1 else ''}. "
         f"Name their folder with {option('data', 'FOLDER')}.{source}"
     )
 
@@ -305,13 +305,13 @@ _COLUMNS = {field.name: field.default is MISSING for field in fields(Published)}
 """The columns of a file, and whether it must have them."""
 
 _SHOWN = 10
-"""Mistakes of figures that are named."""
+"""Errors of figures that are named."""
 
 
 def with_published(suite: Suite, name: str, registry: Registry) -> Suite:
     """Return a suite with the figures of its file; `name` is its name or path, as for `find`.
 
-    SuiteError is raised where there is no such file beside the suite, or it has mistakes.
+    Raises SuiteError if there is no such file next to the suite, or it has errors.
     """
     if not suite.published_file:
         return suite
@@ -333,12 +333,12 @@ def _beside(suite: Traversable | Path, name: str) -> str:
 
 
 def read_published(text: str, name: str) -> tuple[Published, ...]:
-    r"""Read figures from the text of a CSV file; `name` is for messages.
+    r"""Read published results from the content of a CSV file; `name` is for messages.
 
     Columns are the fields of `Published`: ``dataset``, ``feature_map``, ``learner``, ``metric``
     and ``value``, perhaps ``sd``, ``n_runs`` and ``source``. Lines that begin with # are comments.
 
-    SuiteError is raised with every mistake, up to ten.
+    Raises SuiteError with every error, up to ten.
 
     Examples
     --------
@@ -388,7 +388,7 @@ def read_published(text: str, name: str) -> tuple[Published, ...]:
 
 
 def _figure(row: dict[str, str | None], place: str, problems: list[str]) -> list[Published]:
-    """Return the figure of a row; none, and its mistakes among the problems, where it has any."""
+    """Return the figure of a row; none, and its errors among the problems, where it has any."""
     if None in row or None in row.values():
         problems.append(f"{place}: the line has another number of fields than the first")
         return []

@@ -1,4 +1,4 @@
-"""The plan of a run: its options, its suite, data and cells, and what the journal knows of them."""
+"""The plan of a run: its options, its suite, data and cells, and their results in the journal."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class SuitePlan:
     def expand(self, expanded: Mapping[str, Sequence[Ref]]) -> None:
         """Replace lines that mean many datasets by these, and look all of them up in the cache.
 
-        SuiteError is raised where the cells of the suite have mistakes.
+        Raises SuiteError if the cells of the suite have errors.
         """
         self.suite = with_expanded(self.suite, expanded)
         if problems := cell_problems(self.suite, self.registry):
@@ -76,14 +76,14 @@ class SuitePlan:
         return [ref for ref in self.suite.datasets if ref.label not in self.datasets]
 
     def refuse_mistakes(self) -> None:
-        """Raise a SuiteError with the mistakes that fetching has found."""
+        """Raise a SuiteError with the errors that fetching has found."""
         found = self.datasets.items()
         if wrong := [f"{name}: {each.reason}" for name, each in found if isinstance(each, Mistake)]:
             raise SuiteError(*wrong)
 
     @property
     def task(self) -> TaskType | None:
-        """The task of the datasets, once one of them is known."""
+        """The task of the datasets, once one of them is loaded."""
         return task_of(self.datasets)
 
     def settle_metric(self) -> None:
@@ -163,7 +163,7 @@ class Options:
     `given` are the options of features, by name, and their files are in `folder` by default, or
     in the current one.
 
-    SuiteError is raised where `jobs` is not positive, `timing` is unknown, or exclusive timing is
+    Raises SuiteError if `jobs` is not positive, `timing` is unknown, or exclusive timing is
     asked for with several tasks at a time.
     """
 

@@ -1,6 +1,6 @@
 """Tasks of datasets: which methods apply to them, and which metric a suite compares.
 
-The task of a dataset is known once its facts are.
+The task of a dataset is one of its facts.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from kbench.records import Cell, DatasetFacts, Metric, Problem, Protocol, Suite,
 from kbench.registry.registry import Registry
 
 _SHOWN = 10
-"""Mistakes of one kind that a message lists."""
+"""Errors of one kind that a message lists."""
 
 Facts = Mapping[str, DatasetFacts | Problem | None]
 
 
 def task_of(datasets: Facts) -> TaskType | None:
-    """Return the task of the first dataset whose facts are known; None if there is none."""
+    """Return the task of the first dataset with facts; None if there is none."""
     known = (facts.task for facts in datasets.values() if isinstance(facts, DatasetFacts))
     return next(known, None)
 
@@ -35,7 +35,7 @@ def with_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
     `datasets` has the facts of datasets by label. Without any, the suite is returned as
     it is. Default labels of learners become those of the task.
 
-    SuiteError is raised where a map or learner is not for the task of its dataset, the datasets
+    Raises SuiteError if a map or learner is not for the task of its dataset, the datasets
     have different tasks, a metric or the calibration is not for the task, two learners have the
     same label, or a dataset has too few rows for its splits.
     """

@@ -45,33 +45,32 @@ class DatasetSource:
     load : callable or "module:name"
         ``load(**params) -> Dataset``.
     expand : callable or "module:name", optional
-        ``expand(**params) -> list of Ref``: one line of a suite file that
-        means many datasets. Returns an empty list where the line means one.
+        ``expand(**params) -> list of Ref``: expand one suite entry into several
+        datasets; return ``[]`` if it stands for a single one.
     depends : sequence of str or path, optional
         What else decides the data: modules that are not imported by a statement, and
         files, as ``"package:relative/path"`` or absolute paths.
     env_vars : sequence of str, optional
         Environment variables whose values decide the data.
     named_by_label : bool, default False
-        A label in the line of a suite file is also the parameter ``label`` of `load`: the
-        name of data that have none of their own, such as a user's file.
+        Pass the entry's ``label`` to `load`, to name data that have no name, such as a file.
     endings : mapping of str to mapping, optional
-        Endings of the file names that the source reads, in lower case, each
+        File extensions that the source reads, in lower case, each
         with the parameters that it implies, such as
         ``{".csv": {}, ".tsv": {"delimiter": "\t"}}``. The commands for a user's
-        own file give `load` the parameter ``path`` and, where it has them,
+        file give `load` the parameter ``path`` and, where it has them,
         ``target``, ``ignore``, ``nominal``, ``date``, ``by_target``, ``unit``,
         ``delimiter``, ``decimal``, ``thousands``, ``encoding``, ``missing`` and ``sheet``. The
         parameters ``path`` and ``splits`` are names of files: data are read again once a file has
         changed.
     table : callable or "module:name", optional
-        ``table(**params) -> DataFrame``: the user's own table before it is
+        ``table(**params) -> DataFrame``: the user's table before it is
         encoded, with all rows and columns of the file in their order; for
         sources whose `load` has a ``target``.
     rows : callable or "module:name", optional
         ``rows(**params) -> kbench.tables.table_rows.Opened``: the same table in blocks, and how
         its files are written where the parameters do not say it. The commands for a user's
-        own file look at the columns before they load it; without `rows` they read `table`.
+        file look at the columns before they load it; without `rows` they read `table`.
         None stands for a file that has no table, such as one of sparse rows.
     """
 
@@ -113,7 +112,7 @@ class FeatureMap:
         Condition on the inputs; kbench adds a fitted scaling step where the
         protocol's preprocessing does not ensure it.
     metrics : callable, optional
-        ``metrics(fitted, X, y) -> {name: float}``, called on the test part
+        ``metrics(fitted, X, y) -> {name: float}``, called on the test set
         after the clock has stopped. It may have the keyword-only arguments
         `learner` (fitted on the embedding), `X_train` and `y_train`, with defaults.
         The learner was fitted on these rows. So was the map, unless it uses no
@@ -124,20 +123,19 @@ class FeatureMap:
     env_vars : sequence of str, optional
         Environment variables whose values decide the numbers.
     span : callable or "module:name", optional
-        ``span(params) -> str``: a name of what the features span, given the
-        parameters of a suite line, several values of one as a `Tune`
-        of plain values and Refs; empty where none is known. Two maps with the
-        same span differ only by a rotation of their features, so that both are
-        one method with a learner that is `rotation_invariant`: tests over
-        datasets count one of them.
+        ``span(params) -> str``: a canonical description of the feature space for the
+        parameters of a suite entry, "" if unknown. Searched parameters are passed as
+        `Tune` of plain values and Refs. Two maps with the same span differ only by a
+        rotation of their features: with a learner that is `rotation_invariant` they are
+        one method, which tests over datasets count once.
     family : str, optional
-        The kind of the map. A fair suite searches over identical candidates within a
+        Kind of the map. A suite with equal budgets searches identical candidates within a
         family. kbench's maps have "fourier", "landmarks", "partition", "polynomial",
-        "chi-squared", "additive" and, where the inputs stay as they are, "inputs". Empty where the
-        map is a family of its own.
+        "chi-squared", "additive" and, for unchanged inputs, "inputs". By default the map is
+        the only member of its family.
     unbiased : bool, default False
-        Over seeds, inner products of the features of training rows average to `kernel`, with any
-        number of features. The conformance kit checks it.
+        The features are an unbiased estimate of `kernel`: over seeds, the mean of
+        ``phi(x) @ phi(z)`` is ``k(x, z)``, for any number of features. ``kbench check`` tests it.
     """
 
     name: str
@@ -161,8 +159,8 @@ class Learner:
 
     The task of the dataset decides which of them is made. Both have the same grid.
     A regressor is given targets in units of their standard deviation on the training
-    part, with mean zero. If its ``predict`` has the parameter ``return_std``, its
-    predictive distribution is normal; the deviation includes the noise of an
+    set, with mean zero. If its ``predict`` has the parameter ``return_std``, its
+    predictive distribution is normal; the standard deviation includes the noise of an
     observation.
 
     Parameters
@@ -177,58 +175,56 @@ class Learner:
         Values to search over, for each parameter that a suite line does not
         give; a `Ref` stands for a component, such as a kernel.
     uses_kernel : bool, default False
-        The learner has a parameter ``kernel``, or ``kernels``, and works on the
-        inputs; it is planned with the map ``identity`` only.
+        The learner is a kernel method: it has a parameter ``kernel`` or ``kernels``. It is
+        combined with the map ``identity`` only.
     path : str, optional
-        A parameter, such as ``"C"``, along which the learner can be fitted in one
-        go: it has ``fit_path(X, y, values)``, which returns one fitted
-        estimator per value, in that order. A linear estimator may have
-        ``fit_sums(sums, values)`` too, which returns the same for penalised least squares,
-        given sums over rows instead of rows, where the path's parameter weighs the penalty
-        against the sum of squared errors. Embeddings that are too large for one matrix are
-        given to it in this form, if the protocol has ``refit_maps_in_inner_folds = false``.
+        A parameter, such as ``"C"``, for all values of which the learner can be fitted at once:
+        ``fit_path(X, y, values)`` returns one fitted estimator per value, in that order.
+        A linear estimator may also have ``fit_sums(sums, values)``, which returns the same for
+        penalised least squares, from sums over rows instead of rows; the parameter weighs
+        the penalty against the sum of squared errors. kbench uses it for embeddings that are
+        too large for one matrix, if the protocol has ``refit_maps_in_inner_folds = false``.
         `sums` has the number of rows ``n`` (or the sum of their weights), ``mean`` and
         ``target_mean``, the centred products ``gram``, shape (n_features, n_features), and
         ``moments``, shape (n_features, n_targets), and ``classes``: labels, of which the
         targets are indicators 0 and 1, or None. The estimators have ``coef_`` and
-        ``intercept_``, and predict the class with the highest value of the linear
-        functions, of two classes the second where the one function is not negative.
-        A linear classifier that takes steps may have ``begin_fit(sample, values)`` instead:
+        ``intercept_``. They predict the class with the largest decision value; of two
+        classes the second, if the decision value is at least 0.
+        An iterative linear classifier may have ``begin_fit(sample, values)`` instead:
         it returns a fit that gets the embedding in blocks, in as many passes as it needs.
-        `sample` has rows drawn by seed, ``Z``, the numbers of their classes, ``codes``, and
-        of all rows the labels, ``classes``, and the rows of each, ``counts``. The fit has
+        `sample` has rows drawn by seed, ``Z``, their class indices, ``codes``, and for all rows
+        the labels, ``classes``, and the number of rows of each, ``counts``. The fit has
         ``add(Z, codes)`` for a block of rows, ``step()`` for the end of a pass, ``is_done``,
-        ``nbytes``, the memory that it keeps, and ``estimators()``, which returns what
-        ``fit_path`` does. If the values of the linear functions are not the scores of the
-        classes, the estimators have ``scores_of(values)``.
+        ``nbytes`` (its memory) and ``estimators()``, which returns what ``fit_path`` does. If
+        the linear functions are not the scores of the classes, the estimators have
+        ``scores_of(values)``.
     simpler : mapping of str to {"smaller", "larger"}, optional
         Which values of numeric parameters make a simpler model, such as
         ``{"C": "smaller"}``, for the one-standard-error rule; the first
         parameter counts before the second.
     multiclass : str, optional
-        How the classifier treats several classes where the parameter `multiclass` is
-        not given: "ovr" (each class against the rest), "ovo" (each pair of classes) or
+        How the classifier treats several classes if the parameter `multiclass` is not
+        given: "ovr" (each class against the rest), "ovo" (each pair of classes) or
         "multinomial". The default of that parameter, if there is one. Labels show it,
         since the scheme can matter more than the map; those of a regressor do not.
     metrics : callable, optional
         ``metrics(fitted, X, y) -> {name: float}``, called on the embedded
-        test part after the clock has stopped. Targets are standardised as in ``fit``.
+        test set after the clock has stopped. Targets are standardised as in ``fit``.
     depends : sequence of str or path, optional
         What else decides the numbers: modules that are not imported by a statement, and
         files, as ``"package:relative/path"`` or absolute paths.
     env_vars : sequence of str, optional
         Environment variables whose values decide the numbers.
     rotation_invariant : bool, default False
-        A rotation of the features changes no prediction: the learner sees
-        their inner products only.
+        Predictions do not change if the features are rotated: they depend on inner products
+        only.
     baseline : bool, default False
-        The learner ignores the inputs: it always predicts the commonest class, or
+        The learner ignores the inputs: it always predicts the most frequent class, or
         the mean. Recommendations report its score for comparison.
     family : str, optional
-        The kind of the learner: "linear" in the features, "kernel", "neighbours",
-        "trees", "networks", or "baseline". It is the family of the learner's methods
-        on the inputs without a map, unless it is "linear". Empty where the learner is
-        a family of its own.
+        Kind of the learner: "linear" in the features, "kernel", "neighbours", "trees",
+        "networks", or "baseline". Unless it is "linear", it is also the family of the learner's
+        methods without a map. By default the learner is the only member of its family.
     """
 
     name: str
@@ -252,7 +248,7 @@ class Learner:
         return tuple(task for task in TASK_TYPES if self.estimator(task) is not None)
 
     def estimator(self, task: TaskType) -> Make | None:
-        """Return what makes the estimator for a task; None where there is none."""
+        """Return what makes the estimator for a task; None if there is none."""
         return self.make if task == "classification" else self.regressor
 
 
@@ -260,7 +256,7 @@ def family_of(feature_map: FeatureMap, learner: Learner) -> str:
     """Return the family of a method: within one, methods should have identical candidates.
 
     It is that of the map. On the inputs without a map it is that of the learner, unless
-    the learner is linear. Empty where the method is a family of its own.
+    the learner is linear. Empty if the method is a family of its own.
 
     >>> rff = FeatureMap("rff", "my_maps:RFF", family="fourier")
     >>> identity = FeatureMap("identity", "my_maps:Identity", family="inputs")
@@ -329,7 +325,7 @@ DEFAULT = "default_"
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of predictions: a suite compares methods by one, and searches by one.
+    """A metric computed from predictions: a suite uses one to rank methods, one to search.
 
     Plugins add metrics by the hook ``kbench_metrics``. Two metrics are equal if their
     names and directions are.
@@ -349,7 +345,7 @@ class Metric:
         It decides the arguments of `function`, see there.
     function : callable or "module:name", optional
         Computes the metric of a plugin, like a metric of scikit-learn. Its arguments are
-        the true labels 0..k-1 or targets of the test part, shape (n,), and
+        the true labels 0..k-1 or targets of the test set, shape (n,), and
 
         - "predictions": the predicted labels or numbers, shape (n,);
         - "scores": the learner's probabilities, else its decision values, of shape (n,)

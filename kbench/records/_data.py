@@ -38,7 +38,7 @@ class Split:
     train, test : ndarray of int, shape (n,)
         Rows to fit on and rows to score on; disjoint.
     unlabeled : ndarray of int, shape (n,), default empty
-        Rows whose labels must not be used, taken out of the training part:
+        Rows whose labels must not be used, taken out of the training set:
         landmarks are drawn from them.
     """
 
@@ -84,9 +84,9 @@ class Dataset:
     target_names : sequence of str, optional
         The label that each of 0..k-1 stands for; empty for regression.
     checksum : str, optional
-        Hash of the content; computed, where it is not given, when it is first needed.
+        Hash of the content; by default computed when it is first needed.
     source : str, optional
-        Where the data came from, for people (a citation, an address).
+        Human-readable provenance: a citation or URL.
     row_ids : ndarray of int, shape (n_samples,), optional
         Row numbers at the source, where rows were dropped or reordered.
     group : str, optional
@@ -103,10 +103,10 @@ class Dataset:
     task : {"classification", "regression"}, optional
         By default regression if `y` has a value that is not an integer.
     sample_weight : ndarray of float, shape (n_samples,), optional
-        Weights of the rows, for learners and metrics. A learner without weights is
-        refused on this dataset.
+        Weights of the rows, for learners and metrics. Learners that take no
+        weights cannot be combined with this dataset.
     encoder : TableEncoder, optional
-        What has made `X` of the columns of a user's own table. It is not stored in the data
+        What has made `X` of the columns of a user's table. It is not stored in the data
         cache; an exported model takes such tables by it.
 
     Examples
@@ -200,7 +200,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class DatasetFacts(AsJson):
-    """Facts of a dataset that are known without reading its arrays.
+    """Facts of a dataset that are available without reading its arrays.
 
     Fields that a `Dataset` has are those of the dataset. `n_samples`, `n_features` and
     `n_classes` are those of its canonical form; `class_counts` has the rows of each class.

@@ -37,14 +37,14 @@ class Manifest:
     """Digest of the content of each file that was read, and of the names in each folder that was
     listed; None for what was not there. Names are ``"package:relative/path"`` or absolute paths."""
     variables: Values = field(default_factory=dict)
-    """Digest of the value of each environment variable; None where it was not set."""
+    """Digest of the value of each environment variable; None if it was not set."""
     distributions: Values = field(default_factory=dict)
     """Version of each distribution, and a digest of its files on the machine that computed the
     result, separated by a space; ``python`` is one of them."""
 
     @cached_property
     def digest(self) -> str:
-        """Its address, 32 hex digits."""
+        """Its digest, 32 hex digits."""
         return digest(self.to_json())[:32]
 
     def to_json(self) -> dict[str, dict[str, str | None]]:
@@ -69,7 +69,7 @@ class Manifest:
         return type(self)(**{part: _union(mine[part], theirs[part]) for part in _PARTS})
 
     def across_hosts(self) -> Self:
-        """Return the same without digests of distributions' files, which hosts may build anew."""
+        """Return the same without digests of distributions' files, which hosts may build again."""
         return replace(
             self, distributions={name: _version(v) for name, v in self.distributions.items()}
         )

@@ -86,7 +86,7 @@ class Task:
         Kinds of the dataset's columns; empty unless missing values are imputed by
         kind.
     records : str
-        Digest of what the records of plugins say of the method. A process that has other
+        Digest of the records of the plugins of the method. A process that has other
         records computes something else than what was planned.
     plugins : tuple of str
         Third-party plugins of the cell's map and learner, the only ones that its
@@ -118,12 +118,12 @@ class Problem(AsJson):
 
 @dataclass(frozen=True)
 class Mistake(Problem):
-    """A problem that is a mistake of the suite: a parameter of a dataset is wrong."""
+    """A problem that is an error of the suite: a parameter of a dataset is wrong."""
 
 
 @dataclass(frozen=True)
 class Details(AsJson):
-    """Facts that an evaluation reports beside its metrics.
+    """Facts that an evaluation reports in addition to its metrics.
 
     `chosen` has the parameters that the search chose, such as ``learner.C``, and `search`
     all of its candidates: parameters, ``values`` by inner fold, and whether they
@@ -131,7 +131,7 @@ class Details(AsJson):
     `notes` has warnings, and facts that a reader must know of the split. `split_hash` is
     that of the split's rows. `map_details` is the attribute ``details_`` of the fitted map, if
     it has one: plain values. `by_seed` has the built-in metrics of predictions for each seed of
-    the map; it is empty where there is one. `contention` says why the times are not reliable; it
+    the map; it is empty if there is one. `contention` says why the times are not reliable; it
     is empty if they are. `search_seconds` has the wall clock of each candidate of `search`.
     `work_s` is the wall clock of all that computes a reported number: search, refit with its
     repeats and further seeds, default candidate, calibration and metrics of the model; the
@@ -153,7 +153,7 @@ class Details(AsJson):
     def from_json(cls, values: object) -> Self:
         """Read what `to_json` returned, perhaps of another version; ignore unknown fields.
 
-        ValueError is raised where they are not a mapping, or a field is not of its type.
+        Raises ValueError if they are not a mapping, or a field is not of its type.
         """
         return _validated(cls, values, "details")
 
@@ -171,11 +171,11 @@ class Estimate:
         return Estimate(factor * self.value, factor * self.low, factor * self.high)
 
     def less(self, known: float) -> Estimate:
-        """Return the estimate of a number without a part that is known."""
+        """Return the estimate of a number minus a constant."""
         return Estimate(self.value - known, self.low - known, self.high - known)
 
     def at_least(self, least: float) -> Estimate:
-        """Return the estimate where the number is known not to be smaller than another."""
+        """Return the estimate of a number with a lower bound."""
         return Estimate(max(self.value, least), max(self.low, least), max(self.high, least))
 
     def as_seconds(self) -> str:
@@ -214,7 +214,7 @@ class Cost:
     """Peak memory, in units of 2**20 bytes."""
     seconds: Estimate | None = None
     """CPU time on this machine, which is the wall clock where nothing else runs; wall clock,
-    where the protocol has several threads. None where no trial of the whole search ended in
+    where the protocol has several threads. None if no trial of the whole search ended in
     time."""
     is_least: bool = False
     """A trial has hit the limit of memory: the task needs at least `memory_mib`."""
@@ -251,7 +251,7 @@ class Result:
     limits : Limits
         Those that it ran under.
     jobs : int, optional
-        Tasks that ran beside each other.
+        Tasks that ran at the same time.
     timing : {"shared", "exclusive"}
         Whether the task had the machine alone.
     version : str
@@ -265,7 +265,7 @@ class Result:
     predicted : Cost, optional
         What memory and time were predicted before it ran.
     manifest : str
-        Digest of the `Manifest` of what it was made from; empty where that is not known.
+        Digest of its `Manifest`; empty if that is unknown.
 
     Examples
     --------
@@ -332,7 +332,7 @@ class Result:
     def from_json(cls, line: Mapping[str, object]) -> Result:
         """Read what `to_json` returned, perhaps of another version; ignore unknown fields.
 
-        ValueError is raised where a field is missing, or is not of its type.
+        Raises ValueError if a field is missing, or is not of its type.
         """
         return _validated(cls, line, "result")
 
@@ -367,13 +367,13 @@ class Delivered:
     experiment: str
     """The name of the suite there."""
     experiment_id: str = ""
-    """Its identifier; empty where the tracker did not answer."""
+    """Its identifier; empty if the tracker did not answer."""
     written: int = 0
     """Runs that were written this time."""
     stored: int = 0
     """Runs of the planned cells that are there now."""
     problem: str = ""
-    """Why some are missing; empty where none are."""
+    """Why some are missing; empty if none are."""
     tracker: str = ""
     """What keeps them, for people."""
     commands: tuple[tuple[str, str], ...] = ()
@@ -396,7 +396,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Added:
-    """The result of adding a metric to known results.
+    """The result of adding a metric to cached results.
 
     `n_added` splits have it now and `n_known` had it before; `missing` lack it.
     """

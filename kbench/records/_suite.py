@@ -15,14 +15,14 @@ Step = Literal["minmax", "standard", "unit_ball", "none"]
 
 @dataclass(frozen=True)
 class Tune:
-    """Values of one parameter, one of which inner cross-validation chooses."""
+    """Candidate values of a hyperparameter; inner cross-validation selects one."""
 
     values: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Ref:
-    """One line of a suite file: a registered component with its parameters.
+    """An entry of a suite file: a registered component with its parameters.
 
     Parameters
     ----------
@@ -91,10 +91,9 @@ def alternatives(value: object) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Protocol:
-    """Everything beside data and components that decides a number.
+    """Everything other than data and components that decides a number.
 
-    All of it is part of a cell's key. Change nothing here that only decides
-    how far or how long to run: that is `Limits`.
+    All of it is part of a cell's key; `Limits` only bound the amount of work.
 
     Parameters
     ----------
@@ -102,15 +101,15 @@ class Protocol:
         Stratified K-fold (repeated beyond `n_folds` splits); repeated random
         holdout; one holdout in the order of the rows, the first for training
         and the last for testing; K-fold that keeps equal rows together; the
-        dataset's own.
+        dataset's official splits.
     n_folds : int, default 5
         Folds of "stratified" and "group_duplicates".
     train_size, test_size : float or int, optional
         Share (below 1.0) or number of rows of a holdout, "ordered" or not;
         `train_size` is all the rest by default.
     max_train_rows : int, optional
-        Training rows at most: a stratified sample of the training part, of which a larger
-        one has all rows of a smaller one. The test part is that of all rows.
+        Training rows at most: a stratified sample of the training set, of which a larger
+        one has all rows of a smaller one. The test set is that of all rows.
     unlabeled_size : float or int, default 0
         Share or number of the *training* rows set aside as unlabeled.
     scaling : sequence of {"minmax", "standard", "unit_ball", "none"}
@@ -121,7 +120,7 @@ class Protocol:
     inner_folds : int, default 3
         Folds of the inner cross-validation.
     inner_cv : {"random", "official"}
-        Whether inner folds are drawn by seed, or made of the test parts of the other official
+        Whether inner folds are drawn by seed, or made of the test sets of the other official
         splits; of one official split, consecutive blocks of its training rows.
     refit_maps_in_inner_folds : bool, default True
         Fit preprocessing and maps on the training rows of each inner fold. If false, they
@@ -148,15 +147,15 @@ class Protocol:
         Wall-clock seconds after which the search of a split takes the best so
         far, at least one. Accuracies then depend on the machine.
     calibration : {"none", "sigmoid", "isotonic"}, default "none"
-        Turns decision values of classifiers that have no probabilities into
-        probabilities, fitted on the training part by the inner folds.
+        Probability calibration of classifiers without ``predict_proba``, fitted on
+        out-of-fold decision values of the training set.
     map_seeds : int, default 1
         Seeds of the map with which the chosen candidate is fitted on each split. The scores of
         the split are means over them. A map without a seed is fitted once.
     threads : int, default 1
         BLAS and OpenMP threads of a task.
     gram_error_rows : int, default 1000
-        Rows of the test part from which errors of the Gram matrix are computed.
+        Rows of the test set from which errors of the Gram matrix are computed.
     seed : int, default 0
         Root of every seed.
     """
@@ -206,7 +205,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Published:
-    """A figure that a paper prints for a cell.
+    """A result that a paper reports for a cell.
 
     Parameters
     ----------
@@ -215,11 +214,11 @@ class Published:
     metric : str
         Which metric, such as ``"accuracy"``.
     value : float
-        The figure.
+        The value.
     sd : float, optional
         Standard deviation of one run, where the paper gives it.
     n_runs : int, optional
-        Number of runs behind the figure.
+        Number of runs behind the value.
     source : str
         Paper and table.
     """
@@ -246,13 +245,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Suite:
-    """A named set of blocks, with limits, published figures and the metric to compare.
+    """A named set of blocks, with limits, published results and the metric to compare.
 
-    `published_file` is a CSV file of such figures beside the suite file.
+    `published_file` is a CSV file of published results next to the suite file.
     Without a metric, the task of the datasets decides it. `data_source_hint` says where
     to get the files that its datasets name, for a message. `equal_budget` says in which respect
     methods are compared at equal budgets: "candidates" within each family, or "seconds" of the
-    search across families too; empty where the suite claims neither.
+    search across families too; empty if the suite declares neither.
     """
 
     name: str
@@ -266,7 +265,7 @@ class Suite:
 
     @property
     def compared(self) -> Metric:
-        """The metric to compare; accuracy while the task is not known."""
+        """The metric to compare; accuracy while the task is unknown."""
         return self.metric or ACCURACY
 
     @property

@@ -73,7 +73,7 @@ def digest(value: object) -> str:
 
 
 def encodable(value: object) -> Any:
-    r"""Write lone surrogates in the texts of a JSON value as escapes: UTF-8 has none.
+    r"""Write lone surrogates in the strings of a JSON value as escapes: UTF-8 has none.
 
     >>> encodable({"error": ["\udcff is not a letter"]})
     {'error': ['\\udcff is not a letter']}
@@ -98,7 +98,7 @@ class AsJson:
     def from_json(cls, values: Mapping[str, object]) -> Self:
         """Read what `to_json` returned, perhaps of another version; ignore unknown fields.
 
-        TypeError is raised where a field without a default is missing.
+        Raises TypeError if a field without a default is missing.
         """
         names = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         return cls(

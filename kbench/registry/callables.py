@@ -42,7 +42,7 @@ class Reference:
     target: str
     """The callable as ``"module:name"``."""
     summary: str | None
-    """First sentence of its docstring; None where that is read from the target's source."""
+    """First sentence of its docstring; None if that is read from the target's source."""
     identity: Identity
     """What enters keys for it."""
     ask: Callable[[Reference, str, Any], Any] = dataclasses.field(compare=False, repr=False)
@@ -54,12 +54,12 @@ class Reference:
         `function` is ``"module:name"`` of kbench. Argument and result are plain JSON
         values; what comes back is as trustworthy as the plugin.
 
-        PluginError is raised where the plugin's code failed.
+        Raises PluginError if the plugin's code failed.
         """
         return self.ask(self, function, argument)
 
     def __call__(self, *args: Any, **params: Any) -> NoReturn:
-        """Refuse to run the plugin's code in this process."""
+        """Raise PluginError: the plugin's code must not run in this process."""
         raise PluginError(
             f"{self.field} of {self.kind} {self.name!r} runs in sandboxed processes only: "
             f"plugin {self.plugin!r} is not imported here"
@@ -69,7 +69,7 @@ class Reference:
 def resolve(make: Make) -> Callable[..., Any]:
     """Return the class or function of a record's `make`, importing its module if need be.
 
-    PluginError is raised where the module or the name in it does not exist.
+    Raises PluginError if the module or the name in it does not exist.
 
     Examples
     --------
@@ -275,7 +275,7 @@ _DEFAULT_CHARACTERS = 1000
 
 @dataclass(frozen=True)
 class Parameter:
-    """A keyword parameter; `default` is written as in Python, None where there is none."""
+    """A keyword parameter; `default` is written as in Python, None if there is none."""
 
     name: str
     default: str | None
@@ -299,7 +299,7 @@ class Parameter:
 class Outline:
     """The defining ``module.name`` of a component, its docstring and its keyword parameters.
 
-    `takes_any` tells whether it has ``**params`` too.
+    `takes_any` says whether it has ``**params`` too.
     """
 
     source: str
@@ -311,7 +311,7 @@ class Outline:
 def outline(make: Make) -> Outline:
     """Return the outline of a class or function.
 
-    PluginError is raised where it cannot be imported, or has no signature.
+    Raises PluginError if it cannot be imported, or has no signature.
     """
     if isinstance(make, Reference):
         return _parsed(make.call(f"{__name__}:outlined"))
@@ -360,9 +360,9 @@ def _parsed(given: Any) -> Outline:
 
 
 def parameters_of(make: Make) -> Mapping[str, Parameter] | None:
-    """Return the keyword parameters of a component, or None where it takes any.
+    """Return the keyword parameters of a component, or None if it takes any.
 
-    PluginError is raised where it cannot be imported, or has no signature.
+    Raises PluginError if it cannot be imported, or has no signature.
     """
     known = outline(make)
     return None if known.takes_any else {each.name: each for each in known.parameters}

@@ -1,7 +1,7 @@
 """Records of one plugin, collected from its hooks and checked.
 
 A plugin is taken whole or not at all: one wrong record, and none of its records
-are used, so that nobody compares half of a package without noticing.
+are used, so that half of a package is never compared unnoticed.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _ENDING = re.compile(r"\.[a-z0-9_-]+")
 _MAPPINGS = {
     "grid": "parameters' names",
     "simpler": "parameters' names",
-    "endings": "endings of file names",
+    "endings": "file extensions",
 }
 """Fields of records that are mappings, and their keys."""
 
@@ -154,13 +154,13 @@ def checked_name(hook: str, record: object, type_: type) -> str:
     for ending, given in getattr(record, "endings", {}).items():
         if not (isinstance(ending, str) and _ENDING.fullmatch(ending)):
             raise PluginError(
-                f"{hook}: {name!r} has the ending {ending!r}: endings are a dot and lower case "
-                'letters or digits, such as ".csv"'
+                f"{hook}: {name!r} has the file extension {ending!r}: extensions are a dot and "
+                'lower case letters or digits, such as ".csv"'
             )
         if not isinstance(given, Mapping):
             raise PluginError(
-                f"{hook}: the ending {ending!r} of {name!r} must have a mapping of the parameters "
-                f"that it implies, got {type(given).__name__}"
+                f"{hook}: the file extension {ending!r} of {name!r} must have a mapping of the "
+                f"parameters that it implies, got {type(given).__name__}"
             )
     return name
 
@@ -193,7 +193,7 @@ def _check_metric(hook: str, metric: Metric) -> None:
         wrong[reason] = value not in values
     wrong |= {
         f": the metric {name!r} has no function": metric.function is None,
-        f": definition of {name!r} must be one line of text": (
+        f": definition of {name!r} must be a string of one line": (
             not isinstance(definition, str) or not definition.strip() or "\n" in definition
         ),
         f": {name!r} needs a distribution, so that its task must be 'regression', "

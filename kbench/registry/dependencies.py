@@ -89,7 +89,7 @@ def _file(record: Any, entry: object) -> str:
 
 
 def in_package(path: Path, known: dict[str, Path | None]) -> str:
-    """Return ``"package:relative/path"`` of a file; empty where it lies in no package."""
+    """Return ``"package:relative/path"`` of a file; empty if it lies in no package."""
     folder = path.parent
     while not (folder / "__init__.py").is_file():
         if folder == folder.parent:
@@ -158,7 +158,7 @@ def _spec(module: str, known: dict[str, Path | None]) -> ModuleSpec | None:
 
 
 def folders_of(package: str, known: dict[str, Path | None]) -> Sequence[str]:
-    """Return the folders of a package's modules; empty where it is not a package."""
+    """Return the folders of a package's modules; empty if it is not a package."""
     file = source_of(package, known)
     if file is not None:
         return [str(file.parent)] if file.name.startswith("__init__.") else []
@@ -167,5 +167,5 @@ def folders_of(package: str, known: dict[str, Path | None]) -> Sequence[str]:
 
 
 def is_installed(path: str | Path) -> bool:
-    """Tell whether a file lies where installers put distributions, not in a working copy."""
+    """Return whether a file lies where installers put distributions, not in a working copy."""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(path).parts)

@@ -63,8 +63,8 @@ def records_of(
 ) -> list[Record]:
     """Return the records of a plugin from their description; `ask` runs its callables.
 
-    PluginError is raised where a record breaks a rule of its hook; ValueError, TypeError, KeyError,
-    AttributeError or OSError where this is not the description of a plugin whose files are there.
+    Raises PluginError if a record breaks a rule of its hook; ValueError, TypeError, KeyError,
+    AttributeError or OSError if this is not the description of a plugin with existing files.
     """
     collected: list[Record] = []
     for given in description:
@@ -172,7 +172,7 @@ def _plain(value: object, where: str) -> Any:
     if isinstance(value, Sequence):
         return [_plain(each, where) for each in value]
     raise PluginError(
-        f"{where} has a {type(value).__name__}: values are numbers, texts, truth values, Refs, "
+        f"{where} has a {type(value).__name__}: values are numbers, strings, booleans, Refs, "
         "and sequences or Searches of them"
     )
 

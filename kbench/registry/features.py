@@ -1,7 +1,7 @@
 """Features that are installed: what their metadata say, read without importing them.
 
 A feature is a package with an entry point in the group ``kbench.features`` and a file
-``feature.toml`` beside its ``__init__.py``. Help pages, completion and ``kbench list`` need
+``feature.toml`` next to its ``__init__.py``. Help pages, completion and ``kbench list`` need
 that file only; the package is imported by the command or the run that uses it.
 """
 
@@ -147,7 +147,7 @@ _OF_TOML: Mapping[Any, tuple[type, str]] = {
 
 
 def _of_type(wanted: Any, value: Any, place: str) -> Any:
-    """Return a value of TOML as the type of a field wants it; FeatureError where it is another."""
+    """Convert a TOML value to the type of a field; raises FeatureError if it is another."""
     kind, inner = get_origin(wanted) or wanted, get_args(wanted)
     if kind is UnionType:  # TOML has no value for None
         return _of_type(inner[0], value, place)
@@ -185,7 +185,7 @@ class Feature:
     def load(self, target: str = "") -> Any:
         """Import the feature, and return its module, or the object ``"module:name"`` of it.
 
-        FeatureError is raised where it cannot be imported, or has no such object.
+        Raises FeatureError if it cannot be imported, or has no such object.
         """
         module, _, name = target.partition(":")
         try:
@@ -199,7 +199,7 @@ class Feature:
 def read(path: Path) -> Metadata:
     """Read the metadata of a feature.
 
-    FeatureError is raised where the file is missing or has mistakes.
+    Raises FeatureError if the file is missing or has errors.
     """
     try:
         # a pipe, or a huge file, would keep every command waiting
@@ -215,7 +215,7 @@ def read(path: Path) -> Metadata:
 
 
 def features() -> tuple[Feature, ...]:
-    """Return the installed features, kbench's own first, and by name; none is imported.
+    """Return the installed features, kbench's first, and by name; none is imported.
 
     A feature whose metadata are wrong, or clash with those of an earlier one, has a reason.
     """
@@ -317,7 +317,7 @@ def options_of(command: str) -> Mapping[str, Option]:
 
 
 def function(name: str) -> Any:
-    """Return the function of a feature that is ``kbench.NAME``; None where there is none."""
+    """Return the function of a feature that is ``kbench.NAME``; None if there is none."""
     for feature in working():
         if target := feature.metadata.functions.get(name):
             return feature.load(target)

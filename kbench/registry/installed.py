@@ -40,7 +40,7 @@ class Plugin:
 
 
 def installed() -> list[Plugin]:
-    """List the plugins that are installed, kbench's own first, without loading them.
+    """List the installed plugins, kbench's first, without loading them.
 
     Those that `DISABLED` names have this as their reason.
     """
@@ -75,7 +75,7 @@ def disabled() -> list[str]:
 
 
 def name_and_version(distribution: Distribution | None) -> tuple[str, str]:
-    """Return the name and version of a distribution; each access parses its metadata anew."""
+    """Return the name and version of a distribution; each access parses its metadata again."""
     if distribution is None:
         return "unknown", ""
     about = distribution.metadata

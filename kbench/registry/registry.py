@@ -31,7 +31,7 @@ class Registry:
     def get(self, kind: Kind, name: str) -> Any:
         """Return one record.
 
-        SuiteError is raised where there is none of that name; the message has a similar name.
+        Raises SuiteError if there is none of that name; the message has a similar name.
         """
         records = self._records[kind]
         if name not in records:
@@ -41,7 +41,7 @@ class Registry:
     def nested(self, name: str) -> Any:
         """Return the record of a component inside a parameter: a kernel, else a map or learner.
 
-        SuiteError is raised where there is none of that name.
+        Raises SuiteError if there is none of that name.
         """
         return self._records[self._kind_of_nested(name)][name]
 
@@ -145,5 +145,5 @@ def _refuse_taken_endings(collected: Iterable[Record], registry: Registry) -> No
             if taken.setdefault(ending, name) != name:
                 raise PluginError(
                     f"gives {name!r}, which reads files that end in {ending}, as does "
-                    f"{taken[ending]!r}: leave the ending to one of them"
+                    f"{taken[ending]!r}: only one of them may read this file extension"
                 )

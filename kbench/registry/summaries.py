@@ -56,7 +56,7 @@ class Summaries:
         return self._summary(module, name, set())
 
     def of_module(self, module: str) -> str:
-        """Return the first sentence on a module; empty where there is none."""
+        """Return the first sentence on a module; empty if there is none."""
         return first_sentence(ast.get_docstring(self._tree(module)) or "")
 
     def _summary(self, module: str, name: str, seen: set[tuple[str, str]]) -> str:

@@ -2,7 +2,7 @@
 
 An implementation that raises is named once, and its feature is left out of the rest of the
 run. Where one answer is asked for, two of them are an error. Notifications have a queue and a
-thread for each feature, so that none delays a run. What a feature is told is in the journal
+thread for each feature, so that none delays a run. Its notifications are in the journal
 already. A feature that falls behind misses results, and is given all of them at the end of the
 run; one that hangs is left behind at the deadline.
 """
@@ -89,9 +89,9 @@ class Verbs:
                 yield feature, answer
 
     def one(self, hook: str, **context: Any) -> Any:
-        """Call a hook that one feature may answer; None where none does.
+        """Call a hook that one feature may answer; None if none does.
 
-        FeatureError is raised where two features answer.
+        Raises FeatureError if two features answer.
         """
         answers = list(self.each(hook, **context))
         if len(answers) > 1:
@@ -137,7 +137,7 @@ def unknown_hooks(feature: Feature) -> str:
 def implemented(feature: Feature) -> dict[str, Callable[..., Any]]:
     """Import a feature and return its hooks by name, as functions of keyword arguments.
 
-    FeatureError is raised where its hooks or their arguments are not those that there are.
+    Raises FeatureError if its hooks or their arguments are not those that there are.
     """
     module = feature.load()
     manager = pluggy.PluginManager("kbench")
@@ -174,7 +174,7 @@ def _with_context(function: Callable[..., Any], names: tuple[str, ...]) -> Calla
 _Call = tuple[Callable[..., Any], dict[str, Any]]
 
 MOST = 10_000
-"""Notifications that wait for a feature at most; further ones are dropped, but for the last."""
+"""Notifications that wait for a feature at most; further ones are dropped, except for the last."""
 
 DEADLINE_S = 40.0
 """Seconds without a sign of life after which a feature is left behind, at the end of a run."""
@@ -188,7 +188,7 @@ _here = threading.local()
 
 
 def still_working() -> None:
-    """Tell kbench that the feature of this thread goes on: its deadline begins again."""
+    """Report that the feature of this thread is alive: its deadline begins again."""
     if (told := getattr(_here, "told", None)) is not None:
         told.last_sign = time.monotonic()
 
@@ -244,7 +244,7 @@ class _Told:
 
 
 class Notifications:
-    """Tells features of a run; where `deferred`, at its end: nothing else runs beside the times."""
+    """Notifies features of a run; if `deferred`, at its end, so that no timing is disturbed."""
 
     def __init__(self, verbs: Verbs, deferred: bool = False) -> None:
         self._verbs, self._deferred = verbs, deferred
@@ -253,11 +253,11 @@ class Notifications:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Names of the features that were told of the run, and failed or hang."""
+        """Names of the notified features that failed or hang."""
         return tuple(name for name in self._told if name in self._verbs.failed)
 
     def send(self, hook: str, **context: Any) -> None:
-        """Tell each feature that implements a hook; returns at once."""
+        """Notify each feature that implements a hook; returns at once."""
         if hook == "kbench_run_started" and self._is_started:
             return  # a run that has fetched data begins to compute
         if not self._is_started:  # features are imported before the first task, not beside it
@@ -271,7 +271,7 @@ class Notifications:
                 told.start()
 
     def finish(self, deadline_s: float | None = None, **context: Any) -> list[tuple[Feature, Any]]:
-        """Tell that the run is over; return the answers once all features have ended."""
+        """Notify that the run is over; return the answers once all features have ended."""
         last = {
             feature.name: (feature, function)
             for feature, function in self._verbs.implementing("kbench_run_finished")

@@ -21,25 +21,25 @@ class Budget:
     method: Method
     """Feature map and learner."""
     family: str
-    """Its family; empty where it is one of its own."""
+    """Its family; empty if it is one of its own."""
     candidates: Mapping[str, float]
-    """Candidates of a search by dataset, a mean over splits; 1 where there was nothing to choose.
+    """Candidates of a search by dataset, a mean over splits; 1 if there was nothing to choose.
     Without datasets whose results do not say it.
     """
     search_s: float | None = None
     """CPU seconds of the search of a split: means over splits, and their geometric mean over
-    datasets. None where nothing was searched.
+    datasets. None if nothing was searched.
     """
     parameters: tuple[str, ...] = ()
     """Searched parameters."""
     at_boundary: float | None = None
-    """Share of the searches whose best value was at an edge of its grid; None where nothing was
+    """Share of the searches whose best value was at an edge of its grid; None if nothing was
     searched, or results do not say it.
     """
     default: float | None = None
     tuned: float | None = None
     """`default` and `tuned` are means of the metric over the datasets that have both: of the
-    default candidate, and of the chosen one. None where there is no such dataset, or where a mean
+    default candidate, and of the chosen one. None if there is no such dataset, or where a mean
     over datasets has no unit.
     """
 
@@ -60,7 +60,7 @@ class Budget:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether the method has nothing to choose by its nature."""
+        """Whether the method is a baseline without hyperparameters."""
         return self.family == BASELINE
 
     @property
@@ -122,7 +122,7 @@ def _mean(rows: Sequence[Row], name: str) -> float | None:
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
-    """Return the geometric mean; None where there is none.
+    """Return the geometric mean; None if there is none.
 
     >>> geometric_mean([1.0, 4.0]), geometric_mean([]), geometric_mean([0.0, 1.0])
     (2.0, None, None)
@@ -142,12 +142,12 @@ PER_DECADE = 4
 def budget_curve(
     splits: Sequence[tuple[Candidates, Sequence[float]]], metric: Metric | None
 ) -> list[list[float]]:
-    """Return points of seconds and the best inner score reached by then, a mean over splits.
+    """Return points of seconds and the best validation score reached by then, a mean over splits.
 
     A search tries its candidates in an order that says nothing of a shorter search, so that
     their orders are averaged. A curve begins where each order has finished a candidate, and
-    ends with all of them. The seconds of a candidate are its own and its part of what it
-    shares with others.
+    ends with all of them. The seconds of a candidate include its
+    part of what several candidates share.
 
     `splits` has the candidates of each search, as `search_curves` takes them, and the seconds of
     each of them; without a metric there is no curve.

@@ -1,4 +1,4 @@
-"""Rows that others computed, beside one's own: marked, and compared only where that is fair."""
+"""Imported rows next to local ones: marked, and compared only if the two are comparable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_A_MACHINE = ("_s", "_s_sd", "_mib", "_mib_sd")
 
 @dataclass(frozen=True)
 class Check:
-    """A split that somebody recomputed: by whom, when (milliseconds since 1970), the verdict."""
+    """A split that a user recomputed: by whom, when (milliseconds since 1970), the verdict."""
 
     split: int
     verdict: Verdict
@@ -42,7 +42,7 @@ class Check:
 
 @dataclass(frozen=True)
 class ImportedRow:
-    """A row that somebody else computed.
+    """A row that another user computed.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class ImportedRow:
 
     @property
     def state(self) -> str:
-        """What is known of the row beside its author's word.
+        """How the row was verified.
 
         >>> from kbench.records import ACCURACY
         >>> row = Row("iris", "rff", "ridge", "ok", 5, 5)
@@ -103,11 +103,11 @@ class ImportedRow:
 
 @dataclass(frozen=True)
 class BesideOwn:
-    """A row of others, and the own row that it may be compared with.
+    """An imported row, and the local row that it may be compared with.
 
-    `value` is the mean of the metric over all splits of the row; `here` that of the own row, and
-    `difference` theirs minus own, over the `n_common` splits that both have. `compared` says what
-    the two have in common, or why they are not compared.
+    `value` is the mean of the metric over all splits of the row; `here` that of the local row, and
+    `difference` imported minus local, over the `n_common` splits that both have. `compared` says
+    what the two have in common, or why they are not compared.
     """
 
     other: ImportedRow
@@ -172,7 +172,7 @@ def why_not_comparable(own: Row, other: Row) -> str:
     the data and the protocol are equal, and the rows of all common splits.
     """
     if not (own.checksum and own.checksum == other.checksum):
-        return "other data" if own.checksum and other.checksum else "data not known"
+        return "other data" if own.checksum and other.checksum else "unknown data"
     differ = sorted(
         name
         for name in own.protocol.keys() | other.protocol.keys()
@@ -189,9 +189,9 @@ def why_not_comparable(own: Row, other: Row) -> str:
 def beside_own(
     own: Sequence[Row], others: Iterable[ImportedRow], metric: Metric
 ) -> list[BesideOwn]:
-    """Return rows of others, each with the own row that it is compared with, if there is one.
+    """Return imported rows, each with the local row that it is compared with, if any.
 
-    The own row is that of the same key, else that of the same labels.
+    The local row is that of the same key, else that of the same labels.
     """
     by_key = {row.key: row for row in own if row.key}
     by_labels = {row.labels: row for row in own}

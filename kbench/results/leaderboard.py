@@ -111,7 +111,7 @@ NO_FAMILY = "its own"
 
 @dataclass(frozen=True)
 class Leader:
-    """A method of a leaderboard; a number is None where it is not known."""
+    """A method of a leaderboard; a number is None if it is unknown."""
 
     method: Method
     """Feature map and learner."""
@@ -138,7 +138,7 @@ class Leader:
     n_components: float | None = None
     """Mean width of the embedding."""
     search_s: float | None = None
-    """CPU seconds of the search of a split, a geometric mean over datasets; None where nothing was
+    """CPU seconds of the search of a split, a geometric mean over datasets; None if nothing was
     searched.
     """
     candidates: float | None = None

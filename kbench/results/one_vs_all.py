@@ -1,4 +1,4 @@
-"""One method beside all others: on how many datasets it wins, and where it stands."""
+"""One method against every other method: its wins on datasets, and its rank."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Against:
     """Datasets of one common split, or of equal differences, of which none is zero."""
     difference: float
     """Mean over the groups of datasets of the difference on common splits, the method's less the
-    other's; NaN where values of several datasets have several units.
+    other's; NaN if values of several datasets have several units.
     """
     p: float
     """Of the signed-rank test over the groups, adjusted by Holm for the number of others."""
     verdict: str
-    """One of "better", "worse" and "not told apart": over the groups, at level 0.05."""
+    """One of "better", "worse" and "not distinguishable": over the groups, at level 0.05."""
 
     @property
     def n_datasets(self) -> int:
@@ -138,7 +138,7 @@ def _against(
         counts[_outcome(ours, theirs, metric)] += 1
     known = [each for each in differences if not math.isnan(each)]
     mean = sum(known) / len(known) if known else math.nan
-    verdict = "not told apart"
+    verdict = "not distinguishable"
     if p <= ALPHA:
         ranks = signed_rank([metric.gain(each) for each in differences])
         verdict = "better" if ranks.plus > ranks.minus else "worse"

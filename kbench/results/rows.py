@@ -91,26 +91,26 @@ class Row:
         Means over the splits that are ok, and standard deviations of one
         split, such as ``accuracy_sd``.
     task : {"classification", "regression"}
-        Task of the dataset; classification where it is not known.
+        Task of the dataset; classification where it is unknown.
     group : str
         Datasets of one group count once in tests over datasets; the dataset's
         label by default.
     machine : str
         Identity of the machine that computed it.
     key, checksum : str
-        Keys of the cell and of the dataset's content; empty where they are not known.
+        Keys of the cell and of the dataset's content; empty if they are unknown.
     protocol : mapping of str to str
         Fields of the protocol, as text.
     values_by_split : mapping of str to mapping of str to float
         Metrics by name and number of the split.
     values_by_seed : mapping of str to mapping of str to sequence of float
-        Metrics by name, number of the split and seed of the map; empty where there is one seed.
+        Metrics by name, number of the split and seed of the map; empty if there is one seed.
     split_hash : mapping of str to str
         Hash of the row indices, by number of the split.
     search : mapping of str to list
         Curves of the search, by parameter: points of `CURVE`.
     budget_curve : list
-        Points of `kbench.results.budgets`: seconds of search, and the best inner score
+        Points of `kbench.results.budgets`: seconds of search, and the best validation score
         that they reach on average over orders of the candidates.
     map_details : mapping
         What the fitted map of the first finished split reports of itself, with ``split`` and the
@@ -119,12 +119,11 @@ class Row:
         See the tags of a run in the documentation; `machine_speed_s` holds
         numbers with commas between them.
     family : str
-        Family of the method (`kbench.records.family_of`); empty where it is its own.
+        Family of the method (`kbench.records.family_of`); empty if it is its own.
     made_from : str
-        Digests of the manifests of its results, separated by spaces; "unknown" for results of
-        earlier versions.
+        Digests of the manifests of its results, separated by spaces; "unknown" without one.
     outdated : str
-        What has changed since it was computed; empty if nothing has, or if that is not known.
+        What has changed since it was computed; empty if nothing has, or if that is unknown.
     search_space : tuple of str
         Searched parameters: those of which candidates have different values.
     start_ms, end_ms : int
@@ -191,7 +190,7 @@ class Row:
 
     @property
     def converged(self) -> bool | None:
-        """Whether the fits of all splits converged; None where it is not known."""
+        """Whether the fits of all splits converged; None if it is unknown."""
         share = self.metrics.get("converged")
         return None if share is None else share == 1.0
 
@@ -214,7 +213,7 @@ class Row:
         return metric_of_search(None if name == "null" else name, self.task)
 
     def value(self, column: str) -> Json:
-        """Return a label, a count or a metric; None where the row has none."""
+        """Return a label, a count or a metric; None if the row has none."""
         return getattr(self, column) if column in _NOT_METRICS else self.metrics.get(column)
 
     def by_split(self, metric: str) -> Values:
@@ -222,7 +221,7 @@ class Row:
         return self.values_by_split.get(metric, {})
 
     def by_seed(self, metric: str, split: str) -> Sequence[float]:
-        """Return a metric on a split for each seed of the map; empty where it is not known.
+        """Return a metric on a split for each seed of the map; empty if it is unknown.
 
         A map without a seed has one value, if several seeds were asked for.
         """
@@ -275,7 +274,7 @@ def columns(metric: Metric = ACCURACY, task: TaskType = "classification") -> tup
 
 
 def task_of(rows: Iterable[Row]) -> TaskType:
-    """Return the task of a suite's rows: that of rows without data is not known."""
+    """Return the task of a suite's rows: that of rows without data is unknown."""
     tasks = {row.task for row in rows}
     return "regression" if "regression" in tasks else "classification"
 
@@ -286,7 +285,7 @@ def is_share(metric: Metric) -> bool:
 
 
 def known_metric(metric: Metric) -> Metric:
-    """Return a metric of a file or a store, with what kbench knows of it: needs and units."""
+    """Return a metric of a file or a store, with its needs and units."""
     known = METRICS.get(metric.name)
     return known if known == metric else metric
 

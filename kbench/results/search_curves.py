@@ -28,7 +28,7 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     parameter, for any values of the other parameters: in each split, the candidate
     of that value with the best mean. Candidates that failed, or that a search left before
     they had seen all rows, are in no point. A search by a metric of a plugin has no curve:
-    its direction is not known.
+    its direction is unknown.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def choice_of(splits: Sequence[Candidates], metric: Metric | None) -> dict[str, 
 
     ``search_inner`` is the metric of the best candidate, ``search_inner_default`` that of
     the first one, and ``search_optimism`` how much too good the former is. Empty for a
-    plugin's metric, whose direction is not known, and where no search has two folds.
+    plugin's metric, whose direction is unknown, and if no search has two folds.
     """
     found: list[tuple[float, float, float]] = []
     for candidates in splits if metric is not None else ():
@@ -207,7 +207,7 @@ def _curve(
 def _is_edge(
     best: Any, folds: Mapping[Any, Sequence[float]], tried: Sequence[Any], metric: Metric
 ) -> bool:
-    """Tell whether an end of a grid is better than the next value inwards, with evidence.
+    """Return whether an end of a grid is better than the next value inwards, with evidence.
 
     The rule is that of a search: by a standard error of the difference over the inner
     folds, and neither 0 nor 1 of a number of things is such an end.

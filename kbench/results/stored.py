@@ -1,6 +1,6 @@
 """Results that are read back: a query for them, what is found, and which are out of date.
 
-A result is out of date once what it was made from has changed.
+A result is out of date once its code, data or dependencies have changed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Query:
     file : str
         A file to read instead of a location; empty for none.
     notice : callable
-        Called with a text that names the machine, where there is a choice.
+        Called with a message that names the machine, if there is a choice.
     """
 
     suite: str
@@ -68,11 +68,11 @@ class StoredResults:
     metric : Metric
         What the suite compares.
     budget : str
-        The equal budget that the suite claims.
+        The equal budget that the suite declares.
     source : str
         Where they are, without credentials.
     links : mapping
-        The address of a page for a row, by its labels.
+        The URL of a page for a row, by its labels.
     left_out : str
         How many cells are out of date and left out, and why; empty for none.
     is_imported : bool
@@ -92,7 +92,7 @@ class StoredResults:
 def from_journal(query: Query) -> StoredResults:
     """Read the results of a suite that this machine, or its clusters, computed.
 
-    SuiteError is raised where there are none.
+    Raises SuiteError if there are none.
     """
     name = experiment_of(query.suite)
     suites: set[str] = set()
@@ -116,8 +116,8 @@ def from_journal(query: Query) -> StoredResults:
 def with_validity(stored: StoredResults, planner: Planner) -> StoredResults:
     """Return stored results whose rows say whether they are out of date.
 
-    Rows of other machines do not: what they were made from is there. Data are those of the
-    planner's cache; of a dataset that is not there, it is not known.
+    Rows of other machines do not: their inputs are on that machine. Data are those of the
+    planner's cache; a dataset that is not cached counts as unknown.
     """
     present = planner.present
     places = {
@@ -157,7 +157,7 @@ def with_validity(stored: StoredResults, planner: Planner) -> StoredResults:
 def current(stored: StoredResults, notice: Callable[[str], None]) -> StoredResults:
     """Return stored results without those that are out of date, which a notice counts.
 
-    SuiteError is raised where none is left.
+    Raises SuiteError if none is left.
     """
     counts = Counter(row.outdated for row in stored.rows if row.outdated)
     if not counts:

@@ -1,4 +1,4 @@
-"""A run of a suite: plan, compute, tell the features.
+"""A run of a suite: plan, compute, notify the features.
 
 Suite, Options ──▶ Run ──▶ execute or preview ──▶ Report
                     └──▶ Watcher and features, while it runs

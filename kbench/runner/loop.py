@@ -1,4 +1,4 @@
-"""The steps of a run: fetch, plan, compute, tell the features.
+"""The steps of a run: fetch, plan, compute, notify the features.
 
 A result is in the journal before anything else is done with it.
 """
@@ -35,9 +35,9 @@ def preview(run: Run) -> Report:
 
 
 def execute(run: Run) -> Report:
-    """Fetch the data, compute what is missing, and tell the features.
+    """Fetch the data, compute what is missing, and notify the features.
 
-    SuiteError is raised where a parameter of a component does not exist, and ClusterError where
+    Raises SuiteError if a parameter of a component does not exist, and ClusterError where
     the cluster cannot be used; nothing has run then. A ClusterError also says that all hosts
     were lost; earlier results are kept and delivered.
     """
@@ -94,7 +94,7 @@ def _fetch(run: Run) -> None:
 
 
 def _plan(run: Run) -> None:
-    """Plan the cells, with their known results; the datasets decide what is compared."""
+    """Plan the cells, with their cached results; the datasets decide what is compared."""
     run.plan.settle_metric()
     cells, notice = run.plan.cells()
     if notice:

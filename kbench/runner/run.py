@@ -1,4 +1,4 @@
-"""A run: its state, which its steps and the features share, what it tells, and its report."""
+"""A run: the state that its steps and the features share, its notices, and its report."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Report:
     In its suite, lines that mean many datasets are replaced by these datasets; its
     cells have the journal's results. `seconds` is the wall clock of the whole, and
     `interrupted` says that the user ended it. `added` are metrics of plugins that were
-    computed from kept predictions. `foreign` are cells whose accuracy is that of others: they
+    computed from kept predictions. `foreign` are cells whose accuracy was imported: they
     were neither computed nor delivered, and have no times. `deliveries` are answers of
-    trackers, `left_out` names features that failed while they were told of the run, and `place` is
-    that whose journal has the results.
+    trackers, `left_out` names features that failed while they were notified of the
+    run, and `place` is the machine whose journal has the results.
     """
 
     suite: Suite
@@ -80,7 +80,7 @@ class Watcher:
 class Run:
     """A run of a suite: once.
 
-    Features may read all of it, and change nothing but what a hook's documentation says.
+    Features may read all of it, and change only what a hook's documentation says.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Run:
 
     @property
     def suite(self) -> Suite:
-        """The suite, with all that is known of its datasets by now."""
+        """The suite, with the facts of its datasets if they are loaded."""
         return self.plan.suite
 
     @property

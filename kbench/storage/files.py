@@ -1,6 +1,6 @@
 """Atomic, crash-safe file writes; reads of small files that others may have planted.
 
-Locks name their holders. A state tells in a microsecond that a file is as it was; it is not relied
+Locks name their holders. A state shows in a microsecond that a file is unchanged; it is not relied
 on where it can lie: on a file system in memory, where a write through a memory map changes no time,
 and for a file that changed in the last seconds, which may change again within one tick of the
 clock.
@@ -43,7 +43,7 @@ _REMEDIES = {
 
 
 def remedy(error: OSError, setting: str) -> str:
-    """Say what mends an error of the system, where `setting` names the folder to write to.
+    """Return the remedy for an error of the system; `setting` names the folder to write to.
 
     >>> remedy(OSError(errno.EROFS, ""), "KBENCH_STATE_DIR")
     'the file system is read-only: name a folder that can be written in KBENCH_STATE_DIR'
@@ -108,14 +108,14 @@ def read_file(path: Path, most: int) -> bytes:
 
 
 def file_digest(path: str | Path) -> str | None:
-    """Return the SHA-256 of a file (hex); None where it cannot be read."""
+    """Return the SHA-256 of a file (hex); None if it cannot be read."""
     with contextlib.suppress(OSError), Path(path).open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
     return None
 
 
 def make_folder(path: Path, like: Path) -> None:
-    """Make a folder in the shared folder `like`; OSError where it is a symbolic link."""
+    """Make a folder in the shared folder `like`; raises OSError if it is a symbolic link."""
     try:
         path.mkdir()
     except FileExistsError:
@@ -161,7 +161,7 @@ State = list[int]
 
 
 def state_of(path: str | Path) -> State | None:
-    """Return device, inode, size and times of a file or folder; None where it is not there."""
+    """Return device, inode, size and times of a file or folder; None if it does not exist."""
     try:
         known = os.stat(path)  # noqa: PTH116 (thousands of files: Path takes twice as long)
     except (OSError, ValueError):
@@ -170,7 +170,7 @@ def state_of(path: str | Path) -> State | None:
 
 
 def may_lie(state: State) -> bool:
-    """Tell whether a file may have changed although its state has not."""
+    """Return whether a file may have changed although its state has not."""
     recent = time.time_ns() - RECENT_NS
     return state[0] in _devices_in_memory() or max(state[3:]) > recent
 
@@ -213,7 +213,7 @@ def named_holder(holder: Holder | None) -> str:
 
 
 def try_lock(fd: int, shared: bool) -> bool:
-    """Take a lock if nobody holds it."""
+    """Take a lock if it is free."""
     try:
         fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -222,7 +222,7 @@ def try_lock(fd: int, shared: bool) -> bool:
 
 
 def write_holder(fd: int, shared: bool) -> None:
-    """Record this process as the holder: the only line, or one beside those of others."""
+    """Record this process as the holder: the only line, or an additional one."""
     holder = Holder(os.getpid(), platform.node(), " ".join(map(masked, sys.argv)), time.time())
     line = json.dumps(asdict(holder)).encode() + b"\n"
     if shared:
@@ -234,7 +234,7 @@ def write_holder(fd: int, shared: bool) -> None:
 
 
 def read_holder(fd: int) -> Holder | None:
-    """Return the process that has held the lock longest; None where it is not known."""
+    """Return the process that has held the lock longest; None if it is unknown."""
     return next(iter(_holders(fd)), None)
 
 

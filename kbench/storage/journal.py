@@ -75,7 +75,7 @@ class Journal:
     ----------
     path : Path, optional
         The file, ``journal.jsonl`` in `state_folder` by default. Blobs and
-        locks are kept in folders beside it.
+        locks are kept in folders next to it.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Journal:
         """Write one line; it is on the disk when this returns.
 
         Fields are plain JSON values; NaN and infinities pass, and the name "crc" is
-        reserved. JournalError is raised where the disk is full or the file cannot be
+        reserved. Raises JournalError if the disk is full or the file cannot be
         written; the part of the line that was written does no harm.
         """
         if "crc" in fields:
@@ -113,7 +113,7 @@ class Journal:
         line = body + (_CHECKSUM % zlib.crc32(body)).encode("ascii") + b"\n"
         with _writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # opened anew each time: a file that was removed must not get lines
+            # opened again each time: a file that was removed must not get lines
             fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX)
@@ -232,9 +232,9 @@ class Journal:
         return lines
 
     def blob(self, address: str, name: str, most_bytes: int) -> bytes | None:
-        """Return what `save_blob` has kept; None where there is nothing.
+        """Return what `save_blob` has kept; None if there is nothing.
 
-        JournalError is raised where it cannot be read, or is larger than `most_bytes`.
+        Raises JournalError if it cannot be read, or is larger than `most_bytes`.
         """
         path = self._blob(address, name)
         try:
@@ -251,9 +251,9 @@ class Journal:
     def save_blob(self, address: str, name: str, data: bytes) -> None:
         """Keep a large by-product of a task (`Result.address`), before its line is written.
 
-        It becomes the file ``blobs/??/<address>.<name>`` beside the journal, both
-        names quoted as in a URL; an existing one is replaced atomically. JournalError
-        is raised where it cannot be written.
+        It becomes the file ``blobs/??/<address>.<name>`` next to the journal, both
+        names quoted as in a URL; an existing one is replaced atomically. Raises JournalError
+        if it cannot be written.
         """
         path = self._blob(address, name)
         with _writing(path):
@@ -278,8 +278,8 @@ class Journal:
         name : str
             The locked thing, such as suite and store.
         waiting : callable, optional
-            Called once with each `Holder` that is waited for, or with None where it is
-            not known. What it raises ends the wait.
+            Called once with each `Holder` that is waited for, or with None if it is
+            unknown. What it raises ends the wait.
         shared : bool, default False
             Share the lock: others may share it, none may hold it exclusively.
         poll : callable, optional

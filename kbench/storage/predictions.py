@@ -73,7 +73,7 @@ def unpacked(
 ) -> Predictions:
     """Read predictions of some rows, of `most` bytes; `n_classes` is 0 for regression.
 
-    DamagedPredictionsError is raised where they are damaged, of another task, or of other rows.
+    Raises DamagedPredictionsError if they are damaged, of another task, or of other rows.
     Types and shapes are those of predictions then, but not their values; see
     `Predictions.checked`.
     """
@@ -92,7 +92,7 @@ def unpacked(
             for name, type_, shape in described["arrays"]
         ]
         if len({name for name, *_ in places}) < len(places):
-            raise ValueError("an array is there twice")
+            raise ValueError("an array occurs twice")
         content = _decompressed(body, sum(size for *_, size in places), most)
         for name, dtype, shape, size in places:
             part, content = content[:size], content[size:]

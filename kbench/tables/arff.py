@@ -1,9 +1,9 @@
 """A reader of ARFF files: exact, bounded in memory, and strict about every line.
 
-Own code, because pyarrow does not read ARFF and liac-arff 2.5 fails stated needs: it
+Not a library, because pyarrow does not read ARFF and liac-arff 2.5 fails stated needs: it
 truncates 1.5 to 1 in a column declared "integer", accepts a column twice in a sparse
-row and text in the header, refuses dates, tabs, "real [0,1]" and files without
-@relation, and does not name the column of a mistake. Its pattern for nominal values
+row and text in the header, rejects dates, tabs, "real [0,1]" and files without
+@relation, and does not name the column of an error. Its pattern for nominal values
 is exponential: 14 quoted ones without a closing brace take it 2 s, 18 more than 50 s.
 
 A large dense table is not in memory as a whole: its rows go to a file
@@ -76,7 +76,7 @@ class _Lines(Iterator[str]):
 
 @contextlib.contextmanager
 def _opened(path: Path, what: str) -> Iterator[_Lines]:
-    """Open a file; a mistake in it becomes a `DatasetError` that names the line."""
+    """Open a file; an error in it becomes a `DatasetError` that names the line."""
     with path.open("rb") as file:
         lines = _Lines(file)
         try:
@@ -88,7 +88,7 @@ def _opened(path: Path, what: str) -> Iterator[_Lines]:
 def read_arff(path: Path, what: str) -> Table:
     """Read a dense or sparse ARFF file.
 
-    DatasetError is raised where the file is not ARFF, with the number of the line and the reason,
+    Raises DatasetError if the file is not ARFF, with the number of the line and the reason,
     or is larger than ``KBENCH_MAX_DATASET_MB``.
 
     Parameters
@@ -117,9 +117,9 @@ def read_arff(path: Path, what: str) -> Table:
 
 
 def is_sparse_arff(path: Path, what: str) -> bool:
-    """Tell whether the rows of an ARFF file are sparse, from its header and its first row.
+    """Return whether the rows of an ARFF file are sparse, from its header and its first row.
 
-    DatasetError is raised where the header is not that of an ARFF file.
+    Raises DatasetError if the header is not that of an ARFF file.
     """
     with _opened(path, what) as lines:
         _header(lines)

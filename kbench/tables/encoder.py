@@ -30,7 +30,7 @@ _TRUTHS = {
 
 @dataclass(frozen=True)
 class Texts:
-    """How texts are read.
+    """How strings are read.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Texts:
     decimal: str = "."
     """One of {".", ","}. Decimal mark of numbers."""
     thousands: str = ""
-    """Sign between groups of three digits; empty where there is none."""
+    """Sign between groups of three digits; empty if there is none."""
     missing: Sequence[str] = ()
     """Texts of missing values, beside `MISSING`."""
     unit: UnitColumn | None = None
@@ -51,7 +51,7 @@ class Texts:
 
     @cached_property
     def marks(self) -> frozenset[str]:
-        """All texts of missing values."""
+        """All strings that mean a missing value."""
         return frozenset((*MISSING, *self.missing))
 
     @cached_property
@@ -67,7 +67,7 @@ class Texts:
         return f"{unit}{' and' if unit else ' with'} {decimal!r} as the decimal mark"
 
     def number(self, text: str) -> float:
-        """Return the number of a text, NaN for a missing one; `ValueError` for others."""
+        """Parse a number, NaN for a missing one; raises ValueError for other strings."""
         text = text.strip()
         if text in self.marks:
             return math.nan
@@ -83,7 +83,7 @@ class Texts:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value that is not a text is a missing one: None, NaN, NaT or pandas' NA."""
+    """Whether a value that is not a string is a missing one: None, NaN, NaT or pandas' NA."""
     return (
         value is None
         or type(value).__name__ in ("NAType", "NaTType")
@@ -92,7 +92,7 @@ def is_missing(value: object) -> bool:
 
 
 def numbers(values: Any, name: str, texts: Texts, first_row: int = 1) -> np.ndarray:
-    """Return the numbers of a column, NaN where they are missing; shape (n_rows,).
+    """Return the numbers of a column, NaN if they are missing; shape (n_rows,).
 
     A `ValueError` names the first row with something else.
     """
@@ -136,7 +136,7 @@ def _number(value: object, texts: Texts) -> float:
 
 
 def dates(values: Any, column: DateColumn, texts: Texts, first_row: int = 1) -> np.ndarray:
-    """Return the columns of numbers of dates, NaN where they are missing.
+    """Return the columns of numbers of dates, NaN if they are missing.
 
     A `ValueError` names the first row with something else.
     """
@@ -157,9 +157,9 @@ def _refuse_others(values: Any, found: np.ndarray, texts: Texts, what: str, firs
 
 
 class Categories:
-    """The number of each value of a column: -1 where it is not known, NaN where it is missing.
+    """The number of each value of a column: -1 if it is unknown, NaN if it is missing.
 
-    Texts and numbers are compared as the table has them.
+    Strings and numbers are compared as the table has them.
 
     >>> Categories(["Oslo", "Rome"], Texts())(["Rome", "Bergen", None])
     array([ 1., -1., nan])
@@ -225,7 +225,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode the columns of a table as numbers, as its dataset was.
 
     Numbers pass; a nominal column becomes one indicator column per category, in
-    order, all of them NaN where the value is missing and 0 where the value is
+    order, all of them NaN if the value is missing and 0 if the value is
     not among the categories.
 
     Parameters
@@ -237,9 +237,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     dates : sequence of str, optional
         Columns of dates, as `kbench.tables.texts.DateColumn` reads them.
     decimal, thousands : str
-        Decimal mark of texts that are numbers, and the sign between groups of three digits.
+        Decimal and thousands separators of numbers that are strings.
     missing : sequence of str, optional
-        Texts of missing values, beside the usual ones.
+        Strings that mean a missing value, in addition to the usual ones.
     units : sequence of str, optional
         Columns of numbers with a unit, as `kbench.tables.texts.UnitColumn` reads them.
 
@@ -329,7 +329,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def texts(self) -> Texts:
-        """How texts are read."""
+        """How strings are read."""
         return Texts(self.decimal, self.thousands, tuple(self.missing))
 
     def places(self) -> dict[str, slice]:
@@ -350,7 +350,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [UnitColumn.parsed(spec, "units") for spec in self.units]
 
     def read_as(self, decimal: str, thousands: str, missing: Sequence[str] = ()) -> None:
-        """Read further texts so; with another decimal mark, numbers with a unit have it too."""
+        """Change how strings are read; a decimal mark is also that of numbers with a unit."""
         if decimal != self.decimal:
             swapped = {".": ",", ",": "."}
             self.set_params(
@@ -376,7 +376,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _indicators(codes: np.ndarray, n_categories: int) -> np.ndarray:
-    """Return a column of 0 and 1 for each category; NaN where the value is missing."""
+    """Return a column of 0 and 1 for each category; NaN if the value is missing."""
     rows = np.asarray(codes == np.arange(n_categories), dtype=np.float64)
     rows[np.isnan(codes[:, 0])] = np.nan
     return rows

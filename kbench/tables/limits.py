@@ -31,13 +31,13 @@ def max_bytes() -> int:
 
 
 def check_file_size(size: int, what: str) -> None:
-    """Refuse a file of more bytes than `max_bytes`; `what` is the dataset, for messages."""
+    """Reject a file of more bytes than `max_bytes`; `what` is the dataset, for messages."""
     if size > max_bytes():
         raise too_large(what, f"the file has {size / 2**20:,.0f} MiB")
 
 
 def check_values(n_values: int, what: str, shape: str, n_bytes: int = 8) -> None:
-    """Refuse a table that would need more than `max_bytes`.
+    """Reject a table that would need more than `max_bytes`.
 
     `n_values` is the number of its values, each of `n_bytes`, and `shape` their description,
     for messages.
@@ -84,7 +84,7 @@ def spilling_to(scratch: Scratch) -> Iterator[None]:
 class GrowingArray:
     """An array to which rows are appended.
 
-    DatasetError is raised where the disk is full.
+    Raises DatasetError if the disk is full.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class Column:
     categories: Sequence[str] = ()
     """Values of a nominal column, in the order in which they are declared."""
     values: Any = None
-    """float64 with NaN for missing, of a numeric column; whole numbers that point into
+    """float64 with NaN for missing, of a numeric column; integers that point into
     `categories` with -1 for missing, of a nominal one; both of shape (n_rows,). A list of str
     or None, of a string column. None in a sparse table, and for columns that are read block by
     block."""
@@ -104,12 +104,12 @@ def to_dataset(
 
     `X` is float32 where numpy promotes the types of all numeric columns to float32 or
     float16, so that it holds each value exactly, and float64 otherwise. Nominal columns
-    become one indicator column per declared value, in that order, all of them NaN where the
+    become one indicator column per declared value, in that order, all of them NaN if the
     value is missing; or one column of kind "category" with the numbers of the values. The
     target becomes labels or numbers, as `target_of` says. Rows without a label are left out;
     `row_ids` then has the remaining ones.
 
-    DatasetError is raised where a column is missing, is text, or has other values than targets or
+    Raises DatasetError if a column is missing, is not numeric, or has other values than targets or
     weights may have; or the result would be larger than ``KBENCH_MAX_DATASET_MB``.
 
     Parameters
@@ -153,7 +153,7 @@ def to_dataset(
             f"{option('drop', dates[:3])}."
         )
     if not features:
-        raise DatasetError(f"{what}: there is no column beside the target")
+        raise DatasetError(f"{what}: there is no column other than the target")
 
     found = target_of(_column_values(table, names.index(target)), what, task)
     kept = _labelled_rows(found)
@@ -181,7 +181,7 @@ def to_dataset(
 def check_columns(
     names: Sequence[str], what: str, target: str, ignore: Sequence[str], weight: str | None
 ) -> None:
-    """Refuse names that occur twice, columns that are missing, and roles that exclude others.
+    """Reject names that occur twice, missing columns, and roles that exclude each other.
 
     The parameters are those of `to_dataset`.
     """
@@ -205,7 +205,7 @@ def labelled(X: Any, label: Column, what: str, task: str | None = None, **facts:
 
 
 def _labelled_rows(found: Target) -> np.ndarray | None:
-    """Return the rows that have a label; None where all have one."""
+    """Return the rows that have a label; None if all have one."""
     if found.task == "classification" and np.any(found.values < 0):
         return np.flatnonzero(found.values >= 0)
     return None

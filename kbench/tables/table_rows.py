@@ -29,7 +29,7 @@ class Scan(Protocol):
         """Look at the next values."""
 
     def restart(self) -> None:
-        """Forget all values: another pass begins."""
+        """Discard all values: another pass begins."""
 
 
 class TableRows(Protocol):
@@ -105,7 +105,7 @@ class FrameRows:
 
 @contextlib.contextmanager
 def unchanged(files: Sequence[Path], what: str) -> Iterator[None]:
-    """Refuse files that change meanwhile; an error that this causes is not reported."""
+    """Reject files that change meanwhile; an error that this causes is not reported."""
     before = _states(files)
     try:
         yield

@@ -32,7 +32,7 @@ class Target:
 
     task: TaskType
     values: np.ndarray
-    """Labels 0..k-1, -1 where there is none; or numbers in float64; shape (n_rows,)."""
+    """Labels 0..k-1, -1 if there is none; or numbers in float64; shape (n_rows,)."""
     names: Sequence[str] = ()
     """The k classes."""
 
@@ -42,10 +42,10 @@ def target_of(column: Column, what: str, task: str | None = None) -> Target:
 
     Without a task, numbers of which at least one is not whole are those of a regression
     task; everything else are labels. Classes are numbered in the order of their declared
-    values, of which those that no row has are left out; other texts and numbers are
+    values without those that no row has; other strings and numbers are
     sorted.
 
-    DatasetError is raised where the values are not those of the task, or a row of a regression
+    Raises DatasetError if the values are not those of the task, or a row of a regression
     task has none.
     """
     if task is not None:
@@ -63,7 +63,7 @@ def target_of(column: Column, what: str, task: str | None = None) -> Target:
 def weights_of(column: Column, what: str) -> np.ndarray:
     """Return the weights of rows that a column holds, in float64.
 
-    DatasetError is raised where a row has none, or one that is not a finite number >= 0; or all
+    Raises DatasetError if a row has none, or one that is not a finite number >= 0; or all
     are 0.
     """
     if column.kind != "numeric":
@@ -109,8 +109,8 @@ def _numbers(column: Column, what: str) -> np.ndarray:
         wrong = np.flatnonzero(np.isnan(values) & ~missing)
         if len(wrong):
             raise DatasetError(
-                f"{what}: regression needs a target of numbers, but {column.name!r} is text in "
-                f"{counted(len(wrong), 'row')} of {len(values):,}, the first is row "
+                f"{what}: regression needs a target of numbers, but {column.name!r} is not "
+                f"numeric in {counted(len(wrong), 'row')} of {len(values):,}, the first is row "
                 f"{wrong[0] + 1}: {texts[wrong[0]]!r}"
             )
     if missing.any():
@@ -123,7 +123,7 @@ def _numbers(column: Column, what: str) -> np.ndarray:
 
 
 def _texts(column: Column) -> list[str | None]:
-    """Return the values of a column that is not numeric as texts; None where missing."""
+    """Return the values of a column that is not numeric as texts; None if missing."""
     if column.kind == "string":
         return list(column.values)
     names = [*column.categories, None]  # the last one is for -1
@@ -131,13 +131,13 @@ def _texts(column: Column) -> list[str | None]:
 
 
 def _number(text: str) -> float:
-    """Parse a finite number; NaN where the text is none."""
+    """Parse a finite number; NaN if the text is none."""
     value = float(text) if is_number(text) else np.nan
     return value if np.isfinite(value) else np.nan
 
 
 def _coded(column: Column, what: str, is_asked: bool) -> tuple[np.ndarray, list[str]]:
-    """Return the numbers of labels, -1 where missing, and their names."""
+    """Return the numbers of labels, -1 if missing, and their names."""
     if column.kind == "nominal":
         return np.asarray(column.values, dtype=np.int64), list(column.categories)
     if column.kind == "string":
@@ -149,11 +149,11 @@ def _coded(column: Column, what: str, is_asked: bool) -> tuple[np.ndarray, list[
     present = ~np.isnan(values)
     different = np.unique(values[present])
     if len(different) > MAX_NUMERIC_LABELS:
-        kind = "numbers" if is_asked else "whole numbers"
+        kind = "numbers" if is_asked else "integers"
         remedy = "Name another target" if is_asked else f"Say {_REGRESSION}, or name another target"
         raise DatasetError(
             f"{what}: the target {column.name!r} has {len(different):,} different {kind}, more "
-            f"than the {MAX_NUMERIC_LABELS} that are taken for classes. {remedy}."
+            f"than the {MAX_NUMERIC_LABELS} that are treated as classes. {remedy}."
         )
     codes = np.where(present, np.searchsorted(different, values), -1)
     return codes, [_written(value) for value in different]
@@ -166,7 +166,7 @@ def _written(value: Any) -> str:
 def _occurring(
     codes: np.ndarray, names: list[str], column: Column, what: str
 ) -> tuple[np.ndarray, list[str]]:
-    """Number the classes that occur; -1 where the label is missing."""
+    """Number the classes that occur; -1 if the label is missing."""
     occurring = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(names)))
     renumbered = np.full(len(names) + 1, -1, dtype=np.int64)  # the last one is for -1
     renumbered[occurring] = np.arange(len(occurring))

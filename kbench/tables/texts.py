@@ -1,4 +1,4 @@
-"""How the texts of a table are read: numbers, units, dates, missing values, lines before names.
+"""How the strings of a table are read: numbers, units, dates, missing values, lines before names.
 
 Numbers may have signs around them: `$1,200`, `45 %`, `20 °C`, `(1 200)`. All values of a
 column have one unit, which is left out: 45 % is 45. Dates become days since 1970, and the place
@@ -92,7 +92,7 @@ def _same_mark(thousands: str) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number as Python writes it, but without underscores."""
+    """Whether a string is a number as Python writes it, but without underscores."""
     try:
         float(text)
     except ValueError:
@@ -102,7 +102,7 @@ def is_number(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Parts:
-    """A text that may be a number: its sign, its digits and marks, and what is around them."""
+    """A string that may be a number: its sign, its digits and marks, and what is around them."""
 
     is_negative: bool
     body: str
@@ -110,7 +110,7 @@ class Parts:
 
 
 def parts_of(text: str) -> Parts | None:
-    """Divide a text that may be a number; None for other texts.
+    """Split a string that may be a number; None for other strings.
 
     Brackets around a number are a minus, as accountants write it.
 
@@ -143,7 +143,7 @@ class UnitColumn:
     name: str
     """The column."""
     unit: str = ""
-    """What is left out; empty where numbers have brackets or marks of thousands only."""
+    """What is left out; empty if numbers have brackets or marks of thousands only."""
     decimal: str = "."
     thousands: str = ""
     """Decimal mark, and the sign between groups of three digits."""
@@ -163,12 +163,12 @@ class UnitColumn:
 
     @property
     def spec(self) -> str:
-        """The text that `parsed` reads."""
+        """The string that `parsed` reads."""
         marks = self.decimal + self.thousands
         return f"{self.name}={self.unit}" + (f"|{marks}" if marks != "." else "")
 
     def number(self, text: str) -> float:
-        """Return the number of a text with the unit or none; `ValueError` for others."""
+        """Parse a number with the unit or without one; raises ValueError for other strings."""
         parts = parts_of(text)
         if parts is None or parts.unit not in ("", self.unit):
             raise ValueError(text)
@@ -189,7 +189,7 @@ _DAY = timedelta(days=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?")
 _LOOSE = re.compile(r"^(\d{4})([-/. ])(\d{1,2})\2(\d{1,2})(?!\d)")
-"""A date of ISO 8601 but for its signs between numbers, or zeros before them."""
+"""A date of ISO 8601 except for its signs between numbers, or zeros before them."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class DateColumn:
 
     @property
     def spec(self) -> str:
-        """The text that `parsed` reads."""
+        """The string that `parsed` reads."""
         return "|".join([f"{self.name}={self.format}", *self.parts])
 
     @property
@@ -250,7 +250,7 @@ WAVES = ("sine", "cosine")
 
 
 def is_dates(series: pandas.Series) -> bool:
-    """Whether a series holds dates or times already, not texts."""
+    """Whether a series holds dates or times already, not strings."""
     import pandas
 
     if pandas.api.types.is_datetime64_any_dtype(series.dtype):
@@ -261,7 +261,7 @@ def is_dates(series: pandas.Series) -> bool:
 
 
 def days_of(values: Any, format_: str = ISO) -> np.ndarray:
-    """Return days since 1970, with fractions: of texts, numbers such as 20240131, and moments.
+    """Return days since 1970, with fractions: of strings, numbers such as 20240131, and moments.
 
     NaN stands for a missing value, and for what is no date. Times without a zone are UTC.
 
@@ -275,7 +275,7 @@ def days_of(values: Any, format_: str = ISO) -> np.ndarray:
 
 
 def of_cells(values: Iterable[Any], convert: Callable[[Any], float]) -> np.ndarray:
-    """Convert cells, equal texts once; NaN stands for what raises a `ValueError`."""
+    """Convert cells, equal strings once; NaN stands for what raises a `ValueError`."""
     known: dict[str, float] = {}
     found = []
     for value in values:

@@ -51,7 +51,7 @@ def test_a_suite_from_python_and_from_the_command_line_are_one(suite, capfd):
     # the command line finds in the journal what Python computed
     code, _, err = command("suite", suite, "--jobs", "1", capfd=capfd)
     assert code == 0, err
-    assert "2 tasks to compute, 2 known already" in err
+    assert "2 tasks to compute, 2 cached" in err
     loaded = kbench.load_results("tiny").to_frame()
     assert list(loaded.columns) == list(COLUMNS)
     assert set(loaded["learner"]) == {"dummy-majority", "ridge (ovr)"}

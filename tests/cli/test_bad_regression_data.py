@@ -39,7 +39,7 @@ WEIGHTED = 'weight = "w"'
 CASES = {
     "infinite": ("infinite", "", "the target 'y' is infinite in 1 row of 20, the first is row 20"),
     "constant": ("constant", "", "all rows have the target 0.5; a constant cannot be learned"),
-    "text": ("text", "", "'y' is text in 1 row of 20, the first is row 4: 'n/a?'"),
+    "text": ("text", "", "'y' is not numeric in 1 row of 20, the first is row 4: 'n/a?'"),
     "missing": ("missing", "", "the target 'y' is missing in 2 rows of 20, the first is row 19"),
     "negative": ("negative", WEIGHTED, "the first is row 2 with the weight -1"),
     "no-weight": ("no-weight", WEIGHTED, "all weights 'w' are 0"),

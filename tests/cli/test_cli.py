@@ -151,7 +151,7 @@ def test_a_run_ends_with_the_table_the_store_and_what_to_type_next(ran):
     assert f"sqlite:///{folder}/mlflow.db" in done.stdout
     assert "small, 1 run (1 written now)" in done.stdout
     assert "kbench results small" in done.stdout
-    assert "beside others of the suite" not in done.stdout
+    assert "next to the other methods of the suite" not in done.stdout
 
 
 @pytest.mark.slow
@@ -160,7 +160,7 @@ def test_a_map_is_shown_beside_what_is_known_of_its_suite(ran):
     arguments = ["suite", "small.toml", "--feature-map", "rff", "--quiet"]
     found = kbench_(*arguments, cwd=folder, **environment)
     assert found.returncode == 0, found.stderr
-    assert "rff + majority beside 1 other method, by accuracy" in found.stdout
+    assert "rff + majority next to 1 other method, by accuracy" in found.stdout
     assert re.search(r"^identity \+ majority +1 +0 +1 +0 +0.0000 ", found.stdout, re.M)
     assert "iris: rank 1.5 of 2 (0.3333, identity + majority 0.3333)" in found.stdout
     assert "no result" not in found.stdout
@@ -183,7 +183,7 @@ def test_next_commands_read_the_same_store(ran):
     arguments = ["suite", "small.toml", "--dataset", "iris", "--store", store]
     found = kbench_(*arguments, cwd=folder, **environment)
     commands = found.stdout.partition("\nnext:\n")[2].splitlines()
-    assert "these results beside others of the suite" in commands[0]
+    assert "these results next to the other methods of the suite" in commands[0]
     assert len(commands) == 4
     for line in commands:
         assert f" small --store {store} " in line
@@ -251,7 +251,7 @@ def test_a_run_again_computes_nothing_and_imports_no_mlflow(ran):
         text=True,
         check=False,
     )
-    assert "0 tasks to compute, 2 known already" in done.stderr
+    assert "0 tasks to compute, 2 cached" in done.stderr
     loaded = set(done.stdout.split("LOADED")[1].split())
     assert not loaded & {"sklearn", "mlflow", "openml", "pandas"}
 

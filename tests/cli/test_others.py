@@ -48,13 +48,13 @@ def run(two, tmp_path, monkeypatch, forked_sandboxes, capfd):
 
 
 def test_rows_of_an_added_bundle_are_shown_beside_own_ones(run):
-    assert "by others" not in run("results", "ours")[1]
+    assert "imported results" not in run("results", "ours")[1]
     code, out, _ = run("bundle", "add", "../ada.zip")
     assert code == 0
     assert "kbench results ours\n" in out
     code, out, _ = run("results", "ours")
     assert code == 0
-    own, others = out.split("by others")
+    own, others = out.split("imported results")
     assert "Ada" not in own
     assert "1 cell" in own
     assert others.count("Ada on ") == 2

@@ -211,7 +211,7 @@ def test_a_class_absent_from_training_is_noted():
     data = Dataset("rare", np.arange(21.0)[:, None], y, target_names=["a", "b", "once"])
     notes = [evaluate_split(data, i, PLAIN, Protocol()).details.notes for i in range(5)]
     assert all("fewer than 5 rows of class once" in each for each in notes)
-    assert sum("no training row of class once, which is in the test part" in n for n in notes) == 1
+    assert sum("no training row of class once, which is in the test set" in n for n in notes) == 1
 
 
 def test_a_gram_matrix_is_scored_like_the_data_behind_it(iris):

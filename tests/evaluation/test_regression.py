@@ -285,21 +285,21 @@ def test_equal_targets_or_no_weight_in_a_training_part_are_refused():
     X = np.arange(10.0)[:, None]
     y = np.where(np.arange(10) < 8, 1.5, 2.5)
     protocol = Protocol(cv="ordered", train_size=8, test_size=2)
-    with pytest.raises(DatasetError, match=r"all targets of the training part are 1\.5"):
+    with pytest.raises(DatasetError, match=r"all targets of the training set are 1\.5"):
         assign(check_dataset(Dataset("d", X, y)), protocol, 0)
     weight = (np.arange(10) >= 8).astype(float)
     data = check_dataset(Dataset("d", X, y + np.arange(10), sample_weight=weight))
-    with pytest.raises(DatasetError, match="all weights of the training part are 0"):
+    with pytest.raises(DatasetError, match="all weights of the training set are 0"):
         assign(data, protocol, 0)
 
 
 def test_only_targets_of_rows_that_count_decide_the_scale():
     y, weight = np.array([1.5, 1.5, 9.0, 1.5]), np.array([1.0, 2.0, 0.0, 1.0])
-    with pytest.raises(DatasetError, match=r"all targets of the training part are 1\.5"):
+    with pytest.raises(DatasetError, match=r"all targets of the training set are 1\.5"):
         Scale.of(y, "regression", weight)
     y[0] = 3.5
     assert Scale.of(y, "regression", weight) == Scale(2.0, np.sqrt(3) / 2)
-    with pytest.raises(DatasetError, match="all weights of the training part are 0"):
+    with pytest.raises(DatasetError, match="all weights of the training set are 0"):
         Scale.of(y, "regression", np.zeros(4))
     with pytest.raises(DatasetError, match="too small for float64"):
         Scale.of(np.array([0.0, 1e-200]), "regression")

@@ -104,7 +104,7 @@ def test_a_pattern_is_there_where_one_file_matches(sources, tmp_path):
     text = f'datasets = [{{ name = "plain", path = "parts/*.x" }}]\n{LINES}'
     suite = read(text, "s", sources)
     (tmp_path / "parts").mkdir()
-    with pytest.raises(SuiteError, match="not one is there"):
+    with pytest.raises(SuiteError, match="none of them exists"):
         in_folder(suite, tmp_path)
     (tmp_path / "parts" / "1.x").write_text("")
     (ref,) = in_folder(suite, tmp_path).datasets
@@ -144,8 +144,8 @@ def test_one_message_where_no_file_is_there(suite_file, folder, capfd):
         assert (code, out) == (2, ""), err
         wanted = Path.cwd() / "one" / "data.csv.gz"
         assert err.strip().splitlines() == [
-            "kbench: the suite 'mine' reads 2 files, and not one is there: looked for "
-            f"{wanted} and others. Name their folder with --data FOLDER. Get them from the donor."
+            "kbench: the suite 'mine' reads 2 files, and none of them exists: looked for "
+            f"{wanted} and more. Name their folder with --data FOLDER. Get them from the donor."
         ]
 
 

@@ -529,7 +529,7 @@ learners = ["dummy-majority"]
 @pytest.fixture
 def keys_of(install_plugin, monkeypatch):
     """Write a plugin of five files and return the keys of a suite's cells, by name."""
-    # compiled files are taken for those of a text of the same length and second
+    # compiled files are treated as those of a text of the same length and second
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     path = install_plugin("mutant_plugin", MAPS)
     files = {

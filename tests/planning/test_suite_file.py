@@ -332,7 +332,7 @@ def test_a_dataset_label_means_one_thing_in_the_whole_file(registry):
     text = 'feature_maps = ["rff"]\n' + block.format("iris", "ridge")
     assert read(text + block.format("iris", "linear-svm"), "s", registry)
     found = problems(text + block.format("wine", "linear-svm"), registry)
-    assert found == ("the dataset label 'L' means two things; give one another label",)
+    assert found == ("the dataset label 'L' means two things; give one of them a different label",)
 
 
 def test_an_unknown_suite_says_what_is_near(registry):

@@ -53,15 +53,15 @@ def test_a_plugin_that_exits_at_import_does_not_end_the_command():
         ),
         (
             {"kbench_datasets": [DatasetSource("x", load=dict, endings=[".psv"])]},
-            "endings of 'x' must be a mapping of endings of file names, got list",
+            "endings of 'x' must be a mapping of file extensions, got list",
         ),
         (
             {"kbench_datasets": [DatasetSource("x", load=dict, endings={"PSV": {}})]},
-            "'x' has the ending 'PSV': endings are a dot and lower case letters",
+            "'x' has the file extension 'PSV': extensions are a dot and lower case letters",
         ),
         (
             {"kbench_datasets": [DatasetSource("x", load=dict, endings={".psv": "|"})]},
-            "the ending '.psv' of 'x' must have a mapping",
+            "the file extension '.psv' of 'x' must have a mapping",
         ),
         (
             {"kbench_feature_maps": [DatasetSource("x", load=dict)]},

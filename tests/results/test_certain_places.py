@@ -188,7 +188,7 @@ def test_a_method_in_focus_does_not_win_by_cells_that_it_lacks():
     assert (found.verdict, found.p) == ("better", 2**-8)
     rows += [row(f"lost-{i}", "rff", accuracies=(0.7,) * 3) for i in range(4)]
     (found,) = against(rows, ("mine", "ridge"))
-    assert found.verdict == "not told apart"
+    assert found.verdict == "not distinguishable"
     assert found.difference == pytest.approx(0.1)
 
 

@@ -50,7 +50,7 @@ def test_other_code_is_compared_on_equal_data_protocol_and_splits():
 
 UNFAIR = {
     "other data": {"checksum": "b" * 64},
-    "data not known": {"checksum": ""},
+    "unknown data": {"checksum": ""},
     "other protocol: n_folds": {"protocol": {"cv": "stratified", "n_folds": "10"}},
     "other splits": {"split_hash": {**HASHES, "1": "other"}},
     "no common split": {"split_hash": {"7": "h7"}},

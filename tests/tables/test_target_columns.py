@@ -55,8 +55,8 @@ def test_the_task_may_be_named():
         (
             nominal(["3.5", "n/a", "x"], [0, 2, 1, 0]),
             "regression",
-            "t: regression needs a target of numbers, but 'y' is text in 2 rows of 4, the first is "
-            "row 2: 'x'",
+            "t: regression needs a target of numbers, but 'y' is not numeric in 2 rows of 4, "
+            "the first is row 2: 'x'",
         ),
         (nominal(["1", "1_000"], [0, 1]), "regression", "the first is row 2: '1_000'"),
         (nominal(["1", "inf"], [0, 1]), "regression", "the first is row 2: 'inf'"),
@@ -64,7 +64,7 @@ def test_the_task_may_be_named():
         (
             numeric(*range(101)),
             None,
-            "the target 'y' has 101 different whole numbers, more than the 100 that are taken for "
+            "the target 'y' has 101 different integers, more than the 100 that are treated as "
             "classes. Say `task='regression'`",
         ),
         (numeric(*range(101)), "classification", "has 101 different numbers, more than the 100"),

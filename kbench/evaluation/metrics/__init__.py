@@ -32,7 +32,7 @@ __all__ = [
 _FUNCTIONS = vars(_classification) | vars(_regression)
 
 COMPUTE: Mapping[str, Compute] = {name: on_rows_that_count(_FUNCTIONS[name]) for name in COMPUTED}
-"""Functions of the metrics of predictions, by name; None where it is not defined."""
+"""Functions of the metrics of predictions, by name; None if it is not defined."""
 
 
 @dataclass(frozen=True)

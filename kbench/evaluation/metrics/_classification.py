@@ -44,7 +44,7 @@ def f1_macro(truth: Truth, given: Predictions) -> float:
 
 
 def mcc(truth: Truth, given: Predictions) -> float:
-    """Return Matthews' correlation of any number of classes; 0 where one side is constant."""
+    """Return Matthews' correlation of any number of classes; 0 if one side is constant."""
     right, true, predicted = _masses(truth, given)
     if min(np.count_nonzero(true), np.count_nonzero(predicted)) < 2:
         return 0.0
@@ -136,7 +136,7 @@ def _exact(given: Predictions) -> np.ndarray:
 def roc_auc(truth: Truth, given: Predictions) -> float | None:
     """Return the area under the ROC curve: of class 1 of two, else the mean over classes.
 
-    Each class is ranked against all others. Rows of equal score count half. None where the
+    Each class is ranked against all others. Rows of equal score count half. None if the
     scores are not one column per class, or all rows are of one class.
     """
     areas = []
@@ -186,10 +186,10 @@ def _curves(truth: Truth, given: Predictions) -> Iterator[tuple[np.ndarray, np.n
 
 
 def scores_of_classes(classes: np.ndarray, given: Predictions) -> np.ndarray | None:
-    """Return one column of scores for each class; None where there are none.
+    """Return one column of scores for each class; None if there are none.
 
-    They are decision values where there are any: probabilities that a calibration made of
-    them rank the rows of a class otherwise.
+    They are decision values if the learner has them: calibrated probabilities rank the
+    rows of a class differently.
     """
     decision = given.decision
     if decision is None:

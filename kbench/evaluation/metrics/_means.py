@@ -14,7 +14,7 @@ from kbench.evaluation.checked_predictions import Predictions
 from kbench.evaluation.targets import Truth
 
 Compute = Callable[[Truth, Predictions], float | None]
-"""Computes a metric; None where it is not defined."""
+"""Computes a metric; None if it is not defined."""
 
 
 def mean(values: np.ndarray, weight: np.ndarray | None) -> float:

@@ -24,7 +24,7 @@ def computed_by(function: Callable[..., Any], metric: Metric, n_classes: int) ->
     `n_classes` are all classes of the dataset; 0 for regression. See `kbench.Metric` for
     the arguments of the function, which are copies.
 
-    PluginError is raised where it fails, returns anything but one finite number, or takes
+    Raises PluginError if it fails, returns anything other than one finite number, or takes
     no weights while the rows have some.
     """
     what = f"metric {metric.name!r}"
@@ -55,7 +55,7 @@ def computed_by(function: Callable[..., Any], metric: Metric, n_classes: int) ->
 def _arguments(
     metric: Metric, truth: Truth, given: Predictions, n_classes: int
 ) -> tuple[np.ndarray, ...] | None:
-    """Return what the function is given beside the truth; None where there are no scores."""
+    """Return what the function is given beside the truth; None if there are no scores."""
     if metric.needs == "distribution":
         assert given.sd is not None
         return given.predicted.copy(), given.sd.copy()

@@ -26,7 +26,7 @@ def rmse(truth: Truth, given: Predictions) -> float:
 
 
 def rmse_standardized(truth: Truth, given: Predictions) -> float:
-    """Return the root mean squared error over the deviation of the training targets."""
+    """Return the root mean squared error over the standard deviation of the training targets."""
     return rmse(truth, given) / truth.scale.sd
 
 
@@ -58,7 +58,7 @@ def nlpd(truth: Truth, given: Predictions) -> float:
 
 
 def nlpd_standardized(truth: Truth, given: Predictions) -> float:
-    """Return the same for standardised targets: less by the log of their deviation."""
+    """Return the same for standardised targets: less by the log of their standard deviation."""
     return nlpd(truth, given) - math.log(truth.scale.sd)
 
 
@@ -73,7 +73,7 @@ def crps(truth: Truth, given: Predictions) -> float:
 
 
 def crps_standardized(truth: Truth, given: Predictions) -> float:
-    """Return the same over the deviation of the training targets."""
+    """Return the same over the standard deviation of the training targets."""
     return crps(truth, given) / truth.scale.sd
 
 

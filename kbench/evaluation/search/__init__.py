@@ -1,4 +1,4 @@
-"""Choice of parameters by inner cross-validation, on the training part only."""
+"""Choice of parameters by inner cross-validation, on the training set only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fitting and scoring candidates on inner folds, of which each has maps of its own."""
+"""Fitting and scoring candidates on inner folds, with separate maps in each."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Embedded = tuple[Matrix, Matrix, bool]
 
 
 def inner_folds(fitting: Fitting) -> Folds:
-    """Return the training and test rows of the inner folds of a training part."""
+    """Return the training and test rows of the inner folds of a training set."""
     data, protocol = fitting.data, fitting.protocol
     if data.parts is not None:
         return folds_of(data.parts, protocol.inner_folds)
@@ -51,7 +51,7 @@ def inner_folds(fitting: Fitting) -> Folds:
 
 @dataclass
 class FoldScorer:
-    """Scores candidates on the same inner folds, in each of which each map is fitted once.
+    """Scores candidates on the same inner folds; each map is fitted once per fold.
 
     Learners with a path are fitted along it. After `deadline`, a time of `time.monotonic`, no
     further fit begins once there is a candidate to choose. `failures` has what fits raised, in
@@ -269,9 +269,9 @@ def fit_learners(
 def score_of(
     learner: FittedLearner, Z: Matrix, truth: Truth, criterion: Criterion, what: str
 ) -> float | None:
-    """Return a metric of a fitted learner's predictions; None where it is not defined.
+    """Return a metric of a fitted learner's predictions; None if it is not defined.
 
-    The accuracy of a rule that draws its labels is the expected one. PluginError is raised where
+    The accuracy of a rule that draws its labels is the expected one. Raises PluginError if
     `what` returns what cannot be scored, or lacks what the metric needs.
     """
     metric, n = criterion.metric, len(truth.y)

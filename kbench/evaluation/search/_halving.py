@@ -3,7 +3,7 @@
 Jamieson and Talwalkar, Non-stochastic best arm identification and
 hyperparameter optimization (AISTATS 2016), with rows as the resource and a
 third of the candidates kept, as scikit-learn's ``HalvingGridSearchCV`` does.
-Rows and not folds: every fold's whole test part scores a candidate from the first
+Rows and not folds: every fold's whole test set scores a candidate from the first
 round on, and a fit on fewer rows is cheaper, most of all where its time grows
 faster than the rows. The last round is the plain search, on all rows, among the
 remaining candidates.

@@ -1,4 +1,4 @@
-"""Scoring candidates on inner folds that share one map, fitted on the whole training part."""
+"""Scoring candidates on inner folds that share one map, fitted on the whole training set."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FROM_SUMS = ("rmse", "rmse_standardized")
 class OuterScorer(FoldScorer):
     """Scores candidates on inner folds whose maps were fitted once, on all rows.
 
-    If the embedding is too large to hold, learners are fitted from sums of one pass over its
+    If the embedding is too large to hold, learners are fitted from sums of one pass through its
     blocks, or in several passes. `passed` keeps the sums for the map of the best candidate so far.
     """
 
@@ -205,7 +205,7 @@ def _predictions(
     with_values: bool,
 ) -> Predictions:
     if scale is not None and truth.task == "regression":
-        # from the scale of the training part to that of the fold
+        # from the scale of the training set to that of the fold
         return Predictions(truth.scale.standardise(scale.restore(values[:, 0])))
     decision = values[:, 0] if values.shape[1] == 1 else values
     return Predictions(

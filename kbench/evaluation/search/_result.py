@@ -19,9 +19,9 @@ EQUAL = 1e-12
 class Score:
     """Scores of one candidate by the metric that the search optimises.
 
-    `values` has the metric on each inner fold that has it, and is empty where the search did
-    not reach it; `converged` tells it of each fit; `error` says why a fit failed. `share` is the
-    share of the rows of each inner training part that it was fitted on, and `seconds` the wall
+    `values` has the metric on each inner fold that has it, and is empty if the search did
+    not reach it; `converged` has it for each fit; `error` says why a fit failed. `share` is the
+    share of the rows of each inner training set that it was fitted on, and `seconds` the wall
     clock of its fits and predictions, with an equal part of what several candidates share.
     """
 
@@ -68,7 +68,7 @@ class SearchResult:
     """The chosen candidate of a search, and all scores, the default's first; none without a choice.
 
     `ends` has the smallest and the largest value of the list of each numeric parameter, and
-    `complete` is False where the budget ended the search. `passed` has the sums that the chosen
+    `complete` is False if the budget ended the search. `passed` has the sums that the chosen
     candidate is fitted from, if the search took them; their time is not in `seconds`. `n_embedded`
     counts the rows that were embedded in blocks.
     """
@@ -84,7 +84,7 @@ class SearchResult:
 
     @property
     def converged(self) -> float:
-        """Share of the inner fits that converged; 1 where there were none."""
+        """Share of the inner fits that converged; 1 if there were none."""
         flags = [flag for score in self.scores for flag in score.converged]
         return float(np.mean(flags)) if flags else 1.0
 
@@ -95,7 +95,7 @@ class SearchResult:
 
     @property
     def default(self) -> Candidate | None:
-        """The candidate with the first value of each list; None where nothing was chosen."""
+        """The candidate with the first value of each list; None if nothing was chosen."""
         return self.scores[0].candidate if self.scores else None
 
     @property
@@ -105,7 +105,7 @@ class SearchResult:
 
     @property
     def n_compared(self) -> int:
-        """Number of fitted candidates; 1 where there was nothing to choose."""
+        """Number of fitted candidates; 1 if there was nothing to choose."""
         return sum(bool(score.values or score.error) for score in self.scores) or 1
 
     @property

@@ -128,7 +128,7 @@ class Imports:
         return name.partition(".")[0] in self.built_in
 
     def _is_own(self, name: str) -> bool:
-        """Tell whether a module counts by itself, not as a part of a distribution."""
+        """Return whether a module counts by itself, not as a part of a distribution."""
         if name in self._loaded:
             return True
         top = name.partition(".")[0]
@@ -310,7 +310,7 @@ class Imports:
             stack.pop()
 
     def tell_loaded(self, name: str, spec: Any) -> None:
-        """Report the file of a module, whoever needs it, in a process that describes a plugin."""
+        """Report the file of every module, in a process that describes a plugin."""
         if self.is_audited and spec is not None and spec.has_location and spec.origin:
             self._tell({"loaded": {name: [spec.origin, state_of(spec.origin)]}})
 
@@ -343,7 +343,7 @@ def _absolute(name: str, globals: Any) -> str:
 
 
 def sha_of(path: str) -> str:
-    """Return the digest of a file; empty where it cannot be read."""
+    """Return the digest of a file; empty if it cannot be read."""
     try:
         return hashlib.sha256(content_of(Path(path))).hexdigest()
     except (OSError, StopIteration, KeyError):

@@ -200,7 +200,7 @@ def _folders(path: str) -> Iterator[str]:
 
 
 def state_as_read(path: str) -> Any:
-    """Return the digest of a small file, the state of a large one, None where it is not there."""
+    """Return the digest of a small file, the state of a large one, None if it does not exist."""
     state = state_of(path)
     if state is None or state[2] > SMALL or not os.path.isfile(path):  # noqa: PTH113
         return state

@@ -121,10 +121,10 @@ class Sandbox:
         `converse` is called with a socket in another thread, once for each attempt, and must
         return once the other end, which the function gets as well, is closed.
 
-        A task whose supervisor dies or hangs is tried once more with a separate supervisor: a
+        A task whose supervisor dies or hangs is tried again with a separate supervisor: a
         task that has killed or stopped the first one cannot harm other tasks again.
 
-        RuntimeError is raised where the sandbox is closed or no supervisor can be started.
+        Raises RuntimeError if the sandbox is closed or no supervisor can be started.
         """
         module, _, name = function.partition(":")
         if not module or not name:
@@ -145,7 +145,7 @@ class Sandbox:
             preload = tuple(name for name in preload if is_trusted(name))
         if outcome is None and not self._closed:
             outcome, again = self._ask_alone(request, preload)
-            ended += f"\nit was tried once more: {again}"
+            ended += f"\nit was tried again: {again}"
         if outcome is None and self._closed:
             ended = "the sandbox was closed while the task ran"
         return outcome or CallOutcome("crashed", error=ended)

@@ -1,4 +1,4 @@
-"""Shared memory of a task: what it holds beside resident memory, and what it leaves behind.
+"""Shared memory of a task: what it holds in addition to resident memory, and what it leaves behind.
 
 Pages of a memfd, of a file in ``/dev/shm`` or of a System V segment that no process maps
 are in no resident memory, and such files and segments outlive every process.
@@ -34,8 +34,8 @@ class SharedMemory:
     """Files in memory that the processes of one task have written.
 
     A new file in the folder is the task's if a process of it had it open or mapped for writing, or
-    gave it its process id as a name; no file of another program is. The kernel says who has made a
-    segment.
+    gave it its process id as a name; no file of another program is. The kernel
+    reports who created a segment.
     """
 
     def __init__(self) -> None:

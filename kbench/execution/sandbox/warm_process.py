@@ -151,7 +151,7 @@ class WarmProcess:
             )
 
     def alive(self) -> bool:
-        """Tell whether it has not ended."""
+        """Return whether it has not ended."""
         return self._process.poll() is None
 
     def send(self, connection: socket.socket) -> None:
@@ -216,7 +216,7 @@ _VALUE = re.compile(r"://[^/\s@]*:[^/\s@]+@")
 
 
 def is_credential(name: str, value: str) -> bool:
-    """Tell whether an environment variable seems to hold a credential.
+    """Return whether an environment variable seems to hold a credential.
 
     >>> is_credential("OPENML_APIKEY", "x"), is_credential("TOKENIZERS_PARALLELISM", "true")
     (True, False)

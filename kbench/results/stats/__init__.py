@@ -14,7 +14,7 @@ plotting libraries along; they are checked against those packages.
     compared   what may be compared: datasets that all methods finished; their standings
     ranking    ranks, Friedman's test, cliques; sets of ranks, and the order without a dataset
     pairs      two methods: on one dataset; signed ranks, Holm's correction, wins, Bayes
-    resampling intervals of means, draws of them, and how much too good the best inner score is
+    resampling intervals of means, draws of them, and how much too good the best validation score is
     fronts     which methods are on the front of gain against cost
 """
 

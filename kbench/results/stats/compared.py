@@ -39,7 +39,7 @@ class Scores:
     tried_datasets : tuple of str
         The datasets that some method finished.
     tried : ndarray, shape (n_tried_groups, n_methods)
-        Means over their groups; NaN where a method lacks a dataset of the group.
+        Means over their groups; NaN if a method lacks a dataset of the group.
     missing : mapping of method to tuple of str
         Of each method that lacks some of `tried_datasets`, those.
     """
@@ -161,7 +161,7 @@ def _table(
 ) -> Array:
     """Average a column over the datasets of each group, shape (n_groups, n_methods).
 
-    NaN where a row of the group is missing, or has no value.
+    NaN if a row of the group is missing, or has no value.
     """
     found = [[rows.get((name, *method)) for method in methods] for name in datasets]
     cells = [[row.value(column) if row else None for row in line] for line in found]
@@ -191,9 +191,9 @@ class Standing:
     fit_time_s, predict_time_s : float
         Geometric means over groups of datasets.
     predict_time_per_row_s : float
-        Time to predict one row, the geometric mean; NaN where it is not known.
+        Time to predict one row, the geometric mean; NaN if it is unknown.
     n_components : float
-        Mean width of the embedding; NaN where it is not known.
+        Mean width of the embedding; NaN if it is unknown.
     wins : int
         Groups of datasets on which no method is better.
     """

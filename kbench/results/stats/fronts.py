@@ -43,7 +43,7 @@ class Front:
     in units of the gain times powers of ten of the cost; `low` and `high` are its 95 % interval.
     """
     reason: str = ""
-    """Why nothing can be said; empty where something can."""
+    """Why nothing can be said; empty if something can."""
 
 
 def pareto_front(cost: Sequence[float], gain: Sequence[float]) -> list[int]:
@@ -79,7 +79,7 @@ def front(gains: Array, costs: Array, ratio: float = 0.0, alpha: float = 0.05) -
     Parameters
     ----------
     gains, costs : ndarray, shape (n, n_methods)
-        Larger gains are better, costs are positive; both are NaN where a cell is missing. A row
+        Larger gains are better, costs are positive; both are NaN if a cell is missing. A row
         for each group of datasets, or for each split of one dataset.
     ratio : float, default 0
         Test rows over training rows of splits (`holdout_ratio`), for the variance of Nadeau
@@ -126,7 +126,7 @@ def front(gains: Array, costs: Array, ratio: float = 0.0, alpha: float = 0.05) -
 
 
 def _why_not(gains: Array, costs: Array) -> str:
-    """Say why nothing can be said of a front; empty where something can."""
+    """Say why nothing can be said of a front; empty if something can."""
     n, k = gains.shape
     if k < 2:
         return "a front needs at least two methods"

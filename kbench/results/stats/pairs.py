@@ -128,7 +128,7 @@ def wilcoxon_holm(values: Array) -> Array:
     """Test every pair of methods by signed ranks, adjusted by Holm's method.
 
     The p values have the shape (n_methods, n_methods): symmetric, ones on the
-    diagonal. Values are NaN where a cell is missing; see `signed_rank`.
+    diagonal. Values are NaN if a cell is missing; see `signed_rank`.
 
     References
     ----------
@@ -269,7 +269,7 @@ class CorrectedT:
     """Corrected resampled t-test of two methods on one dataset.
 
     The mean difference over the splits, its interval of level 1 - alpha, and
-    the two-sided p; None where all differences are equal, as `NO_TEST` says.
+    the two-sided p; None if all differences are equal, as `NO_TEST` says.
     """
 
     difference: float
@@ -341,7 +341,7 @@ def unit_of(values: Iterable[float], metric: Metric) -> float:
 def holdout_ratio(row: Row) -> float:
     """Return test rows over training rows of a results row, as `corrected_t` needs them.
 
-    Where the numbers of rows are not known, the ratio is that of as many folds
+    Where the numbers of rows are unknown, the ratio is that of as many folds
     as the row has splits, 1 for fewer than two: never 0, which would be the
     uncorrected test.
 

@@ -41,10 +41,10 @@ class Friedman:
 
 
 def friedman(values: Array, correct_ties: bool = True) -> Friedman:
-    """Test whether all methods perform alike, on at least two datasets and three methods.
+    """Test whether all methods perform equally, on at least two datasets and three methods.
 
     With `correct_ties` the statistic is divided by the correction for ties
-    (Conover 1999), as scipy does; Demsar (2006) prints the figures without it.
+    (Conover 1999), as scipy does; Demsar (2006) prints the values without it.
 
     References
     ----------
@@ -200,7 +200,7 @@ def rank_sets(gains: Array, alpha: float = 0.05) -> list[tuple[int, int]]:
     Parameters
     ----------
     gains : ndarray, shape (n_groups, n_methods)
-        Larger is better; NaN where a cell is missing.
+        Larger is better; NaN if a cell is missing.
     alpha : float, default 0.05
 
     References

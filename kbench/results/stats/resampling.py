@@ -1,6 +1,6 @@
 """Distributions of means over groups of datasets, or over the splits of one dataset.
 
-Also how much too good the inner score of a chosen candidate is.
+Also how much too good the validation score of a chosen candidate is.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def mean_interval(
 
     From five groups on, each end is the outer one of Student's t interval and of the bootstrap-t
     interval: the first is too narrow for skewed values, the second for a few extreme ones. Fewer
-    groups have Student's t interval. Neither knows of rare disasters that no group has seen.
+    groups have Student's t interval. Neither accounts for rare failures that occur in no group.
     There is no interval for one value: both ends are NaN.
 
     `values` are scores, or differences of scores, shape (n_groups,).
@@ -136,7 +136,7 @@ def median_interval(
 
 
 def _studentised(centred: Array, weights: Array) -> Array:
-    """Return the t statistic of each column in each resample, 0 where all values are equal."""
+    """Return the t statistic of each column in each resample, 0 if all values are equal."""
     n = len(centred)
     means = weights @ centred
     variance = np.maximum(weights @ centred**2 - means**2, 0.0) / (n - 1)
@@ -147,12 +147,12 @@ _EQUAL = 1e-12
 
 
 def optimism(gains: Array) -> float:
-    """Return by how much the inner score of the best candidate is expected to be too good.
+    """Return by how much the validation score of the best candidate is expected to be too good.
 
     The best of many noisy means is better than it will be. On each inner fold, the candidate
     that is best on the other folds is scored; several equal ones are averaged. The best mean
     over all folds, less the mean of these scores, estimates the optimism. Inner minus outer
-    score would also have the effect of smaller training parts in it.
+    score would also have the effect of smaller training sets in it.
 
     Parameters
     ----------

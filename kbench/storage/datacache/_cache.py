@@ -162,7 +162,7 @@ class DataCache:
     was last done more than `TRUST_S` (a day) ago, or where the size, a time or the
     inode of a file has changed since. The next load therefore notices an
     edited file, and a bit that rotted on the disk is noticed within a day of use;
-    a second load of a large dataset reads nothing but its headers.
+    a second load of a large dataset reads only its headers.
 
     Examples
     --------
@@ -184,9 +184,9 @@ class DataCache:
     # -- datasets
 
     def store(self, dataset: Dataset) -> str:
-        """Write a dataset, unless an intact copy is there, and return its checksum.
+        """Write a dataset, unless an intact copy exists, and return its checksum.
 
-        DatasetError is raised where `check_dataset` refuses it, or the cache cannot be
+        Raises DatasetError if `check_dataset` rejects it, or the cache cannot be
         written.
         """
         dataset = check_dataset(dataset)
@@ -214,9 +214,9 @@ class DataCache:
         The kinds of its columns are not part of its content: they are `kinds`, as
         `recall` returns them, by default those of the source that stored it first.
 
-        DatasetError is raised where there is no such dataset or its files are damaged.
-        A damaged entry is moved aside, so that `lookup` no longer finds it and the
-        caller fetches it anew.
+        Raises DatasetError if there is no such dataset or its files are damaged.
+        A damaged entry is moved aside, so that `lookup` does not find it and the
+        caller fetches it again.
         """
         dataset = read(self.root / checksum, self._checked(checksum))
         return replace(dataset, feature_kinds=tuple(kinds)) if kinds else dataset
@@ -256,7 +256,7 @@ class DataCache:
     def describe(self, checksum: str) -> DatasetFacts:
         """Describe a dataset without reading its arrays.
 
-        DatasetError is raised where there is none or its description is damaged.
+        Raises DatasetError if there is none or its description is damaged.
         """
         return DatasetFacts.from_json(read_meta(self.root, checksum))
 
@@ -282,7 +282,7 @@ class DataCache:
     # -- the manifest
 
     def lookup(self, source: str, params: Params, code: str) -> str | None:
-        """Return the checksum of a dataset by its origin; None where it is not in the cache.
+        """Return the checksum of a dataset by its origin; None if it is not in the cache.
 
         The origin is a source, its parameters, and what its record says of the code that
         makes the data. The parameters ``path`` and ``splits`` name files, whose size,
@@ -298,9 +298,9 @@ class DataCache:
         code: str,
         is_valid: Callable[[Manifest], bool] | None = None,
     ) -> DatasetFacts | None:
-        """Describe a dataset by its origin, as in `lookup`; None where it is not in the cache.
+        """Describe a dataset by its origin, as in `lookup`; None if it is not in the cache.
 
-        With `is_valid`, what it was made from must be known and valid.
+        With `is_valid`, its manifest must exist and be valid.
 
         The facts of `describe` are updated with those given to `remember`: the name,
         group, role, and kinds and names of columns and classes that *this* source gives to
@@ -321,7 +321,7 @@ class DataCache:
             return None
 
     def keep_manifest(self, source: str, params: Params, code: str, manifest: Manifest) -> None:
-        """Add to the origin of a stored dataset what it was made from, if it was stored."""
+        """Add its manifest to the origin of a dataset, if it was stored."""
         origin = self.origin(source, params, code)
         with contextlib.suppress(OSError, ValueError):
             record = json.loads(read_file(origin, _RECORD_BYTES))
@@ -406,7 +406,7 @@ class DataCache:
     def verify(self) -> list[str]:
         """Compare every file of the cache with its checksum; return one line per problem.
 
-        Damaged entries are moved aside, so that they are fetched anew.
+        Damaged entries are moved aside, so that they are fetched again.
         """
         problems = []
         for checksum in self._checksums():

@@ -1,6 +1,6 @@
 """One dataset as files: ``.npy`` arrays, and a description in JSON with their checksums.
 
-What was verified, and when, is kept beside the entries.
+What was verified, and when, is stored next to the entries.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ Meta = Mapping[str, Json]
 """Description of an entry, as its `meta.json` has it."""
 
 FORMAT = 1
-"""Version of the layout of an entry; entries of another version are fetched anew."""
+"""Version of the layout of an entry; entries of another version are fetched again."""
 
 FILES = frozenset(
     f"{name}.npy"
@@ -290,7 +290,7 @@ _NOTE_BYTES = 1 << 16
 def checked(root: Path, checksum: str, thorough: bool = False) -> Meta:
     """Return the description of an entry without a problem; stamp it if all bytes were read.
 
-    DamagedError is raised where it has one, UnreadableError where another user does not share it.
+    Raises DamagedError if it has one, UnreadableError where another user does not share it.
     """
     meta = read_meta(root, checksum)
     folder = root / checksum

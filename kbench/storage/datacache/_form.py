@@ -25,12 +25,12 @@ CHUNK = 1 << 17
 def check_dataset(dataset: Dataset) -> Dataset:
     """Check that a dataset is in canonical form, and bring its arrays to it.
 
-    Integers and truth values in `X` become float64; sparse input becomes a CSR
+    Integers and booleans in `X` become float64; sparse input becomes a CSR
     matrix with sorted indices and no stored zeros; the checksum is computed
     from the content. Nothing else is changed: `X` becomes float64 or float32,
     C-contiguous or CSR; `y` int64, for regression float64.
 
-    DatasetError is raised where the shapes disagree, a value is infinite, the labels
+    Raises DatasetError if the shapes disagree, a value is infinite, the labels
     are not exactly 0..k-1 with k >= 2, the targets are constant or missing, a weight is
     negative, or the names, kinds or splits do not fit.
 
@@ -99,7 +99,7 @@ def check_dataset(dataset: Dataset) -> Dataset:
         is_test = np.zeros(n, dtype=bool)
         is_test[parts[1]] = True
         if is_test[parts[0]].any() or is_test[parts[2]].any():
-            raise refuse(f"split {number} has rows both in its training and its test part")
+            raise refuse(f"split {number} has rows both in its training and its test set")
         splits.append(Split(number, *parts))
     return replace(
         dataset,

@@ -54,7 +54,7 @@ def test_the_task_of_data_may_be_named(connect_openml):
     with OpenMLServer() as server:
         connect_openml(server)
         assert load(data_id=9004, task="regression").y.tolist() == [100, 250, 300, 310, 220]
-        with pytest.raises(DatasetError, match="'class' is text in 150 rows of 150"):
+        with pytest.raises(DatasetError, match="'class' is not numeric in 150 rows of 150"):
             load(data_id=61, task="regression")
 
 

@@ -47,7 +47,7 @@ def test_a_regression_task_of_text(connect_openml):
         connect_openml(server)
         server.datasets[9004]["target"] = "colour"
         with pytest.raises(
-            DatasetError, match="'colour' is text in 5 rows of 5, the first is row 1"
+            DatasetError, match="'colour' is not numeric in 5 rows of 5, the first is row 1"
         ):
             load(task_id=1000 + 9004)
 

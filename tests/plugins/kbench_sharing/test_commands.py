@@ -220,7 +220,7 @@ def test_rows_of_others_are_reused_and_never_delivered(theirs):
     code, out, err = theirs("suite", "ours.toml", "--reuse-bundle", "b.zip", "-q")
     assert code == 0, err
     assert "3 cells planned: 3 ok" in out
-    assert "2 cells by others, without times" in out
+    assert "2 cells imported, without times" in out
     assert out.count("Ada [bold]") == 2
     # of three cells one was computed, kept and delivered
     kept = [line for content in state().values() for line in content.splitlines()]
@@ -231,7 +231,7 @@ def test_rows_of_others_are_reused_and_never_delivered(theirs):
     # what is computed here later replaces them
     code, out, _ = theirs("suite", "ours.toml", "-q")
     assert code == 0
-    assert "by others" not in out
+    assert "imported results" not in out
     again = theirs("suite", "ours.toml", "--reuse-bundle", "b.zip", "-q")
     assert "no missing result of this run is available in a bundle" in again[2]
 
@@ -241,7 +241,7 @@ def test_a_suite_of_reused_cells_only_has_each_once(theirs):
     code, out, err = theirs("suite", "ours.toml", "--reuse-bundle", "b.zip", "-q")
     assert code == 0, err
     assert "2 cells planned: 2 ok" in out
-    assert "2 cells by others" in out
+    assert "2 cells imported" in out
     assert out.count("Ada [bold]") == 2
 
 
@@ -249,8 +249,8 @@ def test_a_method_is_compared_with_those_of_others(theirs):
     words = ("suite", "ours.toml", "--learner", "mine", "--reuse-bundle", "b.zip")
     code, out, _ = theirs(*words, "-q")
     assert code == 0
-    assert "identity + mine beside 2 other methods" in out
-    assert "2 cells of the others by Ada [bold] on " in out
+    assert "identity + mine next to 2 other methods" in out
+    assert "2 cells of other methods by Ada [bold] on " in out
     code, out, _ = theirs(*words[:2], "--reuse-bundle", "b.zip", "--json")
     rows = json.loads(out.splitlines()[-1])["rows"]
     assert {row["learner"]: row.get("by") for row in rows} == {
@@ -307,7 +307,7 @@ def test_an_edit_of_a_helper_is_seen_and_named(theirs):
     _, out, err = theirs("suite", "ours.toml", "--reuse-bundle", "other.zip", "-q")
     assert f"not reused: {reason}" in err
     assert "is available in a bundle" in err
-    assert "by others" not in out
+    assert "imported results" not in out
     code, out, _ = theirs("bundle", "verify", "other.zip")
     assert (code, f"cannot be recomputed here: {reason}" in out) == (1, True)
 

@@ -549,7 +549,7 @@ def test_tasks_are_named_where_they_are_wrong(counts, customers, capfd):
     )
     code, _, err = command(*words, "churn", "--task", "regression", capfd=capfd)
     assert code == 2
-    assert "'churn' is text in 60 rows of 60, the first is row 1: 'no'" in err
+    assert "'churn' is not numeric in 60 rows of 60, the first is row 1: 'no'" in err
     code, _, err = command("recommend", "counts.csv", "--target", "n", "--drop", "n", capfd=capfd)
     assert code == 2
     assert "the target 'n' is among the ignored columns" in err
