@@ -9,18 +9,8 @@ Authors of plugins import everything from here::
         grid = {"bandwidth_factor": [0.5, 1.0, 2.0]}
         return [FeatureMap("my-map", make="my_plugin._map:MyMap", grid=grid)]
 
-<<<<<<< ours
-`run_suite`, `load_results` and `evaluate` do from Python what the command line does; features
-add further functions, such as `recommend`. All names are loaded on first use, so that a command
-loads what it needs.
-||||||| base
-`run_suite`, `load_results` and `evaluate` do from Python what the command line does; features
-add further functions, such as `recommend`. All names are loaded on first use, so that a command loads
-what it needs.
-=======
 `run_suite`, `load_results` and `evaluate` are the commands as functions; features add others,
 such as `recommend`. All names are imported on first use.
->>>>>>> theirs
 """
 
 import sys

@@ -86,21 +86,20 @@ def run_suite(
 ) -> Results:
     """Run a suite as ``kbench suite`` does: same plan, journal and MLflow runs.
 
-    Results that exist already, from Python or from the command line, are not
-    computed again.
+    Cached results, also those of the command line, are not computed again.
 
     Parameters
     ----------
     suite : str
         Name of an installed suite, or path of a suite file.
     dataset, feature_map, learner : str or sequence of str, optional
-        Run only the components of the suite whose name or label matches this pattern.
+        Use only the components of the suite with this name or label, or that match this pattern.
     add_datasets, add_feature_maps, add_learners : str or sequence of str, optional
         Add this installed component to the suite, with its default parameters.
     n_splits : int, optional
         Number of splits, instead of the suite's.
     jobs : int, optional
-        Tasks at a time; by default the physical cores, or the threads of a cluster.
+        Number of parallel tasks; by default the physical cores, or the threads of a cluster.
     data : str, optional
         Folder of the data files that the suite names by relative paths; the current
         folder by default.
@@ -187,11 +186,11 @@ def load_results(
     suite : str
         Its name, or the path of its file, or the name of its experiment.
     machine : str, optional
-        Machine that made the runs: its id, or "all". By default this machine,
-        else the machine that wrote last.
+        Use the runs of this machine (its id, or "all"); by default of the current machine,
+        else of the one that wrote last.
     outdated : bool, default False
-        Also results that are out of date, because their code, data or dependencies have
-        changed; the column ``outdated`` says which.
+        Include results whose code, data or settings have changed since; the column
+        ``outdated`` shows what has changed.
     **features
         Options of features: ``store`` (MLflow store; ``MLFLOW_TRACKING_URI``, else
         ``mlflow.db`` in this folder, by default).
@@ -228,9 +227,9 @@ def evaluate(
 ) -> pandas.DataFrame:
     """Evaluate one feature map with one learner on one dataset, in this process.
 
-    The protocol, the search and the metrics are those of a suite. Nothing is stored and no
-    limits apply; times include other work of this process. Use `evaluate` to experiment, and
-    `run_suite` for results that you report. Exceptions raised while fitting propagate.
+    The protocol, the search and the metrics are those of a suite. Nothing is stored, no
+    limits apply, and the times include other work of this process. Use `evaluate` to
+    experiment, and `run_suite` for results that you report. Exceptions of a fit propagate.
 
     Parameters
     ----------

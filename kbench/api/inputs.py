@@ -116,17 +116,8 @@ def dataset_of_file(
 ) -> Ref:
     """Return the dataset entry of a suite file that reads a user's file.
 
-<<<<<<< ours
-    The options are those of `kbench.recommend` that are parameters of the source. DatasetError is
-    raised if there is no such file, its kind is not known or takes no such option, or the task is
-    none.
-||||||| base
-    The options are those of `kbench.recommend` which are parameters of the source. DatasetError is raised
-    where there is no such file, its kind is not known or takes no such option, or the task is none.
-=======
     The options are those of `kbench.recommend` which are parameters of the source. Raises
     DatasetError if there is no such file, or its kind or an option is unknown.
->>>>>>> theirs
     """
     if options.get("task"):
         check_choice(options["task"], option("task"), TASK_TYPES, error=DatasetError)

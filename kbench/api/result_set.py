@@ -117,13 +117,7 @@ class Results:
 
     @property
     def others(self) -> pandas.DataFrame:
-<<<<<<< ours
-        """Results of the suite that ``kbench bundle add`` imported from other users.
-||||||| base
-        """Rows of the suite that others computed, of the bundles that ``kbench add`` keeps here.
-=======
-        """Results of the suite imported from other users' bundles (``kbench add``).
->>>>>>> theirs
+        """Results of the suite imported from other users' bundles (``kbench bundle add``).
 
         One row for each cell, author and CPU, without times: those of other machines are not
         comparable.

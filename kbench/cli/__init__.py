@@ -1,8 +1,7 @@
 """The command line. Every heavy import is inside a command.
 
-Exit codes: 0 all planned cells are ok (cells with unavailable data are allowed),
-1 some cell failed, or the store does not have all runs yet, 2 wrong usage or suite file,
-130 interrupted.
+Exit codes: 0 success (the data of cells may be unavailable), 1 a cell failed or was skipped, or
+the store is incomplete, 2 invalid usage or suite file, 130 interrupted.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ CORE: Mapping[str, About] = {
         "kbench.cli.suite:suite",
         examples=(
             ("Run a suite of 20 seconds:", "kbench suite uci-small"),
-            ("See what would run, and how long it would take:", "kbench suite uci --dry-run"),
+            ("Show what would run, and how long it would take:", "kbench suite uci --dry-run"),
             ("Add a map to a suite, and rank it:", "kbench suite uci --add-feature-map rff"),
             ("Run one dataset with two learners:",
              "kbench suite uci --dataset iris --learner ridge --learner linear-svm"),
@@ -49,11 +49,11 @@ CORE: Mapping[str, About] = {
         "kbench.cli.results:results",
         examples=(
             ("Print all cells:", "kbench results uci"),
-            ("Find the best methods on sonar that are fitted in 20 ms:",
+            ("Find the best methods on sonar that fit within 20 ms:",
              "kbench results uci --dataset sonar --max-fit-time 0.02"),
             ("Compare one method with every other method:",
              "kbench results uci --highlight 'rff + ridge'"),
-            ("Write the cells as a file:", "kbench results uci --format csv > uci.csv"),
+            ("Write the cells to a file:", "kbench results uci --format csv > uci.csv"),
         ),
         while_loading="reading results",
     ),
@@ -109,17 +109,16 @@ class Group(TyperGroup):
     def list_commands(self, ctx: Context) -> list[str]:
         """Return the names: those of features stand where their metadata say."""
         known = _commands(self.path)
-        names = [name for name, (of, _) in known.items() if of is None]
-        waiting = [(each.after, name) for name, (of, each) in known.items() if of]
+        names = [name for name, (_, each) in known.items() if each.after not in known]
+        waiting = [(each.after, name) for name, (_, each) in known.items() if name not in names]
         while waiting:
             placed = [(after, name) for after, name in waiting if after in names]
             for after, name in reversed(placed):
                 names.insert(names.index(after) + 1, name)
             waiting = [each for each in waiting if each not in placed]
             if not placed:
-                first = next((each for each in waiting if each[0] not in known), waiting[0])
-                waiting.remove(first)
-                names.append(first[1])
+                names += [name for _, name in waiting]
+                break
         return names
 
     def resolve_command(self, ctx: Context, args: list[str]) -> Any:
@@ -138,8 +137,7 @@ class Group(TyperGroup):
         path = f"{self.path} {cmd_name}".lstrip()
         if not about.target:
             made = Group(name=cmd_name, help=about.help, context_settings=CONTEXT)
-            made.no_args_is_help, made.rich_markup_mode = True, None
-            made.path = path
+            made.no_args_is_help, made.rich_markup_mode, made.path = True, None, path
             return made
         if feature is None:
             module, _, name = about.target.partition(":")
@@ -179,8 +177,10 @@ def _commands(group: str) -> dict[str, tuple[Feature | None, About]]:
 
 
 def _described(made: Command, about: About) -> ClickCommand:
-    """Return a command with its first line and examples."""
+    """Return a command with its first line and examples, and its arguments in capitals."""
     made.first_line, made.examples = about.while_loading, about.examples
+    for each in (param for param in made.params if param.param_type_name == "argument"):
+        each.metavar = each.metavar or (each.name or "").upper()
     return made
 
 
@@ -205,11 +205,10 @@ def _left_out() -> str:
 app = typer.Typer(
     name="kbench",
     cls=Group,
-    help="Measure the accuracy and cost of explicit feature maps and learners, all on the same "
+    help="Benchmark explicit feature maps and kernel methods: accuracy and cost, on the same "
     "splits of the same datasets.",
-    epilog="Exit codes: 0 all planned cells are ok (cells with unavailable data are allowed), "
-    "1 some cell failed, or the store does not have all runs yet, 2 wrong usage or suite file, "
-    "130 interrupted.",
+    epilog="Exit codes: 0 success (the data of cells may be unavailable), 1 a cell failed or was "
+    "skipped, or the store is incomplete, 2 invalid usage or suite file, 130 interrupted.",
     no_args_is_help=True,
     rich_markup_mode=None,
     # kbench's errors are one line; others keep Python's plain traceback

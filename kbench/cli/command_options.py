@@ -32,7 +32,7 @@ Store = Annotated[
         help="MLflow store; default: $MLFLOW_TRACKING_URI, else mlflow.db in this folder.",
     ),
 ]
-Open = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
+Open = Annotated[bool, typer.Option("--open", help="Open it in a browser.")]
 
 Datasets = Annotated[
     list[str] | None,
@@ -40,7 +40,7 @@ Datasets = Annotated[
         "--dataset",
         metavar="PATTERN",
         autocompletion=completion.components("dataset"),
-        help="Show only the datasets with this label, or that match this pattern; repeatable.",
+        help="Use only the datasets with this label, or that match this pattern; repeatable.",
     ),
 ]
 Highlight = Annotated[
@@ -55,7 +55,7 @@ Highlight = Annotated[
 JsonEvents = Annotated[
     bool, typer.Option("--json", help="Print one JSON line per event, and nothing else.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress, only the results.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the results, no progress.")]
 
 _METAVARS = {
     **dict.fromkeys(("target", "drop", "categorical", "keep", "group", "time_column"), "COLUMN"),
@@ -141,7 +141,7 @@ def _described(
     text = f"{text.removesuffix('.')}; repeatable." if is_list else text
     complete = _COMPLETIONS.get(name)
     if parameter.default is parameter.empty:
-        argument = typer.Argument(metavar=name.upper(), help=text, autocompletion=complete)
+        argument = typer.Argument(help=text, autocompletion=complete)
         return parameter.replace(annotation=Annotated[type_, argument])
     flags = [_flag(name, is_list), *filter(None, [_SHORT.get(name)])]
     made = typer.Option(*flags, metavar=_METAVARS.get(name), autocompletion=complete, help=text)
@@ -154,8 +154,7 @@ def _flag(name: str, is_list: bool = False) -> str:
     >>> _flag("n_splits"), _flag("na_values", is_list=True)
     ('--n-splits', '--na-value')
     """
-    flag = f"--{name.replace('_', '-')}"
-    return flag.removesuffix("s") if is_list else flag
+    return f"--{name.replace('_', '-')}".removesuffix("s" if is_list else "")
 
 
 def _with_parameters(

@@ -33,13 +33,7 @@ def print_beside(
     again: Sequence[str],
     added: Sequence[str] = (),
 ) -> None:
-<<<<<<< ours
-    """Compare the methods of a run, or those `added`, with the suite's others that have results.
-||||||| base
-    """Print the methods of a run beside the suite's other methods whose results are known.
-=======
     """Print the methods of a run next to the suite's other methods with results.
->>>>>>> theirs
 
     `again` is the command that computes the whole suite on the datasets of the run.
     """

@@ -33,7 +33,7 @@ def suite(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Show the plan, with predicted memory and times, and run no task."
+            "--dry-run", help="Show what would run, with predicted memory and times; run nothing."
         ),
     ] = False,
     every: Annotated[
@@ -45,8 +45,7 @@ def suite(
 ) -> None:
     """Run a suite: evaluate every cell and log it to MLflow.
 
-    A cell is a dataset with a feature map and a learner. Results that exist already
-    are not computed again.
+    A cell is a dataset with a feature map and a learner. Cached results are not computed again.
     """
     from kbench.api.inputs import chosen_suite
     from kbench.api.running import run_shown
@@ -82,8 +81,14 @@ def suite(
     if dry_run:
         print_plan(report, as_json=as_json, every=every)
         return
-    limits = {"n_splits": n_splits, "task_timeout": task_timeout, "memory_limit": memory_limit}
-    others = {"add_datasets": add_datasets, **limits, "data": data, **given()}
+    others = {
+        "add_datasets": add_datasets,
+        "n_splits": n_splits,
+        "task_timeout": task_timeout,
+        "memory_limit": memory_limit,
+        "data": data,
+        **given(),
+    }
     filters = {"dataset": dataset, "feature_map": feature_map, "learner": learner}
     added = {"add_feature_maps": add_feature_maps, "add_learners": add_learners}
     again = [suite, *as_words({**filters, **added, **others})]

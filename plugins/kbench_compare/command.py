@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SIDE = (
     "SUITE, SUITE@STORE, SUITE@KEY=VALUE,...[,STORE], a file of `kbench results --format json`, "
     "or a bundle. Keys: version (of kbench), machine (id), until (a date or time), "
-    "author (of bundles that were added). STORE is a URI or a .db file."
+    "author (of imported bundles). STORE is a URI or a .db file."
 )
 _KEYS = ("version", "machine", "until", "author")
 _BUNDLES = (".zip", ".jsonl")
@@ -54,9 +54,8 @@ def compare(
         str,
         typer.Option(
             metavar="WHAT",
-            help="Exit with 1 if B is worse in: `metric` (that of the suite), `time`, "
-            "`missing` (ok in A, absent or unavailable in B); several separated by commas, or "
-            "`none`.",
+            help="Exit with 1 if B is worse in one of these, separated by commas: `metric` (that "
+            "of the suite), `time`, `missing` (ok in A, absent or unavailable in B); or `none`.",
         ),
     ] = "metric,missing",
     dataset: Datasets = None,
@@ -64,7 +63,7 @@ def compare(
         float, typer.Option(help="Level of the tests, over all cells together (Holm).")
     ] = 0.05,
     time_factor: Annotated[
-        float, typer.Option(help="A time has changed only if the ratio is larger than this.")
+        float, typer.Option(help="Report a change of a time only if the ratio exceeds this.")
     ] = 2.0,
     time_noise: Annotated[
         float, typer.Option(help="Relative standard deviation of a cell's time from run to run.")
@@ -83,8 +82,8 @@ def compare(
 
     The metric of the suite is compared by its difference, with an interval of the corrected
     resampled t-test (accuracies on a single split: by the binomial error of its test rows).
-    Times are compared by their ratio, corrected by the machines' calibration figures; they
-    are not judged where they cannot be compared.
+    Times are compared as ratios, normalised by a speed benchmark of each machine. No verdict is
+    given if times are not comparable.
     """
     from kbench.features import write
     from kbench_compare.changes import Noise

@@ -32,7 +32,7 @@ def leakage(
         str,
         typer.Argument(
             metavar="FILE|SUITE",
-            help="A file of yours, or a suite: its name, or its file.",
+            help="A data file, a suite file, or the name of a suite.",
             autocompletion=completion.suites,
         ),
     ],
@@ -45,12 +45,12 @@ def leakage(
         bool, typer.Option("--json", help="Print one JSON line per dataset, and nothing else.")
     ] = False,
 ) -> None:
-    """Look for columns and rows of a dataset that give the target away.
+    """Check a dataset for columns and rows that leak the target.
 
-    On the first split, this predicts test rows without a model: by each column, by sums and
-    differences of two, by neighbours in the file, by training rows with the same inputs, and
-    with the same inputs but one. A sign is what predicts nearly all. It may be legitimate: you
-    know what is known when a prediction is due.
+    On the first split, kbench predicts the test rows without a model: from each column, from sums
+    and differences of two columns, from neighbouring rows of the file, and from training rows with
+    the same inputs, or all but one. It reports what predicts nearly all of the target. That may be
+    legitimate: only you know what is available when a prediction is due.
 
     The exit code is 1 if a dataset is unavailable.
     """

@@ -64,7 +64,7 @@ def fetch(
 ) -> None:
     """Download the datasets of a suite that are not in the cache.
 
-    The exit code is 1 if a dataset is unavailable. Fetched datasets stay in the cache; the
+    The exit code is 1 if a dataset is unavailable. Downloaded datasets stay in the cache; the
     same command continues with the missing ones.
     """
     from kbench.features import chosen_suite, load_registry, opened
@@ -94,7 +94,7 @@ def verify() -> None:
     """Compare all files in the cache with their checksums.
 
     The exit code is 1 if a dataset is damaged. Damaged datasets are moved aside, and the
-    next run fetches them again.
+    next run downloads them again.
     """
     from kbench.features import DataCache
 

@@ -47,7 +47,7 @@ def list_(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List what is installed, with descriptions: components, metrics, suites and plugins."""
+    """List and describe the installed components, metrics, suites and plugins."""
     from kbench.features import Summaries, load_registry
 
     chosen = _what(what)

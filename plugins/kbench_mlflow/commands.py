@@ -27,21 +27,21 @@ def sync(
         typer.Argument(
             metavar="SUITE",
             autocompletion=completion.stored,
-            help="Names of suites; default: all that were run for the store.",
+            help="Names of suites; by default all that were run for this store.",
         ),
     ] = None,
     store: Store = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also write suites that were run for other stores.")
+        bool, typer.Option("--all", help="Also upload suites that were run for other stores.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON line per suite, and nothing else.")
     ] = False,
 ) -> None:
-    """Write results to a store that does not have them yet; compute nothing.
+    """Upload results that a store does not have yet; compute nothing.
 
-    The suites' files and data are not needed. The exit code is 0 if the store has everything
-    now, and 1 if it could not be reached.
+    The suites' files and data are not needed. The exit code is 1 if the store could not be
+    reached.
     """
     from kbench.features import load_registry
     from kbench_mlflow.delivery import sync as synced_suites
@@ -75,14 +75,15 @@ def ui(
     suite: Annotated[
         str | None,
         typer.Argument(
-            help="Open the page of this suite's experiment.", autocompletion=completion.stored
+            help="Print (and with --open, open) the page of this suite's experiment.",
+            autocompletion=completion.stored,
         ),
     ] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 5000,
     show: Open = False,
     store: Store = None,
 ) -> None:
-    """Start MLflow's user interface on this machine and print the addresses to open.
+    """Start MLflow's user interface on this machine and print the URLs of its pages.
 
     The pages of a suite show its methods with their metrics, and charts. Ctrl-C stops it.
     """

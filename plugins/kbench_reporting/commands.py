@@ -28,13 +28,13 @@ _Suite = Annotated[
 ]
 _Machine = Annotated[
     str | None,
-    typer.Option(metavar="ID", help="Machine that made the runs; this machine by default."),
+    typer.Option(metavar="ID", help="Use the runs of this machine; by default the current one."),
 ]
 _Exclude = Annotated[
     list[str] | None,
     typer.Option(
         metavar="METHOD",
-        help="Leave a method, written `map + learner`, out of ranks and tests; repeatable.",
+        help="Exclude this method, written `map + learner`, from ranks and tests; repeatable.",
     ),
 ]
 _Methods = Annotated[
@@ -109,7 +109,7 @@ def report(
     methods: _Methods = None,
     datasets: Datasets = None,
     transpose: Annotated[
-        bool, typer.Option("--transpose", help="Methods as rows, datasets as columns.")
+        bool, typer.Option("--transpose", help="Put methods in rows and datasets in columns.")
     ] = False,
     digits: Annotated[
         int | None, typer.Option("--digits", metavar="N", help="Decimals of the metric.")
@@ -145,15 +145,14 @@ def report(
     registry = load_registry()
     if is_table:
         _check_table(name or "main", form or Form.markdown)
-        chosen = (methods or [], datasets or [], digits, highlight)
-        content = _content(suite, registry, machine, exclude_method or [], outdated, *chosen)
+        content = _content(
+            suite, registry, machine, exclude_method, outdated, methods, datasets, digits, highlight
+        )
         made = table_named(name or "main", content)
         made = turned(made) if transpose else made
         _print_table(made, content.suite, form or Form.markdown, output, caption, label)
         return
-    content = _content(
-        suite, registry, machine, exclude_method or [], outdated, highlight=highlight
-    )
+    content = _content(suite, registry, machine, exclude_method, outdated, highlight=highlight)
     path = output or Path(f"{_file_name(content.suite)}.html")
     verbs = Verbs(partial(echo, err=True))
     written = page(content, registry, verbs=verbs)
@@ -234,7 +233,7 @@ def plot(
     methods: _Methods = None,
     datasets: Datasets = None,
 ) -> None:
-    """Draw one picture of a suite's results for a paper."""
+    """Draw one figure of a suite's results for a paper."""
     from kbench.features import load_registry, write_output
     from kbench_reporting.pictures import picture
 
@@ -242,8 +241,9 @@ def plot(
     if form not in ("pdf", "png", "svg"):
         raise SuiteError(f"-o must be a file that ends in .pdf, .png or .svg, got {output}")
     registry = load_registry()
-    chosen = (methods or [], datasets or [], None, highlight)
-    content = _content(suite, registry, machine, exclude_method or [], outdated, *chosen)
+    content = _content(
+        suite, registry, machine, exclude_method, outdated, methods, datasets, None, highlight
+    )
     write_output(output, picture(kind, content, registry, form))
     echo(str(output))
 
@@ -252,10 +252,10 @@ def _content(
     suite: str,
     registry: Registry,
     machine: str | None,
-    excluded: list[str],
+    excluded: list[str] | None,
     outdated: bool,
-    methods: list[str] | tuple[()] = (),
-    datasets: list[str] | tuple[()] = (),
+    methods: list[str] | None = None,
+    datasets: list[str] | None = None,
     digits: int | None = None,
     highlight: list[str] | None = None,
 ) -> ReportData:
@@ -280,11 +280,11 @@ def _content(
         )
     notice = partial(echo, err=True)
     stored = stored_results(Query(suite, given(), machine, outdated=outdated, notice=notice))
-    kept = chosen_methods(stored.rows, methods, "method")
-    wanted = chosen_datasets(stored.rows, datasets, "dataset")
+    kept = chosen_methods(stored.rows, methods or (), "method")
+    wanted = chosen_datasets(stored.rows, datasets or (), "dataset")
     rows = [row for row in stored.rows if row.method in kept and row.dataset in wanted]
     by_name = {name_of(method): method for method in kept}
-    for name in excluded:
+    for name in excluded or ():
         if name not in by_name:
             raise SuiteError(
                 f"--exclude-method {name!r}: no such method{did_you_mean(name, by_name)}"
@@ -297,7 +297,7 @@ def _content(
         machine_facts(stored.rows[0].machine)
         | ({"results": stored.left_out} if stored.left_out else {}),
         stored.source,
-        [by_name[name] for name in excluded],
+        [by_name[name] for name in excluded or ()],
         stored.metric,
         stored.budget,
         order=kept if methods else (),

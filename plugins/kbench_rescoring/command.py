@@ -22,7 +22,7 @@ def rescore(
         list[str],
         typer.Option(
             metavar="NAME",
-            help="Metric of `kbench list metrics`; repeatable.",
+            help="A metric of `kbench list metrics`; repeatable.",
             autocompletion=completion.metrics,
         ),
     ],
@@ -31,11 +31,11 @@ def rescore(
         bool, typer.Option("--json", help="Print one JSON line per metric, and nothing else.")
     ] = False,
 ) -> None:
-    """Add metrics to known results without computing these again.
+    """Add metrics to existing results without computing these again.
 
-    Metrics are computed from the predictions that were kept of each split.
+    Metrics are computed from the stored predictions of each split.
 
-    The exit code is 1 if a metric failed, or the store does not have all runs yet.
+    The exit code is 1 if a metric failed, or the store is incomplete.
     """
     from kbench.features import (
         Options,

@@ -29,18 +29,21 @@ def create(
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="A zip file; a folder if it has no .zip."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="A zip file, or a folder if it does not end in .zip.",
         ),
     ] = None,
     for_paper: Annotated[
         str | None,
         typer.Option(
-            metavar="NEW",
+            metavar="FOLDER",
             help="A new folder with LaTeX tables, figures, a statement and a citation.",
         ),
     ] = None,
     author: Annotated[
-        str, typer.Option(metavar="NAME", help="Your name, shown beside the results.")
+        str, typer.Option(metavar="NAME", help="Your name, shown next to the results.")
     ] = "",
     dataset: list[str] | None = None,
     feature_map: list[str] | None = None,
@@ -52,29 +55,26 @@ def create(
     data: str | None = None,
     predictions: Annotated[
         bool,
-        typer.Option(
-            "--predictions",
-            help="Also what was predicted for each test row, as far as it was kept.",
-        ),
+        typer.Option("--predictions", help="Include the stored test-set predictions."),
     ] = False,
     with_errors: Annotated[
         bool,
-        typer.Option("--with-errors", help="Also tracebacks and printed texts of failed tasks."),
+        typer.Option("--with-errors", help="Include tracebacks and output of failed tasks."),
     ] = False,
     with_sources: Annotated[
-        bool, typer.Option("--with-sources", help="Also the modules of third-party plugins.")
+        bool, typer.Option("--with-sources", help="Include the modules of third-party plugins.")
     ] = False,
 ) -> None:
-    """Write the known results of a suite as a file that others can read and recompute.
+    """Write the results of a suite as a file that others can read and recompute.
 
-    It holds no data, no host name and no path. Nothing is fetched or computed.
+    The file contains no data, no host name and no path. Nothing is downloaded or computed.
     """
     from kbench.features import Journal, chosen_suite, find, load_registry
     from kbench_sharing import zip_file
     from kbench_sharing.writing import files_of, known_results
 
     if output is None and for_paper is None:
-        raise SuiteError("name the file to write, with -o FILE or --for-paper NEW")
+        raise SuiteError("name the file to write, with -o FILE or --for-paper FOLDER")
     registry = load_registry()
     filters, add = (dataset, feature_map, learner), (add_datasets, add_feature_maps, add_learners)
     chosen = chosen_suite(suite, registry, *filters, add=add, n_splits=n_splits, data=data)
@@ -128,13 +128,13 @@ def verify(
     file: Annotated[
         str,
         typer.Argument(
-            help="A bundle (a zip file or a folder), a rows file, or the id of a kept one."
+            help="A bundle (a zip file or a folder), a rows file, or the id of an imported one."
         ),
     ],
     sample: Annotated[int, typer.Option(min=1, help="Number of splits to recompute.")] = 5,
     nonce: Annotated[
         str | None,
-        typer.Option(metavar="HEX", help="Repeat the choice of an earlier command."),
+        typer.Option(metavar="HEX", help="Repeat the sample of an earlier command."),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Tasks at a time.")] = 1,
     task_timeout: float | None = None,
@@ -150,11 +150,11 @@ def verify(
     data: str | None = None,
     offline: bool = False,
 ) -> None:
-    """Check a bundle, and recompute some of its results here.
+    """Validate a bundle and recompute a random sample of its results on this machine.
 
-    The results are chosen by a hash that its author cannot foresee. What was found is kept,
-    and shown beside the rows of a bundle that was added. Neither the journal nor MLflow is
-    written. The exit code is 1 if a result differs, or none can be recomputed.
+    The sample is chosen with a random nonce, so the author cannot predict it. The outcome is
+    stored and shown next to imported results; neither the journal nor MLflow changes. The exit
+    code is 1 if a result differs, or none can be recomputed.
     """
     from kbench.features import check_limit, load_registry
     from kbench.records import Limits
@@ -267,7 +267,7 @@ def describe(bundle: Bundle) -> None:
         f"{bundle.author}: {counted(len(bundle.cells), 'cell')} of {bundle.manifest.suite}, "
         f"{counted(bundle.n_results, 'split')}, computed on {cpus}"
     )
-    echo("schema, keys, references, times and value ranges are valid")
+    echo("schema, keys, references, timestamps and value ranges are valid")
 
 
 def _conclude(verdicts: Counter[Finding], is_refuted: bool) -> None:
@@ -289,7 +289,7 @@ def add(
         str,
         typer.Argument(
             metavar="FILE|URL",
-            help="A bundle (a zip file or a folder) or a rows file; an https address of one.",
+            help="A bundle (a zip file or a folder) or a rows file, or the https URL of one.",
         ),
     ],
 ) -> None:
@@ -313,21 +313,21 @@ def add(
 
 def publish(
     file: Annotated[
-        str, typer.Argument(help="A bundle (a zip file or a folder), or the id of a kept one.")
+        str, typer.Argument(help="A bundle (a zip file or a folder), or the id of an imported one.")
     ],
     repository: Annotated[
         str,
         typer.Option(
             metavar="DIR|URL",
-            help="A results repository: a folder, such as a working copy of git, or an address "
-            "to which git pushes: https, ssh, file or host:path.",
+            help="A results repository: a folder, such as a clone, or a URL to which git pushes: "
+            "https, ssh, file or host:path.",
         ),
     ],
 ) -> None:
     """Add the rows of a bundle to a results repository, one immutable file per cell.
 
-    Files are named by their content, and none is ever overwritten. In a folder, commit and push
-    the new files yourself. At an address, they are one commit of the default branch, with the
+    Files are named by their content and never overwritten. In a folder, commit and push the new
+    files yourself. To a URL, kbench pushes them as one commit of the default branch, with the
     name and the credentials of your git.
     """
     from kbench_sharing.added_bundles import find
@@ -351,14 +351,14 @@ def site(
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="NEW", help="Also write the site, into this folder."
+            "--output", "-o", metavar="FOLDER", help="Also write the site into this new folder."
         ),
     ] = None,
 ) -> None:
     """Check all files of a results repository; with -o, write its site.
 
-    The exit code is 1 if a file is damaged, forged or out of its place; each is named in one
-    line, and no site is written.
+    The exit code is 1 if a file is damaged, forged or misplaced; each is named on one line, and
+    no site is written.
     """
     folder = Path(repository).expanduser()
     if output is None:
@@ -373,9 +373,9 @@ def site(
     for problem in found:
         echo(problem, err=True)
     if found:
-        echo(f"{counted(len(found), 'file')} invalid, {n_rows} valid", err=True)
+        echo(f"{counted(len(found), 'file')} rejected, {n_rows} valid", err=True)
         raise typer.Exit(1)
-    echo(f"{counted(n_rows, 'rows file')}: schema, keys, times and value ranges are valid")
+    echo(f"{counted(n_rows, 'rows file')}: schema, keys, timestamps and value ranges are valid")
     if output is not None:
         page = Path(output) / "index.html"
         echo(f"{page}: {counted(written.n_pages, 'page')}")

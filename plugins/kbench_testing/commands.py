@@ -22,14 +22,13 @@ _SIGNS = {"passed": "ok", "failed": "FAILED", "warned": "warning", "skipped": "s
 def check(
     plugin: Annotated[str, typer.Argument(help="An entry point, a module or a distribution.")],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Leave out scikit-learn's own checks, which are slow.")
+        bool, typer.Option("--quick", help="Skip scikit-learn's own checks, which are slow.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Check a plugin: print a line per component, and for each defect how to correct it.
+    """Check a plugin, and print how to correct each defect.
 
-    The exit code is 1 if a check failed, and 2 if nothing was checked because there is no
-    such plugin or it cannot be loaded.
+    The exit code is 1 if a check failed, and 2 if there is no such plugin or it cannot be loaded.
     """
     from kbench_testing import components, run
 
@@ -83,7 +82,9 @@ def _show(component: str, results: list[CheckResult]) -> None:
 
 
 def new(
-    name: Annotated[str, typer.Argument(help="Lower case letters, digits and hyphens.")],
+    name: Annotated[
+        str, typer.Argument(help="Name of the package: lower-case letters, digits and hyphens.")
+    ],
     feature_map: Annotated[
         bool, typer.Option("--feature-map", help="Write a feature map (the default).")
     ] = False,
@@ -100,7 +101,7 @@ def new(
         bool, typer.Option("--feature", help="Write a feature: here a tracker of results.")
     ] = False,
 ) -> None:
-    """Write a plugin package into a new folder NAME; it can be installed and checked at once."""
+    """Create a plugin package in the new folder NAME, ready to be installed and checked."""
     from kbench.features import load_registry
     from kbench_testing import scaffold
 

@@ -138,7 +138,7 @@ def test_a_rows_file_is_added_and_published_records_need_a_name(run):
     code, out, _ = run("bundle", "add", files[0])
     assert code == 0
     assert "Ada: 1 cell of ours, 3 splits" in out
-    assert "it was kept before" in run("bundle", "add", files[0])[1]
+    assert "already imported" in run("bundle", "add", files[0])[1]
     assert run("results", "ours")[1].count("Ada on ") == 1
     code, _, err = run("bundle", "verify", "../ada.zip", "--repository", "board")
     assert code == 2

@@ -29,21 +29,19 @@ def export(
     suite: Annotated[
         str,
         typer.Argument(
-            help="Name of a suite, a suite file, or a file of your own data.",
+            help="Name of a suite, a suite file, or a data file.",
             autocompletion=completion.suites,
         ),
     ],
     cell: Annotated[
         str | None,
         typer.Argument(
-            help="Name of a cell, such as 'nystroem + ridge on iris', or the beginning of its key."
+            help="Name of a cell, such as 'nystroem + ridge on iris', or a prefix of its key."
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FOLDER", help="The folder to write; it must not exist."
-        ),
+        typer.Option("--output", "-o", metavar="FOLDER", help="The folder to create."),
     ] = None,
     dataset: str | None = None,
     feature_map: str | None = None,
@@ -52,12 +50,13 @@ def export(
         str,
         typer.Option(
             "--format",
-            help="portable (needs numpy, scipy and scikit-learn only), or one file that needs "
-            "kbench: skops, or joblib (a pickle: it runs code when it is loaded).",
+            help="portable (needs only numpy, scipy and scikit-learn), or one file that needs "
+            "kbench: skops, or joblib (a pickle, which runs code when it is loaded).",
         ),
     ] = "portable",
     onnx: Annotated[
-        bool, typer.Option("--onnx", help="Also write an ONNX model: linear and Fourier methods.")
+        bool,
+        typer.Option("--onnx", help="Also write an ONNX model, of linear and Fourier methods."),
     ] = False,
     mlflow: Annotated[bool, typer.Option("--mlflow", help="Also save an MLflow model.")] = False,
     data: str | None = None,
@@ -70,14 +69,14 @@ def export(
         typer.Option(
             "--param",
             metavar="SIDE.NAME=VALUE",
-            help="Fix a parameter instead of tuning it, e.g. learner.C=8; repeatable.",
+            help="Fix a parameter instead of searching for it, e.g. learner.C=8; repeatable.",
         ),
     ] = None,
 ) -> None:
-    """Fit one method on all rows, with its parameter search, and save it with a card.
+    """Fit one method on all rows, with its parameter search, and save it with a model card.
 
-    The model takes your table as it is and predicts your labels or numbers. Before the folder
-    gets its name, the model is loaded again and its predictions are compared.
+    The model takes your table as it is and predicts your labels or numbers. Before kbench creates
+    the folder, it loads the model again and compares the predictions.
     """
     from kbench.features import DataCache, Planner, load_registry, with_metric
     from kbench_tables.export.model_folder import (
@@ -187,7 +186,7 @@ def _suite(
 
 
 def _one(planned: list[PlannedCell], wanted: str | None, suite: str) -> PlannedCell:
-    """Return the cell of a name, of a part of it, or of the beginning of its key.
+    """Return the cell of a name, of a part of it, or of a prefix of its key.
 
     SuiteError is raised where there is none, or there are several: their names.
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder that `kbench export` has written.")],
     file: Annotated[
-        str, typer.Argument(help="A .csv, .tsv, .xlsx or .parquet file with the model's columns.")
+        str, typer.Argument(help="A CSV, TSV, Excel or Parquet file with the model's columns.")
     ],
     output: Annotated[
         Path | None,
@@ -36,23 +36,25 @@ def predict(
     ] = None,
     coverage: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="Share of numbers that their intervals shall contain."),
+        typer.Option(metavar="FRACTION", help="Nominal coverage of the prediction intervals."),
     ] = 0.9,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a file that exists.")
+        bool, typer.Option("--overwrite", help="Replace an existing file.")
     ] = False,
     sha256: Annotated[
         str | None,
-        typer.Option(metavar="HEX", help="Refuse the model if its model.json has another SHA-256."),
+        typer.Option(
+            metavar="HEX", help="Reject the model unless its model.json has this SHA-256."
+        ),
     ] = None,
     *,
     own: Given,
 ) -> None:
     """Predict each row of a file: classes with probabilities, or numbers with intervals.
 
-    The code of the model runs: name only models that you or people you trust have exported.
-    What is unlike the training data is reported: other columns, new categories, numbers
-    outside of the range.
+    The code of the model runs: use only models that you or people you trust have exported.
+    Differences from the training data are reported: unknown columns, unseen categories,
+    out-of-range values.
     """
     from kbench_tables.export.load_model import opened
 

@@ -42,9 +42,7 @@ Given = Mapping[str, Any]
 
 @options_from("recommend", COLUMNS)
 def recommend(
-    file: Annotated[
-        str, typer.Argument(help="A .csv, .tsv, .parquet, .arff, .svmlight or .libsvm file.")
-    ],
+    file: Annotated[str, typer.Argument(help="A CSV, TSV, Excel, Parquet, ARFF or svmlight file.")],
     *,
     own: Given,
     metric: str | None = None,
@@ -54,7 +52,7 @@ def recommend(
     time_limit: float | None = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write a report as HTML too."),
+        typer.Option("--output", "-o", metavar="FILE", help="Also write a report as HTML."),
     ] = None,
     explain: bool = False,
     jobs: int | None = None,
@@ -62,11 +60,11 @@ def recommend(
     as_json: JsonEvents = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare feature maps and learners on your own data, and recommend one.
+    """Compare feature maps and learners on your table, and recommend one.
 
-    The target may be classes or numbers; the output says for which it is taken, how the
-    file is read, and what becomes of each column. Results are journalled and logged to MLflow
-    under the file's name, and the same command continues where it stopped.
+    The target may be categorical or numeric. kbench prints which task it inferred, how it parsed
+    the file and how each column is encoded. Results are stored under the file's name; repeat an
+    interrupted command to continue. The exit code is 1 if a method failed or was skipped.
     """
     from kbench_tables.recommend.compared_methods import Start, compare, rounds_of
 
@@ -114,8 +112,8 @@ def recommend(
             echo(f"report:  {output}")
     if report.interrupted:
         raise typer.Exit(130)
-    failed = any(row.status not in ("ok", "skipped") for row in rows)
-    raise typer.Exit(1 if failed or advice is None else 0)
+    failed = advice is None or any(row.status not in ("ok", "unavailable") for row in rows)
+    raise typer.Exit(1 if failed or report.undelivered else 0)
 
 
 def _with_flags(data: OwnData) -> OwnData:

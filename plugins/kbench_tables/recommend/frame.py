@@ -206,7 +206,7 @@ def recommend(
     sheet: str | None = None,
     **features: str,
 ) -> Recommendation:
-    """Compare methods on your own data and recommend one, as ``kbench recommend`` does.
+    """Compare methods on your table and recommend one, as ``kbench recommend`` does.
 
     Nothing is written into the current folder: results are in the journal, and in an MLflow
     store beside it unless `store` or ``MLFLOW_TRACKING_URI`` names another one.
@@ -244,7 +244,7 @@ def recommend(
     time_column : str, optional
         Time column (dates or numbers): test on the most recent rows.
     jobs : int, optional
-        Tasks at a time; physical cores by default.
+        Number of parallel tasks; by default the physical cores.
     recompute : bool, default False
         Compute everything again, and use no cached result.
     name : str, default "data"

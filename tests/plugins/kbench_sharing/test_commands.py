@@ -397,7 +397,7 @@ def test_results_are_published_checked_and_recomputed_from_their_file(run):
     assert err.splitlines() == [
         f"{path.relative_to('board').as_posix()}: it was changed: its name is not the SHA-256 of "
         "its content",
-        "1 file invalid, 1 valid",
+        "1 file rejected, 1 valid",
     ]
     # a file alone has no name to be compared with; its numbers are recomputed
     assert run("bundle", "verify", str(path), "--sample", 1)[0] == 0
@@ -448,7 +448,7 @@ def test_a_site_is_written_from_the_files(run):
     path = min(Path("board").rglob("*.jsonl"))
     path.write_bytes(b"")
     code, _, err = run("bundle", "site", "board", "-o", "other")
-    assert (code, err.splitlines()[-1]) == (1, "1 file invalid, 1 valid")
+    assert (code, err.splitlines()[-1]) == (1, "1 file rejected, 1 valid")
     assert not Path("other").exists()
 
 
