@@ -171,7 +171,7 @@ class Results:
         Parameters
         ----------
         name : str, default "main"
-            One of the tables that ``kbench report SUITE --table list`` prints.
+            One of the tables that ``kbench report SUITE --list-tables`` prints.
         methods, datasets : str or sequence of str, optional
             Only these, in this order, also as patterns.
         transpose : bool, default False

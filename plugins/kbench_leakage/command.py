@@ -1,4 +1,4 @@
-"""`kbench leakage`: signs of leakage in a file of your own, or in the datasets of a suite."""
+"""`kbench leakage`: signs of leakage in a data file, or in the datasets of a suite."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 OWN = ("target", "task", "drop", "categorical", "delimiter", "group", "time_column")
-"""Options for a file of the user's own."""
+"""Options for a data file."""
 
 
 @options_from("recommend", OWN)
@@ -79,7 +79,7 @@ def _chosen(
     if not is_data_file(what, registry):
         if given:
             first = option(next(iter(given)))
-            raise DatasetError(f"{first} is for a file of your own, not a suite")
+            raise DatasetError(f"{first} is for a data file, not for a suite")
         suite = chosen_suite(what, registry, patterns, data=data)
         protocols = {
             ref.label: block.protocol for block in reversed(suite.blocks) for ref in block.datasets

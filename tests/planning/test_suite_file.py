@@ -407,19 +407,21 @@ learners = ["kernel-svm"]
             },
             ["rff-wide + linear-svm on iris"],
         ),
-        (
-            {"feature_maps": ["rff"], "add": [["digits"], [], []]},
-            [
-                f"{m} + ridge on {d}"
-                for d in ("iris", "wine", "digits")
-                for m in ("rff", "rff-wide")
-            ],
-        ),
     ],
 )
 def test_filters(registry, filters, expected):
     suite = select(read(TWO, "s", registry), registry, **filters)
     assert names(suite, registry) == expected
+
+
+def test_a_dataset_is_added_to_every_block(registry):
+    suite = read(TWO.replace(', "wine"', ""), "s", registry)
+    found = names(select(suite, registry, add=[["wine"], [], []]), registry)
+    assert [name for name in found if name.endswith(" on wine")] == [
+        "rff + ridge on wine",
+        "rff-wide + ridge on wine",
+        "identity + kernel-svm on wine",
+    ]
 
 
 def test_filters_that_match_nothing_are_mistakes(registry):
