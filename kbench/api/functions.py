@@ -140,11 +140,11 @@ def run_suite(
     Examples
     --------
     >>> import kbench
-    >>> found = kbench.run_suite("uci-small", dataset="iris", learner="dummy-majority",
-    ...                          feature_map="identity", progress=False)  # doctest: +SKIP
+    >>> found = kbench.run_suite("uci-small", dataset="iris", feature_map="identity",
+    ...     add_learners="dummy-majority", learner="dummy-majority", progress=False)  # doctest: +SKIP
     >>> found.to_frame()[["dataset", "learner", "accuracy"]]  # doctest: +SKIP
       dataset   learner  accuracy
-    0    iris  majority  0.333333
+    0    iris  dummy-majority  0.333333
     """
     registry = load_registry()
     chosen = chosen_suite(

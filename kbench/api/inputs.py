@@ -63,8 +63,8 @@ def chosen_suite(
     """
     text, stem = find(name, registry)
     suite = with_published(read(text, stem, registry), name, registry)
-    named = [names_in(each) for each in (datasets, feature_maps, learners, *add)]
-    suite = select(suite, registry, *named[:3], add=named[3:])
+    of_data, of_maps, of_learners = map(names_in, (datasets, feature_maps, learners))
+    suite = select(suite, registry, of_data, of_maps, of_learners, [*map(names_in, add)])
     suite = in_folder(suite, None if data is None else Path(data))
     limits = suite.limits
     if n_splits is not None:

@@ -41,7 +41,7 @@ def stored(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def datasets(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the installed datasets and those of the suite on the line that begin so."""
+    """Return the datasets of the suite on the line that begin so, or those installed."""
     from kbench.errors import KbenchError
     from kbench.execution.plugins import load_registry
     from kbench.planning.suite_file import find, read
@@ -52,7 +52,7 @@ def datasets(ctx: typer.Context, incomplete: str) -> list[str]:
     name = ctx.params.get("suite") or next(iter(ctx.args), "")
     with contextlib.suppress(KbenchError):
         suite = read(*find(name, registry), registry)
-        names |= {ref.label for ref in suite.datasets}
+        names = {ref.label for ref in suite.datasets}
     return _beginning(incomplete, sorted(names))
 
 

@@ -157,7 +157,12 @@ def test_a_run_ends_with_the_table_the_store_and_what_to_type_next(ran):
 @pytest.mark.slow
 def test_a_map_is_shown_beside_what_is_known_of_its_suite(ran):
     folder, environment, _ = ran
-    arguments = ["suite", "small.toml", "--feature-map", "rff", "--quiet"]
+    arguments = ["suite", "small.toml", "--add-feature-map", "rff", "--quiet"]
+    found = kbench_(*arguments, cwd=folder, **environment)
+    assert found.returncode == 0, found.stderr
+    assert "rff + majority beside 1 other method, by accuracy" in found.stdout
+    assert "identity + majority beside" not in found.stdout
+    arguments += ["--feature-map", "rff"]
     found = kbench_(*arguments, cwd=folder, **environment)
     assert found.returncode == 0, found.stderr
     assert "rff + majority next to 1 other method, by accuracy" in found.stdout
@@ -269,6 +274,8 @@ def test_filters_splits_and_the_plan(beside, capfd):
         "--dataset",
         "iris",
         "--dataset",
+        "wine",
+        "--add-dataset",
         "wine",
         capfd=capfd,
     )

@@ -59,8 +59,8 @@ def _errors(facts: Mapping[str, Any]) -> list[str]:
     if not shown:
         what = "accuracy" if facts["task"] == "classification" else "errors"
         return [
-            f"{what}: not evaluated: `kbench suite` or `kbench recommend` has not computed this cell "
-            "on this machine"
+            f"{what}: not evaluated: `kbench suite` or `kbench recommend` has not computed "
+            "this cell on this machine"
         ]
     lines = []
     for name in shown:

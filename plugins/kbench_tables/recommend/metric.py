@@ -49,8 +49,8 @@ def comparison(
     """
     if with_probabilities and facts.task == "regression":
         raise SuiteError(
-            f"{option('probabilities')} is for classification; for regression, bayesian-linear and other "
-            "learners with a predictive distribution predict intervals"
+            f"{option('probabilities')} is for classification; for regression, bayesian-linear and "
+            "other learners with a predictive distribution predict intervals"
         )
     if name is not None:
         metric = _named(name, facts, registry)
