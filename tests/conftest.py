@@ -150,9 +150,9 @@ def registry(plugin_of):
                     for n in ("identity", "rff", "nystroem")
                 ],
                 kbench_learners=[
-                    Learner("linear-svm", make=Thing, grid={"C": (1.0, 10.0)}),
-                    Learner("ridge", make=Thing),
-                    Learner("kernel-svm", make=Thing, uses_kernel=True),
+                    Learner("linear-svm", classifier=Thing, grid={"C": (1.0, 10.0)}),
+                    Learner("ridge", classifier=Thing),
+                    Learner("kernel-svm", classifier=Thing, uses_kernel=True),
                 ],
                 kbench_kernels=[KernelSpec("gaussian", make=Thing)],
             )

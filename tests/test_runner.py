@@ -95,7 +95,7 @@ def kbench_feature_maps():
 
 @hookimpl
 def kbench_learners():
-    return [Learner("centroids", make=Centroids)]
+    return [Learner("centroids", classifier=Centroids)]
 """
 )
 SUITE = """
@@ -277,7 +277,7 @@ def test_other_kinds_of_the_same_columns_are_computed_again(run_suite, plugin):
     text = SUITE.replace("blobs", "holes") + '[protocol]\nmissing = "impute"\nn_folds = 3\n'
     text = text.replace("[protocol]\nn_folds = 3\n", "", 1)
     found = []
-    for kind in ("numeric", "nominal"):
+    for kind in ("numeric", "onehot"):
         helper.write_text(f"SHIFT = 0.0\nKIND = {kind!r}\n")
         for module in ("trial_plugin", "trial_helper"):
             sys.modules.pop(module, None)

@@ -141,7 +141,7 @@ def run_suite(
     --------
     >>> import kbench
     >>> found = kbench.run_suite("uci-small", dataset="iris", feature_map="identity",
-    ...     add_learners="dummy-majority", learner="dummy-majority", progress=False)  # doctest: +SKIP
+    ...     learner="dummy-majority", progress=False)  # doctest: +SKIP
     >>> found.to_frame()[["dataset", "learner", "accuracy"]]  # doctest: +SKIP
       dataset   learner  accuracy
     0    iris  dummy-majority  0.333333

@@ -107,6 +107,17 @@ def source_of_file(path: str, registry: Registry) -> DatasetSource:
     return sources[ending]
 
 
+_PARAMETERS = {
+    "ignore": "drop",
+    "nominal": "categorical",
+    "missing": "na_values",
+    "order_by": "time_column",
+    "date": "date_formats",
+    "group": "groups",
+}
+"""Parameters of sources that have other names than the options that give them."""
+
+
 def dataset_of_file(
     path: str,
     target: str | None = None,
@@ -126,7 +137,7 @@ def dataset_of_file(
         raise DatasetError(f"give one of {option('group')} and {option('time_column')}, not both")
     taken = parameters_of(source.load)
     # absolute: the journal and the data cache are there whatever the folder
-    params: dict[str, Any] = {"path": str(file.absolute()), **source.endings[_ending(file)]}
+    params: dict[str, Any] = {"path": str(file.absolute()), **source.extensions[_ending(file)]}
     for name, value in {**options, "target": target}.items():
         parameter = _PARAMETERS.get(name, name)
         # without a sign between groups of digits, it is not guessed
@@ -149,7 +160,7 @@ def dataset_of_file(
 def _file_sources(registry: Registry) -> dict[str, DatasetSource]:
     """Return the sources of datasets by the endings of the file names that they read."""
     every = registry.all("dataset").values()
-    return {ending: source for source in every for ending in source.endings}
+    return {ending: source for source in every for ending in source.extensions}
 
 
 def _ending(file: Path) -> str:

@@ -45,7 +45,7 @@ class Data:
     """Inputs without labels, on which unsupervised maps are fitted."""
 
     kinds: Sequence[str] = ()
-    """Kind of each column: "numeric", "nominal" or "category"."""
+    """Kind of each column: "numeric", "onehot" or "target_encoded"."""
 
     missing: str = "error"
     """The protocol's treatment of missing values."""

@@ -113,14 +113,14 @@ class Imputer:
 
     Parameters
     ----------
-    kinds : sequence of {"numeric", "nominal"}
+    kinds : sequence of {"numeric", "onehot"}
     indicates : bool, default False
         Append a column of 0 and 1 for each pattern in which training values are missing:
         columns that are missing together, as the indicators of a category are, have one.
     """
 
     def __init__(self, kinds: Sequence[str], indicates: bool = False) -> None:
-        self._nominal = np.array([kind == "nominal" for kind in kinds], dtype=bool)
+        self._nominal = np.array([kind == "onehot" for kind in kinds], dtype=bool)
         self._indicates = indicates
 
     def fit(self, X: np.ndarray) -> Imputer:
@@ -216,7 +216,7 @@ class Preprocessing:
         sparse = hasattr(sample.matrix if isinstance(sample, Rows) else sample, "indptr")
         self._steps: list[Any] = []
         if self.missing in IMPUTING and not sparse:
-            kinds = [kind for kind in self.kinds if kind != "category"]
+            kinds = [kind for kind in self.kinds if kind != "target_encoded"]
             kinds += ["numeric"] * (sample.shape[1] - len(kinds))
             imputer = Imputer(kinds, self.missing == "impute_with_indicators")
             self._steps.append(imputer.fit(whole(sample)))
@@ -258,7 +258,7 @@ IMPUTING = ("impute", "impute_with_indicators")
 
 def categories_of(kinds: Sequence[str]) -> list[int]:
     """Return the columns of categories."""
-    return [column for column, kind in enumerate(kinds) if kind == "category"]
+    return [column for column, kind in enumerate(kinds) if kind == "target_encoded"]
 
 
 def stacked(X: Matrix, more: Matrix | None) -> Matrix:

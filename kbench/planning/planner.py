@@ -229,7 +229,7 @@ class Planner:
 def deciding_kinds(protocol: Protocol, dataset: DatasetFacts) -> tuple[str, ...]:
     """Return the column kinds if values are imputed or encoded by kind, else an empty tuple."""
     imputes = protocol.missing in ("impute", "impute_with_indicators") and dataset.n_missing > 0
-    return dataset.feature_kinds if imputes or "category" in dataset.feature_kinds else ()
+    return dataset.feature_kinds if imputes or "target_encoded" in dataset.feature_kinds else ()
 
 
 def how_many_splits(protocol: Protocol, limits: Limits, n_official: int = 1) -> int:
@@ -257,7 +257,7 @@ def _refused(cell: Cell, dataset: DatasetFacts) -> Problem | None:
             f"{shown}{more}; "
             'set missing = "impute", "impute_with_indicators" or "drop_rows" in [protocol]',
         )
-    if not cell.protocol.refit_maps_in_inner_folds and "category" in dataset.feature_kinds:
+    if not cell.protocol.refit_maps_in_inner_folds and "target_encoded" in dataset.feature_kinds:
         return Problem("error", f"{cell.dataset.label}: {SHARED_CATEGORIES}")
     if cell.protocol.cv == "official" and not dataset.n_splits:
         return Problem("error", f'{cell.dataset.label} comes without splits (cv = "official")')

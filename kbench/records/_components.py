@@ -53,16 +53,16 @@ class DatasetSource:
     env_vars : sequence of str, optional
         Environment variables whose values decide the data.
     named_by_label : bool, default False
-        Pass the entry's ``label`` to `load`, to name data that have no name, such as a file.
-    endings : mapping of str to mapping, optional
-        File extensions that the source reads, in lower case, each
+        A label in the line of a suite file is also the parameter ``label`` of `load`: the
+        name of data that have none of their own, such as a user's file.
+    extensions : mapping of str to mapping, optional
+        Extensions of the files that the source reads, in lower case, each
         with the parameters that it implies, such as
         ``{".csv": {}, ".tsv": {"delimiter": "\t"}}``. The commands for a user's
-        file give `load` the parameter ``path`` and, where it has them,
-        ``target``, ``ignore``, ``nominal``, ``date``, ``by_target``, ``unit``,
-        ``delimiter``, ``decimal``, ``thousands``, ``encoding``, ``missing`` and ``sheet``. The
-        parameters ``path`` and ``splits`` are names of files: data are read again once a file has
-        changed.
+        file give `load` the parameter ``path`` and, if it has them, ``target``, ``drop``,
+        ``categorical``, ``date_formats``, ``target_encode``, ``strip_units``, ``delimiter``,
+        ``decimal``, ``thousands``, ``encoding``, ``na_values`` and ``sheet``. The parameters
+        ``path`` and ``split_file`` are names of files: data are read again once a file has changed.
     table : callable or "module:name", optional
         ``table(**params) -> DataFrame``: the user's table before it is
         encoded, with all rows and columns of the file in their order; for
@@ -80,7 +80,7 @@ class DatasetSource:
     depends: Sequence[str | PathLike[str] | Traversable] = ()
     env_vars: Sequence[str] = ()
     named_by_label: bool = False
-    endings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    extensions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     table: Make | None = None
     rows: Make | None = None
 
@@ -167,7 +167,7 @@ class Learner:
     ----------
     name : str
         The name in a suite file, lower case with hyphens.
-    make : callable or "module:name", optional
+    classifier : callable or "module:name", optional
         Returns an unfitted classifier.
     regressor : callable or "module:name", optional
         Returns an unfitted regressor.
@@ -228,7 +228,7 @@ class Learner:
     """
 
     name: str
-    make: Make | None = None
+    classifier: Make | None = None
     regressor: Make | None = None
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     uses_kernel: bool = False
@@ -249,7 +249,7 @@ class Learner:
 
     def estimator(self, task: TaskType) -> Make | None:
         """Return what makes the estimator for a task; None if there is none."""
-        return self.make if task == "classification" else self.regressor
+        return self.classifier if task == "classification" else self.regressor
 
 
 def family_of(feature_map: FeatureMap, learner: Learner) -> str:
@@ -418,7 +418,7 @@ RESERVED = frozenset({
     "n_splits_done", "nnz_per_row",
     "n_stored_floats", "peak_memory_mib", "converged", "search_converged", "search_complete",
     "search_failures",
-    "dataset", "feature_map", "learner", "status", "group", "machine", "protocol", "split",
+    "dataset", "feature_map", "learner", "status", "dataset_family", "machine", "protocol", "split",
     "split_hash", "search", "version", "at_boundary", "notes", "contention", "timing", "error",
     "equivalence", "family", "metric", "better", "start_ms", "end_ms",
 })

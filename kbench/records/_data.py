@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-FEATURE_KINDS = ("numeric", "nominal", "category")
+FEATURE_KINDS = ("numeric", "onehot", "target_encoded")
 """Kinds of the columns of a dataset."""
 
 HASHED = 1 << 17
@@ -77,10 +77,10 @@ class Dataset:
         Version of the data at their source.
     feature_names : sequence of str, optional
         One name per column; ``x0, x1, ...`` by default.
-    feature_kinds : sequence of {"numeric", "nominal", "category"}, optional
-        One kind per column; an indicator column of a one-hot encoding is "nominal", a
+    feature_kinds : sequence of {"numeric", "onehot", "target_encoded"}, optional
+        One kind per column; an indicator column of a one-hot encoding is "onehot", a
         column with numbers of categories, which each fit encodes by the targets, is
-        "category". "numeric" by default.
+        "target_encoded". "numeric" by default.
     target_names : sequence of str, optional
         The label that each of 0..k-1 stands for; empty for regression.
     checksum : str, optional
@@ -89,8 +89,8 @@ class Dataset:
         Human-readable provenance: a citation or URL.
     row_ids : ndarray of int, shape (n_samples,), optional
         Row numbers at the source, where rows were dropped or reordered.
-    group : str, optional
-        Datasets of one group are averaged before any test over datasets
+    dataset_family : str, optional
+        Datasets of one family are averaged before any test over datasets
         (iris and its one-against-rest tasks). The name by default.
     role : {"evaluation", "development"}, default "evaluation"
         Defaults are chosen on development sets, claims are made on evaluation
@@ -114,7 +114,7 @@ class Dataset:
     >>> import numpy as np
     >>> data = Dataset("xor", X=np.array([[0., 0], [0, 1], [1, 0], [1, 1]]),
     ...                y=np.array([0, 1, 1, 0]))
-    >>> data.feature_names, data.target_names, data.group
+    >>> data.feature_names, data.target_names, data.dataset_family
     (('x0', 'x1'), ('0', '1'), 'xor')
     >>> Dataset("line", X=np.array([[0.0], [1.0]]), y=np.array([0.5, 1.0])).task
     'regression'
@@ -130,7 +130,7 @@ class Dataset:
     checksum: str = field(default_factory=str)
     source: str = ""
     row_ids: np.ndarray | None = None
-    group: str = ""
+    dataset_family: str = ""
     role: Literal["development", "evaluation"] = "evaluation"
     splits: Sequence[Split] = ()
     pairwise: bool = False
@@ -153,7 +153,7 @@ class Dataset:
         put("target_names", tuple(self.target_names) or tuple(str(k) for k in range(n_classes)))
         put("splits", tuple(self.splits))
         put("task", task)
-        put("group", self.group or self.name)
+        put("dataset_family", self.dataset_family or self.name)
         if not self.checksum:
             object.__delattr__(self, "checksum")
 
@@ -219,7 +219,7 @@ class DatasetFacts(AsJson):
     target_sd: float | None = None
     version: str = "1"
     source: str = ""
-    group: str = ""
+    dataset_family: str = ""
     role: str = "evaluation"
     pairwise: bool = False
     sparse: bool = False

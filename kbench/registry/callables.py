@@ -123,9 +123,9 @@ def makes(record: object, task: TaskType | None = None) -> dict[str, Make]:
 
     With a `task`, a learner's estimator of another task is left out.
     """
-    names = ["make", "regressor", "load", "kernel", "metrics", "function"]
+    names = ["make", "classifier", "regressor", "load", "kernel", "metrics", "function"]
     if task is not None and hasattr(record, "regressor"):
-        names.remove("make" if task == "regression" else "regressor")
+        names.remove("classifier" if task == "regression" else "regressor")
     fields = {name: getattr(record, name, None) for name in names}
     return {name: make for name, make in fields.items() if make is not None}
 
@@ -136,7 +136,8 @@ def makers(record: object, task: TaskType | None = None) -> list[Make]:
     With a `task`, a learner's estimator of another task is left out.
     """
     found = makes(record, task)
-    return [found[name] for name in ("load", "make", "regressor", "function") if name in found]
+    fields = ("load", "make", "classifier", "regressor", "function")
+    return [found[name] for name in fields if name in found]
 
 
 _DEEPEST = 50

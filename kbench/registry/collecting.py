@@ -68,7 +68,7 @@ _ENDING = re.compile(r"\.[a-z0-9_-]+")
 _MAPPINGS = {
     "grid": "parameters' names",
     "simpler": "parameters' names",
-    "endings": "file extensions",
+    "extensions": "extensions of file names",
 }
 """Fields of records that are mappings, and their keys."""
 
@@ -151,15 +151,15 @@ def checked_name(hook: str, record: object, type_: type) -> str:
                 identity_of(make)
             except PluginError as error:
                 raise PluginError(f"{hook}: {field_name} of {name!r} {error}") from None
-    for ending, given in getattr(record, "endings", {}).items():
+    for ending, given in getattr(record, "extensions", {}).items():
         if not (isinstance(ending, str) and _ENDING.fullmatch(ending)):
             raise PluginError(
-                f"{hook}: {name!r} has the file extension {ending!r}: extensions are a dot and "
-                'lower case letters or digits, such as ".csv"'
+                f"{hook}: {name!r} has the extension {ending!r}: extensions are a dot and lower "
+                'case letters or digits, such as ".csv"'
             )
         if not isinstance(given, Mapping):
             raise PluginError(
-                f"{hook}: the file extension {ending!r} of {name!r} must have a mapping of the "
+                f"{hook}: the extension {ending!r} of {name!r} must have a mapping of the "
                 f"parameters that it implies, got {type(given).__name__}"
             )
     return name

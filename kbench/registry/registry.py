@@ -139,9 +139,9 @@ def why_left_out(error: BaseException, distribution: str) -> str:
 
 def _refuse_taken_endings(collected: Iterable[Record], registry: Registry) -> None:
     """Raise if two sources of datasets would read the same files."""
-    taken = {ending: s.name for s in registry.all("dataset").values() for ending in s.endings}
+    taken = {ending: s.name for s in registry.all("dataset").values() for ending in s.extensions}
     for name, source in [(name, record) for kind, name, record in collected if kind == "dataset"]:
-        for ending in source.endings:
+        for ending in source.extensions:
             if taken.setdefault(ending, name) != name:
                 raise PluginError(
                     f"gives {name!r}, which reads files that end in {ending}, as does "

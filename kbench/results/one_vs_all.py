@@ -66,7 +66,8 @@ def against(rows: Sequence[Row], method: Method, metric: Metric = ACCURACY) -> l
         mine = ours.get(row.dataset)
         if row.method != method and mine and common_splits(mine, row, metric.name):
             others.setdefault(row.method, []).append((mine, row))
-    group_of, finished = {row.dataset: row.group for row in rows}, {row.labels for row in rows}
+    group_of = {row.dataset: row.dataset_family for row in rows}
+    finished = {row.labels for row in rows}
     found = {other: _differences(pairs, metric) for other, pairs in others.items()}
     for other, differences in found.items():
         for name, group in group_of.items():
@@ -121,7 +122,7 @@ def _differences(pairs: Sequence[tuple[Row, Row]], metric: Metric) -> dict[str, 
     for pair in pairs:
         common = common_splits(*pair, metric.name)
         ours, other = (mean(row.by_split(metric.name)[i] for i in common) for row in pair)
-        group = pair[0].group or pair[0].dataset
+        group = pair[0].dataset_family or pair[0].dataset
         found.setdefault(group, []).append(rounded(ours) - rounded(other))
     return {group: mean(differences) for group, differences in found.items()}
 

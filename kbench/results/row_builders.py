@@ -70,7 +70,7 @@ def of_cell(planned: PlannedCell, metric: Metric = ACCURACY) -> Row:
     """Return the row of a planned cell, whatever its status, without details.
 
     It has labels, status, means, and what decides how cells are compared: the
-    ``group`` of the dataset, and the ``equivalence`` and ``family`` of the method.
+    ``dataset_family``, and the ``equivalence`` and ``family`` of the method.
     """
     cell, done = planned.cell, planned.done
     return Row(
@@ -82,7 +82,7 @@ def of_cell(planned: PlannedCell, metric: Metric = ACCURACY) -> Row:
         n_splits=planned.n_splits,
         metrics=means(done, metric),
         task=planned.dataset.task if planned.dataset else "classification",
-        group=planned.dataset.group if planned.dataset else "",
+        dataset_family=planned.dataset.dataset_family if planned.dataset else "",
         key=planned.key,
         checksum=planned.dataset.checksum if planned.dataset else "",
         equivalence=planned.equivalence,

@@ -92,7 +92,7 @@ class Row:
         split, such as ``accuracy_sd``.
     task : {"classification", "regression"}
         Task of the dataset; classification where it is unknown.
-    group : str
+    dataset_family : str
         Datasets of one group count once in tests over datasets; the dataset's
         label by default.
     machine : str
@@ -144,7 +144,7 @@ class Row:
     n_splits: int
     metrics: Mapping[str, float] = field(default_factory=dict)
     task: TaskType = "classification"
-    group: str = ""
+    dataset_family: str = ""
     machine: str = ""
     key: str = ""
     checksum: str = ""
@@ -171,7 +171,7 @@ class Row:
     end_ms: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "group", self.group or self.dataset)
+        object.__setattr__(self, "dataset_family", self.dataset_family or self.dataset)
 
     @property
     def method(self) -> Method:
@@ -236,7 +236,7 @@ class Row:
             **{name: self.value(name) for name in names},
             **{name: value for name, value in self.metrics.items() if name not in names},
             "task": self.task,
-            "group": self.group,
+            "dataset_family": self.dataset_family,
             "machine": self.machine,
             "key": self.key,
             "checksum": self.checksum,

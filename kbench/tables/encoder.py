@@ -44,7 +44,7 @@ class Texts:
     """One of {".", ","}. Decimal mark of numbers."""
     thousands: str = ""
     """Sign between groups of three digits; empty if there is none."""
-    missing: Sequence[str] = ()
+    na_values: Sequence[str] = ()
     """Texts of missing values, beside `MISSING`."""
     unit: UnitColumn | None = None
     """Unit of the numbers, which have marks of their own then."""
@@ -52,7 +52,7 @@ class Texts:
     @cached_property
     def marks(self) -> frozenset[str]:
         """All strings that mean a missing value."""
-        return frozenset((*MISSING, *self.missing))
+        return frozenset((*MISSING, *self.na_values))
 
     @cached_property
     def is_plain(self) -> bool:
@@ -238,7 +238,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Columns of dates, as `kbench.tables.texts.DateColumn` reads them.
     decimal, thousands : str
         Decimal and thousands separators of numbers that are strings.
-    missing : sequence of str, optional
+    na_values : sequence of str, optional
         Strings that mean a missing value, in addition to the usual ones.
     units : sequence of str, optional
         Columns of numbers with a unit, as `kbench.tables.texts.UnitColumn` reads them.
@@ -258,7 +258,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         dates: Sequence[str] = (),
         decimal: str = ".",
         thousands: str = "",
-        missing: Sequence[str] = (),
+        na_values: Sequence[str] = (),
         units: Sequence[str] = (),
     ) -> None:
         self.columns = columns
@@ -266,7 +266,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.dates = dates
         self.decimal = decimal
         self.thousands = thousands
-        self.missing = missing
+        self.na_values = na_values
         self.units = units
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
@@ -330,7 +330,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def texts(self) -> Texts:
         """How strings are read."""
-        return Texts(self.decimal, self.thousands, tuple(self.missing))
+        return Texts(self.decimal, self.thousands, tuple(self.na_values))
 
     def places(self) -> dict[str, slice]:
         """Return the columns of the encoded table that each column becomes."""
@@ -349,7 +349,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _units(self) -> list[UnitColumn]:
         return [UnitColumn.parsed(spec, "units") for spec in self.units]
 
-    def read_as(self, decimal: str, thousands: str, missing: Sequence[str] = ()) -> None:
+    def read_as(self, decimal: str, thousands: str, na_values: Sequence[str] = ()) -> None:
         """Change how strings are read; a decimal mark is also that of numbers with a unit."""
         if decimal != self.decimal:
             swapped = {".": ",", ",": "."}
@@ -363,7 +363,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     for unit in self._units()
                 ]
             )
-        self.set_params(decimal=decimal, thousands=thousands, missing=list(missing))
+        self.set_params(decimal=decimal, thousands=thousands, na_values=list(na_values))
 
     def _of_array(self, X: Any) -> np.ndarray:
         names = [name for name, _ in self.columns]

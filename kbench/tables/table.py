@@ -57,14 +57,14 @@ class Column:
     """Type of the numbers of a numeric column, as the file has them."""
     note: str = ""
     """What messages add to the name."""
-    by_target: bool = False
+    target_encoded: bool = False
     """The categories become one column of their numbers, which each fit replaces by means of the
     target."""
 
     @property
     def is_one(self) -> bool:
         """Whether this is one column of the canonical form."""
-        return self.kind == "numeric" or self.by_target
+        return self.kind == "numeric" or self.target_encoded
 
 
 @dataclass
@@ -105,7 +105,7 @@ def to_dataset(
     `X` is float32 where numpy promotes the types of all numeric columns to float32 or
     float16, so that it holds each value exactly, and float64 otherwise. Nominal columns
     become one indicator column per declared value, in that order, all of them NaN if the
-    value is missing; or one column of kind "category" with the numbers of the values. The
+    value is missing; or one column of kind "target_encoded" with the numbers of the values. The
     target becomes labels or numbers, as `target_of` says. Rows without a label are left out;
     `row_ids` then has the remaining ones.
 
@@ -168,10 +168,10 @@ def to_dataset(
         column = table.columns[j]
         if column.is_one:
             feature_names.append(column.name)
+            feature_kinds.append("target_encoded" if column.target_encoded else "numeric")
         else:
             feature_names += [f"{column.name}={value}" for value in column.categories]
-        kind = "category" if column.by_target else column.kind
-        feature_kinds += [kind] * (len(feature_names) - len(feature_kinds))
+            feature_kinds += ["onehot"] * len(column.categories)
     build = _dense if table.sparse is None else _sparse
     X = build(table, features, len(feature_names), kept, what)
     made = _dataset(X, found, kept, feature_names, facts)

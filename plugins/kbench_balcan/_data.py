@@ -110,7 +110,7 @@ def conic(
         y=y.astype(np.int64),
         target_names=("inside", "outside"),
         source="Balcan, Blum and Vempala (2006), section 6.1",
-        group=f"conic-{surface}",
+        dataset_family=f"conic-{surface}",
         role="development",
     )
 
@@ -223,7 +223,7 @@ def hidden_subset(n_bits: int = 16, seed: int = 0) -> Dataset:
         "hidden-subset",
         X=bits.astype(np.float64),
         y=(labels[order] > 0).astype(np.int64),
-        feature_kinds=("nominal",) * n_bits,
+        feature_kinds=("onehot",) * n_bits,
         source="Balcan, Blum and Vempala (2006), section 5",
         role="development",
     )

@@ -134,7 +134,7 @@ def load_diabetes() -> Dataset:
         y=bunch.target.astype(np.float64),
         feature_names=[str(column) for column in bunch.feature_names],
         source="bundled with scikit-learn",
-        group="diabetes-progression",
+        dataset_family="diabetes-progression",
         task="regression",
     )
 
@@ -160,6 +160,6 @@ def _one_against_rest(species: str) -> Dataset:
         feature_names=iris.feature_names,
         target_names=("rest", species),
         source=iris.source,
-        group="iris",
+        dataset_family="iris",
         role="development",
     )

@@ -35,7 +35,7 @@ def kbench_datasets():
         DatasetSource(
             form,
             load=f"kbench_files._files:load_{form}",
-            endings=endings,
+            extensions=endings,
             named_by_label=True,
             # rows of svmlight files have no columns with names
             rows=None if form == "svmlight" else f"{_home(form)}:{form}_rows",

@@ -46,7 +46,7 @@ LARGE = {"uint64", "other"}
 """Types of integers beyond int64, and of those beyond uint64."""
 
 
-def csv_rows(path: str | Path, ignore: Sequence[str] = (), **given: object) -> Opened:
+def csv_rows(path: str | Path, drop: Sequence[str] = (), **given: object) -> Opened:
     """Return a CSV file as a table that is read in blocks; guess what is not `given`."""
     file, what = existing(path)
     known = _of_dialect(given)
@@ -57,7 +57,7 @@ def csv_rows(path: str | Path, ignore: Sequence[str] = (), **given: object) -> O
         for name, value in vars(found.dialect).items()
         if name not in known and value != usual[name]
     }
-    rows = CsvRows(str(path), found.dialect, ignore)
+    rows = CsvRows(str(path), found.dialect, drop)
     return Opened(rows, guessed, found.sentence, found.doubts)
 
 
@@ -83,11 +83,11 @@ class CsvRows:
     are text.
     """
 
-    def __init__(self, path: str, dialect: Dialect, ignore: Sequence[str] = ()) -> None:
+    def __init__(self, path: str, dialect: Dialect, drop: Sequence[str] = ()) -> None:
         file, self.what = existing(path)
         self.files = [file]
         self._dialect = dialect.checked(self.what)
-        self.names = self._header(ignore)
+        self.names = self._header(drop)
         self._options = {**_options(self._dialect), "names": self.names, "header": 0}
         self._types: dict[str, object] = {}
         self._whole: dict[str, pandas.Series] = {}
@@ -203,7 +203,7 @@ class CsvRows:
             frame = pandas.read_csv(text, **self._options, usecols=[name])
         return _cleaned(frame, self._dialect)[0][name]
 
-    def _header(self, ignore: Sequence[str]) -> list[str]:
+    def _header(self, drop: Sequence[str]) -> list[str]:
         """Return the names of the columns; refuse those that pandas would change silently."""
         # not by pandas, which takes a second for a row of ten thousand texts
         with self._explained(), self._open() as opened:
@@ -218,7 +218,7 @@ class CsvRows:
         self._n_names = len(written)
         # as pandas calls columns without a name
         read = [name or f"Unnamed: {place}" for place, name in enumerate(written)]
-        _check_header(written, read, self.what, ignore, self._dialect)
+        _check_header(written, read, self.what, drop, self._dialect)
         return read
 
     def _open(self) -> contextlib.AbstractContextManager[io.BufferedReader]:
@@ -291,7 +291,7 @@ def _options(dialect: Dialect) -> dict[str, object]:
         "sep": dialect.delimiter,
         "decimal": dialect.decimal,
         "encoding": dialect.encoding,
-        "na_values": ["?", *dialect.missing],
+        "na_values": ["?", *dialect.na_values],
     }
 
 
@@ -305,7 +305,7 @@ def _cleaned(
     """
     import pandas
 
-    missing = {*MISSING, *dialect.missing}
+    missing = {*MISSING, *dialect.na_values}
     numbers = set()
     for name, series in list(frame.items()):
         if _is_plain(series.dtype) or is_numeric(series.dtype):
@@ -373,7 +373,7 @@ def _note_text(
 
 
 def _check_header(
-    names: list[str], read: list[str], what: str, ignore: Sequence[str], dialect: Dialect
+    names: list[str], read: list[str], what: str, drop: Sequence[str], dialect: Dialect
 ) -> None:
     is_range = names in ([str(i + first) for i in range(len(names))] for first in (0, 1))
     n_numbers = sum(bool(dialect.number.fullmatch(name)) for name in names)
@@ -389,15 +389,15 @@ def _check_header(
         other = _other_delimiter(names[0], dialect.delimiter)
         hint = f"; is the delimiter {other!r}? {_saying(other)}" if other else ""
         raise DatasetError(f"{what}: it has one column only, {names[0][:60]!r}{hint}")
-    refuse_unnamed(names, read, what, ignore)
+    refuse_unnamed(names, read, what, drop)
 
 
 def refuse_unnamed(
-    names: Sequence[str], read: Sequence[str], what: str, ignore: Sequence[str]
+    names: Sequence[str], read: Sequence[str], what: str, drop: Sequence[str]
 ) -> None:
     """Refuse columns without a name; `read` has the names that pandas gives them."""
     for place, name in enumerate(names):
-        if not name and read[place] not in ignore:
+        if not name and read[place] not in drop:
             # most often the row numbers that pandas writes, which may reveal the labels
             raise DatasetError(
                 f"{what}: column {place + 1} has no name; name it, or leave it out: ignore "

@@ -54,8 +54,8 @@ class Dialect:
     """Sign between groups of three digits; empty where there is none. A blank stands for all
     `BLANKS`."""
     encoding: str = "utf-8"
-    missing: Sequence[str] = ()
-    """Texts of missing values beside the usual ones."""
+    na_values: Sequence[str] = ()
+    """Strings that stand for missing values, in addition to the usual ones."""
     skip: int = 0
     """Lines before that of column names."""
 
@@ -245,7 +245,7 @@ def _marks(
 ) -> tuple[Dialect, list[str]]:
     """Guess the marks under which most columns are numbers, the plainest of equal ones."""
     width = max(map(len, rows), default=0)
-    ignored = {*MISSING, *dialect.missing}
+    ignored = {*MISSING, *dialect.na_values}
     columns: list[set[str]] = [set() for _ in range(width)]
     for row in rows:
         for place, value in enumerate(row):

@@ -30,11 +30,11 @@ class Roles:
     """What the columns of a table are for; parameters of the readers of files."""
 
     target: str
-    ignore: Sequence[str] = ()
-    nominal: Sequence[str] = ()
-    date: Sequence[str] = ()
-    by_target: Sequence[str] = ()
-    unit: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    date_formats: Sequence[str] = ()
+    target_encode: Sequence[str] = ()
+    strip_units: Sequence[str] = ()
     task: str | None = None
     weight: str | None = None
     texts: Texts = field(default_factory=Texts)
@@ -47,23 +47,23 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
     DatasetError is raised where the table has no rows, or a column does not exist, has no
     value or is text.
     """
-    what, target, weight, ignore = rows.what, roles.target, roles.weight, tuple(roles.ignore)
-    check_columns(list(rows.names), what, target, ignore, weight)
-    dates = {column.name: column for column in (DateColumn.parsed(d, what) for d in roles.date)}
-    units = {column.name: column for column in (UnitColumn.parsed(s, what) for s in roles.unit)}
+    what, target, weight, drop = rows.what, roles.target, roles.weight, tuple(roles.drop)
+    check_columns(list(rows.names), what, target, drop, weight)
+    dates = {c.name: c for c in (DateColumn.parsed(d, what) for d in roles.date_formats)}
+    units = {c.name: c for c in (UnitColumn.parsed(s, what) for s in roles.strip_units)}
     for option, given in (
-        ("nominal", roles.nominal),
-        ("date", dates),
-        ("by_target", roles.by_target),
-        ("unit", units),
+        ("categorical", roles.categorical),
+        ("date_formats", dates),
+        ("target_encode", roles.target_encode),
+        ("strip_units", units),
     ):
         unknown = [name for name in given if name not in rows.names]
         if unknown:
             raise DatasetError(f"{what}, {option}: {no_column(unknown[0], rows.names)}")
-    left_out = {target, weight, *ignore}
-    nominal = {*roles.nominal, *roles.by_target}
+    left_out = {target, weight, *drop}
+    nominal = {*roles.categorical, *roles.target_encode}
     dates = {n: c for n, c in dates.items() if n not in left_out | nominal}
-    units = {n: c for n, c in units.items() if n not in (*ignore, *roles.nominal, *dates)}
+    units = {n: c for n, c in units.items() if n not in (*drop, *roles.categorical, *dates)}
     features = [name for name in rows.names if name not in left_out]
     scans: dict[str, ColumnScan] = {}
     for name in rows.names:
@@ -89,24 +89,24 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
             found[name] = [Column(name, "numeric", dtype=numeric[name])]
         elif name in scans:
             column = scans[name].column(n_rows, any_text=name not in features)
-            column.by_target = name in roles.by_target
+            column.target_encoded = name in roles.target_encode
             found[name] = [column]
         else:  # left out, or with a unit
             found[name] = [Column(name, "numeric")]
     kept = [(name, found[name][0]) for name in features]
     encoder = TableEncoder(
         [(name, None if c.kind == "numeric" else list(c.categories)) for name, c in kept],
-        coded=list(roles.by_target),
+        coded=list(roles.target_encode),
         dates=[column.spec for column in dates.values()],
         decimal=roles.texts.decimal,
         thousands=roles.texts.thousands,
-        missing=list(roles.texts.missing),
+        na_values=list(roles.texts.na_values),
         units=[column.spec for name, column in units.items() if name in features],
     )
     read = partial(_encoded_blocks, rows, encoder, typed)
     table = Table([column for columns in found.values() for column in columns], n_rows, read=read)
     given = {**facts, "encoder": encoder}
-    return to_dataset(table, what, target, ignore, roles.task, weight, **given), n_rows
+    return to_dataset(table, what, target, drop, roles.task, weight, **given), n_rows
 
 
 def _refuse_empty(what: str, empty: Sequence[str]) -> None:

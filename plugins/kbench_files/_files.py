@@ -41,34 +41,34 @@ _OWN = {
 }
 """Parameters of `load_table` that only files of one form have."""
 
-_OF_COLUMNS = ("target", "ignore", "nominal", "date", "by_target", "unit", "weight")
-_OF_COLUMNS += ("group_by", "order_by")
+_OF_COLUMNS = ("target", "drop", "categorical", "date_formats", "target_encode", "strip_units")
+_OF_COLUMNS += ("weight", "groups", "time_column")
 """Parameters of files whose columns have names."""
 
 
 def load_table(
     path: str,
     target: str | None = None,
-    ignore: Sequence[str] = (),
-    nominal: Sequence[str] = (),
-    date: Sequence[str] = (),
-    by_target: Sequence[str] = (),
-    unit: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    date_formats: Sequence[str] = (),
+    target_encode: Sequence[str] = (),
+    strip_units: Sequence[str] = (),
     delimiter: str = ",",
     decimal: str = ".",
     thousands: str = "",
     encoding: str = "utf-8",
-    missing: Sequence[str] = (),
+    na_values: Sequence[str] = (),
     skip: int = 0,
     sheet: str = "",
     n_features: int | None = None,
-    group: str = "",
+    dataset_family: str = "",
     task: str | None = None,
     weight: str | None = None,
-    splits: str | None = None,
+    split_file: str | None = None,
     overlapping_splits: bool = False,
-    group_by: str | None = None,
-    order_by: str | None = None,
+    groups: str | None = None,
+    time_column: str | None = None,
     label: str = "",
     form: str | None = None,
 ) -> Dataset:
@@ -83,19 +83,19 @@ def load_table(
         (the extra ``excel``), ``.xls`` needs xlrd. ARFF is in UTF-8.
     target : str
         Name of the column to predict. Blanks around names and values are left out.
-    ignore : sequence of str, optional
+    drop : sequence of str, optional
         Columns to leave out.
-    nominal : sequence of str, optional
+    categorical : sequence of str, optional
         Columns of numbers that stand for categories. Columns of text always do,
         in alphabetical order; declared categories keep theirs.
-    date : sequence of str, optional
+    date_formats : sequence of str, optional
         Columns of dates as ``"COLUMN=FORMAT"``, such as ``"joined=%d.%m.%Y"`` or
         ``"joined=ISO8601"``, which become days since 1970. ``"|year"``, ``"|week"`` and
         ``"|day"`` after it add the sine and cosine of the place in that period.
-    by_target : sequence of str, optional
+    target_encode : sequence of str, optional
         Columns of categories that each fit replaces by means of the target (scikit-learn's
         `TargetEncoder`), instead of an indicator column per category.
-    unit : sequence of str, optional
+    strip_units : sequence of str, optional
         Columns of numbers with a sign or a unit around them, which is left out, as
         ``"COLUMN=UNIT"``, such as ``"price=$"``, perhaps with the decimal mark and the one
         between thousands: ``"price=€|,."``. Brackets around a number are a minus.
@@ -107,30 +107,30 @@ def load_table(
         Sign between groups of three digits: ``"."``, ``","``, ``"'"``, or a blank.
     encoding : str, default "utf-8"
         Encoding of the text; a byte order mark is left out.
-    missing : sequence of str, optional
-        Texts of missing values, beside the usual ones.
+    na_values : sequence of str, optional
+        Strings that stand for missing values, in addition to the usual ones.
     skip : int, default 0
         Lines before that of column names.
     sheet : str, optional
         Name of the sheet; the first one by default.
     n_features : int, optional
         Number of columns; by default the largest that occurs.
-    group : str, optional
-        Group of the dataset; its name by default.
+    dataset_family : str, optional
+        Family of the dataset, which is averaged before tests; its name by default.
     task : {"classification", "regression"}, optional
         By default regression if the target has a number that is not whole.
     weight : str, optional
         Name of the column with the weights of the rows.
-    splits : str, optional
+    split_file : str, optional
         File of the splits for ``cv = "official"`` in the protocol: CSV, perhaps
         compressed, with a line of names, then one line per row of the data; one column
         per split, 1 where the row is tested and 0 where it is for training.
     overlapping_splits : bool, default False
         Rows may be tested in several splits, as in repeated holdouts.
-    group_by : str, optional
+    groups : str, optional
         Column of groups, which is not a feature: for ``cv = "official"`` there are five
         folds, each with all rows of a group or none.
-    order_by : str, optional
+    time_column : str, optional
         Column of numbers or dates: for ``cv = "official"`` there is one split, which tests
         the fifth of the rows that comes last, 50,000 at most.
     label : str, optional
@@ -143,10 +143,10 @@ def load_table(
     -------
     Dataset
         Empty cells and the usual marks (NA, NaN, null, ?) are missing values. `X` is a CSR
-        matrix where the rows of the file are sparse; these have no `nominal`, `date`,
-        `by_target`, `unit`, `group_by` and `order_by`. `X` is float32 where it holds all columns
-        exactly by their types, as in parquet files: columns of float32 and float16, perhaps
-        beside integers of at most 16 bits.
+        matrix if the rows of the file are sparse; these have no `categorical`, `date_formats`,
+        `target_encode`, `strip_units`, `groups` and `time_column`. `X` is float32 if it holds
+        all columns exactly by their types, as in parquet files: columns of float32 and float16,
+        perhaps next to integers of at most 16 bits.
 
     Raises
     ------
@@ -156,32 +156,35 @@ def load_table(
     """
     form = form_of(path) if form is None else form
     files, what = existing_files(path, ENDINGS if form == "parquet" else ())
-    facts = _facts(path, label, group)
-    texts = Texts(decimal, thousands, tuple(missing))
-    roles = Roles(str(target), ignore, nominal, date, by_target, unit, task, weight, texts)
+    facts = _facts(path, label, dataset_family)
+    texts = Texts(decimal, thousands, tuple(na_values))
+    roles = Roles(
+        *(str(target), drop, categorical, date_formats, target_encode, strip_units),
+        *(task, weight, texts),
+    )
     with unchanged(files, what):
         if form == "svmlight":
             X, labels = SvmlightRows(path, n_features).read()
             data = labelled(X, Column("label", "numeric", (), labels), what, task, **facts)
             n_rows = len(labels)
         elif form == "arff" and is_sparse_arff(files[0], what):
-            refuse_for_sparse({**vars(roles), "group_by": group_by, "order_by": order_by}, what)
+            refuse_for_sparse({**vars(roles), "groups": groups, "time_column": time_column}, what)
             table = read_arff(files[0], what)
-            data = to_dataset(table, what, roles.target, tuple(ignore), task, weight, **facts)
+            data = to_dataset(table, what, roles.target, tuple(drop), task, weight, **facts)
             n_rows = table.n_rows
         else:
-            dialect = Dialect(delimiter, decimal, thousands, encoding, tuple(missing), int(skip))
+            dialect = Dialect(delimiter, decimal, thousands, encoding, tuple(na_values), int(skip))
             rows: TableRows
             if form == "csv":
-                rows = CsvRows(path, dialect, ignore)
+                rows = CsvRows(path, dialect, drop)
             elif form == "excel":
-                rows = excel_rows(path, sheet, ignore).rows
+                rows = excel_rows(path, sheet, drop).rows
             else:
                 rows = ParquetRows(path) if form == "parquet" else arff_frame(path)
-            grouped = () if group_by is None else (group_by,)
-            data, n_rows = encoded(rows, replace(roles, ignore=(*ignore, *grouped)), facts)
-            data = with_parts(data, rows, group_by, order_by, date)
-    return with_splits(data, n_rows, splits, overlapping_splits)
+            grouped = () if groups is None else (groups,)
+            data, n_rows = encoded(rows, replace(roles, drop=(*drop, *grouped)), facts)
+            data = with_parts(data, rows, groups, time_column, date_formats)
+    return with_splits(data, n_rows, split_file, overlapping_splits)
 
 
 def _of_form(form: str) -> Callable[[Callable[[], None]], Callable[..., Dataset]]:
@@ -256,10 +259,10 @@ def form_of(path: str) -> str:
     return found[-1]
 
 
-def _facts(path: str, label: str, group: str) -> dict[str, str]:
-    """Return the name, source and group of a dataset."""
+def _facts(path: str, label: str, dataset_family: str) -> dict[str, str]:
+    """Return the name, source and family of a dataset."""
     file = Path(path)
     if is_pattern(file.name):  # the files of a folder
         file = file.parent
     stem = file.name.partition(".")[0] or file.name
-    return {"name": label or stem, "source": f"file {file.name}", "group": group}
+    return {"name": label or stem, "source": f"file {file.name}", "dataset_family": dataset_family}

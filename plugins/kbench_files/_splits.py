@@ -115,20 +115,20 @@ TEST_SHARE, MAX_TEST_ROWS = 0.2, 50_000
 def with_parts(
     dataset: Dataset,
     rows: TableRows,
-    group_by: str | None,
-    order_by: str | None,
+    groups: str | None,
+    time_column: str | None,
     dates: Sequence[str] = (),
 ) -> Dataset:
     """Return a dataset with splits by a column of its table, or as it is without one.
 
     `dates` are those of the reader, ``"COLUMN=FORMAT"``.
     """
-    if group_by is None and order_by is None:
+    if groups is None and time_column is None:
         return dataset
-    if group_by is not None and order_by is not None:
-        raise DatasetParameterError(f"{rows.what}: give one of group_by and order_by, not both")
-    what = "group_by" if group_by is not None else "order_by"
-    name = str(group_by if group_by is not None else order_by)
+    if groups is not None and time_column is not None:
+        raise DatasetParameterError(f"{rows.what}: give one of groups and time_column, not both")
+    what = "groups" if groups is not None else "time_column"
+    name = str(groups if groups is not None else time_column)
     if name not in rows.names:
         raise DatasetParameterError(f"{rows.what}, {what}: {no_column(name, rows.names)}")
     values = _values(rows, name)
@@ -140,7 +140,7 @@ def with_parts(
             f"{rows.what}, {what}: {counted(missing, 'row')} {'has' if missing == 1 else 'have'} "
             f"no value in column {name!r}"
         )
-    if group_by is not None:
+    if groups is not None:
         splits = _by_group(dataset, values, name, rows.what)
     else:
         splits = [_by_order(_places(values, name, dates, rows.what))]
@@ -162,7 +162,7 @@ def _by_group(dataset: Dataset, values: pandas.Series, name: str, what: str) -> 
     n_groups = int(groups.max()) + 1
     if n_groups < N_FOLDS:
         raise DatasetError(
-            f"{what}, group_by: column {name!r} has {counted(n_groups, 'value')}; "
+            f"{what}, groups: column {name!r} has {counted(n_groups, 'value')}; "
             f"{N_FOLDS} folds need at least as many"
         )
     y = np.asarray(dataset.y)
@@ -193,7 +193,7 @@ def _places(values: pandas.Series, name: str, dates: Sequence[str], what: str) -
     if np.isnan(days).any():
         other = values.iloc[int(np.isnan(days).argmax())]
         raise DatasetError(
-            f"{what}, order_by: column {name!r} must hold numbers or dates, got {other!r}; "
-            "date says how dates are written"
+            f"{what}, time_column: column {name!r} must hold numbers or dates, got {other!r}; "
+            "date_formats says how dates are written"
         )
     return days

@@ -262,9 +262,7 @@ def _stripped(value: object) -> object:
     return value.strip() if isinstance(value, str) else value
 
 
-def excel_rows(
-    path: str | Path, sheet: str = "", ignore: Sequence[str] = (), **_: object
-) -> Opened:
+def excel_rows(path: str | Path, sheet: str = "", drop: Sequence[str] = (), **_: object) -> Opened:
     """Return a sheet of an Excel file as a table in blocks."""
     frame, sheets = _read(path, sheet)
     what = existing(path)[1]
@@ -272,13 +270,14 @@ def excel_rows(
         another = f"{option('sheet')} reads another one: {listed(sheets[1:])}"
         what = f"{what}, sheet {sheets[0]!r} ({another})"
     read = list(frame.columns)
-    refuse_unnamed(["" if UNNAMED.match(name) else name for name in read], read, what, ignore)
+    refuse_unnamed(["" if UNNAMED.match(name) else name for name in read], read, what, drop)
     rows = FrameRows(frame, what)
     rows.files = [existing(path)[0]]
     return Opened(rows, {}, f"the sheet {sheet or sheets[0]!r}")
 
 
-ONLY_DENSE = ("nominal", "date", "by_target", "unit", "group_by", "order_by")
+ONLY_DENSE = ("categorical", "date_formats", "target_encode", "strip_units", "groups")
+ONLY_DENSE += ("time_column",)
 """Parameters that need a table with columns of text, dates or groups."""
 
 

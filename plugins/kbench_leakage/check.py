@@ -85,8 +85,8 @@ def _joined(names: Sequence[str], kinds: Sequence[str]) -> Iterator[Attribute]:
     while start < n:
         stem, sign, _ = names[start].partition("=")
         end = start + 1
-        if kinds[start] == "nominal" and sign:
-            while end < n and kinds[end] == "nominal" and names[end].startswith(f"{stem}="):
+        if kinds[start] == "onehot" and sign:
+            while end < n and kinds[end] == "onehot" and names[end].startswith(f"{stem}="):
                 end += 1
         name = stem if end - start > 1 else names[start]
         yield Attribute(name, start, end - start, kinds[start] != "numeric")

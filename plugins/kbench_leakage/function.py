@@ -134,7 +134,7 @@ def _column(column: Any) -> tuple[np.ndarray, str]:
         numbers = column.astype("int64").to_numpy().astype(float)
         return np.where(column.isna(), np.nan, numbers), "numeric"
     codes = pandas.factorize(column.astype(str))[0].astype(float)
-    return np.where(column.isna(), np.nan, codes), "category"
+    return np.where(column.isna(), np.nan, codes), "target_encoded"
 
 
 def _target(y: object, task: str | None) -> tuple[np.ndarray, bool]:

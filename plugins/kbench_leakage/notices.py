@@ -46,6 +46,6 @@ def show(run: Run, cells: Sequence[PlannedCell]) -> None:
 def _related(cells: Sequence[PlannedCell]) -> str:
     """Name the datasets of cells that may be related, and of different groups."""
     facts = {each.cell.dataset.label: each.dataset for each in cells if each.dataset is not None}
-    groups = {name: each.group or name for name, each in facts.items()}
+    groups = {name: each.dataset_family or name for name, each in facts.items()}
     found = related(groups, {name: each.checksum for name, each in facts.items()})
     return "; ".join(f"{listed(names)} ({why})" for names, why in found)

@@ -46,12 +46,13 @@ def sections(data: ReportData) -> list[Section]:
 
 def _related(data: ReportData) -> list[Part]:
     """Say which datasets count several times, and whether the first place depends on that."""
-    groups = {row.dataset: row.group for row in data.rows}
+    groups = {row.dataset: row.dataset_family for row in data.rows}
     found = related(groups, {row.dataset: row.checksum for row in data.rows if row.checksum})
     if not found:
         return []
     once = {name: names[0] for names, _ in found for name in names}
-    rows = [replace(row, group=once.get(row.dataset, row.group)) for row in data.rows]
+    family = {row.dataset: row.dataset_family for row in data.rows} | once
+    rows = [replace(row, dataset_family=family[row.dataset]) for row in data.rows]
     counted_once = replace(data, rows=rows).certainty.stability
     before = data.certainty.stability
     parts: list[Part] = [f"{listed(names)} may be related: {why}." for names, why in found]

@@ -48,7 +48,7 @@ def kbench_learners():
     return [
         Learner(
             "rfm",
-            make=f"{__name__}._rfm:RecursiveFeatureMachineClassifier",
+            classifier=f"{__name__}._rfm:RecursiveFeatureMachineClassifier",
             regressor=f"{__name__}._rfm:RecursiveFeatureMachineRegressor",
             multiclass="ovr",
             grid={**_FACTORS, "metric": ("full", "diagonal")},

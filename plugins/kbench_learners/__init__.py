@@ -116,7 +116,7 @@ _ESTIMATORS = {
 
 def _learner(name, family, grid, multiclass="", **options):
     module, *estimators = _ESTIMATORS[name]
-    makes = zip(("make", "regressor"), estimators, strict=False)
+    makes = zip(("classifier", "regressor"), estimators, strict=False)
     options |= {field: f"{__name__}.{module}:{each}" for field, each in makes if each}
     simpler = {parameter: _SIMPLER[parameter] for parameter in grid if parameter in _SIMPLER}
     options = {"simpler": simpler, "uses_kernel": family == "kernel", **options}

@@ -39,7 +39,7 @@ def list_(
         Column("n_missing", "missing", numeric=True),
         Column("duplicate_fraction", "equal rows", "{:.1%}".format, True),
         Column("n_bytes", "MiB", lambda n: f"{n / 2**20:.1f}", True),
-        Column("group"),
+        Column("dataset_family"),
         Column("source"),
     ]
     rows = [{**vars(entry), "target": _target(entry)} for entry in entries]

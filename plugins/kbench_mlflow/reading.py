@@ -122,7 +122,7 @@ def of_run(run: StoredRun) -> Row:
         n_splits=_parse_count(tags.get("n_splits", ""), run.n_splits_done),
         metrics=run.metrics,
         task="regression" if tags.get("task") == "regression" else "classification",
-        group=tags.get("group", ""),
+        dataset_family=tags.get("dataset_family", ""),
         machine=run.machine,
         key=run.key.partition("-")[0],
         checksum=tags.get("checksum", ""),

@@ -53,7 +53,7 @@ def as_run(
         "n_splits": str(row.n_splits),
         "task": row.task,
         # tests over datasets need these beside the means, without a request per run
-        "group": facts.group if facts else "",
+        "dataset_family": facts.dataset_family if facts else "",
         "checksum": row.checksum,
         "search_space": ", ".join(row.search_space),
         "search_curves": _curves(row),

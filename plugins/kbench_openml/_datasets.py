@@ -46,7 +46,7 @@ def find(openml, name, version, what) -> int:
     return int(rows["did"].min())
 
 
-def load_data(openml, data_id, target, ignore, task, what, offline) -> Dataset:
+def load_data(openml, data_id, target, drop, task, what, offline) -> Dataset:
     """Return the checked dataset of a number, in canonical form."""
     described, table = _checked_data(openml, data_id, what, offline)
     what = f"{what} ({printable(str(described.name), 60)})"
@@ -60,12 +60,12 @@ def load_data(openml, data_id, target, ignore, task, what, offline) -> Dataset:
         table,
         what,
         target,
-        tuple(dict.fromkeys([*_left_out(described, table, target), *ignore])),
+        tuple(dict.fromkeys([*_left_out(described, table, target), *drop])),
         task,
         name=str(described.name),
         version=str(described.version),
         source=f"OpenML data {data_id} from {openml.config.get_server_base_url()}",
-        group=GROUPS.get(data_id, str(described.name)),
+        dataset_family=GROUPS.get(data_id, str(described.name)),
         role="development" if data_id in DEVELOPMENT else "evaluation",
     )
 
@@ -178,13 +178,13 @@ TASKS = {"1": "classification", "2": "regression"}
 """OpenML's numbers of the types of tasks that kbench runs."""
 
 
-def load_task(openml, task_id, ignore, what, offline) -> Dataset:
+def load_task(openml, task_id, drop, what, offline) -> Dataset:
     """Return the checked dataset of a task, with the task's target and splits."""
     # the client's own functions for tasks unpickle files from its cache
     folder = Path(openml.config.get_cache_directory()) / "tasks" / str(task_id)
     description = kept(folder / "task.xml", f"task/{task_id}", what, offline)
     task, data_id, target, address = _task_facts(description, task_id, what)
-    dataset = load_data(openml, data_id, target, ignore, task, what, offline)
+    dataset = load_data(openml, data_id, target, drop, task, what, offline)
     file = folder / "datasplits.arff"
     for trial in (1, 2):
         if not file.exists():

@@ -33,7 +33,7 @@ def load(
     target: str | None = None,
     task_id: int | None = None,
     openml_suite: int | str | None = None,
-    ignore: Sequence[str] = (),
+    drop: Sequence[str] = (),
     task: str | None = None,
 ) -> Dataset:
     """Get a dataset from OpenML, or from the openml client's cache.
@@ -55,7 +55,7 @@ def load(
     openml_suite : int or str, optional
         OpenML's number or alias of a suite, which stands for all its tasks and
         is not a dataset: see `expand`.
-    ignore : sequence of str, optional
+    drop : sequence of str, optional
         Columns to leave out, beside row numbers and those OpenML ignores.
     task : {"classification", "regression"}, optional
         By default regression if the target has a number that is not whole.
@@ -77,8 +77,8 @@ def load(
         tasks = expand(openml_suite)  # raises where the suite is not available
         raise DatasetError(f"OpenML suite {openml_suite} stands for {len(tasks)} datasets")
     _check_params(data_id, dataset, version, target, task_id, task)
-    if isinstance(ignore, str):
-        ignore = (ignore,)
+    if isinstance(drop, str):
+        drop = (drop,)
     what = _what(data_id, dataset, version, task_id)
     server = configured()
     notes = server.cache / "kbench"
@@ -95,13 +95,13 @@ def load(
             raise not_cached(what)
         with one_process(notes), client(what, offline) as openml:
             if task_id is not None:
-                return load_task(openml, int(task_id), tuple(ignore), what, offline)
+                return load_task(openml, int(task_id), tuple(drop), what, offline)
             if data_id is None:
                 data_id = find(openml, str(dataset), version, what)
-            return load_data(openml, int(data_id), target, tuple(ignore), task, what, offline)
+            return load_data(openml, int(data_id), target, tuple(drop), task, what, offline)
     except SourceUnreachableError:
         is_as_bundled = target in (None, "class") and task in (None, "classification")
-        if data_id == WINE and is_as_bundled and not ignore:
+        if data_id == WINE and is_as_bundled and not drop:
             return _bundled_wine()
         raise
 
@@ -221,5 +221,5 @@ def _bundled_wine() -> Dataset:
         feature_names=[str(name) for name in bunch.feature_names],
         target_names=("1", "2", "3"),
         source="bundled with scikit-learn, equal to OpenML data 187 value by value",
-        group="wine",
+        dataset_family="wine",
     )

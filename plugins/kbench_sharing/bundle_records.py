@@ -152,7 +152,7 @@ class SharedDataset(Line):
     task: TaskType
     version: Label
     source: Label
-    group: Label
+    dataset_family: Label
     is_weighted: bool
     n_samples: NonNegativeInt
     n_features: NonNegativeInt

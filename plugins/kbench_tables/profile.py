@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -230,11 +230,11 @@ class Decided:
     """The encodings of all columns, and the loader options for them."""
 
     fates: tuple[Fate, ...]
-    ignore: tuple[str, ...] = ()
-    nominal: tuple[str, ...] = ()
-    date: tuple[str, ...] = ()
-    by_target: tuple[str, ...] = ()
-    unit: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    date_formats: tuple[str, ...] = ()
+    target_encode: tuple[str, ...] = ()
+    strip_units: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -248,11 +248,11 @@ class Asked:
     what: str
     target: str
     weight: str | None = None
-    ignore: Collection[str] = ()
-    nominal: Collection[str] = ()
+    drop: Collection[str] = ()
+    categorical: Collection[str] = ()
     keep: Collection[str] = ()
-    date: Mapping[str, DateColumn] = field(default_factory=dict)
-    taken: Collection[str] = ("ignore", "nominal", "date", "by_target", "unit")
+    date_formats: Mapping[str, DateColumn] = field(default_factory=dict)
+    taken: Collection[str] = tuple(each.name for each in fields(Decided)[1:])
     group: str | None = None
 
 
@@ -266,7 +266,7 @@ def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: A
             fate = Fate(name, "weights", "sample weights", 0)
         elif name == asked.group:
             fate = Fate(name, "groups", LEFT_OUT, 0, "groups stay on one side of each split")
-        elif name in asked.ignore:
+        elif name in asked.drop:
             fate = Fate(name, "not read", LEFT_OUT, 0, option("drop"))
         else:
             fate = _fate(profiles[name], asked)
@@ -290,34 +290,34 @@ def _with(decided: Decided, fate: Fate, profile: ColumnProfile | None, asked: As
     """Add the encoding of a column, and the options for it."""
     name = fate.name
     lists: dict[str, Any] = {"fates": (*decided.fates, fate)}
-    if fate.encoded_as == LEFT_OUT and name not in asked.ignore:
-        lists["ignore"] = (*decided.ignore, name)
+    if fate.encoded_as == LEFT_OUT and name not in asked.drop:
+        lists["drop"] = (*decided.drop, name)
     elif profile is not None and fate.read_as == "dates":
-        lists["date"] = (*decided.date, _date_column(profile, asked).spec)
+        lists["date_formats"] = (*decided.date_formats, _date_column(profile, asked).spec)
     elif profile is not None and fate.read_as.startswith(DRESSED):
         column = profile.units.column(name)
         assert column is not None
-        lists["unit"] = (*decided.unit, column.spec)
+        lists["strip_units"] = (*decided.strip_units, column.spec)
     elif fate.encoded_as.startswith(BY_TARGET):
-        lists["by_target"] = (*decided.by_target, name)
+        lists["target_encode"] = (*decided.target_encode, name)
     is_category = fate.read_as.startswith("categor")
     if is_category and profile is not None and (name in asked.keep or "numbers" in profile.kinds):
-        lists["nominal"] = (*decided.nominal, name)
+        lists["categorical"] = (*decided.categorical, name)
     return replace(decided, **lists)
 
 
 def _fate(profile: ColumnProfile, asked: Asked) -> Fate:
     """Decide how a feature is encoded."""
     name, n = profile.name, profile.n_rows
-    is_kept = name in asked.keep or name in asked.nominal or "ignore" not in asked.taken
+    is_kept = name in asked.keep or name in asked.categorical or "drop" not in asked.taken
     if not profile.n_values:
         return Fate(name, "nothing", LEFT_OUT, 0, "all values are missing")
     holds_dates = "dates" in profile.kinds or (profile.formats and profile.kinds == {"strings"})
-    if holds_dates and "date" in asked.taken and name not in asked.nominal:
+    if holds_dates and "date_formats" in asked.taken and name not in asked.categorical:
         return _of_dates(profile, asked)
-    if name in asked.date:
-        raise DatasetError(_not_dates(profile, asked.date[name].format, asked.what))
-    if name not in asked.nominal and not is_kept and (lost := profile.lost()):
+    if name in asked.date_formats:
+        raise DatasetError(_not_dates(profile, asked.date_formats[name].format, asked.what))
+    if name not in asked.categorical and not is_kept and (lost := profile.lost()):
         raise DatasetError(_conflict(profile, *lost, asked))
     is_constant = profile.n_different == 1 or (
         profile.kinds == {"numbers"} and profile.low == profile.high
@@ -325,10 +325,11 @@ def _fate(profile: ColumnProfile, asked: Asked) -> Fate:
     if is_constant and not profile.n_missing and not is_kept:
         note = f"the same value in all rows; {_keeping(name)}"
         return Fate(name, "a constant", LEFT_OUT, 0, note)
-    if profile.kinds == {"numbers"} and name not in asked.nominal:
+    if profile.kinds == {"numbers"} and name not in asked.categorical:
         return _of_numbers(profile, is_kept)
     share = profile.n_different / max(1, n)
-    if name not in asked.nominal and "unit" in asked.taken and not (_is_id(name) and share > 0.5):
+    is_free = name not in asked.categorical and "strip_units" in asked.taken
+    if is_free and not (_is_id(name) and share > 0.5):
         column = profile.units.column(name) if profile.kinds == {"strings"} else None
         if column is not None:
             return _of_units(profile, column)
@@ -375,7 +376,7 @@ def _of_categories(profile: ColumnProfile, asked: Asked) -> Fate:
     what = "booleans" if is_truth else "categories" + _marks(profile)[1]
     how_many = f"{what} ({k:,})" if not is_truth else what
     note = (_marks(profile)[0] + _signs(profile)).removeprefix("; ")
-    if k > MAX_INDICATORS and "by_target" in asked.taken:
+    if k > MAX_INDICATORS and "target_encode" in asked.taken:
         return Fate(name, how_many, BY_TARGET, 1, note)
     missing = ", and whether it is missing" if profile.n_missing else ""
     width = k + bool(missing)
@@ -389,7 +390,7 @@ def _of_dates(profile: ColumnProfile, asked: Asked) -> Fate:
     if column.parts:
         encoded += f", sine and cosine of the {' and the '.join(column.parts)}"
     note = ""
-    if "dates" not in profile.kinds and profile.name not in asked.date:
+    if "dates" not in profile.kinds and profile.name not in asked.date_formats:
         note = f"format {column.format}"
         others = [each for each in profile.formats or () if not _same(each, column.format)]
         if others:
@@ -406,7 +407,7 @@ def _same(one: str, other: str) -> bool:
 
 def _date_column(profile: ColumnProfile, asked: Asked) -> DateColumn:
     """Return the encoding of dates, with the periods that the column spans."""
-    given = asked.date.get(profile.name)
+    given = asked.date_formats.get(profile.name)
     span = profile.high - profile.low
     parts = [part for part, days in PARTS.items() if part != "day" and span >= days]
     if profile.has_times:
@@ -435,7 +436,7 @@ def _conflict(profile: ColumnProfile, kind: str, odd: str, asked: Asked) -> str:
     where = f"row {row[1]} has" if row else "it also contains"
     if is_number(odd.replace(",", ".")):
         where = f"{where} another decimal mark,"
-    elif "missing" in asked.taken:
+    elif "na_values" in asked.taken:
         remedy = f"{option('na_values', odd)} (a missing value), {remedy}"
     return (
         f"{asked.what}: column {name!r} holds {kind}, but {where} {odd!r}. Correct the file, or "

@@ -122,7 +122,7 @@ _ONLY_IF: Mapping[Check, Callable[[Any], object]] = {
     _learners.check_simpler: lambda record: record.simpler,
     _metrics.check_weights: _metrics.has_weights,
     _datasets.check_expand: lambda record: record.expand is not None,
-    _datasets.check_endings: lambda record: record.endings,
+    _datasets.check_endings: lambda record: record.extensions,
 }
 
 

@@ -126,7 +126,7 @@ def check_expand(subject: Subject) -> None:
 def check_endings(subject: Subject) -> None:
     """`load` takes ``path`` and the parameters that the endings of files imply."""
     taken = parameters_of(subject.record.load)
-    for ending, implied in subject.record.endings.items():
+    for ending, implied in subject.record.extensions.items():
         unknown = [name for name in ("path", *implied) if taken is not None and name not in taken]
         if unknown:
             raise subject.fail(

@@ -12,7 +12,7 @@ KEPT = (
     "dataset", "feature_map", "learner", "status", "n_splits_done", "n_splits",
     "accuracy", "accuracy_sd", "fit_time_s", "predict_time_s", "search_timeout_s",
     "search_time_cpu_s", "n_components", "n_candidates", "n_test", "converged",
-    "group", "family", "equivalence", "version", "values_by_split",
+    "dataset_family", "family", "equivalence", "version", "values_by_split",
     "search_space", "metric", "better", "contention",
 )  # fmt: skip
 

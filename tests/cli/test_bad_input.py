@@ -114,7 +114,7 @@ def test_the_command_line_says_the_same(here, what, capfd):
 
 def test_case_is_no_hindrance_to_a_hint(here):
     (here / "mine.csv").write_text(GOOD.replace("y\n", "CHURN\n", 1))
-    for named in ({"target": "churn"}, {"target": "CHURN", "nominal": ["B"]}):
+    for named in ({"target": "churn"}, {"target": "CHURN", "categorical": ["B"]}):
         with pytest.raises(DatasetError) as error:
             load_csv("mine.csv", **named)
         assert str(error.value).endswith("? Columns: 'a', 'b', 'CHURN'.")
@@ -123,7 +123,7 @@ def test_case_is_no_hindrance_to_a_hint(here):
 
 def test_what_is_named_can_be_left_out(here):
     (here / "mine.csv").write_text(csv(",a,b,y", NUMBERS, NUMBERS, [""], LABELS))
-    data = load_csv("mine.csv", "y", ignore=["Unnamed: 0", "b"])
+    data = load_csv("mine.csv", "y", drop=["Unnamed: 0", "b"])
     assert data.feature_names == ("a",)
 
 

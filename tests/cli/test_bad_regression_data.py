@@ -43,10 +43,18 @@ CASES = {
     "missing": ("missing", "", "the target 'y' is missing in 2 rows of 20, the first is row 19"),
     "negative": ("negative", WEIGHTED, "the first is row 2 with the weight -1"),
     "no-weight": ("no-weight", WEIGHTED, "all weights 'w' are 0"),
-    "empty-split": ("good", 'splits = "empty-split.csv"', "column 's1' tests no row"),
-    "overlap": ("good", 'splits = "overlap.csv"', "1 row of 20 is tested more than once: row 3 in"),
-    "short": ("good", 'splits = "short.csv"', "it has 19 rows below its line of names, but the da"),
-    "no-splits": ("good", 'splits = "nowhere.csv"', "splits file 'nowhere.csv': No such file"),
+    "empty-split": ("good", 'split_file = "empty-split.csv"', "column 's1' tests no row"),
+    "overlap": (
+        "good",
+        'split_file = "overlap.csv"',
+        "1 row of 20 is tested more than once: row",
+    ),
+    "short": (
+        "good",
+        'split_file = "short.csv"',
+        "it has 19 rows below its line of names, but",
+    ),
+    "no-splits": ("good", 'split_file = "nowhere.csv"', "splits file 'nowhere.csv': No such file"),
 }
 
 

@@ -34,13 +34,13 @@ def registry(plugin_of):
                 kbench_learners=[
                     Learner(
                         "full",
-                        make=LogisticRegression,
+                        classifier=LogisticRegression,
                         grid={"C": (1.0, 2.0)},
                         path="C",
                         simpler={"C": "smaller"},
                         metrics=of_learner,
                     ),
-                    Learner("bare", make=LogisticRegression),
+                    Learner("bare", classifier=LogisticRegression),
                 ],
                 kbench_kernels=[KernelSpec("rbf", make=functools.partial)],
             )

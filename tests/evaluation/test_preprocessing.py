@@ -87,7 +87,7 @@ def test_statistics_come_from_the_fitted_rows_only():
 
 def test_numeric_columns_get_medians_and_nominal_ones_the_commonest_value():
     X = np.array([[1.0, 1.0], [2.0, 0.0], [9.0, 0.0], [np.nan, np.nan]])
-    fitted = Imputer(("numeric", "nominal")).fit(X)
+    fitted = Imputer(("numeric", "onehot")).fit(X)
     np.testing.assert_array_equal(fitted.transform(X)[3], [2.0, 0.0])
 
 
@@ -118,7 +118,7 @@ def test_rows_with_missing_values_are_found_in_dense_and_sparse_data():
     assert missing_rows(scipy.sparse.csr_matrix(X)).tolist() == expected
 
 
-KINDS = ("category", "numeric")
+KINDS = ("target_encoded", "numeric")
 
 
 def categories(n=300, k=30, seed=0):

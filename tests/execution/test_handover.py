@@ -74,7 +74,7 @@ def kbench_datasets():
 
 @hookimpl
 def kbench_learners():
-    return [Learner("cheater", make=Cheater)]
+    return [Learner("cheater", classifier=Cheater)]
 """
 SUITE = """
 datasets = ["noise"]

@@ -61,7 +61,7 @@ def draw(results):
 
 @hookimpl
 def kbench_datasets():
-    return [DatasetSource("own", load=load, expand=load, endings={".own": {"target": "z"}})]
+    return [DatasetSource("own", load=load, expand=load, extensions={".own": {"target": "z"}})]
 
 
 @hookimpl
@@ -80,7 +80,8 @@ def kbench_feature_maps():
 
 @hookimpl
 def kbench_learners():
-    return [Learner("own-learner", make=Map, simpler={"gamma": "smaller"}, rotation_invariant=True)]
+    given = {"simpler": {"gamma": "smaller"}, "rotation_invariant": True}
+    return [Learner("own-learner", classifier=Map, **given)]
 
 
 @hookimpl
@@ -153,7 +154,7 @@ def test_records_are_the_same_and_nothing_is_imported(good):
     assert ours.grid["kernel"] == (Ref("own-kernel", {"gamma": 1.0}), None)
     assert described.get("feature map", "own-later").depends == ("json",)
     assert ours.metrics is None
-    assert described.get("dataset", "own").endings == {".own": {"target": "z"}}
+    assert described.get("dataset", "own").extensions == {".own": {"target": "z"}}
     assert described.get("learner", "own-learner").simpler == {"gamma": "smaller"}
     assert described.get("kernel", "own-kernel").psd is False
     assert described.get("suite", "own-suite").read_text(encoding="utf-8") == SUITE

@@ -30,7 +30,7 @@ def registry(plugin_of):
                 kbench_datasets=[DatasetSource("houses", load="houses:load")],
                 kbench_feature_maps=[FeatureMap("identity", make=make)],
                 kbench_learners=[
-                    Learner("dummy-mean", make=make, regressor="sklearn.dummy:DummyRegressor")
+                    Learner("dummy-mean", classifier=make, regressor="sklearn.dummy:DummyRegressor")
                 ],
             )
         ]

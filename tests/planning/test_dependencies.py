@@ -51,13 +51,13 @@ def lab_registry(lab, plugin_of):
     """Return a registry whose components' records are changed."""
 
     def registry_of(one=None, learner=None, kernel=None, data=None):
-        def given(changes):
-            return {"make": "lab_plugin._map:Map", **(changes or {})}
+        def given(changes, field="make"):
+            return {field: "lab_plugin._map:Map", **(changes or {})}
 
         plugin = plugin_of(
             "lab_plugin",
             kbench_feature_maps=[FeatureMap("one", **given(one))],
-            kbench_learners=[Learner("learner", **given(learner))],
+            kbench_learners=[Learner("learner", **given(learner, "classifier"))],
             kbench_kernels=[KernelSpec("k", **given(kernel))],
             kbench_datasets=[
                 DatasetSource("data", **{"load": "lab_plugin._map:f", **(data or {})})
@@ -209,7 +209,7 @@ def test_arguments_of_a_partial_are_in_the_keys(lab, lab_key, needed):
 
 @pytest.mark.parametrize("side", SIDES)
 def test_which_callable_a_component_names_is_in_the_keys(lab_key, side):
-    field = "load" if side == "data" else "make"
+    field = {"data": "load", "learner": "classifier"}.get(side, "make")
     before, after = lab_key(), lab_key(**{side: {field: "lab_shared:preset"}})
     changed = [one != other for one, other in zip(before, after, strict=True)]
     assert changed == [side != "data", side == "data"]

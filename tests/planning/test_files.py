@@ -26,7 +26,7 @@ SUITE = (
 name = "csv"
 path = "{name}/data.csv.gz"
 target = "y"
-splits = "{name}/splits.csv"
+split_file = "{name}/splits.csv"
 label = "{name}"
 """
         for name in ("one", "two")
@@ -85,7 +85,7 @@ def test_labels_name_the_data_of_sources_that_take_them(sources):
 def test_relative_names_are_those_in_the_folder(sources, tmp_path):
     text = f"""
 datasets = [
-    {{ name = "named", path = "a.x", splits = "b/s.x" }},
+    {{ name = "named", path = "a.x", split_file = "b/s.x" }},
     {{ name = "plain", path = "{tmp_path}/c.x" }},
     {{ name = "plain", n = 3, path = "~/d.x", label = "home" }},
 ]
@@ -94,7 +94,7 @@ datasets = [
     moved = in_folder(suite, tmp_path)
     assert [ref.label for ref in moved.datasets] == [ref.label for ref in suite.datasets]
     first, second, third = (dict(ref.params) for ref in moved.datasets)
-    assert first == {"path": str(tmp_path / "a.x"), "splits": str(tmp_path / "b" / "s.x")}
+    assert first == {"path": str(tmp_path / "a.x"), "split_file": str(tmp_path / "b" / "s.x")}
     assert second == {"path": f"{tmp_path}/c.x"}
     assert third == {"n": 3, "path": "~/d.x"}
     assert in_folder(suite, None) == suite

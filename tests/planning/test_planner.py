@@ -261,7 +261,7 @@ def test_kinds_of_columns_are_in_a_cells_key_where_they_decide_how_to_impute(
     planner, registry, protocol, n_missing, is_in
 ):
     keys = set()
-    for kinds in (("numeric", "numeric"), ("numeric", "nominal")):
+    for kinds in (("numeric", "numeric"), ("numeric", "onehot")):
         data = dataclasses.replace(
             IRIS, n_missing=n_missing, missing={"a": n_missing}, feature_kinds=kinds
         )

@@ -315,7 +315,7 @@ def test_a_map_that_uses_the_targets_is_not_shared_by_inner_folds(plugin_of):
             plugin_of(
                 kbench_datasets=[DatasetSource("iris", load="x:load")],
                 kbench_feature_maps=maps,
-                kbench_learners=[Learner("a", make=make), Learner("b", make=make)],
+                kbench_learners=[Learner("a", classifier=make), Learner("b", classifier=make)],
             )
         ]
     )

@@ -20,7 +20,7 @@ def test_a_dataset_fills_in_what_is_not_given():
     assert data.feature_names == ("x0", "x1")
     assert data.feature_kinds == ("numeric", "numeric")
     assert data.target_names == ("0", "1")
-    assert data.group == "d"
+    assert data.dataset_family == "d"
 
 
 def test_the_checksum_is_of_the_content_not_of_names():

@@ -47,7 +47,7 @@ def test_values_come_back_as_they_were_and_callables_as_references(plugin_of):
                 )
             ],
             kbench_kernels=[KernelSpec("k", make=partial(Thing, 1), psd=False)],
-            kbench_datasets=[DatasetSource("d", load=Thing, endings={".x": {"sep": "|"}})],
+            kbench_datasets=[DatasetSource("d", load=Thing, extensions={".x": {"sep": "|"}})],
             kbench_figures=[Figure("f", "Title", draw="m:draw", suites=["uci"])],
         )
     )
@@ -74,7 +74,7 @@ def test_values_come_back_as_they_were_and_callables_as_references(plugin_of):
     assert identity_of(found["k"].make) == identity_of(partial(Thing, 1))
     assert found["a"].depends == ("numpy.linalg", str(Path("weights.npz").absolute()))
     assert found["a"].env_vars == ("SEED",)
-    assert found["d"].endings == {".x": {"sep": "|"}}
+    assert found["d"].extensions == {".x": {"sep": "|"}}
     assert found["f"].suites == ("uci",)
 
 
@@ -91,7 +91,7 @@ def test_values_come_back_as_they_were_and_callables_as_references(plugin_of):
             "supervised of feature map 'x' must be a bool, got str",
         ),
         (
-            {"kbench_learners": [Learner("x", make=dict, path=3)]},
+            {"kbench_learners": [Learner("x", classifier=dict, path=3)]},
             "path of learner 'x' must be a str or NoneType, got int",
         ),
         (
@@ -110,7 +110,7 @@ def test_texts_that_would_colour_the_screen_do_not(plugin_of):
     found = read_back(
         plugin_of(
             kbench_figures=[Figure("f", "\x1b[1mTitle", draw=Thing)],
-            kbench_learners=[Learner("l", make=Thing, multiclass="\x1b[1m")],
+            kbench_learners=[Learner("l", classifier=Thing, multiclass="\x1b[1m")],
         )
     )
     assert found["f"].title == "\ufffd[1mTitle"

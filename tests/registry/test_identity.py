@@ -266,7 +266,7 @@ def test_a_value_that_cannot_be_compared_is_refused_by_name(plugin_of, value, na
     ],
 )
 def test_a_wrong_declaration_leaves_the_plugin_out(plugin_of, changes, reason):
-    registry = build([plugin_of(kbench_learners=[Learner("mine", make=Map, **changes)])])
+    registry = build([plugin_of(kbench_learners=[Learner("mine", classifier=Map, **changes)])])
     assert registry.plugins[0].reason.startswith("kbench_learners: ")
     assert reason in registry.plugins[0].reason
 

@@ -48,20 +48,20 @@ def test_a_plugin_that_exits_at_import_does_not_end_the_command():
             "grid of 'x' must be a mapping of parameters' names, got list",
         ),
         (
-            {"kbench_learners": [Learner("x", make="a:B", simpler="C")]},
+            {"kbench_learners": [Learner("x", classifier="a:B", simpler="C")]},
             "simpler of 'x' must be a mapping of parameters' names, got str",
         ),
         (
-            {"kbench_datasets": [DatasetSource("x", load=dict, endings=[".psv"])]},
-            "endings of 'x' must be a mapping of file extensions, got list",
+            {"kbench_datasets": [DatasetSource("x", load=dict, extensions=[".psv"])]},
+            "extensions of 'x' must be a mapping of extensions of file names, got list",
         ),
         (
-            {"kbench_datasets": [DatasetSource("x", load=dict, endings={"PSV": {}})]},
-            "'x' has the file extension 'PSV': extensions are a dot and lower case letters",
+            {"kbench_datasets": [DatasetSource("x", load=dict, extensions={"PSV": {}})]},
+            "'x' has the extension 'PSV': extensions are a dot and lower case letters",
         ),
         (
-            {"kbench_datasets": [DatasetSource("x", load=dict, endings={".psv": "|"})]},
-            "the file extension '.psv' of 'x' must have a mapping",
+            {"kbench_datasets": [DatasetSource("x", load=dict, extensions={".psv": "|"})]},
+            "the extension '.psv' of 'x' must have a mapping",
         ),
         (
             {"kbench_feature_maps": [DatasetSource("x", load=dict)]},
@@ -92,7 +92,7 @@ def test_a_name_that_is_taken_names_both_owners(plugin_of):
 
 def test_an_ending_that_is_taken_names_both_sources(plugin_of):
     def plugin(name, **endings):
-        source = DatasetSource(name, load=dict, endings={f".{each}": {} for each in endings})
+        source = DatasetSource(name, load=dict, extensions={f".{each}": {} for each in endings})
         return plugin_of(name, kbench_datasets=[source])
 
     registry = build([plugin("first", psv=1), plugin("second", tab=1, psv=1)])

@@ -86,7 +86,7 @@ def test_methods_are_compared_on_the_datasets_that_all_of_them_finished():
 
 def test_related_datasets_count_once_also_in_the_terminal():
     rows = [
-        row(dataset, name, accuracy=accuracy, group=group)
+        row(dataset, name, accuracy=accuracy, dataset_family=group)
         for dataset, group, accuracies in (
             ("iris", "iris", (0.9, 0.8)),
             ("iris-setosa", "iris", (0.9, 0.8)),

@@ -132,10 +132,10 @@ def test_the_signed_rank_test_counts_missing_differences_as_the_largest(sign):
 def test_scores_know_which_cells_are_missing():
     rows = [
         *[row(name, m, accuracies=(0.9,)) for name in ("iris", "wine", "zoo") for m in "ab"],
-        row("zip", "a", accuracies=(0.8,), group="g"),
-        row("zap", "a", accuracies=(0.6,), group="g"),
-        row("zap", "b", accuracies=(0.7,), group="g"),
-        row("zip", "b", status="timed_out", n_splits_done=0, group="g"),
+        row("zip", "a", accuracies=(0.8,), dataset_family="g"),
+        row("zap", "a", accuracies=(0.6,), dataset_family="g"),
+        row("zap", "b", accuracies=(0.7,), dataset_family="g"),
+        row("zip", "b", status="timed_out", n_splits_done=0, dataset_family="g"),
         # nobody could have it
         *[row("gone", m, status="unavailable", n_splits_done=0) for m in "ab"],
     ]

@@ -74,7 +74,7 @@ def test_a_confidence_set_holds_the_place_and_needs_several_datasets():
 
 
 def test_datasets_of_a_group_count_once():
-    rows = [changed(each, group="one") for each in grid(3, 2)] + grid(4, 2)[-2:]
+    rows = [changed(each, dataset_family="one") for each in grid(3, 2)] + grid(4, 2)[-2:]
     board = leaderboard(rows)
     assert (len(board.datasets), board.n_groups) == (4, 2)
     assert sum(line.wins for line in board.lines) == 2

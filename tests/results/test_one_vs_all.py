@@ -103,7 +103,7 @@ def test_means_are_over_the_splits_of_the_method():
 
 
 def test_related_datasets_count_once():
-    given = [changed(each, group="one") for each in rows(6)]
+    given = [changed(each, dataset_family="one") for each in rows(6)]
     (found,) = against(given, MINE)
     assert (found.won, found.n_datasets) == (6, 6)
     assert (found.p, found.verdict) == (1.0, "not distinguishable")

@@ -19,7 +19,8 @@ from tests.support.report_rows import changed, row
 
 LOSS = Metric("log_loss", "lower")
 CELL = Cell(Ref("iris", label="flowers"), Ref("rff"), Ref("ridge"), Protocol(n_folds=3))
-FACTS = DatasetFacts("c" * 64, group="plants", source="somewhere", n_samples=150, n_features=4)
+SIZE = {"n_samples": 150, "n_features": 4}
+FACTS = DatasetFacts("c" * 64, dataset_family="plants", source="somewhere", **SIZE)
 
 
 def a_result(split, status="ok", **fields):
@@ -105,8 +106,9 @@ def test_what_is_derived_is_none_where_its_metrics_are_not_there(metrics, derive
 
 
 def test_a_row_is_of_the_group_of_its_dataset_unless_told():
-    assert Row("iris", "rff", "ridge", "ok", 5, 5).group == "iris"
-    assert Row("iris", "rff", "ridge", "ok", 5, 5, group="plants").group == "plants"
+    row = Row("iris", "rff", "ridge", "ok", 5, 5)
+    assert row.dataset_family == "iris"
+    assert dataclasses.replace(row, dataset_family="plants").dataset_family == "plants"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,7 @@ def test_json_has_the_columns_first_and_then_all_else(metric):
     assert list(written)[len(names) + len(others) :] == [
         *(
             "task",
-            "group",
+            "dataset_family",
             "machine",
             "key",
             "checksum",
@@ -208,7 +210,7 @@ def test_a_row_in_full_tells_what_its_results_tell():
     assert found.by_split("log_loss") == {"0": 1.0, "1": 0.9, "2": 0.8}
     assert found.split_hash == {"0": "h0", "1": "h1", "2": "h2"}
     assert (found.notes, found.at_boundary) == ("note 0; note 1; note 2", "learner.C")
-    assert (found.group, found.equivalence, found.machine) == ("plants", "e", "m1")
+    assert (found.dataset_family, found.equivalence, found.machine) == ("plants", "e", "m1")
     assert found.family == "fourier"
     assert (found.start_ms, found.end_ms) == (1_700_000_000_000, 1_700_000_000_102)
     failed = of_cell_in_full(CASES[3], "m1")
@@ -227,7 +229,7 @@ def test_a_row_tells_what_was_searched_and_how_often_the_best_was_at_an_edge():
     assert "search_at_boundary" not in nothing.metrics
 
 
-@pytest.mark.parametrize("name", ["error", "version", "group", "search", "notes"])
+@pytest.mark.parametrize("name", ["error", "version", "dataset_family", "search", "notes"])
 def test_a_metric_may_be_called_as_a_field(name):
     rows = [Row("iris", m, "ridge", "ok", 5, 5, {name: v}) for m, v in (("a", 0.2), ("b", 0.1))]
     assert rows[0].value(name) == 0.2
@@ -242,12 +244,12 @@ def test_splits_keep_the_order_of_their_numbers():
         for i in range(12)
     }
     run = as_run(
-        PlannedCell(cell, "k", DatasetFacts("c", group="g"), 12, results=results), "s", "m"
+        PlannedCell(cell, "k", DatasetFacts("c", dataset_family="g"), 12, results=results), "s", "m"
     )
     assert list(json.loads(run.tags["accuracy_by_split"])) == [str(i) for i in range(12)]
     assert list(json.loads(run.tags["split_hash"])) == [str(i) for i in range(12)]
     nothing = PlannedCell(cell, "k", None, 2, Problem("unavailable", "gone", 1))
-    assert "group" not in as_run(nothing, "s", "m").tags
+    assert "dataset_family" not in as_run(nothing, "s", "m").tags
 
 
 def test_chosen_numbers_are_metrics_that_pages_can_draw():

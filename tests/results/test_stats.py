@@ -318,7 +318,7 @@ def row(dataset, feature_map, accuracy, **more):
 
 def test_datasets_of_a_group_count_once():
     rows = [
-        row(dataset, m, a, group=group)
+        row(dataset, m, a, dataset_family=group)
         for dataset, group, pair in (
             ("iris", "iris", (0.9, 0.8)),
             ("iris-setosa", "iris", (0.7, 1.0)),

@@ -28,8 +28,8 @@ from kbench.storage.datacache import (
 )
 
 FIELDS = (
-    *("name", "version", "feature_names", "feature_kinds", "target_names", "source", "group"),
-    *("role", "pairwise"),
+    *("name", "version", "feature_names", "feature_kinds", "target_names", "source"),
+    *("dataset_family", "role", "pairwise"),
 )
 
 
@@ -57,11 +57,11 @@ def full():
         made,
         version="7",
         feature_names=("a", "b=1", "Größe"),
-        feature_kinds=("numeric", "nominal", "numeric"),
+        feature_kinds=("numeric", "onehot", "numeric"),
         target_names=("x", "y", "z"),
         source="somewhere",
         row_ids=rows[::-1].copy(),
-        group="family",
+        dataset_family="family",
         role="development",
         splits=splits,
         checksum="",
@@ -192,7 +192,7 @@ def test_any_finite_matrix_comes_back_bit_by_bit(tmp_path_factory, X):
         ({"y": np.arange(40) % 3 * 1.0}, "dtype float64"),
         ({"feature_names": ("a", "b")}, "feature_names must have 3 entries, got 2"),
         ({"feature_kinds": ("numeric",) * 4}, "feature_kinds must have 3 entries, got 4"),
-        ({"feature_kinds": ("numeric", "real", "numeric")}, "'category'), got ['real']"),
+        ({"feature_kinds": ("numeric", "real", "numeric")}, "'target_encoded'), got ['real']"),
         ({"target_names": ("a", "b")}, "target_names must have 3 entries, got 2"),
         ({"role": "test"}, "'development', got 'test'"),
         ({"row_ids": np.arange(4)}, "row_ids must have shape (40,), got (4,)"),
@@ -278,7 +278,7 @@ def test_describe_reads_no_arrays(cache):
     assert facts.checksum == checksum
     assert (facts.n_samples, facts.n_features, facts.n_classes) == (40, 3, 3)
     assert facts.class_counts == (14, 13, 13)
-    assert (facts.group, facts.role, facts.source) == (
+    assert (facts.dataset_family, facts.role, facts.source) == (
         "family",
         "development",
         "somewhere",
@@ -289,7 +289,7 @@ def test_describe_reads_no_arrays(cache):
 
 def test_a_missing_value_spread_over_indicators_counts_once(cache):
     made = data(d=5, feature_names=("a", "c=x", "c=y", "c=z", "d"),
-                feature_kinds=("numeric", "nominal", "nominal", "nominal", "numeric"))  # fmt: skip
+                feature_kinds=("numeric", "onehot", "onehot", "onehot", "numeric"))  # fmt: skip
     made.X[[3, 7], 1:4] = np.nan
     made.X[3, 4] = np.nan
     facts = cache.describe(cache.store(made))
@@ -360,21 +360,21 @@ def test_different_parameters_are_told_apart(cache, one, other):
 
 
 def test_the_source_keeps_its_own_name_for_shared_content(cache):
-    first = cache.add("other", {}, "code", data(name="one", group="g1"))
-    second = cache.add("s", {}, "code", data(name="two", group="g2", source="there"))
+    first = cache.add("other", {}, "code", data(name="one", dataset_family="g1"))
+    second = cache.add("s", {}, "code", data(name="two", dataset_family="g2", source="there"))
     assert first == second
     found = cache.recall("s", {}, "code")
-    assert (found.name, found.group, found.source) == ("two", "g2", "there")
+    assert (found.name, found.dataset_family, found.source) == ("two", "g2", "there")
     assert (found.checksum, found.n_samples) == (first, 40)
     assert cache.recall("other", {}, "code").name == "one"
-    cache.remember("third", {}, "code", first, group="g3")
-    assert cache.recall("third", {}, "code").group == "g3"
+    cache.remember("third", {}, "code", first, dataset_family="g3")
+    assert cache.recall("third", {}, "code").dataset_family == "g3"
     assert cache.recall("fourth", {}, "code") is None
 
 
 def test_the_source_keeps_its_own_kinds_of_columns_for_shared_content(cache):
     """They are not part of the content, and decide how missing values are imputed."""
-    first, second = ("numeric",) * 3, ("numeric", "nominal", "numeric")
+    first, second = ("numeric",) * 3, ("numeric", "onehot", "numeric")
     checksum = cache.add("s", {}, "code", data(feature_kinds=first))
     assert cache.add("s", {}, "edited", data(feature_kinds=second)) == checksum
     assert cache.recall("s", {}, "code").feature_kinds == first

@@ -36,7 +36,7 @@ def known(n_splits: int = 5, text: str = SUITE) -> Known:
             hashlib.sha256(ref.label.encode()).hexdigest(),
             name=ref.name,
             source="bundled with scikit-learn",
-            group=ref.name,
+            dataset_family=ref.name,
             n_samples=150,
             n_features=4,
             n_classes=3,

@@ -17,7 +17,7 @@ def map_plugin(plugin_of, make, **record):
 
 def learner_plugin(plugin_of, make, **record):
     record = {"grid": {"shrink": (0.0, 0.5)}, "path": "shrink", **record}
-    return plugin_of(kbench_learners=[Learner("my-learner", make=make, **record)])
+    return plugin_of(kbench_learners=[Learner("my-learner", classifier=make, **record)])
 
 
 def kernel_plugin(plugin_of, make, **record):

@@ -124,7 +124,7 @@ def kbench_feature_maps():
 
 @hookimpl
 def kbench_learners():
-    return [Learner("centroids", make=Centroids)]
+    return [Learner("centroids", classifier=Centroids)]
 """
 )
 

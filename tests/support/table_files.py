@@ -74,7 +74,7 @@ def _texts():
         "iso.csv": (_plain(["when", "a", "y"], lambda i: [iso[i], x[i], LABELS[i]]), {}),
         "compact.csv": (
             _plain(["when", "y"], lambda i: [iso[i].replace("-", ""), LABELS[i]]),
-            {"date": ("when=%Y%m%d|year|week",)},
+            {"date_formats": ("when=%Y%m%d|year|week",)},
         ),
         "units.csv": (
             _plain(
@@ -107,7 +107,7 @@ def _texts():
                     LABELS[i],
                 ],
             ),
-            {"missing": ("-",)},
+            {"na_values": ("-",)},
         ),
         "unlabeled.csv": (
             _plain(["a", "y"], lambda i: [x[i], LABELS[i] if i % 8 else ""]),
@@ -137,7 +137,7 @@ def _texts():
                     LABELS[i],
                 ],
             ),
-            {"nominal": ("n",)},
+            {"categorical": ("n",)},
         ),
         "large.csv": (
             _plain(
@@ -151,11 +151,11 @@ def _texts():
                 ["c", "w", "y"],
                 lambda i: [f"c{i * i % 24}", f"{1 + i % 3}", x[i]],
             ),
-            {"by_target": ("c",), "weight": "w"},
+            {"target_encode": ("c",), "weight": "w"},
         ),
         "grouped.csv": (
             _plain(["g", "a", "y"], lambda i: [f"g{i % 8}", x[i], LABELS[i]]),
-            {"group_by": "g"},
+            {"groups": "g"},
         ),
         "rows.svmlight": ("\n".join(sparse) + "\n", {"task": "regression"}),
         "dense.arff": (
@@ -206,6 +206,6 @@ def digest_of(data) -> str:
     for split in data.splits:
         found.update(np.asarray(split.train).tobytes() + np.asarray(split.test).tobytes())
     names = (data.feature_names, data.feature_kinds, data.target_names)
-    facts = [*map(list, names), data.name, data.task, data.source, data.group]
+    facts = [*map(list, names), data.name, data.task, data.source, data.dataset_family]
     found.update(json.dumps(facts).encode())
     return found.hexdigest()[:16]

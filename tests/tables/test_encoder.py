@@ -21,7 +21,7 @@ EUROPEAN = Texts(decimal=",", thousands=".")
         (PLAIN, "-1e3", -1000.0),
         (PLAIN, "", math.nan),
         (PLAIN, "n/a", math.nan),
-        (Texts(missing=("unknown",)), "unknown", math.nan),
+        (Texts(na_values=("unknown",)), "unknown", math.nan),
         (EUROPEAN, "1.234.567,5", 1234567.5),
         (EUROPEAN, "12,5", 12.5),
         (Texts(thousands=" "), "1\u202f234.5", 1234.5),

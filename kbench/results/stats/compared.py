@@ -115,7 +115,7 @@ def scores(
     }
     return Scores(
         methods,
-        tuple(dict.fromkeys(complete[name, *methods[0]].group for name in datasets)),
+        tuple(dict.fromkeys(complete[name, *methods[0]].dataset_family for name in datasets)),
         _table(complete, metric.name, datasets, methods),
         datasets,
         left_out,
@@ -166,7 +166,7 @@ def _table(
     found = [[rows.get((name, *method)) for method in methods] for name in datasets]
     cells = [[row.value(column) if row else None for row in line] for line in found]
     table = np.array(cells, dtype=float).reshape(len(datasets), len(methods))
-    groups = [next(row.group for row in line if row) for line in found]
+    groups = [next(row.dataset_family for row in line if row) for line in found]
     means = [
         table[[each == group for each in groups]].mean(axis=0) for group in dict.fromkeys(groups)
     ]

@@ -87,7 +87,7 @@ def default_root() -> Path:
 Params = Mapping[str, object]
 """Parameters of a source, by name."""
 
-FILE_PARAMETERS = ("path", "splits")
+FILE_PARAMETERS = ("path", "split_file")
 """Parameters that are names of files."""
 
 
@@ -359,7 +359,8 @@ class DataCache:
         """
         origin = origin or self.origin(source, params, code)
         checksum = self.store(dataset)
-        own = {name: getattr(dataset, name) for name in ("name", "source", "group", "role")}
+        names = ("name", "source", "dataset_family", "role")
+        own = {name: getattr(dataset, name) for name in names}
         own["version"] = str(dataset.version)
         stored = self.describe(checksum)
         for field in NAMES:  # the content is the same, whatever columns and classes are called

@@ -92,7 +92,7 @@ def scratch_file(array: np.ndarray, root: Path) -> Path | None:
 Meta = Mapping[str, Json]
 """Description of an entry, as its `meta.json` has it."""
 
-FORMAT = 1
+FORMAT = 2
 """Version of the layout of an entry; entries of another version are fetched again."""
 
 FILES = frozenset(
@@ -124,7 +124,7 @@ def is_checksum(name: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{64}", name) is not None
 
 
-SAME = ("checksum", "name", "task", "source", "group", "role", "pairwise")
+SAME = ("checksum", "name", "task", "source", "dataset_family", "role", "pairwise")
 NAMES = ("feature_names", "feature_kinds", "target_names")
 """Fields of a dataset that its description has: as they are, and as lists of text."""
 

@@ -74,7 +74,7 @@ def check_dataset(dataset: Dataset) -> Dataset:
     unknown = set(dataset.feature_kinds) - set(FEATURE_KINDS)
     if unknown:
         raise refuse(f"feature_kinds must be in {FEATURE_KINDS}, got {sorted(unknown)}")
-    if "category" in dataset.feature_kinds and (hasattr(X, "indptr") or dataset.pairwise):
+    if "target_encoded" in dataset.feature_kinds and (hasattr(X, "indptr") or dataset.pairwise):
         raise refuse("feature_kinds has 'category', which is for dense inputs only")
     roles = ("evaluation", "development")
     check_choice(dataset.role, f"dataset {dataset.name!r}: role", roles, error=DatasetError)
@@ -243,7 +243,7 @@ def missing_by_attribute(dataset: Dataset) -> dict[str, int]:
     )
     for name, kind, count in columns:
         if count:
-            attribute = str(name).rpartition("=")[0] if kind == "nominal" else ""
+            attribute = str(name).rpartition("=")[0] if kind == "onehot" else ""
             attribute = attribute or str(name)
             counts[attribute] = max(counts.get(attribute, 0), int(count))
     return counts

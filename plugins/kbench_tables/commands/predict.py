@@ -115,8 +115,8 @@ def _opened(
     params = dict(ref.params)
     taken = parameters_of(source.load)
     is_text = taken is not None and "delimiter" in taken
-    if is_text and trained["missing"]:
-        params.setdefault("missing", tuple(trained["missing"]))
+    if is_text and trained["na_values"]:
+        params.setdefault("na_values", tuple(trained["na_values"]))
     table = resolve(source.rows)(**params)
     if table is None:
         raise ExportError(f"file {file!r}: sparse rows cannot be predicted; write them as CSV")
@@ -141,7 +141,7 @@ def _opened(
             f"kbench: the file has another format than the training file: {', '.join(changed)}",
             err=True,
         )
-    texts = {name: dialect[name] for name in ("decimal", "thousands", "missing")}
+    texts = {name: dialect[name] for name in ("decimal", "thousands", "na_values")}
     return csv_blocks(path, dialect["delimiter"], dialect["encoding"]), texts
 
 
@@ -149,7 +149,7 @@ def _can_be_read(path: Path, dialect: Mapping[str, Any], model: Model) -> bool:
     """Whether the first rows of a file are what the model's columns hold, in a dialect."""
     from kbench_tables.export.predicting import csv_blocks
 
-    texts = {name: dialect[name] for name in ("decimal", "thousands", "missing")}
+    texts = {name: dialect[name] for name in ("decimal", "thousands", "na_values")}
     encoder = model.encoder.__class__(**{**model.encoder.get_params(deep=False), **texts})
     try:
         encoder.transform(next(csv_blocks(path, dialect["delimiter"], dialect["encoding"])))

@@ -23,7 +23,7 @@ from kbench_tables.export.model import ARRAYS, OBJECTS, Facts, Model, answers_of
 TRIAL_ROWS = 8
 """Number of synthetic rows that a model predicts when it is loaded."""
 
-DIALECT = {"delimiter": ",", "decimal": ".", "thousands": "", "encoding": "utf-8", "missing": ()}
+DIALECT = {"delimiter": ",", "decimal": ".", "thousands": "", "encoding": "utf-8", "na_values": ()}
 """Parameters of a dataset that describe the format of a text file, with their default values."""
 
 _INIT = '''"""{title}: a model that kbench has exported. `load` returns it."""
@@ -82,7 +82,7 @@ def write_package(
         "columns": _seen(fitted),
         "dialect": _dialect(cell),
         "target_column": cell.dataset.params.get("target"),
-        "left_out": list(cell.dataset.params.get("ignore", ())),
+        "left_out": list(cell.dataset.params.get("drop", ())),
         "takes_missing": cell.protocol.missing in ("impute", "impute_with_indicators"),
         "versions": versions(),
     }
@@ -159,7 +159,7 @@ def _licences(target: Path, code: Code, owners: Mapping[str, str]) -> Iterator[t
 def _dialect(cell: Cell) -> Facts:
     params = {**cell.dataset.params}
     return {
-        name: list(params.get(name, value)) if name == "missing" else params.get(name, value)
+        name: list(params.get(name, value)) if name == "na_values" else params.get(name, value)
         for name, value in DIALECT.items()
     }
 

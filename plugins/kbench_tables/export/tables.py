@@ -62,7 +62,7 @@ def _columns_of(dataset: Dataset) -> list[tuple[str, list[str] | None]]:
     ]
     for (column, equals, kind), group in groupby(parts, lambda part: (*part[:2], part[3])):
         categories = [part[2] for part in group]
-        if kind == "nominal" and equals:
+        if kind == "onehot" and equals:
             columns.append((column, categories))
         else:
             columns += [(f"{column}{equals}{category}", None) for category in categories]

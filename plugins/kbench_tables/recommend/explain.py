@@ -131,7 +131,7 @@ def explain(
     if candidate is None:
         return f"{option('explain')}: the chosen parameters are not stored"
     assignment = assign(dataset, cell.protocol, index, np.arange(len(dataset.y)))
-    groups = _groups(dataset, cell.dataset.params.get("date", ()))
+    groups = _groups(dataset, cell.dataset.params.get("date_formats", ()))
     rng = np.random.default_rng(seed)
     width = max(dataset.X.shape[1], _width(planned))
     most = MAX_VALUES // max(1, (len(groups) * REPEATS + 1) * width)
@@ -214,7 +214,7 @@ def _groups(dataset: Dataset, dates: Sequence[str]) -> list[tuple[str, list[int]
         zip(dataset.feature_names, dataset.feature_kinds, strict=True)
     ):
         column = parts_of.get(name, name)
-        if kind == "nominal" and "=" in name:
+        if kind == "onehot" and "=" in name:
             column = name.rpartition("=")[0]
         groups.setdefault(column, []).append(place)
     return list(groups.items())

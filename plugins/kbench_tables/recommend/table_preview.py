@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from kbench.errors import DatasetError
@@ -17,7 +17,16 @@ from kbench.tables.table import check_columns, no_column
 from kbench.tables.table_rows import FrameRows, Opened
 from kbench.tables.texts import MISSING, DateColumn, UnitColumn
 from kbench_tables.frames import table_of
-from kbench_tables.profile import BY_TARGET, LEFT_OUT, Asked, ColumnProfile, Fate, decide, repeats
+from kbench_tables.profile import (
+    BY_TARGET,
+    LEFT_OUT,
+    Asked,
+    ColumnProfile,
+    Decided,
+    Fate,
+    decide,
+    repeats,
+)
 from kbench_tables.recommend.target import MAX_CLASSES, TargetColumn
 from kbench_tables.text_scan import UnitScan, sentence
 
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
 LOOKED_AT_MB = 256
 """Size up to which a file is inspected if its source has no `rows`: it is read into memory."""
 
-COLUMN_OPTIONS = ("ignore", "nominal", "date", "by_target", "unit", "missing")
+COLUMN_OPTIONS = (*(each.name for each in fields(Decided)[1:]), "na_values")
 """Parameters of a source that decide the encoding of columns."""
 
 
@@ -136,13 +145,13 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
         table, what = opened, opened.rows.what
     else:
         table = Opened(FrameRows(table_of(read, ref), what))
-    rows, ignore = table.rows, ref.params.get("ignore", ())
+    rows, drop = table.rows, ref.params.get("drop", ())
     if target not in rows.names and str(target).strip() in rows.names:
         target = str(target).strip()
-    check_columns(list(rows.names), what, target, ignore, None)
-    dates = [DateColumn.parsed(spec, what) for spec in ref.params.get("date", ())]
+    check_columns(list(rows.names), what, target, drop, None)
+    dates = [DateColumn.parsed(spec, what) for spec in ref.params.get("date_formats", ())]
     given = {date.name: date for date in dates}
-    for key, names in (("categorical", ref.params.get("nominal", ())), ("keep", asked["keep"])):
+    for key, names in (("categorical", ref.params.get("categorical", ())), ("keep", asked["keep"])):
         for name in names:
             if name not in rows.names:
                 raise DatasetError(f"{what}, {option(key)}: {no_column(name, rows.names)}")
@@ -150,7 +159,7 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
     profiles = {
         name: ColumnProfile(name, given.get(name), decimal=decimal)
         for name in rows.names
-        if name != target and name not in ignore
+        if name != target and name not in drop
     }
     kept = _Kept()
     n_rows = rows.scan({**profiles, target: kept})
@@ -163,17 +172,17 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
         Asked(
             what,
             target,
-            ignore=ignore,
-            nominal=ref.params.get("nominal", ()),
+            drop=drop,
+            categorical=ref.params.get("categorical", ()),
             keep=asked["keep"],
-            date=given,
+            date_formats=given,
             taken=asked["taken"],
-            group=ref.params.get("group_by"),
+            group=ref.params.get("groups"),
         ),
     )
-    decided = replace(decided, unit=(*decided.unit, *(column.spec for column in unit)))
-    options = ("ignore", "nominal", "date", "by_target", "unit")
-    lists = {name: getattr(decided, name) for name in options}
+    units = (*decided.strip_units, *(column.spec for column in unit))
+    decided = replace(decided, strip_units=units)
+    lists = {name: getattr(decided, name) for name in COLUMN_OPTIONS[:-1]}
     params = {
         name: tuple(dict.fromkeys((*ref.params.get(name, ()), *names)))
         for name, names in lists.items()
@@ -183,8 +192,8 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
         name: tuple(value) if isinstance(value, tuple | list) else str(value)
         for name, value in table.params.items()
     }
-    if "date" in params:  # with the detected periods
-        params["date"] = decided.date
+    if "date_formats" in params:  # with the detected periods
+        params["date_formats"] = decided.date_formats
     return Look(
         n_rows=n_rows,
         n_unlabelled=int(labels.isna().sum()),
@@ -209,9 +218,9 @@ def _without_unit(
     task = ref.params.get("task")
     texts = labels.dropna().unique()
     if (
-        "unit" not in asked["taken"]
+        "strip_units" not in asked["taken"]
         or task == "classification"
-        or target in ref.params.get("nominal", ())
+        or target in ref.params.get("categorical", ())
     ):
         return labels, []
     if not len(texts) or {type(text) for text in texts} != {str}:
@@ -229,7 +238,7 @@ def _leaks(
     profiles: Mapping[str, ColumnProfile], fates: Sequence[Fate], params: Mapping[str, Any]
 ) -> list[str]:
     """Warn if random splits may be optimistic."""
-    if params.get("group_by") or params.get("order_by"):
+    if params.get("groups") or params.get("time_column"):
         return []
     dates = [fate.name for fate in fates if fate.read_as == "dates"]
     ids = [name for name, profile in profiles.items() if repeats(profile)]

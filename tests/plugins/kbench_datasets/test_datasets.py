@@ -76,7 +76,7 @@ def test_every_source_gives_canonical_data_with_its_defaults(name):
 
 def test_tasks_on_iris_share_a_group_and_no_checksum():
     tasks = [_loader(SOURCES[name])() for name in SHAPES if name.startswith("iris")]
-    assert {task.group for task in tasks} == {"iris"}
+    assert {task.dataset_family for task in tasks} == {"iris"}
     assert len({task.checksum for task in tasks}) == 4
     whole, *others = tasks
     for label, task in enumerate(others):
@@ -199,7 +199,7 @@ def _check_small(data: Dataset):
     assert data.feature_names == ("size", "colour=blue", "colour=red", "n")
     assert data.target_names == ("no", "yes")
     assert data.y.tolist() == [1, 0, 1]
-    assert (data.name, data.group) == ("mine", "mine")
+    assert (data.name, data.dataset_family) == ("mine", "mine")
     check_dataset(data)
 
 
@@ -217,10 +217,11 @@ def test_csv(tmp_path):
 def test_csv_options(tmp_path):
     file = tmp_path / "mine.csv"
     file.write_text(CSV)
-    data = load_csv(str(file), target="colour", ignore=["label"], nominal=["n"], group="g")
+    given = {"drop": ["label"], "categorical": ["n"], "dataset_family": "g"}
+    data = load_csv(str(file), target="colour", **given)
     assert data.feature_names == ("size", "n=1", "n=2", "n=3")
-    assert data.feature_kinds == ("numeric", "nominal", "nominal", "nominal")
-    assert data.group == "g"
+    assert data.feature_kinds == ("numeric", "onehot", "onehot", "onehot")
+    assert data.dataset_family == "g"
 
 
 def test_parquet(tmp_path):
@@ -269,8 +270,8 @@ def test_svmlight(tmp_path):
     ("text", "params", "why"),
     [
         (CSV, {"target": "labels"}, "did you mean 'label'"),
-        (CSV, {"target": "label", "ignore": ["x"]}, "no column 'x'"),
-        (CSV, {"target": "label", "nominal": ["x"]}, "nominal: there is no column 'x'"),
+        (CSV, {"target": "label", "drop": ["x"]}, "no column 'x'"),
+        (CSV, {"target": "label", "categorical": ["x"]}, "categorical: there is no column 'x'"),
         ("a,b\n1,2,3\n4,5\n6,7,8,9\n", {"target": "b"}, "its first line has 2 names"),
         ("", {"target": "b"}, "is empty"),
         ("a,b\n1,inf\n2,0.7\n", {"target": "b"}, "the target 'b' is infinite in 1 row of 2"),
@@ -292,7 +293,7 @@ def test_text_is_no_feature(tmp_path):
     file.write_text("id,x,y\n" + "".join(f"person {i},{i},{i % 2}\n" for i in range(60)))
     with pytest.raises(DatasetError, match=r"`drop=\['id'\]`"):
         load_csv(str(file), target="y")
-    assert load_csv(str(file), target="y", ignore=["id"]).X.shape == (60, 1)
+    assert load_csv(str(file), target="y", drop=["id"]).X.shape == (60, 1)
 
 
 def test_a_file_that_is_not_there(tmp_path):

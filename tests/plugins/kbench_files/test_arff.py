@@ -80,7 +80,8 @@ def test_each_column_has_a_fate(registry):
 
 def test_declared_categories_keep_their_order_and_texts_are_sorted():
     write_dense()
-    data = load_arff("mine.arff", "churn", ["id", "note", "const"], date=["joined=%Y-%m-%d"])
+    dates = ["joined=%Y-%m-%d"]
+    data = load_arff("mine.arff", "churn", ["id", "note", "const"], date_formats=dates)
     assert data.feature_names == (
         *("size", "plan=pro", "plan=basic", "city=Bonn", "city=Oslo", "city=Rome"),
         *("joined", "person"),
@@ -92,7 +93,7 @@ def test_declared_categories_keep_their_order_and_texts_are_sorted():
 
 def test_the_result_does_not_depend_on_the_blocks(monkeypatch):
     write_dense()
-    given = {"ignore": ["note"], "date": ["joined=%Y-%m-%d"], "group_by": "person"}
+    given = {"drop": ["note"], "date_formats": ["joined=%Y-%m-%d"], "groups": "person"}
     whole = load_arff("mine.arff", "churn", **given)
     monkeypatch.setattr(_typed, "block_rows", lambda n: 7)
     assert load_arff("mine.arff", "churn", **given).checksum == whole.checksum
@@ -117,10 +118,10 @@ def test_sparse_rows_have_no_fates_and_refuse_what_needs_them(registry):
     data = prepared("sparse.arff", registry, target="y")
     assert data.look is None
     assert (data.facts.sparse, data.facts.n_features, data.facts.n_samples) == (True, 2, N)
-    words = "file 'sparse.arff': it is sparse, and date has no meaning for sparse rows: their"
+    words = "file 'sparse.arff': it is sparse, and date_formats has no meaning for sparse"
     with pytest.raises(DatasetError, match=re.escape(words)):
-        load_arff("sparse.arff", "y", date=["a=ISO8601"])
-    for option in ("nominal", "date"):
+        load_arff("sparse.arff", "y", date_formats=["a=ISO8601"])
+    for option in ("categorical", "date_formats"):
         with pytest.raises(DatasetError, match=f"{option} has no meaning for sparse rows"):
             prepared("sparse.arff", registry, target="y", **{option: ["a=ISO8601"]})
     with pytest.raises(DatasetError, match="`keep` has no meaning for sparse rows"):

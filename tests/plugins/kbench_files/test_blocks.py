@@ -64,10 +64,10 @@ def test_csv_files_do_not_depend_on_blocks(tmp_path_factory, text, is_nominal):
     file = tmp_path_factory.mktemp("csv") / "mine.csv"
     file.write_text(text)
     nominal = ["c0"] if is_nominal else []
-    whole = outcome(load_csv, str(file), "y", nominal=nominal)
+    whole = outcome(load_csv, str(file), "y", categorical=nominal)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_csv, "block_rows", lambda _: 7)
-        assert outcome(load_csv, str(file), "y", nominal=nominal) == whole
+        assert outcome(load_csv, str(file), "y", categorical=nominal) == whole
 
 
 def test_labels_may_begin_after_blocks_without_any(tmp_path, monkeypatch):
@@ -120,10 +120,10 @@ def test_parquet_files_do_not_depend_on_blocks(
     else:
         pyarrow.parquet.write_table(table, file, row_group_size=group)
     nominal = ["c0"] if is_nominal else []
-    whole = outcome(load_parquet, str(file), "y", nominal=nominal)
+    whole = outcome(load_parquet, str(file), "y", categorical=nominal)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_typed, "block_rows", lambda _: 7)
-        assert outcome(load_parquet, str(file), "y", nominal=nominal) == whole
+        assert outcome(load_parquet, str(file), "y", categorical=nominal) == whole
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -137,7 +137,7 @@ def test_arff_files_do_not_depend_on_blocks(tmp_path, monkeypatch, task):
         lines += [f"{a},{b},{i % 5 + 1},text{i},{i % 4}", *(["% hm"] if i == 250 else [])]
     file = tmp_path / "mine.arff"
     file.write_text("\n".join(lines) + "\n")
-    given = {"target": "y", "ignore": ["note"], "weight": "w", "task": task}
+    given = {"target": "y", "drop": ["note"], "weight": "w", "task": task}
     whole = load_arff(str(file), **given)
     monkeypatch.setattr(arff, "VALUES", 200)
     monkeypatch.setattr(limits, "SPILL", 1000)
@@ -227,7 +227,7 @@ def test_several_parquet_files_are_one_table(tmp_path):
     np.testing.assert_array_equal(whole.X[:, 4], [np.nan, np.nan, np.nan, 4, 5])
     pattern = load_parquet(str(parts / "part-?.parquet"), "y")
     assert (pattern.checksum, pattern.name) == (whole.checksum, "parts")
-    one_file = load_parquet(str(parts / "part-0.parquet"), "y", ignore=["e"])
+    one_file = load_parquet(str(parts / "part-0.parquet"), "y", drop=["e"])
     assert one_file.X.shape == (3, 3)
 
 
@@ -249,7 +249,7 @@ def test_a_column_of_timestamps_is_no_text_and_the_message_says_what_to_do(tmp_p
     message = str(raised.value)
     assert "dates cannot be features as they are: 'when'" in message
     assert "`date=['when=ISO8601']`" in message
-    read = load_parquet(path, target="y", date=["when=ISO8601"])
+    read = load_parquet(path, target="y", date_formats=["when=ISO8601"])
     assert read.feature_names == ("when", "a")
 
 

@@ -30,11 +30,11 @@ def test_many_different_strings_and_other_values_are_text(different, n_rows, is_
     assert is_free_text(different, n_rows) is is_text
 
 
-@pytest.mark.parametrize("role", ["nominal", "by_target"])
+@pytest.mark.parametrize("role", ["categorical", "target_encode"])
 def test_dates_that_stand_for_categories_are_categories(tmp_path, role):
     path = tmp_path / "dated.csv"
     days = [f"2024-0{1 + i % 3}-01" for i in range(30)]
     path.write_text("d,x,y\n" + "".join(f"{day},{i},{i % 2}\n" for i, day in enumerate(days)))
-    found = load_csv(str(path), "y", date=["d=%Y-%m-%d"], **{role: ["d"]})
+    found = load_csv(str(path), "y", date_formats=["d=%Y-%m-%d"], **{role: ["d"]})
     assert found.checksum == load_csv(str(path), "y", **{role: ["d"]}).checksum
-    assert found.checksum != load_csv(str(path), "y", date=["d=%Y-%m-%d"]).checksum
+    assert found.checksum != load_csv(str(path), "y", date_formats=["d=%Y-%m-%d"]).checksum

@@ -157,8 +157,8 @@ def test_a_mark_of_missing_values_with_blanks_keeps_a_column_of_numbers(read):
 
 
 def test_other_texts_may_be_missing_values(read):
-    found = read(text([*PLAIN[:-1], "unknown "]), missing=("unknown",))
-    data = load_csv("mine.csv", "y", missing=["unknown"], **found.params)
+    found = read(text([*PLAIN[:-1], "unknown "]), na_values=("unknown",))
+    data = load_csv("mine.csv", "y", na_values=["unknown"], **found.params)
     assert np.flatnonzero(np.isnan(data.X[:, 0])).tolist() == [N - 1]
 
 

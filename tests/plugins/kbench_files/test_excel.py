@@ -34,13 +34,13 @@ def table(tmp_path, monkeypatch):
 
 
 def test_sheets_are_read_as_tables(table):
-    data = load_excel("mine.xlsx", "y", date=["day=ISO8601"])
+    data = load_excel("mine.xlsx", "y", date_formats=["day=ISO8601"])
     assert data.feature_names == ("a", "b=x", "b=z", "text numbers", "day")
     np.testing.assert_array_equal(data.X[:, 0], table[" a "])
     np.testing.assert_array_equal(data.X[:, 3], table["text numbers"].astype(float))
     assert data.X[0, 4] == 19723
     assert np.isnan(data.X[1, 1:3]).all()
-    assert load_excel("mine.xlsx", "y", sheet="other", ignore=["day"]).X.shape == (20, 4)
+    assert load_excel("mine.xlsx", "y", sheet="other", drop=["day"]).X.shape == (20, 4)
 
 
 def test_what_cannot_be_read_is_one_message(table, tmp_path):

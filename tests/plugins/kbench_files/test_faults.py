@@ -95,7 +95,7 @@ def test_text_in_a_column_of_numbers_is_named_with_its_row(cache):
         "file 'mine.csv': text cannot be a feature: 'a' (numbers before row 101, which has 'n/k')"
         in str(error.value)
     )
-    assert load_csv("mine.csv", "y", ignore=["a"]).X.shape == (N, 1)
+    assert load_csv("mine.csv", "y", drop=["a"]).X.shape == (N, 1)
 
 
 def test_missing_values_in_the_middle_are_missing(cache):
@@ -146,7 +146,7 @@ def test_lists_in_a_parquet_file_are_refused_by_name():
     write_parquet(b=[[i] for i in range(N)])
     with pytest.raises(DatasetError, match=r"neither .* 'b'.*`drop=\['b'\]`"):
         load_parquet("mine.parquet", "y")
-    assert load_parquet("mine.parquet", "y", ignore=["b"]).X.shape == (N, 1)
+    assert load_parquet("mine.parquet", "y", drop=["b"]).X.shape == (N, 1)
 
 
 def damage(name, place):

@@ -26,7 +26,7 @@ DATASETS = {
     "thousands.csv": "02a1715e90b0e9d1",
     "swiss.csv": "653956406da39626",
     "blanks.csv": "f53d2241b060bb5c",
-    "tabs.tsv": "2a1065e60b09a35d",
+    "tabs.tsv": "d8a1672b2dbc3f0c",
     "pipes.csv": "b19dcca67870efc6",
     "dated.csv": "bf8235743c55b0d1",
     "iso.csv": "41038ae7a941512c",
@@ -35,24 +35,24 @@ DATASETS = {
     "euros.csv": "196862f1a34d1d8d",
     "unit_target.csv": "620a4ec77b34a047",
     "wide.csv": "5133cdf044bcef47",
-    "missing.csv": "c09bf66e4de1afa8",
+    "missing.csv": "3c4d29ee284400b2",
     "unlabeled.csv": "f0d59f19b0ef04a4",
-    "quoted.csv": "57e140b3fe2b8404",
+    "quoted.csv": "4a5f09fd1c3c19ad",
     "titled.csv": "6aefb3e4f6695c99",
     "sep.csv": "f454222d71ab7c7b",
-    "mixed.csv": "5c784f11b845e068",
+    "mixed.csv": "a05a589e87f6ce5f",
     "large.csv": "e74723b0166405cd",
-    "by_target.csv": "4cad62a6b9f01a75",
+    "by_target.csv": "77fe5e157c72bc15",
     "grouped.csv": "3b237458340a1dd2",
     "rows.svmlight": "7ccd870e75d5277d",
-    "dense.arff": "857e2d74fa724ec8",
-    "sparse.arff": "2815eb81f02a4723",
+    "dense.arff": "4f30176921e7cbc7",
+    "sparse.arff": "43891687e971fbf3",
     "packed.csv.gz": "1a4c852efe2b4b2a",
-    "latin.csv": "1c8e31a77879200b",
-    "utf16.csv": "0936bd260af3146b",
-    "typed.parquet": "0fde1c2f5ce82384",
-    "categories.parquet": "57e92c2e8253b2c3",
-    "sheet.xlsx": "cbddeefcd2318293",
+    "latin.csv": "9ee0609d5b0bfe77",
+    "utf16.csv": "0b5921d6cd97e88a",
+    "typed.parquet": "a43154e479af47ce",
+    "categories.parquet": "6dd8e9e77eaf4bc9",
+    "sheet.xlsx": "9dc363e0e6f8c0c0",
 }
 """Digests of datasets by the names of their files."""
 
@@ -122,7 +122,7 @@ def test_predictions_are_equal(files, registry):
 def test_the_ending_of_a_name_decides_how_a_file_is_read(files):
     by_name = {path.name: path for path in files}
     for name in ("clean.csv", "packed.csv.gz", "typed.parquet", "sheet.xlsx", "dense.arff"):
-        params = {"target": "y", "ignore": ["when"] if name[0] in "ts" else []}
+        params = {"target": "y", "drop": ["when"] if name[0] in "ts" else []}
         data = load_table(str(by_name[name]), **params)
         form = form_of(name)
         own = getattr(kbench_files, f"load_{form}")

@@ -23,14 +23,14 @@ def here(tmp_path, monkeypatch):
 
 def test_splits_of_a_file(here):
     (here / "s.csv").write_text(FOLDS)
-    data = load_csv("mine.csv", "y", splits="s.csv")
+    data = load_csv("mine.csv", "y", split_file="s.csv")
     assert [split.test.tolist() for split in data.splits] == [[0, 3], [1]]
     assert [split.train.tolist() for split in data.splits] == [[1, 2], [0, 2, 3]]
     assert [split.index for split in data.splits] == [0, 1]
     assert data.checksum != load_csv("mine.csv", "y").checksum
     with gzip.open(here / "s.csv.gz", "wt") as file:
         file.write(FOLDS)
-    assert load_csv("mine.csv", "y", splits="s.csv.gz").checksum == data.checksum
+    assert load_csv("mine.csv", "y", split_file="s.csv.gz").checksum == data.checksum
 
 
 def test_splits_of_all_kinds_of_files(here):
@@ -42,9 +42,9 @@ def test_splits_of_all_kinds_of_files(here):
     (here / "mine.arff").write_text(f"@attribute a real\n@attribute y real\n@data\n{rows}")
     (here / "mine.svm").write_text("0.5 1:1\n1 1:2\n2 1:3\n3 1:4\n")
     for data in (
-        load_parquet("mine.parquet", "y", splits="s.csv"),
-        load_arff("mine.arff", "y", splits="s.csv"),
-        load_svmlight("mine.svm", splits="s.csv"),
+        load_parquet("mine.parquet", "y", split_file="s.csv"),
+        load_arff("mine.arff", "y", split_file="s.csv"),
+        load_svmlight("mine.svm", split_file="s.csv"),
     ):
         assert data.task == "regression"
         assert [split.test.tolist() for split in data.splits] == [[0, 3], [1]]
@@ -53,14 +53,14 @@ def test_splits_of_all_kinds_of_files(here):
 def test_rows_without_a_label_are_left_out_of_splits(here):
     (here / "mine.csv").write_text("a,y\n1,no\n2,\n3,yes\n4,no\n5,yes\n")
     (here / "s.csv").write_text("s,t\n1,0\n0,0\n0,1\n0,1\n1,0\n")
-    data = load_csv("mine.csv", "y", splits="s.csv")
+    data = load_csv("mine.csv", "y", split_file="s.csv")
     assert data.row_ids.tolist() == [0, 2, 3, 4]
     assert [split.test.tolist() for split in data.splits] == [[0, 3], [1, 2]]
 
 
 def test_repeated_holdouts_may_overlap(here):
     (here / "s.csv").write_text("s,t\n1,1\n0,0\n0,1\n0,0\n")
-    data = load_csv("mine.csv", "y", splits="s.csv", overlapping_splits=True)
+    data = load_csv("mine.csv", "y", split_file="s.csv", overlapping_splits=True)
     assert [split.test.tolist() for split in data.splits] == [[0], [0, 2]]
 
 
@@ -89,16 +89,17 @@ def test_mistakes_in_splits(here, content, words):
     if content is not None:
         (here / "s.csv").write_text(content)
     with pytest.raises(DatasetError, match=re.escape(words)) as error:
-        load_csv("mine.csv", "y", splits="s.csv")
+        load_csv("mine.csv", "y", split_file="s.csv")
     assert str(error.value).startswith("splits file 's.csv'")
 
 
 def test_a_label_names_data_and_group(here):
     data = load_csv("mine.csv", "y")
-    assert (data.name, data.group) == ("mine", "mine")
+    assert (data.name, data.dataset_family) == ("mine", "mine")
     data = load_csv("mine.csv", "y", label="yacht")
-    assert (data.name, data.group) == ("yacht", "yacht")
-    assert load_csv("mine.csv", "y", label="yacht", group="boats").group == "boats"
+    assert (data.name, data.dataset_family) == ("yacht", "yacht")
+    data = load_csv("mine.csv", "y", label="yacht", dataset_family="boats")
+    assert data.dataset_family == "boats"
 
 
 def test_weights_reach_learners_and_metrics(here):
@@ -106,7 +107,7 @@ def test_weights_reach_learners_and_metrics(here):
     (here / "mine.csv").write_text("\n".join(["a,y,w", *rows]) + "\n")
     line = {"name": "csv", "path": "mine.csv", "target": "y"}
     weighted = evaluate({**line, "weight": "w"}, learner="ridge", n_splits=1)
-    plain = evaluate({**line, "ignore": ["w"]}, learner="ridge", n_splits=1)
+    plain = evaluate({**line, "drop": ["w"]}, learner="ridge", n_splits=1)
     assert weighted["rmse"][0] < 2
     assert plain["rmse"][0] > 10
 
@@ -138,7 +139,7 @@ def visits(tmp_path):
 
 def test_a_group_is_on_one_side_of_each_split(visits):
     path, _ = visits
-    data = load_csv(str(path), "y", ignore=["day"], group_by="person")
+    data = load_csv(str(path), "y", drop=["day"], groups="person")
     assert list(data.feature_names) == ["x"]
     assert len(data.splits) == 5
     persons = np.arange(N) % 10
@@ -150,7 +151,8 @@ def test_a_group_is_on_one_side_of_each_split(visits):
 
 def test_the_last_rows_are_tested(visits):
     path, days = visits
-    data = load_csv(str(path), "y", ignore=["person"], date=["day=%d.%m.%Y"], order_by="day")
+    dates = ["day=%d.%m.%Y"]
+    data = load_csv(str(path), "y", drop=["person"], date_formats=dates, time_column="day")
     (split,) = data.splits
     assert len(split.test) == N / 5
     assert days[split.train].max() < days[split.test].min()
@@ -160,7 +162,7 @@ def test_numbers_have_an_order_too_and_rows_without_a_label_are_left_out(tmp_pat
     path = tmp_path / "t.csv"
     lines = [f"{i % 2 if i else ''},{30 - i},{i}" for i in range(20)]
     path.write_text("\n".join(["y,t,x", *lines]) + "\n")
-    data = load_csv(str(path), "y", order_by="t", task="classification")
+    data = load_csv(str(path), "y", time_column="t", task="classification")
     assert len(data.y) == 19
     (split,) = data.splits
     # the first row, the latest, has no label; those that follow are the last in time
@@ -171,7 +173,7 @@ def test_parquet_has_the_same_splits(visits, tmp_path):
     pandas = pytest.importorskip("pandas")
     path, _ = visits
     pandas.read_csv(path).to_parquet(tmp_path / "visits.parquet")
-    given = {"ignore": ["day"], "group_by": "person"}
+    given = {"drop": ["day"], "groups": "person"}
     one = load_csv(str(path), "y", **given)
     other = load_parquet(str(tmp_path / "visits.parquet"), "y", **given)
     assert [s.digest for s in one.splits] == [s.digest for s in other.splits]
@@ -180,11 +182,11 @@ def test_parquet_has_the_same_splits(visits, tmp_path):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"group_by": "persom"}, "there is no column 'persom'; did you mean 'person'"),
-        ({"group_by": "person", "order_by": "day"}, "one of group_by and order_by, not both"),
-        ({"order_by": "person"}, "'person' must hold numbers or dates, got 'p0'"),
-        ({"group_by": "y2"}, "'y2' has 2 values; 5 folds need at least as many"),
-        ({"group_by": "holes"}, "1 row has no value in column 'holes'"),
+        ({"groups": "persom"}, "there is no column 'persom'; did you mean 'person'"),
+        ({"groups": "person", "time_column": "day"}, "one of groups and time_column, not both"),
+        ({"time_column": "person"}, "'person' must hold numbers or dates, got 'p0'"),
+        ({"groups": "y2"}, "'y2' has 2 values; 5 folds need at least as many"),
+        ({"groups": "holes"}, "1 row has no value in column 'holes'"),
     ],
 )
 def test_what_cannot_be_split_is_one_message(visits, tmp_path, given, words):
@@ -193,4 +195,4 @@ def test_what_cannot_be_split_is_one_message(visits, tmp_path, given, words):
     more = [f"{line},{i % 2},{i if i != 5 else ''}" for i, line in enumerate(lines[1:])]
     path.write_text("\n".join([lines[0] + ",y2,holes", *more]) + "\n")
     with pytest.raises(DatasetError, match=words):
-        load_csv(str(path), "y", ignore=["day"], **given)
+        load_csv(str(path), "y", drop=["day"], **given)

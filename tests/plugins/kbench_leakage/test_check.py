@@ -93,7 +93,7 @@ def test_categories_are_found_by_value_and_not_by_their_numbers():
     rng, X = draw()
     X[:, 0] = rng.integers(0, 30, N)
     y = rng.normal(size=30)[X[:, 0].astype(int)]
-    assert signs(X, y, kinds=["category"] + ["numeric"] * 4) == [("column", ("x0",))]
+    assert signs(X, y, kinds=["target_encoded"] + ["numeric"] * 4) == [("column", ("x0",))]
 
 
 def test_the_indicators_of_a_nominal_column_are_one_column():
@@ -101,7 +101,7 @@ def test_the_indicators_of_a_nominal_column_are_one_column():
     code = rng.integers(0, 8, N)
     wide = np.column_stack([X, np.eye(8)[code]])
     names = [*"abcde", *(f"site={k}" for k in range(8))]
-    kinds = ["numeric"] * 5 + ["nominal"] * 8
+    kinds = ["numeric"] * 5 + ["onehot"] * 8
     assert signs(wide, rng.normal(size=8)[code], names=names, kinds=kinds) == [
         ("column", ("site",))
     ]

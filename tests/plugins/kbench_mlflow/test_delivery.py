@@ -44,7 +44,7 @@ def planned(n_values=2):
         )
         for i in range(2)
     }
-    facts = DatasetFacts("c" * 64, group="flowers")
+    facts = DatasetFacts("c" * 64, dataset_family="flowers")
     return PlannedCell(cell, "k", facts, 2, results=results, equivalence="e", family="trees")
 
 
@@ -71,14 +71,14 @@ def test_the_metric_that_a_suite_compares_comes_back_with_its_splits():
     row = of_run(stored(run))
     assert row.by_split("expected_error") == {"0": 0.4, "1": pytest.approx(0.3)}
     assert row.by_split("accuracy") == {"0": 0.5, "1": 0.6}
-    assert (row.equivalence, row.family, row.group) == ("e", "trees", "flowers")
+    assert (row.equivalence, row.family, row.dataset_family) == ("e", "trees", "flowers")
     assert row.value("expected_error") == pytest.approx(0.35)
 
 
 def test_the_budget_that_a_suite_claims_comes_back():
     run = as_run(planned(), "s", "m", budget="seconds")
     assert budget_of([stored(run), stored(run), stored(as_run(planned(), "s", "m"))]) == "seconds"
-    assert "budget" not in as_run(planned(), "s", "m").tags
+    assert "equal_budget" not in as_run(planned(), "s", "m").tags
 
 
 def test_a_run_of_a_regression_task_has_no_accuracy():

@@ -19,11 +19,11 @@ def by_name(rows, metric=ACCURACY):
 def test_means_are_over_the_datasets_that_all_methods_finished():
     rows = [
         row("iris", "a", accuracies=[0.9, 0.9], fit_time_s=1.0),
-        row("wine", "a", accuracies=[0.7, 0.7], fit_time_s=4.0, group="g"),
-        row("wine-2", "a", accuracies=[0.5, 0.5], fit_time_s=4.0, group="g"),
+        row("wine", "a", accuracies=[0.7, 0.7], fit_time_s=4.0, dataset_family="g"),
+        row("wine-2", "a", accuracies=[0.5, 0.5], fit_time_s=4.0, dataset_family="g"),
         row("iris", "b", accuracies=[0.8, 0.8]),
-        row("wine", "b", accuracies=[0.8, 0.8], group="g"),
-        row("wine-2", "b", accuracies=[0.8, 0.8], group="g"),
+        row("wine", "b", accuracies=[0.8, 0.8], dataset_family="g"),
+        row("wine-2", "b", accuracies=[0.8, 0.8], dataset_family="g"),
         row("digits", "a", accuracies=[0.1, 0.1]),
         row("digits", "b", status="error"),
     ]

@@ -20,7 +20,7 @@ def test_dense_data_in_canonical_form(connect_openml):
     assert data.feature_names == (
         *("a size", "colour=red", "colour=dark green", "colour=it's blue", "count"),
     )
-    assert data.feature_kinds == ("numeric", "nominal", "nominal", "nominal", "numeric")
+    assert data.feature_kinds == ("numeric", "onehot", "onehot", "onehot", "numeric")
     np.testing.assert_array_equal(
         data.X,
         [
@@ -66,7 +66,7 @@ def test_names_do_not_reach_the_terminal_with_control_codes(connect_openml):
 def test_another_target_and_ignored_columns(connect_openml):
     with OpenMLServer() as server:
         connect_openml(server)
-        data = load(data_id=9001, target="colour", ignore=["count"])
+        data = load(data_id=9001, target="colour", drop=["count"])
     assert data.target_names == ("red", "dark green", "it's blue")
     assert data.feature_names == ("a size", "Class=no", "Class=yes, it is", "Class=never")
     assert data.row_ids.tolist() == [0, 1, 2, 4, 5]
@@ -115,7 +115,7 @@ def test_sparse_files_with_nominal_features(tmp_path):
     data = to_dataset(table, "data", "c", name="data")
     nan = np.nan
     assert data.feature_names == ("a", "k=x", "k=y y", "k=z")
-    assert data.feature_kinds == ("numeric", "nominal", "nominal", "nominal")
+    assert data.feature_kinds == ("numeric", "onehot", "onehot", "onehot")
     np.testing.assert_array_equal(
         data.X.toarray(), [[2, 0, 1, 0], [0, 1, 0, 0], [0, nan, nan, nan], [0, 0, 0, 1]]
     )

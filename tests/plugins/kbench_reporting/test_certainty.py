@@ -135,7 +135,7 @@ def test_the_splits_of_one_dataset_have_their_own_times():
             "some method has no cost",
         ),
         (
-            [row(d, m, group="g") for d in ("iris", "wine") for m in "ab"],
+            [row(d, m, dataset_family="g") for d in ("iris", "wine") for m in "ab"],
             "all datasets belong to one group",
         ),
     ],

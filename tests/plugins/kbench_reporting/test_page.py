@@ -400,7 +400,7 @@ def test_a_run_in_full_has_all_metrics_and_what_tests_need():
             "protocol.cv": "stratified",
         },
         tags={
-            "kbench.group": "flowers",
+            "kbench.dataset_family": "flowers",
             "kbench.n_splits": "2",
             "kbench.accuracy_by_split": '{"0": 0.5, "1": 0.75}',
             "kbench.split_hash": '{"0": "a", "1": "b"}',
@@ -411,11 +411,12 @@ def test_a_run_in_full_has_all_metrics_and_what_tests_need():
         end_ms=2,
     )
     found = of_run(run)
-    assert (found.group, found.value("margin_error"), found.converged) == ("flowers", 0.3, False)
+    assert (found.dataset_family, found.converged) == ("flowers", False)
+    assert found.value("margin_error") == 0.3
     assert found.by_split("accuracy") == {"0": 0.5, "1": 0.75}
     assert found.protocol == {"cv": "stratified"}
     bare = of_run(dataclasses.replace(run, tags={"kbench.cell_key": "k"}))
-    assert (bare.group, bare.by_split("accuracy"), bare.notes) == ("iris", {}, "")
+    assert (bare.dataset_family, bare.by_split("accuracy"), bare.notes) == ("iris", {}, "")
 
 
 # -- its tables in other forms

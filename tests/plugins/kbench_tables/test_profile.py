@@ -88,9 +88,11 @@ def test_each_column_has_a_fate(name, block):
         assert fate.read_as == "dates"
     assert (fate.read_as, fate.encoded_as, fate.n_columns) == (read_as, encoded_as, n_columns)
     assert [each.name for each in decided.fates] == [name, "other", "y"]
-    assert (name in decided.ignore) == (encoded_as == "left out")
-    assert (name in decided.by_target) == (name == "zip")
-    assert [spec.partition("=")[0] for spec in decided.date] == [name] * (read_as == "dates")
+    assert (name in decided.drop) == (encoded_as == "left out")
+    assert (name in decided.target_encode) == (name == "zip")
+    assert [spec.partition("=")[0] for spec in decided.date_formats] == [name] * (
+        read_as == "dates"
+    )
 
 
 def test_advice_names_the_order_and_the_words():
@@ -103,10 +105,10 @@ def test_a_column_to_keep_is_kept():
     names = ("row", "customer_id", "remark", "one", "age")
     frame = pandas.DataFrame({name: COLUMNS[name][0] for name in names})
     found, decided = fates(frame, keep=names)
-    assert decided.ignore == ()
+    assert decided.drop == ()
     assert [found[name].read_as for name in names[:2]] == ["numbers", "numbers"]
-    assert decided.by_target == ("remark",)
-    assert decided.nominal == ("remark",)
+    assert decided.target_encode == ("remark",)
+    assert decided.categorical == ("remark",)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_a_mistake_among_numbers_or_dates_is_not_a_category(values, words):
         fates(frame)
     assert words in str(error.value)
     assert "`drop='a'` (drop the column) or `categorical='a'` (categorical)" in str(error.value)
-    found, _ = fates(frame, nominal=["a"])
+    found, _ = fates(frame, categorical=["a"])
     assert found["a"].read_as.startswith("categories")
 
 
@@ -147,7 +149,7 @@ def test_dates_that_are_asked_for_must_be_dates():
     date = {"joined": DateColumn("joined", "%Y-%m-%d")}
     profiles = profiles_of(frame, date=date)
     with pytest.raises(DatasetError, match="has values that are no dates in the format %Y-%m-%d"):
-        decide(profiles, ["joined", "y"], Asked("mine", "y", date=date))
+        decide(profiles, ["joined", "y"], Asked("mine", "y", date_formats=date))
 
 
 def test_dates_in_several_formats_are_named():

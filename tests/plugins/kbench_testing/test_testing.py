@@ -18,7 +18,7 @@ from tests.support.defective_regressors import REGRESSOR_DEFECTS
 
 
 def test_a_plugin_that_is_left_out_is_one_failure(plugin_of):
-    plugin = plugin_of(kbench_learners=[Learner("linear-svm", make=Centroids)])
+    plugin = plugin_of(kbench_learners=[Learner("linear-svm", classifier=Centroids)])
     found = failures(plugin)
     assert list(found) == ["check_loads"]
     assert "rename one of them" in found["check_loads"]

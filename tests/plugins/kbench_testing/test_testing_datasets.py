@@ -39,7 +39,7 @@ def test_endings_that_imply_what_load_does_not_take_are_caught(plugin_of):
         return dataset()
 
     def found(**endings):
-        source = DatasetSource("small", load=load, endings={".psv": endings})
+        source = DatasetSource("small", load=load, extensions={".psv": endings})
         return failures(plugin_of(kbench_datasets=[source]))
 
     assert not found()

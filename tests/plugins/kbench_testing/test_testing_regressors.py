@@ -62,7 +62,7 @@ def test_a_learner_for_both_tasks_is_checked_for_both(plugin_of):
     def regressor(shrink=0.0):
         return Line(alpha=1e-3 + shrink)
 
-    record = Learner("both", make=Centroids, regressor=regressor, grid={"shrink": (0.0, 0.5)})
+    record = Learner("both", classifier=Centroids, regressor=regressor, grid={"shrink": (0.0, 0.5)})
     found = components(plugin_of(kbench_learners=[record]))[1:]
     assert [str(each) for each in found] == [
         "learner both (classification)",

@@ -363,7 +363,7 @@ def test_gram_matrices_are_refused(registry):
 
 def test_indicators_of_other_datasets_are_columns_of_categories(registry):
     names = ["a=x", "a=y", "n", "a=1", "b"]
-    kinds = ["nominal", "nominal", "numeric", "nominal", "nominal"]
+    kinds = ["onehot", "onehot", "numeric", "onehot", "onehot"]
     X, y = np.zeros((2, 5)), np.array([0, 1])
     data = Dataset("odd", X, y, feature_names=names, feature_kinds=kinds)
     encoder, is_own = encoder_of(Cell(Ref("odd"), Ref("m"), Ref("l"), FEW), data, registry)
@@ -376,7 +376,7 @@ def test_the_encoder_is_that_of_the_source(tmp_path, registry):
 
     frame = table()
     frame.to_csv(tmp_path / "c.csv", index=False)
-    given = {"path": str(tmp_path / "c.csv"), "target": "churn", "nominal": ("plan",)}
+    given = {"path": str(tmp_path / "c.csv"), "target": "churn", "categorical": ("plan",)}
     data = resolve(registry.get("dataset", "csv").load)(**given)
     encoder = data.encoder
     np.testing.assert_array_equal(encoder.transform(pandas.read_csv(tmp_path / "c.csv")), data.X)

@@ -26,7 +26,7 @@ def data(kind, n=90):
     y = X[:, 0] + np.sin(2 * X[:, 1]) + (X[:, 3] % 2)
     X[::7, 1] = np.nan
     X[::11, 3] = np.nan
-    kinds = ["numeric"] * 3 + ["category"]
+    kinds = ["numeric"] * 3 + ["target_encoded"]
     if kind == "numbers":
         return Dataset("d", X, y, feature_kinds=kinds)
     labels = np.digitize(y, np.quantile(y, [0.5] if kind == "two" else [0.3, 0.6]))

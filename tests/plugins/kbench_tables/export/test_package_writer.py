@@ -69,11 +69,11 @@ def exported(place, registry, target, feature_map, learner, name):
     params = {
         "path": str(place / "customers.csv"),
         "target": target,
-        "ignore": (other,),
+        "drop": (other,),
         "delimiter": ";",
         "decimal": ",",
-        "date": ("joined=%d.%m.%Y|year",),
-        "by_target": ("street",),
+        "date_formats": ("joined=%d.%m.%Y|year",),
+        "target_encode": ("street",),
     }
     data = resolve(registry.get("dataset", "csv").load)(**params)
     cell = Cell(Ref("csv", params), Ref(feature_map), Ref(learner), FEW)
@@ -408,7 +408,7 @@ def test_a_map_of_a_third_party_leaves_too(place, install_plugin, tmp_path):
     registry = build(installed())
     owners = {**OWNERS, "third_party_squares": "third-party-squares"}
     params = {"path": str(place / "customers.csv"), "target": "price"}
-    params |= {"delimiter": ";", "decimal": ",", "ignore": ("churn", "street", "joined")}
+    params |= {"delimiter": ";", "decimal": ",", "drop": ("churn", "street", "joined")}
     data = resolve(registry.get("dataset", "csv").load)(**params)
     cell = Cell(Ref("csv", params), Ref("squares"), Ref("ridge"), FEW)
     fitted = refit(cell, data, registry)

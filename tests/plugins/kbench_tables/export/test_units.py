@@ -98,9 +98,9 @@ def test_another_text_among_them_is_refused(registry, tmp_path):
     path = stored(frame, tmp_path, "csv")
     with pytest.raises(DatasetError, match=r"'share' holds numbers with '%', but .*'unknown'"):
         looked_at(path, registry)
-    found, _ = looked_at(path, registry, missing=("unknown",))
+    found, _ = looked_at(path, registry, na_values=("unknown",))
     assert next(f for f in found.fates if f.name == "share").read_as == "numbers with `%`"
-    found, _ = looked_at(path, registry, nominal=("share",))
+    found, _ = looked_at(path, registry, categorical=("share",))
     assert next(f for f in found.fates if f.name == "share").read_as.startswith("categories")
 
 

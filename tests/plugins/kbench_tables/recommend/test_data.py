@@ -190,7 +190,7 @@ def test_fewer_than_20_rows_are_not_compared(registry):
 
 
 def test_methods_that_nothing_installed_gives_are_left_out(plugin_of):
-    ridge = plugin_of(kbench_learners=[Learner("ridge", make=dict)])
+    ridge = plugin_of(kbench_learners=[Learner("ridge", classifier=dict)])
     gone = ("learners", "balcan", "zero-one")
     few = build([*(each for each in installed() if each.name not in gone), ridge])
     assert methods(suite_for(FILE, known(), few), few) == [
@@ -334,12 +334,13 @@ import pandas
 def table(path, **_):
     return pandas.read_csv(path, sep="|")
 
-def load(path, target, nominal=(), group=""):
-    return kbench_files.load_csv(path, target, nominal=nominal, delimiter="|", group=group)
+def load(path, target, categorical=(), dataset_family=""):
+    given = {"categorical": categorical, "dataset_family": dataset_family}
+    return kbench_files.load_csv(path, target, delimiter="|", **given)
 
 @kbench.hookimpl
 def kbench_datasets():
-    return [kbench.DatasetSource("piped", load=load, table=table, endings={".psv": {}})]
+    return [kbench.DatasetSource("piped", load=load, table=table, extensions={".psv": {}})]
 """
 
 
@@ -439,7 +440,7 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
     assert (kept.n_samples, kept.n_features) == (60, 3)
     # what is named is kept, and the source agrees on what is text
     named = dataset_of_file("mine.csv", "y", categorical=["date"], registry=registry)
-    assert "date" not in with_look(named, look(named, registry)).params.get("ignore", ())
+    assert "date" not in with_look(named, look(named, registry)).params.get("drop", ())
     with pytest.raises(DatasetError, match=r"`drop=\['date'\]`"):
         fetched(ref, registry)
     with pytest.raises(DatasetError, match="did you mean 'y'"):
@@ -581,4 +582,4 @@ def test_many_categories_have_a_mean_for_each_of_three_classes(tmp_path, monkeyp
     data = prepared("mine.csv", registry, target="y")
     street = data.look.fates[0]
     assert (street.encoded_as, street.n_columns) == ("target mean by category and class", 3)
-    assert data.facts.feature_kinds == ("category", "numeric")
+    assert data.facts.feature_kinds == ("target_encoded", "numeric")

@@ -122,11 +122,11 @@ def test_what_a_process_describes_is_checked():
     target = {"kind": "strings", "n_different": 2, "odd": chr(27), "fraction": float("nan")}
     fate = {"name": "x", "read_as": "numbers", "encoded_as": "number", "n_columns": 1}
     look = {"n_rows": 9, "n_unlabelled": 0, "fates": [fate], "target": target}
-    look |= {"params": {"decimal": ",", "ignore": ["id"]}, "doubts": ["a doubt"]}
+    look |= {"params": {"decimal": ",", "drop": ["id"]}, "doubts": ["a doubt"]}
     found = Look.parsed(look)
     assert found.target.odd == chr(0xFFFD)
     assert (found.fates, found.doubts) == ((Fate(**fate),), ("a doubt",))
-    assert found.params == {"decimal": ",", "ignore": ("id",)}
+    assert found.params == {"decimal": ",", "drop": ("id",)}
     for wrong in (
         {"kind": "poems"},
         {"n_rows": None},

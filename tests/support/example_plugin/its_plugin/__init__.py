@@ -14,7 +14,7 @@ def kbench_feature_maps():
 @hookimpl
 def kbench_learners():
     """List the learners."""
-    return [Learner("its-learner", make="its_plugin._learner:NearestMean")]
+    return [Learner("its-learner", classifier="its_plugin._learner:NearestMean")]
 
 
 @hookimpl
