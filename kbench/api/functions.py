@@ -141,7 +141,8 @@ def run_suite(
     --------
     >>> import kbench
     >>> found = kbench.run_suite("uci-small", dataset="iris", feature_map="identity",
-    ...     learner="dummy-majority", progress=False)  # doctest: +SKIP
+    ...     add_learners="dummy-majority", learner="dummy-majority",
+    ...     progress=False)  # doctest: +SKIP
     >>> found.to_frame()[["dataset", "learner", "accuracy"]]  # doctest: +SKIP
       dataset   learner  accuracy
     0    iris  dummy-majority  0.333333
