@@ -99,10 +99,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """The commands of the core and of features, or those of a group such as `kbench bundle create`.
-
-    A feature is imported by its command only.
-    """
+    """The commands of the core and of features, or of a group; a command imports its feature."""
 
     path = ""
 

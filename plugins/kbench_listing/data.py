@@ -59,6 +59,7 @@ def _target(facts: DatasetFacts) -> str:
 def fetch(
     suite: str,
     dataset: list[str] | None = None,
+    add_datasets: list[str] | None = None,
     data: str | None = None,
     offline: bool = False,
 ) -> None:
@@ -73,7 +74,7 @@ def fetch(
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     registry = load_registry()
-    chosen = chosen_suite(suite, registry, dataset or [], data=data)
+    chosen = chosen_suite(suite, registry, dataset, add=(add_datasets, (), ()), data=data)
     lost = 0
     with opened(registry, many=True) as fetching:
         lines = [line for ref in chosen.datasets for line in fetching.expanded(ref)]

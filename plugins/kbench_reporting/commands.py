@@ -55,6 +55,16 @@ def _tables(incomplete: str) -> list[str]:
     return completion.of(table_names())(incomplete)
 
 
+def _list_tables(wanted: bool) -> None:
+    """Print the names of all tables, and end."""
+    from kbench.features import table_names
+
+    if wanted:
+        for table, text in table_names().items():
+            echo(f"{table:<14} {text}")
+        raise typer.Exit
+
+
 def _pictures(incomplete: str) -> list[str]:
     """Return the built-in pictures and those of plugins that begin so."""
     from kbench.features import load_registry
@@ -63,14 +73,8 @@ def _pictures(incomplete: str) -> list[str]:
     return completion.of([*KINDS, *load_registry().all("figure")])(incomplete)
 
 
-class Form(StrEnum):
-    """Forms of a report."""
-
-    html = "html"
-    latex = "latex"
-    csv = "csv"
-    markdown = "markdown"
-    json = "json"
+Form = StrEnum("Form", ["html", "latex", "csv", "markdown", "json"])
+"""Forms of a report."""
 
 
 @options_from("load_results")
@@ -99,7 +103,10 @@ def report(
         ),
     ] = None,
     list_tables: Annotated[
-        bool, typer.Option("--list-tables", help="Print the names of all tables.")
+        bool,
+        typer.Option(
+            "--list-tables", callback=_list_tables, is_eager=True, help="Print the names of tables."
+        ),
     ] = False,
     show: Open = False,
     machine: _Machine = None,
@@ -130,16 +137,11 @@ def report(
         Verbs,
         load_registry,
         table_named,
-        table_names,
         turned,
         write_output,
     )
     from kbench_reporting.page import page
 
-    if list_tables:
-        for table, text in table_names().items():
-            echo(f"{table:<14} {text}")
-        return
     is_table = bool(name) or form not in (None, Form.html)
     _check_layout(is_table, form, methods, datasets, transpose, digits, caption, label)
     registry = load_registry()

@@ -1,5 +1,6 @@
 """Commands as texts: the calls of kbench in them, and whether kbench understands these."""
 
+import contextlib
 import shlex
 from pathlib import PurePosixPath
 
@@ -21,6 +22,7 @@ def kbench_calls(command):
 
 def known_call(arguments):
     """Let the command line parse arguments without running anything."""
+    from typer import Exit
     from typer.main import get_command
 
     from kbench.cli.app import app
@@ -30,9 +32,10 @@ def known_call(arguments):
         assert set(arguments) <= {"--version", "--help"}
         return
     context, rest = group.make_context("kbench", list(arguments)), list(arguments)
-    while hasattr(context.command, "resolve_command"):
-        name, command, rest = context.command.resolve_command(context, rest)
-        context = command.make_context(name, list(rest), parent=context)
+    with contextlib.suppress(Exit):  # an option such as --list-tables does all there is to do
+        while hasattr(context.command, "resolve_command"):
+            name, command, rest = context.command.resolve_command(context, rest)
+            context = command.make_context(name, list(rest), parent=context)
 
 
 def all_commands():
