@@ -17,7 +17,8 @@ def page(name):
 def table(name, heading, after=""):
     """Return the rows of the first table below a text whose first line begins so."""
     text = (DOCS / name).read_text(encoding="utf-8")
-    lines = text[text.index(heading, text.index(after)) :].splitlines()
+    start = text.index(heading, text.index(after))
+    lines = text[text.rindex("\n", 0, start) + 1 :].splitlines()
     cells = [[each.strip() for each in line.strip("|").split("|")] for line in lines]
     n = next(i for i, line in enumerate(lines) if not line.startswith("|"))
     return {row[0]: dict(zip(cells[0], row, strict=True)) for row in cells[2:n]}
