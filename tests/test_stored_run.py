@@ -37,9 +37,9 @@ def test_the_best_values_are_strong_in_the_page(stored):
     from docutils import nodes
 
     content = stored.stored(DOCS / "measured" / "uci.json")
-    main = stored.drawn(table_named("main", content))
+    main = stored.drawn(table_named("scores", content))
     assert len(list(main.findall(nodes.strong))) >= len(content.datasets)
     first = stored.drawn(leaderboard_table(leaderboard(content.rows, content.metric), ["mean"]))
     assert [entry.astext() for entry in next(iter(first.findall(nodes.row)))] == [
-        "no.", "feature map", "learner", "mean accuracy"
+        "rank", "feature map", "learner", "mean accuracy"
     ]  # fmt: skip

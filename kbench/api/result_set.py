@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     import pandas
 
 
-_OTHERS = (
+_IMPORTED = (
     *("dataset", "feature_map", "learner", "author", "cpu", "status", "n_splits_done", "n_splits"),
-    *("value", "here", "difference", "compared", "state", "versions", "source"),
+    *("value", "local", "difference", "comparable", "verification", "versions", "source"),
 )
-"""Columns of `Results.others`; the metric stands for `value`."""
+"""Columns of `Results.imported`; the name of the metric replaces `value`."""
 
 
 class Picture:
@@ -116,29 +116,27 @@ class Results:
         return frame
 
     @property
-    def others(self) -> pandas.DataFrame:
-        """Results of the suite imported from other users' bundles (``kbench bundle add``).
+    def imported(self) -> pandas.DataFrame:
+        """Imported results of the suite: those of the bundles that you have added.
 
-        One row for each cell, author and CPU, without times: those of other machines are not
-        comparable.
-        ``compared`` says why a row may be compared with yours, or not. ``difference`` is the
-        imported value minus ``here``, on the splits that both have. ``state`` is
-        ``imported``, or says who recomputed it. A bundle that was damaged since is skipped
-        with a warning.
+        One row for each cell, author and CPU, without times, which depend on the machine.
+        ``comparable`` is why a row may be compared with yours, or not. ``difference`` is the
+        imported mean minus the ``local`` one, on the splits that both have. ``verification`` is
+        ``imported``, or who recomputed it. A damaged bundle is left out with a warning.
 
         Examples
         --------
         >>> import kbench
-        >>> others = Results("a-suite", [], kbench.Metric("accuracy", "higher")).others
-        >>> len(others), list(others)[:5]
+        >>> imported = Results("a-suite", [], kbench.Metric("accuracy", "higher")).imported
+        >>> len(imported), list(imported)[:5]
         (0, ['dataset', 'feature_map', 'learner', 'author', 'cpu'])
         """
         import pandas
 
         notice = partial(warnings.warn, stacklevel=4)
         kept = imported_rows(self.experiment, self.metric, notice)
-        lines = [_of_others(each) for each in beside_own(self._rows, kept, self.metric)]
-        names = [self.metric.name if name == "value" else name for name in _OTHERS]
+        lines = [_of_imported(each) for each in beside_own(self._rows, kept, self.metric)]
+        names = [self.metric.name if name == "value" else name for name in _IMPORTED]
         return pandas.DataFrame(lines, columns=names)
 
     def content(self, methods: Names = None, datasets: Names = None) -> ReportData:
@@ -159,7 +157,7 @@ class Results:
 
     def table(
         self,
-        name: str = "main",
+        name: str = "scores",
         *,
         methods: Names = None,
         datasets: Names = None,
@@ -170,7 +168,7 @@ class Results:
 
         Parameters
         ----------
-        name : str, default "main"
+        name : str, default "scores"
             One of the tables that ``kbench report SUITE --list-tables`` prints.
         methods, datasets : str or sequence of str, optional
             Only these, in this order, also as patterns.
@@ -203,15 +201,14 @@ class Results:
         return pandas.DataFrame([[row[name] for name in names] for row in made.rows], columns=names)
 
     def plot(
-        self, kind: str = "metric-time", *, methods: Names = None, datasets: Names = None
+        self, kind: str = "metric-vs-fit-time", *, methods: Names = None, datasets: Names = None
     ) -> Picture:
         """Draw a figure, as ``kbench plot`` does.
 
         Parameters
         ----------
-        kind : str, default "metric-time"
-            metric-time, metric-predict-time, metric-components, time-rows, ranks, or a
-            plugin's.
+        kind : str, default "metric-vs-fit-time"
+            A kind of ``kbench plot``, such as metric-vs-fit-time, scaling or ranks.
         methods, datasets : str or sequence of str, optional
             Only these, also as patterns.
 
@@ -333,12 +330,12 @@ class Results:
         )
 
 
-def _of_others(beside: BesideOwn) -> list[object]:
-    """Return the values of a line of `Results.others`."""
+def _of_imported(beside: BesideOwn) -> list[object]:
+    """Return the values of a row of `Results.imported`."""
     row, other = beside.other.row, beside.other
     return [
         *(row.dataset, row.feature_map, row.learner, other.author, other.cpu),
         *(row.status, row.n_splits_done, row.n_splits),
-        *(beside.value, beside.here, beside.difference, beside.compared),
-        *(other.state, other.versions, other.source),
+        *(beside.value, beside.local, beside.difference, beside.comparable),
+        *(other.verification, other.versions, other.source),
     ]

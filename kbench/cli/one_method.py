@@ -98,7 +98,7 @@ def _print_against(console: Console, compared: Sequence[Against], metric: Metric
     lines = {i: styles.get(each.verdict, "") for i, each in enumerate(compared)}
     rows = [{**vars(each), "datasets": each.n_datasets} for each in compared]
     table = Table("focus", "", columns, rows, styles=lines)
-    printing.print_table(console, table)
+    printing.print_table(console, table, narrowed=True)
 
 
 def _print_places(console: Console, found: Sequence[Place], metric: Metric) -> None:

@@ -51,12 +51,17 @@ def console() -> Console:
     return terminal if terminal.is_terminal else PrintableConsole(highlight=False, width=10_000)
 
 
-def print_table(screen: Console, table: Table, header: bool = True) -> None:
-    """Print a table, a line each; no word and no number is broken.
+def print_table(screen: Console, table: Table, header: bool = True, narrowed: bool = False) -> None:
+    """Print a table, a row per line; no word and no number is broken.
 
-    A narrow terminal omits some columns and wraps values between words. If that is not
-    enough, the values of a row are printed below each other.
+    Columns that are equal in all rows are a sentence above it if `narrowed`. A narrow terminal
+    omits some columns and wraps strings between words; if that is not enough, the values of a row
+    are printed below each other.
     """
+    if narrowed:
+        table, above = table.narrowed
+        if above:
+            screen.print(f"[dim]{escape(above)}[/dim]")
     columns, places = table.visible, range(len(table.rows))
     cells = {each.name: [each.heading, *(table.value(i, each) for i in places)] for each in columns}
     widths = {name: max(map(_width, values)) for name, values in cells.items()}

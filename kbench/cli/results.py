@@ -86,7 +86,11 @@ def results(
     try:
         stored = stored_results(Query(suite, given(), machine, outdated=outdated, notice=notice))
     except (StoreError, SuiteError):
-        if leaderboard or highlight or not _print_others_alone(suite, form, dataset or [], notice):
+        if (
+            leaderboard
+            or highlight
+            or not _print_imported_alone(suite, form, dataset or [], notice)
+        ):
             raise
         return
     rows, metric = stored.rows, stored.metric
@@ -116,7 +120,7 @@ def results(
             if row.status == "skipped" and row.error:
                 name = f"{row.feature_map} + {row.learner} on {row.dataset}"
                 echo(f"skipped: {name}: {row.error}")
-        show.print_others(_beside(rows, others(), dataset or [], metric), metric)
+        show.print_imported(_beside(rows, others(), dataset or [], metric), metric)
         if machine != "all" and (own := own_methods(rows, registry)):
             print_focus(printing.console(), rows, own, metric)
     elif form is Form.json:
@@ -131,7 +135,7 @@ def results(
 def _beside(
     own: Sequence[Row], others: Sequence[ImportedRow], datasets: Sequence[str], metric: Metric
 ) -> list[BesideOwn]:
-    """Return the imported rows on some datasets, or on all, beside one's own."""
+    """Return the imported results on some datasets, or on all, next to the local ones."""
     from kbench.results.imported import beside_own
 
     def wanted(name: str) -> bool:
@@ -140,15 +144,15 @@ def _beside(
     return beside_own(own, [each for each in others if wanted(each.row.dataset)], metric)
 
 
-def _print_others_alone(
+def _print_imported_alone(
     suite: str, form: Form, datasets: Sequence[str], notice: Callable[[str], None]
 ) -> bool:
-    """Print the imported rows, where there are none of one's own; return whether there are any."""
+    """Print imported results if there are no local ones; return whether there are any."""
     from kbench import report
     from kbench.api.inputs import imported_rows
     from kbench.cli import show
     from kbench.planning.component_refs import experiment_of
-    from kbench.report.tables import others_table
+    from kbench.report.tables import imported_table
 
     kept = imported_rows(experiment_of(suite), notice=notice)
     if not kept:
@@ -156,12 +160,12 @@ def _print_others_alone(
     metric = kept[0].metric
     beside = _beside([], kept, datasets, metric)
     if form is Form.table:
-        show.print_others(beside, metric)
-        echo(f"\nno results of your own: `kbench suite {suite}` computes them")
+        show.print_imported(beside, metric)
+        echo(f"\nno local results: `kbench suite {suite}` computes them")
     elif form is Form.json:
         echo(printable_json([each.to_json(metric) for each in beside], indent=1))
     else:
-        echo(report.write(others_table(beside, metric), form.value))
+        echo(report.write(imported_table(beside, metric), form.value))
     return True
 
 
@@ -230,7 +234,8 @@ def _print_leaderboard(
     lines = (board.of_families(families) if families else board).lines
     styles = {i: "bold" for i, line in enumerate(lines) if line.method in focus}
     narrow = [column for column in made.visible if not column.wide]
-    printing.print_table(printing.console(), replace(made, columns=narrow, styles=styles))
+    shown = replace(made, columns=narrow, styles=styles)
+    printing.print_table(printing.console(), shown, narrowed=True)
     echo("")
     for sentence in leaderboard_sentences(board):
         echo(sentence)

@@ -63,7 +63,7 @@ def print_rows(
     made = [tables.column_of(name) for name in columns]
     made += [Column("rank", written="{:g}".format, numeric=True)] if ranked else []
     table = Table("cells", "", made, lines, styles=dict(enumerate(styles)))
-    printing.print_table(printing.console(), table)
+    printing.print_table(printing.console(), table, narrowed=True)
     return len(rows) - len(lines)
 
 
@@ -105,7 +105,7 @@ def print_report(
             report,
             [
                 {name: row.value(name) for name in columns}
-                | ({"by": authors[row.labels]} if row.labels in authors else {})
+                | ({"author": authors[row.labels]} if row.labels in authors else {})
                 for row in rows
             ],
             runs=sum(delivered.stored for delivered in report.deliveries),
@@ -159,15 +159,15 @@ def print_report(
 
 
 def print_origins(report: Report) -> None:
-    """Print which cells have the accuracy that others computed, and who they are."""
+    """Print which cells reuse imported accuracies, and their authors."""
     console = printing.console()
-    console.print("\n[bold]imported results[/bold]: accuracies only; kbench did not recompute them")
+    console.print("\n[bold]imported results[/bold]: accuracies only, not recomputed here")
     lines = [
         (cell.cell.dataset.label, *cell.cell.method, _author(cell))
         for cell in report.foreign[:ON_A_SCREEN]
     ]
-    columns = [Column(name) for name in (*LABELS, "by")]
-    printing.print_table(console, Table.of("others", columns, lines))
+    columns = [Column(name) for name in (*LABELS, "author")]
+    printing.print_table(console, Table.of("imported", columns, lines))
     if more := report.foreign[ON_A_SCREEN:]:
         console.print(f"and {counted(len(more), 'more cell')}")
 
@@ -292,16 +292,16 @@ def _summary(console: Console, rows: Sequence[Row], metric: Metric) -> None:
     printing.print_table(console, Table("methods", "", columns, rows_of))
 
 
-def print_others(beside: Sequence[BesideOwn], metric: Metric) -> None:
-    """Print imported rows, each next to the local row that it may be compared with."""
+def print_imported(beside: Sequence[BesideOwn], metric: Metric) -> None:
+    """Print imported results, each next to the local row that it may be compared with."""
     if not beside:
         return
-    made = tables.others_table(beside, metric)
+    made = tables.imported_table(beside, metric)
     console = printing.console()
     console.print("\n[bold]imported results[/bold]")
-    console.print(escape(tables.OTHERS), soft_wrap=True)
+    console.print(escape(tables.IMPORTED), soft_wrap=True)
     refuted = {i: "red" for i, each in enumerate(beside) if each.other.is_refuted}
-    printing.print_table(console, replace(made, styles=refuted))
+    printing.print_table(console, replace(made, styles=refuted), narrowed=True)
 
 
 def print_published(
@@ -328,7 +328,7 @@ def _print_section(section: Section) -> None:
         if isinstance(part, str):
             console.print(escape(part), soft_wrap=True)
         elif isinstance(part, Table):
-            printing.print_table(console, part)
+            printing.print_table(console, part, narrowed=True)
 
 
 def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:

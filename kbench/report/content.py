@@ -45,9 +45,9 @@ class ReportData:
     rows : list of Row
         One per cell.
     published : sequence of Published, optional
-        Figures of the suite file.
+        Published values of the suite file.
     machine : mapping of str to str, optional
-        Facts about the machine: name to text.
+        Facts about the machine, by name.
     store : str, optional
         The MLflow store that has the runs.
     without : sequence of (feature map, learner), optional
@@ -55,17 +55,17 @@ class ReportData:
     metric : Metric, default accuracy
         What is compared.
     budget : {"", "candidates", "seconds"}
-        The equal budget that the suite claims.
+        The equal budget that the suite declares.
     order : sequence of (feature map, learner), optional
-        The first methods of tables; the others follow in the order of their mean ranks.
+        The first methods of tables; the others follow, ordered by their mean ranks.
     digits : int, optional
-        Decimals of the metric in tables; by the size of its values by default.
+        Decimals of the metric in tables; by default they depend on its values.
     focus : sequence of (feature map, learner), optional
-        Methods that are shown beside each other one, and that stand out in tables and charts.
+        Methods that are compared with each other method, and highlighted in tables and charts.
     links : mapping of (dataset, feature map, learner) to str, optional
-        Addresses of the cells' runs, where the store is a server.
-    others : sequence of ImportedRow, optional
-        Rows that others computed. Only the table of them has them.
+        URLs of the cells' runs, if the store is a server.
+    imported : sequence of ImportedRow, optional
+        Imported results, for the table of that name only.
     """
 
     suite: str
@@ -80,7 +80,7 @@ class ReportData:
     digits: int | None = None
     focus: Sequence[Method] = ()
     links: Mapping[Labels, str] = field(default_factory=dict)
-    others: Sequence[ImportedRow] = ()
+    imported: Sequence[ImportedRow] = ()
 
     # -- what is compared
 

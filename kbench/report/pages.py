@@ -1,4 +1,4 @@
-"""What features show on pages and in pictures: sections, answers, and who draws them."""
+"""What features show on pages and in figures: sections, answers, and who draws them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from kbench.report.text import Table
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-PLACES = ("leaders", "results", "pairs", "search", "budgets", "figures", "doubts", "run")
-"""Sections of the core that others can follow; one may be missing, its place is not."""
+PLACES = ("top", "leaders", "results", "pairs", "search", "budgets", "figures", "warnings", "run")
+"""The top of the page, and sections of the core that others can follow."""
 
-WITHIN = ("", "times", "doubts", "run", "terminal")
+WITHIN = ("", "times", "warnings", "run", "terminal")
 """Sections of the core that hold parts of features, and the terminal."""
 
 
@@ -50,7 +50,7 @@ class Folded:
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture, as a rule with its numbers; of shares also one of logarithmic errors.
+    """A chart, usually with its values as a table; of shares also one of logarithmic errors.
 
     `svg` is made by `document` and `element` of `kbench.features`, which escape every name. The
     page refuses elements and attributes that these do not make.
@@ -72,7 +72,7 @@ class Section:
     Parameters
     ----------
     name : str
-        Its address in the page: lower case letters and hyphens.
+        Its anchor in the page: lower case letters and hyphens.
     title : str
     parts : sequence of str, Heading, Note, Table, Folded and Chart, optional
         What it shows, in this order; a string is a paragraph. All text is plain: it is escaped.
@@ -83,21 +83,21 @@ class Section:
     only_printed : sequence of Table, optional
         Tables that are printed so, and not shown.
     link : str, optional
-        The words that lead to it at the top of the page; its title by default.
+        The text of its link at the top of the page; its title by default.
     after : str, default "figures"
         The section of the core that it follows, one of `PLACES`.
-    within : {"", "times", "doubts", "run", "terminal"}
+    within : {"", "times", "warnings", "run", "terminal"}
         The section of the core that it is a part of, if it is not one by itself. Within "times"
-        its charts stand among the others; within "doubts" a paragraph is an item of a list, and
+        its charts stand among the others; within "warnings" a paragraph is an item of a list, and
         tables are folded; within "run" it is a line of paragraphs. One within "terminal" is
-        printed below the results of a suite that has published figures, and not on the page.
+        printed below the results of a suite that has published values, and not on the page.
 
     Examples
     --------
     >>> Section("sent", "Sent results", ["3 results were sent."], after="budget")
     Traceback (most recent call last):
         ...
-    ValueError: after must be one of 'leaders', ..., got 'budget'
+    ValueError: after must be one of 'top', ..., got 'budget'
     """
 
     name: str

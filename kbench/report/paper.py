@@ -88,8 +88,8 @@ def turned(table: Table) -> Table:
     """
     if not table.is_grid or table.by:
         raise SuiteError(
-            f"{option('transpose')}: the table {table.name!r} has columns of several kinds; the "
-            "tables that can be turned are main, plain, ranks, and grids of features"
+            f"{option('transpose')}: the table {table.name!r} has columns of several kinds; "
+            "choose scores, scores-default-metric, ranks or a grid of a feature"
         )
     first, *methods = table.visible
     if not methods:

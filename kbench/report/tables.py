@@ -1,4 +1,4 @@
-"""Tables of results: all cells, the leaderboard, rows of others, and those that features make."""
+"""Tables of results: all cells, the leaderboard, imported results, and those of features."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def column_of(name: str, **more: Any) -> Column:
 
 
 def cells(rows: Sequence[Row], metric: Metric) -> Table:
-    """Return every cell with the columns of results; the best of each dataset is marked."""
+    """Return every cell with all columns of results; the best of each dataset is marked."""
     task = task_of(rows)
     plain = PLAIN[task]
     narrow = {*LABELS, metric.name, *TIMES} | ({plain.name} if plain.in_units else set())
@@ -72,16 +72,16 @@ def cells(rows: Sequence[Row], metric: Metric) -> Table:
         elif written(value) == written(metric.gain(best[row.dataset])):
             marks[place] = "best"
     lines = [{column.name: row.value(column.name) for column in made} for row in rows]
-    return Table("cells", "All cells", made, lines, marks, notes, by="dataset")
+    return Table("cells", "All cells", made, lines, marks, notes, by="dataset", key=metric.name)
 
 
 def why_not(row: Row, metric: Metric) -> str:
-    """Say why a row does not have a metric."""
+    """Return why a row has no value of a metric."""
     return row.status if row.status != "ok" else lacking(metric)
 
 
 def lacking(metric: Metric) -> str:
-    """Say why a method that finished does not have a metric.
+    """Return why a method that finished has no value of a metric.
 
     >>> lacking(Metric("nlpd", "lower", needs="distribution")), lacking(Metric("my_loss"))
     ('no predictive distribution', 'no my_loss')
@@ -91,22 +91,26 @@ def lacking(metric: Metric) -> str:
 
 
 def few_splits(row: Row) -> str:
-    """Say how many of its splits a row has."""
+    """Return how many of its splits a row has."""
     return f"{row.n_splits_done} of {row.n_splits} splits"
 
 
 def headings_of(methods: Sequence[Method]) -> dict[Method, str]:
-    """Return the heading of each method's column; equal names are numbered."""
+    """Return the column heading of each method; equal names are numbered."""
     return dict(zip(methods, distinct(map(name_of, methods)), strict=True))
 
 
 # -- the leaderboard
 
-WIDE = ("family", "low", "high", "rank", "n_components", "candidates", "finished")
-"""Columns that have no room on a screen or in a paper, unless they are asked for."""
+WIDE = ("family", "interval", "n_components", "candidates", "finished")
+"""Columns that are too wide for a screen or a paper, unless the user names them."""
 
-_COMBINED = {"places": ("place_low", "place_high"), "finished": ("n_failed", "n_skipped")}
-"""Columns of text, with the numbers behind them in CSV and JSON."""
+_COMBINED = {
+    "rank_set": ("place_low", "place_high"),
+    "interval": ("low", "high"),
+    "finished": ("n_failed", "n_skipped"),
+}
+"""Columns of strings, and the numbers that CSV and JSON have for each."""
 
 
 def leaderboard_table(
@@ -122,15 +126,15 @@ def leaderboard_table(
     ----------
     board : Leaderboard
     columns : sequence of str, optional
-        Names of the columns to show, in this order, behind the method; all by default.
+        Names of the columns to show after the method, in this order; all by default.
     families : sequence of str, optional
-        Families of the methods to show; places are still those among all methods.
+        Families of the methods to show; ranks are still those among all methods.
     digits : int, optional
         Decimals of the metric.
     focus : sequence of (feature map, learner), optional
-        Methods with an arrow beside their name.
+        Methods with a note next to their name.
 
-    SuiteError is raised where a column or a family is not known.
+    SuiteError is raised if a column or a family does not exist.
     """
     if families:
         board = board.of_families(_known(families, board.families, "--family"))
@@ -144,7 +148,7 @@ def leaderboard_table(
         for name in chosen:
             made.append(replace(by_name[name], wide=False))
             made += [by_name[other] for other in _COMBINED.get(name, ())]
-    rows = [_row(line) for line in board.lines]
+    rows = [_row(line, value_writer(board.metric, digits)) for line in board.lines]
     notes = {
         (i, "learner"): "in focus" for i, line in enumerate(board.lines) if line.method in focus
     }
@@ -152,14 +156,15 @@ def leaderboard_table(
 
 
 def leaderboard_sentences(board: Leaderboard) -> list[str]:
-    """Say over which datasets the leaderboard is, and what is missing."""
+    """Return sentences on the datasets of the leaderboard, and on what is missing."""
     found = []
     n = len(board.datasets)
     if not board.metric.in_units or n < 2:
         text = f"Means and ranks are over the {counted(n, 'dataset')} that all methods finished"
-        text += f", which count as {board.n_groups} groups" if 0 < board.n_groups < n else ""
+        if 0 < board.n_groups < n:
+            text += f"; related ones are averaged first, so they count as {board.n_groups}"
         left = ", ".join(board.left_out)
-        found.append(text + (f"; left out: {left}." if left else "."))
+        found.append(text + (f". Left out: {left}." if left else "."))
     else:
         found.append(
             f"{board.metric.words} is in the units of each dataset's target, so there is no mean."
@@ -171,12 +176,12 @@ def leaderboard_sentences(board: Leaderboard) -> list[str]:
         found.append(f"Failed: {names}{more}.")
     skipped = sum(line.n_skipped for line in board.lines)
     if skipped:
-        found.append(f"{counted(skipped, 'cell')} not measured, or on fewer splits than planned.")
+        found.append(f"{counted(skipped, 'cell')} skipped, or on fewer splits than planned.")
     equal = dict(board.same)
     for line in board.lines:
         if line.place is None and line.method in equal:
             kept = " + ".join(equal[line.method])
-            found.append(f"{line.name} has no place: it equals {kept} up to a rotation.")
+            found.append(f"{line.name} has no rank: it equals {kept} up to a rotation.")
     return found
 
 
@@ -185,24 +190,25 @@ def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
     value = value_writer(metric, digits)
     two, whole = partial(decimals, digits=2), partial(decimals, digits=0)
     made = [
-        Column("place", "no.", numeric=True),
+        Column("place", "rank", numeric=True),
         Column("feature_map", "feature map"),
         Column("learner"),
         Column("family"),
-        Column("places", numeric=True),
+        Column("rank_set", "95 % rank set", numeric=True),
         Column("place_low", numeric=True, data_only=True),
         Column("place_high", numeric=True, data_only=True),
         Column("rank", "mean rank", two, True),
         Column("mean", f"mean {metric.words}", value, True),
-        Column("low", "95 % from", value, True),
-        Column("high", "to", value, True),
+        Column("interval", "95 % CI", numeric=True),
+        Column("low", "", value, True, data_only=True),
+        Column("high", "", value, True, data_only=True),
         Column("wins", "wins", whole, True),
         Column("fit_time_s", "fit time", duration, True, unit=duration_unit),
-        Column("predict_time_per_row_s", "to predict a row", duration, True, unit=duration_unit),
-        Column("n_components", "components", number, True),
-        Column("search_s", "search, CPU", duration, True, unit=duration_unit),
+        Column("predict_time_per_row_s", "predict time/row", duration, True, unit=duration_unit),
+        Column("n_components", "n features", number, True),
+        Column("search_s", "search CPU time", duration, True, unit=duration_unit),
         Column("candidates", "candidates", number, True),
-        Column("front", "front"),
+        Column("front", "Pareto front"),
         Column("finished", "finished", numeric=True),
         Column("n_failed", numeric=True, data_only=True),
         Column("n_skipped", numeric=True, data_only=True),
@@ -210,18 +216,24 @@ def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
     return [replace(column, wide=column.name in WIDE) for column in made]
 
 
-def _row(line: Leader) -> dict[str, object]:
+def _row(line: Leader, written: Written) -> dict[str, object]:
     low, high = line.place_low, line.place_high
     return {
         **vars(line),
         **dict(zip(LABELS[1:], line.method, strict=True)),
-        "places": None if low is None else f"{low}" if low == high else f"{low} to {high}",
+        "rank_set": None if low is None else f"{low}" if low == high else f"{low} to {high}",
+        "interval": interval(line.low, line.high, written),
         "finished": f"{line.n_finished} of {line.n_datasets}",
     }
 
 
+def interval(low: float | None, high: float | None, written: Written) -> str | None:
+    """Write the ends of an interval; None if there is none."""
+    return None if low is None or high is None else f"{written(low)} to {written(high)}"
+
+
 def best_marks(rows: Sequence[Line], metric: Metric) -> dict[Place, str]:
-    """Mark the best rank and mean; the fastest method is often trivial and has no mark."""
+    """Mark the best mean rank and mean; the fastest method is often trivial, so times are not."""
     if len(rows) < 2:
         return {}
     best = {}
@@ -245,45 +257,46 @@ def _known(names: Sequence[str], known: Sequence[str], option: str) -> list[str]
     for name in names:
         if name not in known:
             raise SuiteError(
-                f"{option}: {name!r} is not known{did_you_mean(name, known)}\n"
-                f"there are: {', '.join(known)}"
+                f"{option}: there is no {name!r}{did_you_mean(name, known)}\n"
+                f"choose from: {', '.join(known)}"
             )
     return list(dict.fromkeys(names))
 
 
-# -- rows of others
+# -- imported results
 
-OTHERS = (
-    "Rows of others are in no mean, rank, test or front, and their times are not shown: they "
-    "were taken on other machines. A difference is theirs minus ours, on the splits of both."
+IMPORTED = (
+    "Imported results enter no mean, rank, test or Pareto front, and their times, taken on other "
+    "machines, are not shown. The difference is the imported mean minus the local mean over the "
+    "splits that both have."
 )
-"""What a reader must know of the table."""
+"""The note above the table of imported results."""
 
 
-def others_table(beside: Sequence[BesideOwn], metric: Metric) -> Table:
-    """Return rows of others, each beside the own row that it may be compared with."""
+def imported_table(beside: Sequence[BesideOwn], metric: Metric) -> Table:
+    """Return imported results, each next to the local row that it may be compared with."""
     written = partial(shown, metric.name)
     columns = [
         Column("dataset"),
         Column("feature_map", "feature map"),
         Column("learner"),
-        Column("by"),
+        Column("author"),
         Column("splits"),
         Column("metric", heading(metric), written, True),
-        Column("here", "here", written, True),
+        Column("local", "", written, True),
         Column("difference", "difference", partial(signed, written=written), True),
-        Column("compared"),
-        Column("state"),
+        Column("comparable"),
+        Column("verification"),
     ]
     lines = [each.to_line() for each in beside]
-    return Table("others", "Rows of others", columns, lines, by="dataset")
+    return Table("imported", "Imported results", columns, lines, by="dataset")
 
 
 # -- tables by name
 
 
 def table_names() -> dict[str, str]:
-    """Return the names of all tables, each with a line of help; no feature is imported."""
+    """Return the names of all tables, each with a help text; no feature is imported."""
     every = [pair for feature in working() for pair in feature.metadata.tables.items()]
     names = [name for name, table in every if not table.after]
     for name, table in every:
@@ -294,17 +307,14 @@ def table_names() -> dict[str, str]:
 
 
 def check_table(name: str) -> None:
-    """Refuse a name that no table has.
-
-    SuiteError is raised where there is none of that name.
-    """
+    """Raise SuiteError if no table has this name."""
     names = table_names()
     if name not in names:
-        raise SuiteError(f"no table is called {name!r}{did_you_mean(name, names)}")
+        raise SuiteError(f"there is no table {name!r}{did_you_mean(name, names)}")
 
 
 def table_named(name: str, content: ReportData) -> Table:
-    """Return a table of a feature; no other feature is asked.
+    """Return a table of a feature; no other feature is loaded.
 
     Raises
     ------
@@ -324,7 +334,7 @@ def table_named(name: str, content: ReportData) -> Table:
 
 
 def tables_of(content: ReportData, verbs: Verbs | None = None) -> dict[str, Table]:
-    """Return all tables by name; a feature that fails is left out, and `verbs` says so."""
+    """Return all tables by name; a feature that fails is left out, and `verbs` reports it."""
     names = list(table_names())
     made = _made(content, verbs or Verbs(), names)
     return {name: made[name] for name in names if name in made}

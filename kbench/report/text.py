@@ -1,4 +1,4 @@
-"""Tables as CSV, JSON, LaTeX and Markdown; values written for people."""
+"""Tables as CSV, JSON, LaTeX and Markdown; values formatted for people."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from kbench.messages import printable, printable_json, printable_lines
 from kbench.records import Metric
-from kbench.results.rows import METRICS
+from kbench.results.rows import LABELS, METRICS
 
 Written = Callable[[Any], str]
 """Writes a value for people."""
@@ -38,6 +38,9 @@ OF_ANY_SIZE = {
     for name in (metric.name, metric.sd)
 }
 """Metrics of which four decimals may be too many or too few."""
+
+_NAMING = ("method", "against", "first", "second", "other", "parameter")
+"""Columns that name what a row is about, as `LABELS` do."""
 
 _MAX_NAMED = 6
 """Names that a sentence lists."""
@@ -256,6 +259,8 @@ class Table:
         Text beside a value, or in its place where there is none.
     by : str, optional
         A column whose equal neighbours belong together: written once.
+    key : str, optional
+        A column without which a row has no data; by default all columns of floats.
     styles : mapping of int to str
         Lines that stand out on a terminal, with a style of rich.
     is_grid : bool, default False
@@ -271,6 +276,7 @@ class Table:
     by: str = ""
     is_grid: bool = False
     styles: Mapping[int, str] = field(default_factory=dict)
+    key: str = ""
 
     @classmethod
     def of(
@@ -294,6 +300,40 @@ class Table:
             column for column in self.columns if column.name not in behind and not column.data_only
         ]
 
+    @property
+    def has_data(self) -> list[bool]:
+        """Whether each row has data; all do in a table without numbers that are measured."""
+        names = [self.key] if self.key else [each.name for each in self.columns if each.numeric]
+        measured = [any(isinstance(row[name], float) for name in names) for row in self.rows]
+        return measured if any(measured) else [True] * len(self.rows)
+
+    @property
+    def narrowed(self) -> tuple[Table, str]:
+        """The table without columns that are equal in all rows, and a sentence with their values.
+
+        Columns that name the row, and measured values, are kept; so are grids and short tables.
+        """
+        if self.is_grid or len(self.rows) < 3:
+            return self, ""
+        noted, equal = {name for _, name in (*self.marks, *self.notes)}, {}
+        names = [column.name for column in self.visible]
+        for column in self.visible:
+            values = [row[column.name] for row in self.rows]
+            if (
+                column.name not in (*LABELS, *_NAMING, *noted, self.by)
+                and all(value == values[0] for value in values)
+                and not isinstance(values[0], float)
+            ):
+                text = self.value(0, column)
+                equal[column.name] = f"{column.heading}: {text}" if text else ""
+        if len(equal) + len({*LABELS, *_NAMING} & {*names}) >= len(names):
+            return self, ""  # it would name rows only
+        left = {*equal, *(each.sd for each in self.columns if each.name in equal)}
+        kept = [column for column in self.columns if column.name not in left]
+        words = "; ".join(" ".join(each.split()) for each in filter(None, equal.values()))
+        sentence = f"Equal in all rows: {printable(words, None)}." if words else ""
+        return replace(self, columns=kept), sentence
+
     def value(self, place: int, column: Column) -> str:
         """Write a value for people, without its standard deviation and note."""
         value = self.rows[place][column.name]
@@ -307,15 +347,19 @@ class Table:
 
 def write(table: Table, form: str) -> str:
     """Write a table as ``"csv"``, ``"json"``, ``"latex"`` or ``"markdown"``."""
+    above = ""
     if form in ("latex", "markdown"):
-        table = _in_units(table)
+        table, above = _in_units(table).narrowed
     writers: Mapping[str, Callable[[Table], str]] = {
         "csv": _csv,
         "json": _json,
         "latex": _latex,
         "markdown": _markdown,
     }
-    return writers[form](table)
+    written = writers[form](table)
+    if not above:
+        return written
+    return f"% {above}\n{written}" if form == "latex" else f"{_in_markdown(above)}\n\n{written}"
 
 
 def _in_units(table: Table) -> Table:
@@ -435,9 +479,14 @@ def _latex(table: Table) -> str:
         r"\midrule",
     ]
     before = None
+    has_data = table.has_data
+    if left := has_data.count(False):
+        lines.insert(1, f"% left out: {left} of {len(has_data)} rows, which have no data")
     for place, row in enumerate(table.rows):
-        again = bool(table.by) and place > 0 and row[table.by] == before
-        if table.by and place > 0 and not again:
+        if not has_data[place]:
+            continue
+        again = bool(table.by) and row[table.by] == before
+        if table.by and before is not None and not again:
             lines.append(r"\midrule")
         before = row[table.by] if table.by else None
         lines.append(

@@ -1,4 +1,4 @@
-"""Imported rows next to local ones: marked, and compared only if the two are comparable."""
+"""Imported results next to local ones: marked, and compared only if that is fair."""
 
 from __future__ import annotations
 
@@ -74,15 +74,15 @@ class ImportedRow:
         return f"{self.author} on {self.cpu}" if self.cpu else self.author
 
     @property
-    def state(self) -> str:
-        """How the row was verified.
+    def verification(self) -> str:
+        """Whether somebody recomputed the row, and with what result.
 
         >>> from kbench.records import ACCURACY
         >>> row = Row("iris", "rff", "ridge", "ok", 5, 5)
-        >>> ImportedRow(row, ACCURACY, "Ada", "A CPU").state
+        >>> ImportedRow(row, ACCURACY, "Ada", "A CPU").verification
         'imported'
         >>> checks = [Check(0, "equal", "Bob", 1_700_000_000_000), Check(0, "noise", "here", 1)]
-        >>> ImportedRow(row, ACCURACY, "Ada", "A CPU", checks=checks).state
+        >>> ImportedRow(row, ACCURACY, "Ada", "A CPU", checks=checks).verification
         'recomputed: 1 of 5 splits by Bob and here, 2023-11-14; equal, within the noise of BLAS'
         """
         if not self.checks:
@@ -105,36 +105,36 @@ class ImportedRow:
 class BesideOwn:
     """An imported row, and the local row that it may be compared with.
 
-    `value` is the mean of the metric over all splits of the row; `here` that of the local row, and
-    `difference` imported minus local, over the `n_common` splits that both have. `compared` says
-    what the two have in common, or why they are not compared.
+    `value` is the mean of the metric over all splits of the imported row; `local` that of the
+    local row, and `difference` imported minus local, over the `n_common` splits that both have.
+    `comparable` is what the two have in common, or why they are not compared.
     """
 
     other: ImportedRow
     value: float | None
-    here: float | None
+    local: float | None
     difference: float | None
     n_common: int
-    compared: str
+    comparable: str
 
     def to_line(self) -> JsonObject:
-        """Return the values of a table's line by column."""
+        """Return the values of a row of a table by column."""
         row = self.other.row
         return {
             "dataset": row.dataset,
             "feature_map": row.feature_map,
             "learner": row.learner,
-            "by": self.other.by,
+            "author": self.other.by,
             "splits": f"{row.n_splits_done} of {row.n_splits}",
             "metric": self.value,
-            "here": self.here,
+            "local": self.local,
             "difference": self.difference,
-            "compared": self.compared,
-            "state": self.other.state,
+            "comparable": self.comparable,
+            "verification": self.other.verification,
         }
 
     def to_json(self, metric: Metric) -> JsonObject:
-        """Return what `kbench results --format json` writes: a row, whose it is, and its state."""
+        """Return what `kbench results --format json` writes: a row, its author and verification."""
         given = {name: v for name, v in self.to_line().items() if name not in ("metric", "splits")}
         return {
             **self.other.row.to_json(metric),
@@ -213,7 +213,7 @@ def beside_own(
 def _beside(own: Row | None, other: ImportedRow, metric: Metric) -> BesideOwn:
     value = other.row.metrics.get(metric.name)
     if own is None:
-        return BesideOwn(other, value, None, None, 0, "not computed here")
+        return BesideOwn(other, value, None, None, 0, "not computed locally")
     # one key: the same data, protocol and splits, whatever an earlier store has of them
     same = bool(own.key) and own.key == other.row.key
     reason = "" if same else why_not_comparable(own, other.row)
@@ -223,11 +223,11 @@ def _beside(own: Row | None, other: ImportedRow, metric: Metric) -> BesideOwn:
         return BesideOwn(
             other, value, None, None, 0, f"not compared: {reason or 'no common split'}"
         )
-    here = fmean(mine[split] for split in common)
+    local = fmean(mine[split] for split in common)
     difference = fmean(theirs[split] - mine[split] for split in common)
     words = "same cell" if same else "same data, protocol and splits"
     text = f"{words}; {counted(len(common), 'split')}"
-    return BesideOwn(other, value, here, difference, len(common), text)
+    return BesideOwn(other, value, local, difference, len(common), text)
 
 
 def as_one_side(others: Sequence[ImportedRow], name: str, metric: Metric) -> StoredResults:

@@ -1,4 +1,4 @@
-"""What can be claimed of the methods of a suite, from its rows: variance, searches, warnings."""
+"""What the rows of a suite show of its methods: variance, searches, warnings."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from kbench.features import (
     ReportData,
     Row,
     compared_rows,
+    few_splits,
     shared_splits,
     split_values,
     stats,
@@ -22,8 +23,8 @@ from kbench.features import (
 from kbench.records import BASELINE, INPUTS, KERNEL, Metric
 from kbench_claims.components import Components, components, splits_needed
 
-NOT_REACHED = "not reachable by splits"
-"""Why there is no number of splits: their error does not fall that far."""
+NOT_REACHED = "too small for any number of splits"
+"""Why there is no number of splits: the standard error does not fall that far."""
 
 
 @dataclass(frozen=True)
@@ -42,31 +43,31 @@ class Contest:
     needed: int | None
     """Splits on which a difference of this size would be significant."""
     reason: str = ""
-    """Why there is no number; empty where there is one."""
+    """Why there is no such number; empty if there is one."""
 
     @property
     def is_shown(self) -> bool:
-        """Whether the splits that there are show the difference."""
+        """Whether the difference is significant on the existing splits."""
         return self.needed is not None and self.needed <= self.n_splits
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the searches of a method found on the inner folds, means over datasets."""
+    """Validation scores of the searches of a method, means over datasets."""
 
     method: Method
     metric: Metric
-    """What the searches optimised."""
+    """The metric that the searches optimised."""
     n_datasets: int
     inner: float
     default: float
-    """The metric of the best candidate on the inner folds, and of the default candidate."""
+    """Validation scores of the best candidate and of the default candidate."""
     optimism: float
-    """How much too good the former is, larger is more; see `kbench.results.stats.resampling`."""
+    """The optimistic bias of the former; see `kbench.results.stats.resampling`."""
 
     @property
     def gain(self) -> float:
-        """How much better the best candidate is than the default, on the inner folds."""
+        """The gain of the best candidate over the default in the validation score."""
         return float(self.metric.gain(self.inner) - self.metric.gain(self.default))
 
     @property
@@ -77,36 +78,37 @@ class Choice:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a method reaches in seconds of search, means over datasets."""
+    """The score of a method against the time of its search, means over datasets."""
 
     method: Method
     metric: Metric
-    """What the search optimised."""
+    """The metric that the search optimised."""
     curve: list[tuple[float, float]]
-    """Seconds of the search of a split, and the best inner score; see `budget_curve`."""
+    """Seconds of the search of a split, and the best validation score; see `budget_curve`."""
     total_s: float
     """Seconds of the whole search and of the fit."""
     outer: float | None
-    """The metric on the test parts; None where it was not measured."""
+    """The score on the test sets; None if there is none."""
 
 
 @dataclass(frozen=True)
 class Warned:
-    """A method about whose numbers on a dataset a reader must know something.
+    """A warning about a method on a dataset.
 
-    `kind` is "baseline", "identity", "kernel", "edge", "converged" or "busy", and `other` the
-    method that it is compared with.
+    `kind` is "baseline", "identity", "kernel", "boundary", "converged", "loaded", "splits" or
+    "note", `other` the method that it is compared with, and `detail` what the warning adds.
     """
 
     kind: str
     method: Method
     dataset: str
     other: Method | None = None
+    detail: str = ""
 
 
 @dataclass(frozen=True)
 class Claims:
-    """Claims about the methods of a report."""
+    """Statements about the methods of a report."""
 
     data: ReportData
 
@@ -208,25 +210,28 @@ class Claims:
 
     @cached_property
     def warned(self) -> list[Warned]:
-        """What a reader must know of single cells, by kind."""
+        """The warnings about single cells, dataset by dataset."""
         by_dataset: dict[str, list[Row]] = {}
         for row in self.data.rows:
-            if row.is_complete:
-                by_dataset.setdefault(row.dataset, []).append(row)
+            by_dataset.setdefault(row.dataset, []).append(row)
         found = []
-        for rows in by_dataset.values():
-            for row in rows:
-                found += self._beside_others(row, rows)
-                for kind, holds in (
-                    ("edge", bool(row.at_boundary)),
-                    ("converged", row.converged is False),
-                    ("busy", bool(row.contention)),
+        for every in by_dataset.values():
+            complete = [row for row in every if row.is_complete]
+            for row in every:
+                found += self._against_simpler(row, complete) if row.is_complete else []
+                is_partial = row.status == "ok" and row.n_splits_done < row.n_splits
+                for kind, detail in (
+                    ("boundary", row.at_boundary),
+                    ("converged", "" if row.converged is not False else " "),
+                    ("loaded", row.contention),
+                    ("splits", few_splits(row) if is_partial else ""),
+                    ("note", row.notes),
                 ):
-                    if holds:
-                        found.append(Warned(kind, row.method, row.dataset))
+                    if detail:
+                        found.append(Warned(kind, row.method, row.dataset, detail=detail.strip()))
         return found
 
-    def _beside_others(self, row: Row, rows: Sequence[Row]) -> list[Warned]:
+    def _against_simpler(self, row: Row, rows: Sequence[Row]) -> list[Warned]:
         """Compare a row with the baselines, the inputs and the kernel machines of its dataset."""
         if row.family in (BASELINE, KERNEL) or row.value(self.data.scores.metric.name) is None:
             return []
@@ -245,7 +250,7 @@ class Claims:
         return found
 
     def _is_worse(self, row: Row, other: Row) -> bool:
-        """Whether a row is significantly worse, or worse where there is no test."""
+        """Whether a row is significantly worse, or worse if there is no test."""
         metric = self.data.scores.metric
         ours, theirs = row.metrics[metric.name], other.metrics[metric.name]
         if metric.gain(ours) >= metric.gain(theirs):
@@ -283,7 +288,7 @@ def _by_seed(rows: Sequence[Row], splits: Sequence[str], name: str) -> Array:
 
 @lru_cache(maxsize=2)
 def claims_of(data: ReportData) -> Claims:
-    """Return the claims about the methods of a report; they are computed once."""
+    """Return the statements about the methods of a report; they are computed once."""
     return Claims(data)
 
 

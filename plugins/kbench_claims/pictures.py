@@ -1,4 +1,4 @@
-"""Pictures of claims as SVG: agreement with published figures, and metrics that maps learned."""
+"""Charts as SVG: agreement with published values, and metrics that maps have learned."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from kbench.features import (
 from kbench.messages import counted
 from kbench_claims.published import FAR, Agreement, Beside
 
-# -- own results against published figures
+# -- results against published values
 
 
 _BIN = 0.5
 _MAX_Z = 5.0
-_MAX_NAMED = 20
+_MAX_NAMED = 10
 
 
 def scatter(found: Agreement) -> str:
-    """Draw ours against theirs; figures that are far away are filled."""
+    """Draw results against published values; those that differ are filled."""
     pairs = [(each.published.value, each.ours or 0.0) for each in found.compared]
     values = [value for pair in pairs for value in pair]
     label = found.metric
@@ -49,28 +49,29 @@ def scatter(found: Agreement) -> str:
             return logarithmic(values, words, number)
         return linear(values, words)
 
-    frame = Frame(axis(f"{label}, published"), axis(f"{label}, here"))
+    frame = Frame(axis(f"published {label}"), axis(f"{label} of this run"))
     parts = frame.drawn()
     parts.append(
         element("path", d=f"M{LEFT} {frame.floor:.1f}L{CHART_WIDTH - RIGHT:.1f} 16", class_="front")
     )
     for each, (theirs, ours) in zip(found.compared, pairs, strict=True):
-        far = abs(each.z or 0.0) >= FAR
         parts.append(
             element(
                 "circle",
                 element("title", escape(named(each))),
                 cx=frame.x(theirs),
                 cy=frame.y(ours),
-                r=4.5 if far else 3.0,
-                class_="dot" if far else "half",
+                r=4.5 if each.differs else 3.0,
+                class_="dot" if each.differs else "half",
             )
         )
-    return document(CHART_WIDTH, 380.0, parts, f"{label}: ours against published", class_="scatter")
+    return document(
+        CHART_WIDTH, 380.0, parts, f"{label}: results against published values", class_="scatter"
+    )
 
 
 def histogram(found: Agreement) -> str:
-    """Draw the numbers of figures by z, with the curve of a standard normal distribution."""
+    """Draw a histogram of z, with the standard normal density."""
     most = _MAX_Z - _BIN / 2
     z = [max(-most, min(most, each.z or 0.0)) for each in found.compared]
     counts = Counter(math.floor(value / _BIN) for value in z)
@@ -80,12 +81,12 @@ def histogram(found: Agreement) -> str:
 
     top = max(*counts.values(), normal(0.0))
     marks = [(float(mark), str(mark)) for mark in range(-5, 6)]
-    frame = Frame(Axis("z", -_MAX_Z, _MAX_Z, marks), linear([0.0, float(top)], "figures"))
+    frame = Frame(Axis("z", -_MAX_Z, _MAX_Z, marks), linear([0.0, float(top)], "published values"))
     parts = frame.drawn()
     for place, count in sorted(counts.items()):
         left, right = frame.x(place * _BIN), frame.x((place + 1) * _BIN)
         y = frame.y(float(count))
-        words = f"{counted(count, 'figure')}, z from {place * _BIN:g} to {(place + 1) * _BIN:g}"
+        words = f"{counted(count, 'value')}, z from {place * _BIN:g} to {(place + 1) * _BIN:g}"
         parts.append(
             element(
                 "rect",
@@ -106,22 +107,23 @@ def histogram(found: Agreement) -> str:
 
 
 def sentences(found: Agreement) -> list[str]:
-    """Say how well own results agree with the figures, and name those that do not."""
+    """Return sentences on the agreement with published values, and name those that differ."""
     far = found.exceptions
     said = [
-        f"{counted(len(found.compared), 'figure')} of {found.metric}: "
-        f"{found.share:.1%} within |z| < {FAR:g}; mean of z {signed(found.mean, 2)}, "
-        f"standard deviation {found.sd:.2f}."
+        f"{len(far)} of {counted(len(found.compared), 'published value')} of {found.metric} "
+        f"{'differs' if len(far) == 1 else 'differ'} by more than two standard errors (|z| > "
+        f"{FAR:g}); about 5 % would by chance. Mean of z: {signed(found.mean, 2)}; standard "
+        f"deviation: {found.sd:.2f}."
     ]
     if far:
         names = "; ".join(named(each) for each in far[:_MAX_NAMED])
         more = f"; and {len(far) - _MAX_NAMED} more" if len(far) > _MAX_NAMED else ""
-        said.append(f"Exceptions: {names}{more}.")
+        said.append(f"Largest |z|: {names}{more}.")
     return said
 
 
 def named(each: Beside) -> str:
-    """Name a figure with both values and its z."""
+    """Name a published value with the result and its z."""
     figure = each.published
     ours, theirs = (shown(figure.metric, value) for value in (each.ours, figure.value))
     method = name_of((figure.feature_map, figure.learner))

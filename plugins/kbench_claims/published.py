@@ -1,4 +1,4 @@
-"""Own results beside the figures that papers print, in numbers and as tables."""
+"""Results next to the values that papers report, in numbers and as tables."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from kbench.records import ACCURACY, Metric, Published
 
 @dataclass(frozen=True)
 class Beside:
-    """Our mean over `n` splits beside a published figure.
+    """The mean over `n` splits next to a published value.
 
     `z` is the distance in standard errors,
     (ours - paper) / sqrt(sd_ours^2 / n_ours + sd_paper^2 / n_paper) (Welch), where sd is that
-    of one run, ddof 1. Where the paper prints none, it is taken to be ours. None where it
-    cannot be computed.
+    of one run, ddof 1. If the paper reports none, it is taken to be ours. None if it cannot be
+    computed.
     """
 
     published: Published
@@ -37,13 +37,18 @@ class Beside:
     n: int
     z: float | None
 
+    @property
+    def differs(self) -> bool | None:
+        """Whether the distance is more than `FAR` standard errors; None if it is not known."""
+        return None if self.z is None else abs(self.z) > FAR
+
 
 def beside_published(
     rows: Sequence[Row], published: Sequence[Published], metric: Metric = ACCURACY
 ) -> list[Beside]:
-    """Compare rows with published figures: one per figure whose cell is planned.
+    """Compare rows with published values: one for each value whose cell is planned.
 
-    Figures of metrics that the rows do not have are left out.
+    Values of metrics that the rows do not have are left out.
     """
     by_labels = {row.labels: row for row in rows}
     known = {name for row in rows for name in row.metrics} | set(columns(metric))
@@ -64,18 +69,18 @@ def beside_published(
     return compared
 
 
-FAR = 3.0
-"""Standard errors from which a published figure is an exception."""
+FAR = 2.0
+"""Standard errors beyond which a result differs from a published value."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How own results agree with the published figures of one metric.
+    """The agreement of results with the published values of one metric.
 
-    `mean` and `sd` are those of z over the figures, `share` is the share within `FAR`.
-    If both sides metric the same, z has mean 0 and deviation of about 1 (somewhat more with
-    few runs), and a share of .997 or somewhat less. Methods that share splits have z's that
-    depend on each other: a hard split moves all of them.
+    `mean` and `sd` are those of z over the values, `share` is the share within `FAR`. If both sides
+    are the same method, z has mean 0, a standard deviation of about 1 (somewhat more with few
+    runs), and a share of 0.95 or somewhat less. The z of methods that share splits are dependent: a
+    hard split moves all of them.
     """
 
     metric: str
@@ -86,13 +91,13 @@ class Agreement:
 
     @property
     def exceptions(self) -> list[Beside]:
-        """The figures that are further away, the furthest first."""
-        far = [each for each in self.compared if abs(each.z or 0.0) >= FAR]
+        """The values that differ, those with the largest |z| first."""
+        far = [each for each in self.compared if each.differs]
         return sorted(far, key=lambda each: -abs(each.z or 0.0))
 
 
 def agreements(compared: Sequence[Beside], least: int = 10) -> list[Agreement]:
-    """Summarise the z of each metric that has `least` figures with one."""
+    """Summarise the z of each metric that has `least` values with one."""
     by_metric: dict[str, list[Beside]] = {}
     for each in compared:
         if each.z is not None:
@@ -101,7 +106,7 @@ def agreements(compared: Sequence[Beside], least: int = 10) -> list[Agreement]:
     for metric, members in by_metric.items():
         if len(members) >= max(least, 2):
             z = [each.z or 0.0 for each in members]
-            share = sum(abs(value) < FAR for value in z) / len(z)
+            share = sum(not each.differs for each in members) / len(z)
             found.append(Agreement(metric, members, fmean(z), stdev(z), share))
     return found
 
@@ -109,37 +114,41 @@ def agreements(compared: Sequence[Beside], least: int = 10) -> list[Agreement]:
 # -- tables
 
 
-def published(content: ReportData) -> Table:
-    """Return own results beside the figures that papers print, one line for each."""
+def published(content: ReportData, only_different: bool = False) -> Table:
+    """Return results next to the values that papers report, one row for each."""
     four = _written_figures(content.published, content.metric, content.digits)
     made = [
         Column("dataset"),
         Column("feature_map", "feature map"),
         Column("learner"),
         Column("metric", wide=True),
-        Column("ours", "", four, True),
+        Column("paper", "published", four, True),
+        Column("ours", "result", four, True),
         Column("standard_error", "standard error", four, True),
         Column("n", "splits", numeric=True),
-        Column("paper", "", four, True),
         Column("z", "", lambda value: signed(value, 1), True),
+        Column("differs", f"|z| > {FAR:g}"),
         Column("source"),
     ]
     compared = [
-        {**vars(beside.published), **vars(beside), "paper": beside.published.value}
-        for beside in beside_published(content.rows, content.published, content.metric)
+        vars(each.published) | vars(each) | {"paper": each.published.value, "differs": each.differs}
+        for each in beside_published(content.rows, content.published, content.metric)
+        if each.differs or not only_different
     ]
     notes = {(i, "ours"): "no result" for i, row in enumerate(compared) if row["ours"] is None}
-    return Table("published", "Beside published figures", made, compared, notes=notes)
+    marks = {(i, "z"): "worse" for i, row in enumerate(compared) if row["differs"]}
+    title = "Results next to published values"
+    return Table("published", title, made, compared, marks, notes, key="ours")
 
 
 def _written_figures(figures: Sequence[Published], metric: Metric, digits: int | None) -> Written:
-    """Return the function that writes published figures: of one metric, as a rule."""
+    """Return the function that formats published values, usually of one metric."""
     names = {figure.metric for figure in figures}
     return value_writer(Metric(names.pop()) if len(names) == 1 else metric, digits)
 
 
 def published_grid(content: ReportData) -> Table:
-    """Return datasets against methods as the paper has them; its figures are in brackets."""
+    """Return datasets against methods, with the published values in brackets."""
     compared = beside_published(content.rows, content.published, content.metric)
     sources = list(dict.fromkeys(beside.published.source for beside in compared))
     methods = dict.fromkeys(
@@ -155,20 +164,19 @@ def published_grid(content: ReportData) -> Table:
         made.append(Column(name, "", written, True))
         made.append(Column(f"{name} (published)", "", written, True, data_only=True))
     lines: dict[tuple[str, str], dict[str, object]] = {}
+    notes, marks = {}, {}
     for beside in compared:
         figure = beside.published
         place, name = (figure.source, figure.dataset), names[figure.feature_map, figure.learner]
         empty = dict.fromkeys(column.name for column in made)
         line = lines.setdefault(place, empty | dict(zip(("source", "dataset"), place, strict=True)))
         line |= {name: beside.ours, f"{name} (published)": figure.value}
-    notes = {}
-    for i, line in enumerate(lines.values()):
-        for name in names.values():
-            if (value := line[f"{name} (published)"]) is not None:
-                text = written(value)
-                notes[i, name] = f"({text})" if line[name] is None else text
-    title = "Ours, and in brackets the figures of " + (
-        sources[0] if len(sources) == 1 else "papers"
-    )
+        i, text = list(lines).index(place), written(figure.value)
+        notes[i, name] = f"({text})" if beside.ours is None else text
+        if beside.differs:
+            notes[i, name] += f", z {signed(beside.z, 1)}"
+            marks[i, name] = "worse"
+    of = f" of {sources[0]}" if len(sources) == 1 else ""
+    title = f"Results, and in brackets the published values{of}, with z if |z| > {FAR:g}"
     rows, by = list(lines.values()), "source" if len(sources) > 1 else ""
-    return Table("published-grid", title, made, rows, notes=notes, by=by, is_grid=True)
+    return Table("published-grid", title, made, rows, marks, notes, by, is_grid=True)

@@ -24,41 +24,41 @@ from kbench.features import (
 )
 from kbench.messages import counted
 from kbench.records import Metric
-from kbench_claims.claims import NOT_REACHED, Contest, claims_of
+from kbench_claims.claims import NOT_REACHED, Contest, Warned, claims_of
 
 _METHOD = (Column("feature_map", "feature map"), Column("learner"))
 
 SOURCES = {
     "datasets": "datasets",
-    "interaction": "method and dataset together",
+    "interaction": "interaction of method and dataset",
     "splits": "splits of a dataset",
     "residual": "method on a split",
     "seeds": "seed of the map",
 }
-"""Sources of variance, and words for them."""
+"""Sources of variance, and their labels."""
 
 # -- variance
 
 
 def variance_sentences(content: ReportData) -> list[str]:
-    """Say where the variance comes from, and what more splits would do."""
+    """Return sentences on the sources of variance, and on what more splits would show."""
     claims, metric = claims_of(content), content.metric
     found = claims.components
     if found is None:
         return [_no_components(content)]
     shares = found.shares()
-    each = [f"{share(value)} from {SOURCES[name]}" for name, value in shares.items()]
+    each = [f"{SOURCES[name]} ({share(value)})" for name, value in shares.items()]
     what = "of a score on one split" if found.datasets is not None else "between splits"
-    sentences = [f"Of the variance {what}, {joined(each)}."]
+    sentences = [f"Sources of the variance {what}: {joined(each)}."]
     if found.datasets is None:
-        sentences.append("One dataset says nothing of the variance between datasets.")
+        sentences.append("One dataset does not show the variance between datasets.")
     if found.seeds is None:
         sentences.append(
-            "The seed of a map cannot be told apart from the rest with one seed a split."
+            "With one seed of the map per split, its variance is part of the method on a split."
         )
     else:
         sentences.append(
-            "These are shares with one seed of the map; the scores are means over "
+            "The shares are for one seed of the map; the scores are means over "
             f"{claims.n_map_seeds} seeds on each split."
         )
     sentences += _of_first_two(content, metric)
@@ -68,9 +68,9 @@ def variance_sentences(content: ReportData) -> list[str]:
         more = [each for each in tested if each.needed is not None and not each.is_shown]
         never = sum(each.reason == NOT_REACHED for each in tested)
         sentences.append(
-            f"The best method of a dataset differs significantly from the second on {met} of "
-            f"{counted(len(tested), 'dataset')}, would on {len(more)} more with more splits"
-            f"{_up_to(more)}, and on {never} the difference is {NOT_REACHED}."
+            f"The best and the second-best method differ significantly on {met} of "
+            f"{counted(len(tested), 'dataset')}. More splits would show the difference on "
+            f"{len(more)} others{_up_to(more)}; on {never} it is {NOT_REACHED}."
         )
     return sentences
 
@@ -83,16 +83,16 @@ def _up_to(contests: Sequence[Contest]) -> str:
 def _no_components(content: ReportData) -> str:
     scores = content.scores
     if not scores.has_one_unit:
-        return "Values of different datasets have different units: variances cannot be compared."
+        return "Datasets have different units, so variances cannot be compared."
     if len(scores.methods) < 2:
-        return "One method says nothing of where the variance comes from."
+        return "One method does not show the sources of the variance."
     if not scores.datasets:
-        return "No dataset was finished by all methods: variances cannot be compared."
-    return "All methods share at most one split of a dataset: no variance can be estimated."
+        return "No dataset was finished by all methods, so variances cannot be compared."
+    return "All methods share at most one split of a dataset, so no variance can be estimated."
 
 
 def _of_first_two(content: ReportData, metric: Metric) -> list[str]:
-    """Say on how many splits the first two methods by mean rank would differ."""
+    """Return sentences on the splits on which the two best mean ranks would differ."""
     if len(content.standings) < 2:
         return []
     first, second = (standing.method for standing in content.standings[:2])
@@ -107,11 +107,11 @@ def _of_first_two(content: ReportData, metric: Metric) -> list[str]:
     written = partial(shown, metric.name)
     for each in sorted(more, key=lambda each: each.needed or 0)[:1]:
         sentences.append(
-            f"A difference of {written(abs(each.difference))} between {names} needs "
-            f"{each.needed:,} splits on {each.dataset}."
+            f"On {each.dataset}, the difference of {written(abs(each.difference))} between {names} "
+            f"needs {each.needed:,} splits to be significant."
         )
     if never := [each.dataset for each in found if each.reason == NOT_REACHED]:
-        sentences.append(f"The difference between {names} is {NOT_REACHED} on {named(never)}.")
+        sentences.append(f"On {named(never)}, the difference between {names} is {NOT_REACHED}.")
     return sentences
 
 
@@ -127,7 +127,7 @@ def variance(content: ReportData) -> Table:
         Column("sd", "sd on one split", spread, True),
         Column("n_splits", "splits", numeric=True),
         Column("needed", "splits needed", lambda n: f"{n:,}", True),
-        Column("reason", "why none"),
+        Column("reason", "note"),
     ]
     rows, marks = [], {}
     for i, contest in enumerate(claims_of(content).contests):
@@ -136,7 +136,7 @@ def variance(content: ReportData) -> Table:
         rows.append(vars(contest) | names | {"sd": sd})
         if contest.is_shown:
             marks[i, "needed"] = "best"
-    return Table("variance", "Splits that the best of each dataset needs", made, rows, marks)
+    return Table("variance", "Splits that a significant difference needs", made, rows, marks)
 
 
 def components(content: ReportData) -> Table:
@@ -146,11 +146,11 @@ def components(content: ReportData) -> Table:
         Column("source"),
         Column("variance", "", lambda value: f"{value:.3g}", True, wide=True),
         Column("sd", "standard deviation", written, True),
-        Column("share", "share of the variance", share, True),
+        Column("share", "share of variance", share, True),
     ]
     found = claims_of(content).components
     if found is None:
-        return Table("components", "Sources of variance", made, [])
+        return Table("variance-components", "Variance components", made, [])
     shares = found.shares()
     rows: list[dict[str, object]] = [
         {"source": SOURCES[name], "variance": value, "sd": _root(value), "share": shares[name]}
@@ -168,7 +168,7 @@ def components(content: ReportData) -> Table:
         for method, value in sorted(each, key=lambda item: order.get(item[0], 0)):
             source = what.format(name_of(method))
             rows.append({"source": source, "variance": value, "sd": _root(value), "share": None})
-    return Table("components", "Sources of variance", made, rows)
+    return Table("variance-components", "Variance components", made, rows)
 
 
 def _root(variance: float) -> float:
@@ -179,19 +179,19 @@ def _root(variance: float) -> float:
 
 
 def optimism_sentences(content: ReportData) -> list[str]:
-    """Say which searches look overfitted."""
+    """Return a sentence on the searches that are probably overfitted."""
     choices = claims_of(content).choices
     if not choices:
         return []
     overfitted = [name_of(choice.method) for choice in choices if choice.is_overfitted]
     if not overfitted:
         return [
-            "On average, each search gained more on the inner folds than the optimism of its "
-            "best score."
+            "On average, every search improved its validation score by more than the optimism of "
+            "that score."
         ]
     return [
-        f"The search looks overfitted of {named(overfitted)}: what it gained on the inner folds "
-        "is not more than the optimism of its best score."
+        f"Probably overfitted: the search of {named(overfitted)}, whose gain in the validation "
+        "score is at most the optimism of that score."
     ]
 
 
@@ -210,7 +210,7 @@ def optimism(content: ReportData) -> Table:
         *_METHOD,
         Column("metric", wide=bool(name)),
         Column("n_datasets", "datasets", numeric=True),
-        Column("inner", f"inner {name or 'mean'}", written, True),
+        Column("inner", f"validation {name or 'score'}", written, True),
         Column("optimism", "", partial(signed, written=written), True),
         Column("gain", "gain over the default", partial(signed, written=written), True),
         Column("verdict"),
@@ -220,24 +220,24 @@ def optimism(content: ReportData) -> Table:
         dict(zip(LABELS[1:], choice.method, strict=True))
         | vars(choice)
         | {"metric": choice.metric.name, "gain": choice.gain}
-        | {"verdict": "looks overfitted" if choice.is_overfitted else ""}
+        | {"verdict": "probably overfitted" if choice.is_overfitted else ""}
         for choice in sorted(choices, key=lambda choice: place[choice.method])
     ]
-    return Table("optimism", "Optimism of the inner scores", made, rows)
+    return Table("optimism", "Optimism of the validation scores", made, rows)
 
 
-def seconds(content: ReportData) -> Table:
-    """Return what each method reaches in seconds of search, and its score on the test parts."""
+def search_time(content: ReportData) -> Table:
+    """Return validation scores against the time of the search, and the final test score."""
     spent = claims_of(content).spent
     name, written = _common_metric(each.metric.name for each in spent)
     made = [
-        Column("place", "no.", numeric=True),
+        Column("place", "rank", numeric=True),
         *_METHOD,
         Column("metric", wide=bool(name)),
-        Column("seconds", "seconds of search", duration, True),
-        Column("inner", f"inner {name or 'mean'}", written, True),
+        Column("seconds", "search time", duration, True),
+        Column("inner", f"validation {name or 'score'}", written, True),
         Column("total_s", "search and fit", duration, True),
-        Column("outer", "on the test parts", written, True),
+        Column("outer", f"test {name or 'score'}", written, True),
     ]
     place = {standing.method: standing.place for standing in content.standings}
     rows: list[dict[str, object]] = []
@@ -251,7 +251,7 @@ def seconds(content: ReportData) -> Table:
                 "outer": each.outer if last else None,
             }
             rows.append(method | {"seconds": at, "inner": value} | ends)
-    return Table("seconds", "Inner scores by seconds of search", made, rows, by="place")
+    return Table("search-time", "Validation scores by search time", made, rows, by="place")
 
 
 # -- warnings
@@ -259,16 +259,16 @@ def seconds(content: ReportData) -> Table:
 _KINDS = {
     "baseline": "worse than",
     "identity": "worse than",
-    "kernel": "slower than the kernel machine, and not better:",
-    "edge": "chosen at the edge of its grid",
+    "kernel": "slower than, and no better than,",
+    "boundary": "best at the boundary of its grid",
     "converged": "a fit did not converge",
-    "busy": "the machine was busy",
+    "loaded": "the machine was loaded",
 }
-"""Kinds of warnings, the most important first, and words for them."""
+"""Kinds of warnings that have a sentence, the most important first."""
 
 
 def warnings(content: ReportData) -> list[str]:
-    """Say what a reader must know before quoting a method, a sentence for each kind."""
+    """Return the warnings as sentences, one for each kind."""
     counts: dict[tuple[str, Method | None], Counter[Method]] = {}
     for each in claims_of(content).warned:
         counts.setdefault((each.kind, each.other), Counter())[each.method] += 1
@@ -288,12 +288,12 @@ def warnings(content: ReportData) -> list[str]:
     ]
     if few:
         sentences.append(
-            "The splits do not show that the best method of a dataset is better than the second "
-            f"on {counted(len(few), 'dataset')}: {named(few)}."
+            "The best and the second-best method do not differ significantly on "
+            f"{counted(len(few), 'dataset')}: {named(few)}."
         )
     one = [contest.dataset for contest in claims_of(content).contests if contest.n_splits < 2]
     if one:
-        sentences.append(f"Methods share one split, which tests nothing, on {named(one)}.")
+        sentences.append(f"No test, because methods share one split only: {named(one)}.")
     sizes = {
         row.dataset: round(row.metrics["n_test"])
         for row in content.rows
@@ -304,8 +304,8 @@ def warnings(content: ReportData) -> list[str]:
         errors = [f"{coverage_by_chance(sizes[name]):.3f} on {name}" for name in smallest]
         more = f", and less on {len(sizes) - 5} larger datasets" if len(sizes) > 5 else ""
         sentences.append(
-            "Intervals of a perfect model have this mean coverage_error_90 by chance, on the test "
-            f"rows of one split: {named(errors)}{more}."
+            "By chance alone, a perfect model has this mean coverage_error_90 on the test rows of "
+            f"one split: {named(errors)}{more}."
         )
     return sentences
 
@@ -330,7 +330,12 @@ def warned(content: ReportData) -> Table:
     rows = [
         dict(zip(LABELS, (each.dataset, *each.method), strict=True))
         | {"kind": each.kind}
-        | {"warning": _KINDS[each.kind] + (f" {name_of(each.other)}" if each.other else "")}
+        | {"warning": _of_warning(each)}
         for each in claims_of(content).warned
     ]
-    return Table("warnings", "Warnings cell by cell", made, rows)
+    return Table("warnings", "Warnings, cell by cell", made, rows)
+
+
+def _of_warning(each: Warned) -> str:
+    words = f"{_KINDS.get(each.kind, '')} {name_of(each.other) if each.other else ''}".strip()
+    return ": ".join(filter(None, (words, each.detail)))

@@ -254,7 +254,7 @@ def _of_file(path: Path) -> StoredResults:
     except (ValueError, RecursionError) as error:
         raise SuiteError(f"{path} is not JSON: {error}") from error
     if isinstance(rows, list):
-        rows = [row for row in rows if not (isinstance(row, dict) and "by" in row)]
+        rows = [row for row in rows if not (isinstance(row, dict) and "author" in row)]
     if not isinstance(rows, list) or not rows:
         raise SuiteError(f"{path} holds no results; `kbench results SUITE --format json` makes it")
     checked = _checked(

@@ -38,7 +38,7 @@ def sections(data: ReportData) -> list[Section]:
     if missing and any(row.checksum for row in data.rows):
         parts.append(f"Not checked on this machine: {listed(missing)}.")
     printed = [_table(found)]
-    made = [Section("leakage", "Signs of leakage", parts, [], printed, "Leakage", "doubts")]
+    made = [Section("leakage", "Signs of leakage", parts, [], printed, "Leakage", "warnings")]
     if families := _related(data):
         made.append(Section("related", "Related datasets", families, after="pairs"))
     return made

@@ -1,4 +1,4 @@
-"""The charts of the page, each with the table of its numbers."""
+"""The charts of the page, each with the table of its values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from kbench.features import (
 )
 from kbench.records import Metric
 from kbench_reporting.findings import growth, places
-from kbench_reporting.tables import methods, sizes
+from kbench_reporting.tables import methods, scaling
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
@@ -60,8 +60,12 @@ class Cost:
 
 COSTS = (
     Cost("fit_time_s", "fit time", "fit time, geometric mean over datasets"),
-    Cost("predict_time_per_row_s", "prediction time", "time to predict one row, geometric mean"),
-    Cost("n_components", "number of components", "components, mean over datasets", number),
+    Cost(
+        "predict_time_per_row_s",
+        "predict time",
+        "predict time per row, geometric mean over datasets",
+    ),
+    Cost("n_components", "number of features", "features, mean over datasets", number),
 )
 
 
@@ -69,14 +73,14 @@ def _with_statuses(table: Table, content: ReportData, cost: str) -> Table:
     """Return the table of methods with the statuses of the front against another cost."""
     decided = not content.certainty.front(cost).reason
     rows = [
-        {**row, "front": place.status if decided else None, "p_front": place.probability}
+        {**row, "front": place.status if decided else None, "front_share": place.probability}
         for row, place in zip(table.rows, places(content, cost), strict=True)
     ]
     return replace(table, rows=rows, notes={})
 
 
 def drawn_costs(content: ReportData) -> Iterator[Cost]:
-    """Yield the costs that are known of all methods, and differ."""
+    """Yield the costs that all methods have, and in which they differ."""
     for cost in COSTS:
         costs = [getattr(standing, cost.attribute) for standing in content.standings]
         # an older store may not have them, and a chart of one width shows nothing
@@ -103,7 +107,7 @@ def of_costs(content: ReportData) -> Iterator[Chart]:
             [place.status for place in places(content, cost.attribute)],
             styles=styles,
         )
-        shown = {"place", "feature_map", "learner", "mean", cost.attribute, "front", "p_front"}
+        shown = {"place", "feature_map", "learner", "mean", cost.attribute, "front", "front_share"}
         table = _with_statuses(methods(content), content, cost.attribute)
         columns = [replace(c, wide=False) for c in table.columns if c.name in shown]
         as_error = draw(as_error=True) if is_share_metric(content.metric) else ""
@@ -121,7 +125,7 @@ def of_growth(content: ReportData) -> Iterator[Chart]:
         ]
         label, title = "training rows", "Fit time against training rows"
         picture = draw_lines(drawn, label, "fit time", number, duration)
-        yield Chart(title, picture, sizes(content))
+        yield Chart(title, picture, scaling(content))
 
 
 # -- a metric against a cost: a number per method, names where there is room
@@ -130,7 +134,7 @@ _R, _SIZE, _NUMBER = 10.0, 11.5, 10.5
 _FILLED: tuple[Status, ...] = ("frontier", "undecided", "dominated")
 _BELOW = " (below the axis)"
 _WORDS: Mapping[Status, str] = {
-    "frontier": "on the front",
+    "frontier": "on the Pareto front",
     "undecided": "undecided",
     "dominated": "dominated",
 }

@@ -1,4 +1,4 @@
-"""`kbench report` and `kbench plot`: a suite's results as a page, and as pictures for a paper."""
+"""`kbench report` and `kbench plot`: a suite's results as a page, and as figures for a paper."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _list_tables(wanted: bool) -> None:
 
 
 def _pictures(incomplete: str) -> list[str]:
-    """Return the built-in pictures and those of plugins that begin so."""
+    """Return the built-in kinds of figures and those of plugins that begin so."""
     from kbench.features import load_registry
     from kbench_reporting.pictures import KINDS
 
@@ -146,11 +146,11 @@ def report(
     _check_layout(is_table, form, methods, datasets, transpose, digits, caption, label)
     registry = load_registry()
     if is_table:
-        _check_table(name or "main", form or Form.markdown)
+        _check_table(name or "scores", form or Form.markdown)
         content = _content(
             suite, registry, machine, exclude_method, outdated, methods, datasets, digits, highlight
         )
-        made = table_named(name or "main", content)
+        made = table_named(name or "scores", content)
         made = turned(made) if transpose else made
         _print_table(made, content.suite, form or Form.markdown, output, caption, label)
         return
@@ -221,8 +221,8 @@ def plot(
         str,
         typer.Argument(
             autocompletion=_pictures,
-            help="metric-time, metric-predict-time, metric-components, time-rows, ranks, "
-            "or a plugin's.",
+            help="metric-vs-fit-time, metric-vs-predict-time, metric-vs-features, the same as "
+            "error-vs-*, scaling, ranks, or a figure of a plugin.",
         ),
     ],
     output: Annotated[
@@ -308,7 +308,7 @@ def _content(
         if highlight
         else own_methods(rows, registry),
         links=stored.links,
-        others=[
+        imported=[
             each
             for each in imported_rows(stored.name, stored.metric, notice)
             if (not datasets or each.row.dataset in wanted)

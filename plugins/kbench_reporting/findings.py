@@ -1,7 +1,7 @@
 """What the rows of a suite show, in numbers and in sentences.
 
-Marks of the main table, cliques, growth of fit times, how certain fronts, places and means are,
-budgets, and doubts.
+Marks of the table of scores, cliques, growth of fit times, the certainty of fronts, ranks and
+means, search budgets, and warnings.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from kbench.features import (
 from kbench.messages import counted
 from kbench.records import Metric
 
-# -- the main table
+# -- the table of scores
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell of the main table; its row is None where the cell was not planned.
+    """One cell of the table of scores; its row is None if the cell was not planned.
 
-    `mark` is "best" for the best of its dataset, "tie" for a method that the
-    corrected resampled t-test does not tell apart from it, "untested" where
-    there is no test (one common split, or all differences are equal), or empty.
+    `mark` is "best" for the best of its dataset, "tie" for a method that the corrected resampled
+    t-test does not distinguish from it, "untested" if there is no test (one common split, or all
+    differences are equal), or empty.
     """
 
     row: Row | None
@@ -172,7 +172,7 @@ def _power(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
     return float(slope), 1 - residual / total if total > 0 else 1.0
 
 
-# -- what was run, and what makes numbers less certain
+# -- what was run, and warnings
 
 
 def what_was_run(rows: Sequence[Row]) -> dict[str, object]:
@@ -189,7 +189,7 @@ def what_was_run(rows: Sequence[Row]) -> dict[str, object]:
 
 
 def _moment(ms: int) -> str:
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(ms / 1000)) if ms else "not known"
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(ms / 1000)) if ms else ""
 
 
 def partial_rows(rows: Sequence[Row]) -> list[Row]:
@@ -202,24 +202,24 @@ def not_converged(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.converged is False]
 
 
-def doubts(rows: Sequence[Row]) -> dict[str, object]:
-    """Return what makes numbers less certain, by kind; each is empty or 0 as a rule.
+def warnings(rows: Sequence[Row]) -> dict[str, object]:
+    """Return what makes numbers unreliable, by kind; each is usually empty or 0.
 
-    Beside rows of some kinds: datasets whose rows have different splits, the number of rows
-    during which the machine had other work, and notes with the cells that have them.
+    Rows with fewer splits, rows that did not converge, datasets whose rows have different splits,
+    the number of rows during which the machine was loaded, and notes with their cells.
     """
     noted: dict[str, list[Row]] = {}
     for row in rows:
         if row.notes:
             noted.setdefault(row.notes, []).append(row)
         if row.at_boundary:
-            text = f"chosen at the edge of its grid: {row.at_boundary}"
+            text = f"best at the boundary of its grid: {row.at_boundary}"
             noted.setdefault(text, []).append(row)
     return {
         "partial": partial_rows(rows),
         "unequal": unequal_splits(rows),
         "not_converged": not_converged(rows),
-        "busy": sum(bool(row.contention) for row in rows),
+        "loaded": sum(bool(row.contention) for row in rows),
         "notes": [(text, _some_cells(cells)) for text, cells in noted.items()],
     }
 
@@ -230,38 +230,38 @@ def _some_cells(rows: Sequence[Row]) -> str:
     return ", ".join(names[:4]) + more
 
 
-# -- fronts and places
+# -- fronts and ranks
 
 
 def places(content: ReportData, cost: str) -> list[FrontPlace]:
-    """Return the places on the front against a cost, in the order of the standings."""
+    """Return the statuses on the front against a cost, in the order of the standings."""
     by_method = dict(zip(content.scores.methods, content.certainty.front(cost).places, strict=True))
     return [by_method[standing.method] for standing in content.standings]
 
 
 def front_sentence(content: ReportData, front: Front, title: str) -> str:
-    """Say how certain the front against a cost is."""
+    """Return a sentence on the certainty of the Pareto front against a cost."""
     if front.reason:
-        return f"The front against {title} has no statuses: {front.reason}."
+        return f"No test of the Pareto front against {title}: {front.reason}."
     counts = Counter(place.status for place in front.places)
     text = (
-        f"Against {title}, {counts['frontier']} of {len(front.places)} methods are certainly on "
-        f"the front, {counts['dominated']} certainly are not, and {counts['undecided']} are "
-        "undecided."
+        f"Against {title}, {counts['frontier']} of {len(front.places)} methods are significantly "
+        f"on the Pareto front, {counts['dominated']} are significantly dominated, and "
+        f"{counts['undecided']} are undecided."
     )
     if front.hypervolume is not None and front.low is not None and front.high is not None:
         text += (
-            f" The hypervolume is {front.hypervolume:.3g} ({front.low:.3g} to {front.high:.3g})."
+            f" Hypervolume: {front.hypervolume:.3g} (95 % CI {front.low:.3g} to {front.high:.3g})."
         )
     return text
 
 
 def stability_sentences(content: ReportData) -> list[str]:
-    """Say how certain the order of the methods is."""
+    """Return sentences on the certainty of the order of the methods."""
     stability = content.certainty.stability
     if stability is None:
         if len(content.scores.groups) == 1 and content.standings:
-            return ["One dataset says nothing of how the order would be on others."]
+            return ["One dataset does not show how methods rank on other datasets."]
         return []
     methods, groups = content.scores.methods, content.scores.groups
     leader, k = name_of(methods[stability.leader]), len(methods)
@@ -269,22 +269,22 @@ def stability_sentences(content: ReportData) -> list[str]:
     if not stability.is_tested:
         n = len(content.scores.tried)
         sentences.append(
-            f"{counted(n, 'group')} of datasets cannot show which of {k} methods is first: the "
-            f"smallest p of the test, {smallest_p(n):.2g}, is above {ALPHA}/{k - 1}."
+            f"With {counted(n, 'dataset')}, no test can show which of {k} methods is first: its "
+            f"smallest p, {smallest_p(n):.2g}, is above {ALPHA}/{k - 1}."
         )
     elif stability.contenders == [stability.leader]:
         sentences.append(f"{leader} is significantly better than every other method.")
     else:
         names = named([name_of(methods[i]) for i in stability.contenders])
-        sentences.append(f"The first place is not certain: {names} may be first on other datasets.")
+        sentences.append(f"The first rank is not certain: {names} may be first on other datasets.")
     if lacking := content.scores.missing:
         names = named([f"{name_of(m)} lacks {len(lacking[m])}" for m in methods if m in lacking])
         sentences.append(
-            f"Of {counted(len(content.scores.tried_datasets), 'dataset')}, {names}: a missing cell "
-            "counts as the worst in a claim for its method, as the best in one against it."
+            f"Of {counted(len(content.scores.tried_datasets), 'dataset')}, {names}. A missing cell "
+            "counts as the worst in a test for its method and as the best in a test against it."
         )
     sentences.append(
-        f"{leader} is first in {share(stability.first[stability.leader])} of the draws of the mean "
+        f"{leader} is first in {share(stability.first[stability.leader])} of the resampled mean "
         "ranks."
     )
     if stability.changes:
@@ -292,19 +292,18 @@ def stability_sentences(content: ReportData) -> list[str]:
             f"without {groups[i]} {name_of(methods[stability.without[i][0]])}"
             for i in stability.changes
         ]
-        sentences.append(f"Another method is first if one is left out: {named(each)}.")
+        sentences.append(f"Another method is first if a dataset is left out: {named(each)}.")
     else:
-        sentences.append("It stays first whichever dataset is left out.")
+        sentences.append("It stays first if any one dataset is left out.")
     certain = sum(low == high for low, high in stability.places)
     sentences.append(
-        f"Of the {counted(len(methods), 'place')}, {certain} "
-        f"{'is' if certain == 1 else 'are'} certain."
+        f"{certain} of {counted(len(methods), 'rank')} {'is' if certain == 1 else 'are'} certain."
     )
     return sentences
 
 
 def is_stable(content: ReportData) -> bool:
-    """Whether the first place of the diagram of ranks is certain."""
+    """Whether the first rank is certain."""
     stability = content.certainty.stability
     return stability is not None and stability.is_stable
 
@@ -338,7 +337,7 @@ def span(least: float, most: float) -> str:
 
 
 def budget_sentences(budgets: Sequence[Budget], claimed: str) -> list[str]:
-    """Say at what budgets methods were compared, and where a claim of the suite does not hold.
+    """Return sentences on the search budgets, and on violations of what the suite declares.
 
     `claimed` is `Suite.budget`: "candidates", "seconds", or empty.
     """
@@ -346,7 +345,7 @@ def budget_sentences(budgets: Sequence[Budget], claimed: str) -> list[str]:
     if not counted:
         return []
     counts = [count for budget in counted for count in budget.candidates.values()]
-    said = [f"Methods were compared at {_candidates(min(counts), max(counts))}."]
+    said = [f"Each method had {_candidates(min(counts), max(counts))} in its search."]
     if not claimed:
         return said
     said.append(_within_families(counted))
@@ -363,7 +362,7 @@ def _within_families(budgets: Sequence[Budget]) -> str:
     claim = "Within each family, methods have equal numbers of candidates"
     exceptions = [
         f"{' + '.join(budget.method)} ({span(budget.least or 0, budget.most or 0)} "
-        f"beside {span(usual[0], usual[-1])} of the family {budget.family!r})"
+        f"instead of {span(usual[0], usual[-1])} in the family {budget.family!r})"
         for budget, usual in unequal(budgets)
     ]
     return f"{claim}, except: {'; '.join(exceptions)}." if exceptions else f"{claim}."
@@ -399,7 +398,7 @@ def unequal(found: Iterable[Budget]) -> list[tuple[Budget, list[float]]]:
 
 
 def _usual(methods: Sequence[Budget]) -> dict[str, float]:
-    """Return the commonest number of candidates by dataset."""
+    """Return the most frequent number of candidates by dataset."""
     counts: dict[str, Counter[float]] = {}
     for budget in methods:
         for dataset, count in budget.candidates.items():
@@ -424,17 +423,16 @@ def seconds_by_family(found: Iterable[Budget]) -> dict[str | Method, float]:
 
 def _across_families(budgets: Sequence[Budget]) -> list[str]:
     said = [
-        "Numbers of candidates were chosen on development sets so that families search for "
-        "equal CPU seconds."
+        "The numbers of candidates were chosen on development datasets, so that all families "
+        "search for the same CPU time."
     ]
     seconds = seconds_by_family(budgets)
     if len(seconds) > 1:
         shortest, *_, longest = sorted(seconds, key=seconds.__getitem__)
         said.append(
-            f"The family that searches longest ({_group_named(longest)}, "
-            f"{duration(seconds[longest])} per split) takes "
-            f"{number(seconds[longest] / seconds[shortest])} times as long as the one that "
-            f"searches shortest ({_group_named(shortest)}, {duration(seconds[shortest])})."
+            f"The slowest search ({_group_named(longest)}, {duration(seconds[longest])} per split) "
+            f"takes {number(seconds[longest] / seconds[shortest])} times as long as the fastest "
+            f"({_group_named(shortest)}, {duration(seconds[shortest])})."
         )
     without = [" + ".join(budget.method) for budget in budgets if not budget.is_searched]
     if without:

@@ -1,4 +1,4 @@
-"""The HTML page of a report: one file that loads nothing from elsewhere."""
+"""The HTML page of a report: a single self-contained file."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from kbench.errors import PluginError
 from kbench.features import (
     ALPHA,
     EQUAL,
+    IMPORTED,
     MAX_LINES,
     NO_TEST,
     OF_ANY_SIZE,
-    OTHERS,
     ROPE,
     Chart,
     Lead,
@@ -68,17 +68,17 @@ _EMBEDDED_SVG = 300_000
 """Bytes of a plugin's figure beyond which it is embedded as PNG."""
 
 _MAX_LISTED = 50
-"""Remarks of a kind that are listed; the table `doubts` has all."""
+"""Warnings of a kind that are listed; the table `warnings` has all."""
 _SCRIPTS = (
     *("sort", "fold", "filter", "choose", "numbers", "cells", "details", "two", "search"),
     *("light", "tip", "error", "download", "state"),
 )
 """Parts of the page's script, in the order in which they need each other."""
 _SHOWN = (
-    *("leaderboard", "focus", "plain", "methods", "ranks", "pairs", "others", "budgets"),
-    *("failures", "skipped", "unavailable"),
+    *("leaderboard", "focus", "scores_default_metric", "methods", "ranks", "pairs", "imported"),
+    *("budgets", "failures", "skipped", "unavailable"),
 )
-"""Tables that the page draws as they are; its template lays out the others."""
+"""Tables that the page shows as they are; its template lays out the others."""
 
 
 def page(
@@ -129,7 +129,7 @@ def page(
         "leaderboard_sentences": leaderboard_sentences(content.leaderboard),
         "unmeasured": stats.unmeasured(content.rows, content.metric),
         "run": findings.what_was_run(content.rows),
-        "doubts": findings.doubts(content.rows),
+        "warnings": findings.warnings(content.rows),
         "matrix": findings.entries(content),
         "shortened": tables.is_shortened(content),
         "in_focus": [numbers[method] for method in content.focus if method in numbers],
@@ -143,7 +143,7 @@ def page(
         "version": __version__,
         "alpha": ALPHA,
         "rope": ROPE,
-        "others_sentence": OTHERS,
+        "imported_sentence": IMPORTED,
         "smallest_p": smallest_p(len(content.scores.tried)),
         "css": Markup((files("kbench.report") / "templates/page.css").read_text(encoding="utf-8")),
         "js": Markup(_scripts(folder / "page")),
@@ -336,7 +336,7 @@ def _rendered(section: Section, macros: Any) -> Added:
     if section.within == "times":
         charts = [part for part in parts if isinstance(part, Chart)]
         parts = [part for part in parts if not isinstance(part, Chart)]
-    make = {"": macros.section, "doubts": macros.doubts, "run": macros.line}
+    make = {"": macros.section, "warnings": macros.warnings, "run": macros.line}
     markup = make.get(section.within, macros.rest)(section, parts)
     return Added(section, markup, macros.charts(charts))
 

@@ -1,4 +1,4 @@
-"""Pictures by matplotlib: those of a report for a paper, and the figures of plugins."""
+"""Figures by matplotlib: those of a report for a paper, and those of plugins."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kbench.features import (
 from kbench.messages import did_you_mean
 from kbench.records import Make
 from kbench_reporting import diagram, findings
-from kbench_reporting.charts import COSTS, Cost, planned
+from kbench_reporting.charts import COSTS, Box, Cost, overlap, planned
 from kbench_reporting.findings import is_stable, places
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COSTS = {
-    "metric-time": COSTS[0],
-    "metric-predict-time": COSTS[1],
-    "metric-components": COSTS[2],
+    "metric-vs-fit-time": COSTS[0],
+    "metric-vs-predict-time": COSTS[1],
+    "metric-vs-features": COSTS[2],
 }
 _FILLS: Mapping[Status, Literal["full", "left", "none"]] = {
     "frontier": "full",
@@ -51,10 +51,9 @@ _FILLS: Mapping[Status, Literal["full", "left", "none"]] = {
 _MARKERS = "osDv^P"
 """Markers of matplotlib that stand for the shapes of families."""
 _ERRORS = {kind.replace("metric", "error"): cost for kind, cost in _COSTS.items()}
-"""The same with 1 - value on a logarithmic axis, of metrics whose best value is 1."""
-KINDS = (*_COSTS, *_ERRORS, "time-rows", "ranks")
-_EARLIER = {kind.replace("metric", "accuracy"): kind for kind in _COSTS}
-"""Names that earlier versions had for kinds."""
+"""The same with 1 - value on a logarithmic axis, for metrics whose best value is 1."""
+_LEGEND_COLUMNS = 2
+KINDS = (*_COSTS, *_ERRORS, "scaling", "ranks")
 
 # PDF and SVG keep text as text; the same figure gives the same bytes
 _STYLE: dict[Any, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "kbench"}
@@ -66,13 +65,12 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
     if kind in given:
         if not any(row.status == "ok" for row in content.rows):
             raise SuiteError(
-                f"nothing to draw: no cell of {content.suite} has results; `kbench results` says "
+                f"nothing to draw: no cell of {content.suite} has results; `kbench results` shows "
                 "why, and `kbench suite` computes them"
             )
         return given_picture(given[kind], content, form)
-    kind = _EARLIER.get(kind, kind)
     if kind not in KINDS:
-        raise SuiteError(f"no picture is called {kind!r}{did_you_mean(kind, [*KINDS, *given])}")
+        raise SuiteError(f"there is no figure {kind!r}{did_you_mean(kind, [*KINDS, *given])}")
     if not content.scores.has_one_unit:
         raise SuiteError(
             f"nothing to draw: {content.metric.name} is in the units of each dataset's target"
@@ -81,7 +79,7 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
         raise SuiteError("nothing to draw: no dataset was finished by at least two methods")
     if kind == "ranks":
         return saved(_ranks(content), form)
-    if kind == "time-rows":
+    if kind == "scaling":
         return saved(_growth(content), form)
     if kind in _ERRORS:
         if not is_share_metric(content.metric):
@@ -147,7 +145,7 @@ def _figure(width: float, height: float) -> Figure:
 
 
 def _ranks(content: ReportData) -> Figure:
-    """Draw the critical-difference diagram in the layout of the page's."""
+    """Draw the rank diagram in the layout of the page's."""
     standings = content.standings
     names = [standing.name for standing in standings]
     ranks = [standing.rank for standing in standings]
@@ -158,26 +156,29 @@ def _ranks(content: ReportData) -> Figure:
     axes.axis("off")
     y = plan.axis_y
     axes.plot([plan.x(1), plan.x(plan.n)], [y, y], "k-", lw=1)
+    axes.text(plan.x((plan.n + 1) / 2), 14, "mean rank", ha="center", va="center", size=9)
     for tick in diagram.ticks(plan.n):
         axes.plot([plan.x(tick)] * 2, [y - 7, y], "k-", lw=1)
         axes.text(plan.x(tick), y - 10, str(tick), ha="center", va="bottom", size=9)
-    for low, high, at in plan.bars:
-        axes.plot([plan.x(low) - 4, plan.x(high) + 4], [at, at], "k-", lw=3.5)
+    for at, *ends in plan.bars:
+        axes.plot([at, at], ends, "k-", lw=3.5, solid_capstyle="butt")
     for label in plan.labels:
-        x, edge = plan.x(label.rank), plan.edge(label)
-        axes.plot([x, x, edge], [y, label.y, label.y], "k-", lw=0.8)
-        axes.text(
-            edge + (-7 if label.left else 7),
-            label.y,
-            "\n".join(label.lines),
-            ha="right" if label.left else "left",
-            va="center",
-            size=9,
-            parse_math=False,  # a name is not a formula
-            weight="bold" if standings[label.number].method in content.focus else "normal",
-        )
+        x, bold = plan.x(label.rank), standings[label.number].method in content.focus
+        axes.plot([plan.start - 8, x], [label.y] * 2, "-", color="0.75", lw=0.8)
+        axes.plot(x, label.y, "ko", ms=4.5)
+        for words, edge in (("\n".join(label.lines), 50), (f"{label.rank:.2f}", 14)):
+            axes.text(
+                plan.start - edge,
+                label.y,
+                words,
+                ha="right",
+                va="center",
+                size=9,
+                parse_math=False,  # a name is not a formula
+                weight="bold" if bold else "normal",
+            )
     if not is_stable(content):
-        words = "The first place is not certain."
+        words = "The first rank is not certain."
         axes.text(plan.x((plan.n + 1) / 2), plan.height, words, ha="center", va="top", size=8)
     return figure
 
@@ -190,13 +191,20 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
     standings = content.standings
     costs = [getattr(standing, cost.attribute) for standing in standings]
     if not all(map(math.isfinite, costs)):
-        raise SuiteError(f"nothing to draw: {cost.title} is not known of every method")
+        raise SuiteError(f"nothing to draw: {cost.title} is not available for every method")
     means = [standing.mean for standing in standings]
     plan = planned(costs, means, content.metric, cost.label, cost.written, as_error)
-    figure, axes = _framed(plan.horizontal, plan.vertical, max(3.6, 0.2 * len(standings)))
+    rows = math.ceil(len(standings) / _LEGEND_COLUMNS)
+    figure, axes = _framed(plan.horizontal, plan.vertical, 4.2 + 0.21 * rows)
     steps = [costs[i] for i in plan.front], [plan.heights[i] for i in plan.front]
     axes.step(*steps, where="post", color="0.6", lw=1, zorder=0)
     on_fronts, looks = places(content, cost.attribute), Looks(content.rows)
+    # in points, roughly: constrained layout decides the exact size of the axes
+    points = [
+        (430 * plan.horizontal.share(a), 260 * (0.0 if below else plan.vertical.share(b)))
+        for a, b, below in zip(costs, plan.heights, plan.below, strict=True)
+    ]
+    taken: list[Box] = [(a - 4, b - 4, a + 4, b + 4) for a, b in points]
     for i, (standing, on_front) in enumerate(zip(standings, on_fronts, strict=True)):
         place, x, y = standing.place, costs[i], plan.heights[i]
         look, fill = looks[standing.method], _FILLS[on_front.status]
@@ -218,8 +226,24 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
             clip_on=False,
         )
         weight = "bold" if in_focus else "normal"
-        axes.annotate(str(place), (x, y), (5, 4), textcoords="offset points", size=8, weight=weight)
+        offset = _free(str(place), points[i], taken)
+        axes.annotate(str(place), (x, y), offset, textcoords="offset points", size=8, weight=weight)
     return _with_legend(figure)
+
+
+def _free(words: str, point: tuple[float, float], taken: list[Box]) -> tuple[float, float]:
+    """Return where a number is written next to its point, if possible where nothing else is."""
+    wide, high = 5.0 * len(words), 7.0
+    offsets = [
+        *((5, 4), (-5 - wide, 4), (5, -3 - high), (-5 - wide, -3 - high), (-wide / 2, 7)),
+        *((-wide / 2, -7 - high), (7, -high / 2), (-7 - wide, -high / 2)),
+    ]
+    boxes = [(point[0] + a, point[1] + b) for a, b in offsets]
+    drawn = [(a, b, a + wide, b + high) for a, b in boxes]
+    free = (i for i, box in enumerate(drawn) if not any(overlap(box, each) for each in taken))
+    chosen = next(free, 0)
+    taken.append(drawn[chosen])
+    return offsets[chosen]
 
 
 def _growth(content: ReportData) -> Figure:
@@ -227,12 +251,12 @@ def _growth(content: ReportData) -> Figure:
     growth = findings.growth(content)[:MAX_LINES]
     if not growth:
         raise SuiteError(
-            "nothing to draw: the datasets that all methods finished have fewer than three "
-            "sizes, or the largest is not four times the smallest"
+            "nothing to draw: the datasets that all methods finished must have at least three "
+            "sizes, the largest at least four times the smallest"
         )
     rows, seconds = zip(*(point for line in growth for point in line.points), strict=True)
     figure, axes = _framed(
-        logarithmic(rows, "training rows", number), logarithmic(seconds, "fit time", duration), 4.2
+        logarithmic(rows, "training rows", number), logarithmic(seconds, "fit time", duration), 5.2
     )
     for line in growth:
         name = f"{_in_legend(line.place, name_of(line.method))} (n to the {line.exponent:.2f})"
@@ -241,7 +265,7 @@ def _growth(content: ReportData) -> Figure:
 
 
 def _in_legend(place: int, name: str) -> str:
-    lines = "\n".join(wrapped(name, 34))
+    lines = "\n".join(wrapped(name, 44))
     return f"{place}  {lines}"
 
 
@@ -260,8 +284,10 @@ def _framed(horizontal: Axis, vertical: Axis, height: float) -> tuple[Figure, Ax
 
 
 def _with_legend(figure: Figure) -> Figure:
-    """Add a legend whose names are not formulas."""
-    legend = figure.legend(loc="outside right upper", fontsize="x-small")
+    """Add a legend below the axes, which is readable if the figure is as wide as a page."""
+    legend = figure.legend(
+        loc="outside lower center", fontsize=8.5, ncols=_LEGEND_COLUMNS, frameon=False
+    )
     for text in legend.get_texts():
-        text.set_parse_math(False)
+        text.set_parse_math(False)  # a name is not a formula
     return figure

@@ -1,4 +1,4 @@
-"""The tables of a report, before they are written in a form."""
+"""The tables of a report, before they are formatted."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ from kbench.features import (
     duration_unit,
     few_splits,
     headings_of,
+    imported_table,
+    interval,
     leaderboard_table,
     name_of,
     number,
-    others_table,
     p_value,
     share,
     shown,
@@ -50,15 +51,13 @@ from kbench_reporting.findings import (
     columns_of_standings,
     entries,
     growth,
-    not_converged,
     ordered_budgets,
-    partial_rows,
     places,
 )
 from kbench_reporting.findings import sizes as sizes_of
 
 MAX_PAIRS = 300
-"""Most pairs that are all listed; of more, only those with the best method."""
+"""Above this number of pairs, only those with the best method are listed."""
 
 _LABELS = (
     Column("dataset"),
@@ -68,7 +67,7 @@ _LABELS = (
 
 
 def _differences(metric: Metric, digits: int | None = None) -> Written:
-    """Return the function that writes differences of a metric."""
+    """Return the function that formats differences of a metric."""
     return partial(signed, written=value_writer(metric, digits))
 
 
@@ -76,22 +75,22 @@ def _two_digits(value: float) -> str:
     return f"{value:.2f}"
 
 
-def main(content: ReportData) -> Table:
+def scores(content: ReportData) -> Table:
     """Return datasets against methods: mean and standard deviation of the metric."""
-    return _against_methods("main", content, content.metric)
+    return _against_methods("scores", content, content.metric)
 
 
-def plain(content: ReportData) -> Table:
-    """Return the plain metric of the task in the same form, beside another that is compared."""
-    metric = PLAIN[content.task]
+def scores_default_metric(content: ReportData) -> Table:
+    """Return the same for accuracy or RMSE, if the suite compares another metric."""
+    name, metric = "scores-default-metric", PLAIN[content.task]
     has_it = any(row.value(metric.name) is not None for row in content.rows)
     if metric == content.metric or not has_it:
-        return Table("plain", "The plain metric of the task", [Column("dataset")], [], is_grid=True)
-    return _against_methods("plain", content, metric)
+        return Table(name, metric.words, [Column("dataset")], [], is_grid=True)
+    return _against_methods(name, content, metric)
 
 
 def _against_methods(table: str, content: ReportData, metric: Metric) -> Table:
-    """Return datasets against methods by a metric; marks are those of the compared one."""
+    """Return datasets against methods by a metric; only the compared one has marks."""
     compared, written = metric == content.metric, value_writer(metric, content.digits)
     names = headings_of(content.methods)
     made = [Column("dataset")]
@@ -123,18 +122,19 @@ def _against_methods(table: str, content: ReportData, metric: Metric) -> Table:
 
 
 def methods(content: ReportData) -> Table:
-    """Return the methods in the order of their mean ranks."""
+    """Return the methods, ordered by their mean ranks."""
     board = leaderboard_table(content.leaderboard, digits=content.digits)
     of_board = {column.name: replace(column, wide=False) for column in board.columns}
     counted, stability = len(content.scores.groups), content.certainty.stability
     made = [
-        *(of_board[name] for name in ("place", *LABELS[1:], "rank", "mean", "low", "high")),
+        *(of_board[name] for name in ("place", *LABELS[1:], "rank", "mean", "interval")),
+        *(of_board[name] for name in ("low", "high")),
         Column("wins", "first or tied", lambda value: f"{value} of {counted}", True),
-        replace(of_board["places"], wide=True),
+        replace(of_board["rank_set"], wide=True),
         *(of_board[name] for name in ("place_low", "place_high")),
-        Column("p_first", "first in", share, True, wide=True),
+        Column("first_share", "first in % of resamples", share, True, wide=True),
         of_board["front"],
-        Column("p_front", "P(front)", share, True, wide=True),
+        Column("front_share", "on front in % of resamples", share, True, wide=True),
         Column("dominated_by", data_only=True),
         *(of_board[name] for name in ("fit_time_s", "predict_time_per_row_s")),
         replace(of_board["n_components"], wide=True),
@@ -146,10 +146,11 @@ def methods(content: ReportData) -> Table:
     for i, ((place, column), line) in enumerate(zip(ranked, board.rows, strict=False)):
         by = None if place.by is None else name_of(content.scores.methods[place.by])
         first = None if stability is None else stability.first[column]
-        rows.append({**line, "p_first": first, "p_front": place.probability, "dominated_by": by})
+        rows.append(
+            {**line, "first_share": first, "front_share": place.probability, "dominated_by": by}
+        )
         if by:
             notes[i, "front"] = f"by {by}"
-    # the fastest method is often trivial, so that times have no mark
     marks = best_marks(rows, content.metric)
     return Table("methods", "Methods over all datasets", made, rows, marks, notes)
 
@@ -159,7 +160,7 @@ def _known(value: object) -> object:
 
 
 def focus(content: ReportData) -> Table:
-    """Return the methods in focus beside each other method, with tests over datasets."""
+    """Return highlighted methods against each other method, with tests over datasets."""
     written = _differences(content.metric, content.digits)
     made = [
         Column("method"),
@@ -176,16 +177,16 @@ def focus(content: ReportData) -> Table:
             names = {"method": name_of(method), "against": name_of(each.other)}
             more = {"datasets": each.n_datasets, "difference": _known(each.difference)}
             rows.append(vars(each) | names | more | {"p_holm": each.p})
-    return Table("focus", "Methods in focus beside the others", made, rows, by="method")
+    return Table("focus", "Highlighted methods against each other method", made, rows, by="method")
 
 
 def ranks(content: ReportData) -> Table:
-    """Return the rank of each method on each group of datasets that counts."""
+    """Return the rank of each method on each dataset, or family of datasets."""
     ranked = rank_within(content.scores.gains) if content.standings else np.empty((0, 0))
     place = {method: i for i, method in enumerate(content.scores.methods)}
     names = headings_of([standing.method for standing in content.standings])
     made = [
-        Column("dataset", "dataset or group"),
+        Column("dataset"),
         *(Column(name, "", lambda value: f"{value:g}", True) for name in names.values()),
     ]
     rows: list[dict[str, object]] = []
@@ -198,32 +199,35 @@ def ranks(content: ReportData) -> Table:
 
 
 def is_shortened(content: ReportData) -> bool:
-    """Whether there are so many pairs that only those with the best method are listed."""
+    """Whether only pairs with the best method are listed, because there are too many."""
     return math.comb(len(content.standings), 2) > MAX_PAIRS
 
 
 def pairs(content: ReportData) -> Table:
-    """Return the methods two by two in the order of their mean ranks, with tests over datasets.
+    """Return pairs of methods, ordered by their mean ranks, with tests over datasets.
 
-    A missing cell counts in the tests against the method that is better by them.
+    In the tests, a missing cell counts against the method that is ahead.
     """
     written = _differences(content.metric, content.digits)
     made = [
         Column("first"),
         Column("second"),
         Column("difference", "", written, True),
-        Column("low", "95 % from", written, True),
-        Column("high", "to", written, True),
+        Column("interval", "95 % CI", numeric=True),
+        *(Column(name, "", written, True, data_only=True) for name in ("low", "high")),
         Column("median", "", written, True, wide=True),
-        Column("median_low", "95 % from", written, True, wide=True),
-        Column("median_high", "to", written, True, wide=True),
+        Column("median_interval", "95 % CI of the median", numeric=True, wide=True),
+        *(Column(f"median_{name}", "", written, True, data_only=True) for name in ("low", "high")),
         *(Column(name, "", numeric=True) for name in ("won", "tied", "lost")),
         Column("p", "p", p_value, True),
         Column("p_holm", "p (Holm)", p_value, True),
-        *(Column(name, "", _two_digits, True) for name in ("better", "same", "worse")),
+        *(
+            Column(name, f"P({words})", _two_digits, True)
+            for name, words in (("better", "better"), ("same", "equivalent"), ("worse", "worse"))
+        ),
     ]
     names = [column.name for column in made]
-    title, scores = "Methods two by two over datasets", content.scores
+    title, scores = "Pairs of methods over datasets", content.scores
     index = columns_of_standings(content)
     if not index:
         return Table("pairs", title, made, [])
@@ -237,12 +241,13 @@ def pairs(content: ReportData) -> Table:
         gained = scores.tried_gains[:, i] - scores.tried_gains[:, j]
         test, ahead = stats.signed_rank(gained), np.sign(np.nansum(gained))
         gained[np.isnan(gained)] = -ahead * np.inf if ahead else 0.0
-        ends = (float(d.mean()), *stats.mean_interval(d), *stats.median_interval(d))
+        ends = list(map(_known, (*stats.mean_interval(d), *stats.median_interval(d))))
         adjusted = float(content.adjusted[i, j])
         posterior = stats.bayesian_signed_rank(gained, ROPE, n_samples=10_000)
         values = (
             *(name_of(scores.methods[k]) for k in (i, j)),
-            *map(_known, ends),
+            *(float(d.mean()), interval(ends[0], ends[1], written), *ends[:2]),
+            *(ends[2], interval(ends[3], ends[4], written), *ends[3:]),
             *map(int, counted[i, j]),
             *(_known(test.p), adjusted),
             *(posterior.better, posterior.same, posterior.worse),
@@ -259,9 +264,9 @@ def failures(content: ReportData) -> Table:
         *_LABELS,
         Column("status"),
         Column("n_splits_done", "splits done", numeric=True),
-        Column("n_splits", "of", numeric=True),
+        Column("n_splits", "splits planned", numeric=True),
         Column("why"),
-        Column("error", "all of it", wide=True),
+        Column("error", "full message", wide=True),
     ]
     rows = []
     for row in content.rows:
@@ -274,7 +279,7 @@ def failures(content: ReportData) -> Table:
 
 
 def skipped(content: ReportData) -> Table:
-    """Return the cells that were not measured, and why."""
+    """Return the cells that were not computed, and why."""
     made = [*_LABELS, Column("status"), Column("why")]
     rows = [
         {column.name: row.value(column.name) for column in made} | {"why": _why(row)}
@@ -285,7 +290,7 @@ def skipped(content: ReportData) -> Table:
 
 
 def _why(row: Row) -> str:
-    return row.error or "the run ended before"
+    return row.error or "the run ended first"
 
 
 def unavailable(content: ReportData) -> Table:
@@ -299,30 +304,15 @@ def unavailable(content: ReportData) -> Table:
         {"dataset": name, "cells": len(errors), "why": errors[0]}
         for name, errors in reasons.items()
     ]
-    return Table("unavailable", "Unavailable data", made, rows)
+    return Table("unavailable", "Unavailable datasets", made, rows)
 
 
-def doubts(content: ReportData) -> Table:
-    """Return the reasons why numbers are less certain: one line per cell and reason."""
-    reasons = [(row, few_splits(row)) for row in partial_rows(content.rows)]
-    reasons += [(row, "a fit did not converge") for row in not_converged(content.rows)]
-    for row in content.rows:
-        if row.at_boundary:
-            reasons.append((row, f"chosen at the edge of its grid: {row.at_boundary}"))
-        if row.notes:
-            reasons.append((row, row.notes))
-        if row.contention:
-            reasons.append((row, f"the machine was busy: {row.contention}"))
-    rows = [dict(zip((*LABELS, "why"), (*row.labels, why), strict=True)) for row, why in reasons]
-    return Table("doubts", "What makes numbers less certain", [*_LABELS, Column("why")], rows)
-
-
-def sizes(content: ReportData) -> Table:
-    """Return fit times by the number of training rows, and the growth fitted to them."""
+def scaling(content: ReportData) -> Table:
+    """Return fit times by the number of training rows, and the exponent fitted to them."""
     made = [
-        Column("place", "no.", numeric=True),
+        Column("place", "rank", numeric=True),
         *_LABELS[1:],
-        Column("exponent", "time grows as n to the", _two_digits, True),
+        Column("exponent", "exponent of n", _two_digits, True),
         Column("r2", "R²", _two_digits, True),
         Column("datasets", "", numeric=True),
         *(Column(f"n={n}", f"n = {number(n)}", duration, True) for n in sizes_of(content)),
@@ -333,11 +323,11 @@ def sizes(content: ReportData) -> Table:
         values |= vars(each) | dict(zip(LABELS[1:], each.method, strict=True))
         values["datasets"] = each.n_datasets
         rows.append(values | {f"n={n:.0f}": seconds for n, seconds in each.points})
-    return Table("sizes", "Fit time by number of training rows", made, rows)
+    return Table("scaling", "Fit time by number of training rows", made, rows)
 
 
-def search(content: ReportData) -> Table:
-    """Return what the searches saw: their metric by the values of each parameter."""
+def search_curves(content: ReportData) -> Table:
+    """Return validation scores by the values of each searched parameter."""
     rows: list[dict[str, object]] = [
         {
             **dict(zip(LABELS, row.labels, strict=True)),
@@ -358,27 +348,27 @@ def search(content: ReportData) -> Table:
         Column("parameter"),
         Column("metric", wide=bool(name)),
         Column("value", "", number, True),
-        Column("mean", f"inner {name or 'mean'}", four, True),
+        Column("mean", f"validation {name or 'score'}", four, True),
         Column("standard_error", "standard error", four, True),
-        Column("n", "inner folds", numeric=True),
-        Column("at_boundary", "best at an edge"),
+        Column("n", "folds", numeric=True),
+        Column("at_boundary", "best at the boundary"),
     ]
-    title = "Mean over the inner folds by searched parameter"
-    return Table("search", title, made, rows, by="dataset")
+    title = "Validation scores by searched parameter"
+    return Table("search-curves", title, made, rows, by="dataset")
 
 
 def budgets(content: ReportData) -> Table:
-    """Return the budget of each method: candidates, CPU time, and what the search gained."""
+    """Return the search budget of each method: candidates, CPU time, and what it gained."""
     found, metric = ordered_budgets(content), content.metric
     written = value_writer(metric)
     made = [
-        Column("family", "", lambda family: family or "its own"),
+        Column("family", "", lambda family: family or "none"),
         *_LABELS[1:],
-        Column("least", "candidates from", number, True),
-        Column("most", "to", number, True),
+        Column("least", "min candidates", number, True),
+        Column("most", "max candidates", number, True),
         Column("search_time_cpu_s", "CPU time of a search", duration, True, unit=duration_unit),
-        Column("searched", "", _without_sides),
-        Column("at_boundary", "best at an edge", lambda share: f"{share * 100:.0f} %", True),
+        Column("searched", "searched parameters", _without_sides),
+        Column("at_boundary", "best at the boundary", lambda share: f"{share * 100:.0f} %", True),
     ]
     if any(budget.default is not None for budget in found):
         made += [
@@ -393,11 +383,11 @@ def budgets(content: ReportData) -> Table:
         | {"default": budget.default, "tuned": budget.tuned, "difference": _difference(budget)}
         for budget in found
     ]
-    return Table("budgets", "Budgets of the methods", made, rows)
+    return Table("budgets", "Search budgets", made, rows)
 
 
 def _without_sides(names: str) -> str:
-    """Write searched parameters for people.
+    """Format the names of searched parameters.
 
     >>> _without_sides("feature_map.bandwidth_factor, learner.kernel.degree, scaling")
     'bandwidth_factor, kernel.degree, scaling'
@@ -419,16 +409,16 @@ def _difference(budget: Budget) -> float | None:
 
 
 def leaderboard(content: ReportData) -> Table:
-    """Return one row per method: place, mean, wins, times, size, budget."""
+    """Return one row per method: rank, mean, wins, times, size, search budget."""
     return leaderboard_table(content.leaderboard, digits=content.digits, focus=content.focus)
 
 
-def others(content: ReportData) -> Table:
-    """Return the rows that others computed, beside ours."""
-    beside = beside_own(content.rows, content.others, content.metric)
-    return others_table(beside, content.metric)
+def imported(content: ReportData) -> Table:
+    """Return imported results, next to the local ones."""
+    beside = beside_own(content.rows, content.imported, content.metric)
+    return imported_table(beside, content.metric)
 
 
 def cells(content: ReportData) -> Table:
-    """Return every cell with its columns."""
+    """Return every cell with all its columns."""
     return cells_table(content.rows, content.metric)

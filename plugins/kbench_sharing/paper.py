@@ -26,11 +26,11 @@ from kbench_sharing.writing import Known
 from kbench_sharing.zip_file import zipped
 
 _TABLES: Mapping[str, str] = {
-    "main": "of each method on each dataset",
+    "scores": "of each method on each dataset",
     "leaderboard": "of each method, with ranks",
     "pairs": "of pairs of methods, with tests",
 }
-_FIGURES = ("metric-time", "ranks")
+_FIGURES = ("metric-vs-fit-time", "ranks")
 _LIBRARIES = ("python", "numpy", "scipy", "scikit-learn", "blas")
 
 

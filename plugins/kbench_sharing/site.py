@@ -343,7 +343,7 @@ def _row(board: Board, each: Published, others: str) -> JsonObject:
         "fit_time": "" if fit_time is None else duration(fit_time),
         "by": row.machine,
         "others": others,
-        "state": each.other.state,
+        "state": each.other.verification,
         "is_refuted": each.other.is_refuted,
         "versions": each.other.versions,
         "file": each.place,

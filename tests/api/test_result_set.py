@@ -65,18 +65,18 @@ def test_nothing_that_is_finished_is_shown_as_cells():
 
 def test_tables_are_frames_or_texts():
     found = results()
-    frame = found.table("main")
+    frame = found.table("scores")
     assert frame["dataset"].nunique() == 4
     methods = [" + ".join(row.method) for row in grid(1, 3)]
-    one = found.table("main", methods=methods[0], transpose=True, format="latex")
+    one = found.table("scores", methods=methods[0], transpose=True, format="latex")
     assert "\\begin{tabular}" in one
     assert one.count(r"$\pm$") == 4
-    with pytest.raises(SuiteError, match="did you mean 'main'"):
+    with pytest.raises(SuiteError, match="no table 'mian'"):
         found.table("mian")
     with pytest.raises(SuiteError, match="format must be"):
-        found.table("main", format="pdf")
+        found.table("scores", format="pdf")
     with pytest.raises(SuiteError, match="nothing"):
-        found.table("main", methods="nothing")
+        found.table("scores", methods="nothing")
     for name in table_names():
         assert found.table(name) is not None
 
@@ -143,18 +143,18 @@ def test_progress_in_a_notebook_is_one_output_and_not_standard_error(monkeypatch
 def test_rows_of_others_are_a_frame_beside_own_ones(tmp_path, monkeypatch):
     monkeypatch.setenv("KBENCH_STATE_DIR", str(tmp_path))
     results = Results("shared", [], ACCURACY)
-    assert list(results.others) == list(results.others[:0])
-    assert len(results.others) == 0
+    assert list(results.imported) == list(results.imported[:0])
+    assert len(results.imported) == 0
     shared = bundle_of(dict(files(author="Ada")))
     path, _ = keep(shared)
-    others = results.others
+    others = results.imported
     assert set(others["author"]) == {"Ada"}
-    assert set(others["state"]) == {"imported"}
-    assert set(others["compared"]) == {"not computed here"}
+    assert set(others["verification"]) == {"imported"}
+    assert set(others["comparable"]) == {"not computed locally"}
     assert len(others) == len(shared.cells)
     assert others["accuracy"].between(0, 1).all()
     assert not any(name.endswith("_s") for name in others)
     path.chmod(0o600)
     path.write_bytes(b"damaged")
     with pytest.warns(UserWarning, match="is refused: .*; remove it and import it again"):
-        assert len(results.others) == 0
+        assert len(results.imported) == 0

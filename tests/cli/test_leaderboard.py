@@ -60,8 +60,8 @@ def test_columns_are_chosen_and_ordered():
 
 def test_mistakes_are_named_and_computed_from_nothing():
     for more, message in (
-        (["--columns", "mena"], r"--columns: 'mena' is not known; did you mean 'mean'"),
-        (["--family", "Furier"], "--family: 'Furier' is not known"),
+        (["--columns", "mena"], r"--columns: .*'mena'; did you mean 'mean'"),
+        (["--family", "Furier"], "--family: .*'Furier'"),
         (["--highlight", "mapp-1"], "did you mean 'map-1'"),
         (["--machine", "all"], "one machine"),
     ):
@@ -75,7 +75,7 @@ def test_a_focus_has_its_table_in_reports_and_is_drawn_in_plots(store):
     text = call("report", "trial", "--table", "focus", "--highlight", "map-1", *STORE).stdout
     assert [line.split(" | ")[1] for line in text.splitlines()[2:]] != []
     assert all("| map-1 + ridge | " in line for line in text.splitlines()[2:])
-    for kind in ("ranks", "metric-time"):
+    for kind in ("ranks", "metric-vs-fit-time"):
         for more in ((), ("--highlight", "map-1")):
             name = f"{kind}{len(more)}.svg"
             call("plot", "trial", kind, "-o", name, *more, *STORE)

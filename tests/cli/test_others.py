@@ -1,4 +1,4 @@
-"""`kbench bundle add`, and the rows of others in `kbench results`, `report` and `compare`."""
+"""`kbench bundle add`, and imported results in `kbench results`, `report` and `compare`."""
 
 import json
 import shutil
@@ -54,15 +54,15 @@ def test_rows_of_an_added_bundle_are_shown_beside_own_ones(run):
     assert "kbench results ours\n" in out
     code, out, _ = run("results", "ours")
     assert code == 0
-    own, others = out.split("imported results")
+    own, others = out.split("\nimported results\n")
     assert "Ada" not in own
     assert "1 cell" in own
     assert others.count("Ada on ") == 2
     assert others.count("same cell; 3 splits") == 1
-    assert others.count("not computed here") == 1
-    assert others.count("imported") == 2
+    assert others.count("not computed locally") == 1
+    assert others.count("  imported") == 2
     rows = json.loads(run("results", "ours", "--format", "json")[1])
-    assert [row.get("by", "")[:3] for row in rows] == ["", "Ada", "Ada"]
+    assert [row.get("author", "")[:3] for row in rows] == ["", "Ada", "Ada"]
     assert all("fit_time_s" not in row or row["fit_time_s"] is None for row in rows[1:])
 
 
@@ -72,7 +72,7 @@ def test_the_state_of_a_row_follows_what_was_recomputed(run):
     assert code == 0
     out = run("results", "ours")[1]
     assert out.count("recomputed: 3 of 3 splits by here, ") == 2
-    assert "imported" not in out
+    assert "  imported" not in out
 
 
 def test_a_forgery_that_was_recomputed_is_marked(run):
@@ -91,11 +91,11 @@ def test_a_report_has_a_section_of_others_and_ranks_without_them(run):
     run("bundle", "add", "../ada.zip")
     assert run("report", "ours", "-o", "r.html", "--no-log")[0] == 0
     text = Path("r.html").read_text()
-    assert '<section id="others"' in text
+    assert '<section id="imported"' in text
     assert text.count("Ada on ") == 2
-    code, out, _ = run("report", "ours", "--table", "others", "--format", "csv")
+    code, out, _ = run("report", "ours", "--table", "imported", "--format", "csv")
     assert code == 0
-    assert out.splitlines()[0].endswith("here,difference,compared,state")
+    assert out.splitlines()[0].endswith("local,difference,comparable,verification")
     assert len(out.splitlines()) == 3
     code, out, _ = run("results", "ours", "--leaderboard")
     assert "dummy-majority" not in out
@@ -126,8 +126,8 @@ def test_others_alone_are_shown_where_there_are_no_own_results(run):
     Path("mlflow.db").unlink()
     code, out, _ = run("results", "ours")
     assert code == 0
-    assert out.count("not computed here") == 2
-    assert "no results of your own: `kbench suite ours` computes them" in out
+    assert out.count("not computed locally") == 2
+    assert "no local results: `kbench suite ours` computes them" in out
     assert len(json.loads(run("results", "ours", "--format", "json")[1])) == 2
     assert run("results", "another")[0] == 2
 

@@ -95,7 +95,7 @@ def test_results_that_are_all_out_of_date_are_an_error(run, capfd):
     for words in (
         ["results", "ours"],
         ["report", "ours", "-o", "page.html"],
-        ["plot", "ours", "metric-time", "-o", "picture.svg"],
+        ["plot", "metric-vs-fit-time", "ours", "-o", "picture.svg"],
         ["compare", "ours", "ours"],
     ):
         code, _, err = command(*words, capfd=capfd)

@@ -134,7 +134,7 @@ def test_completion_loads_nothing_that_computes(words, found):
 
 @pytest.mark.parametrize(
     ("words", "found"),
-    [("kbench report uci --table ma", "main"), ("kbench plot uci me", "metric-time")],
+    [("kbench report uci --table sc", "scores"), ("kbench plot uci me", "metric-vs-fit-time")],
 )
 def test_tables_and_pictures_are_completed(words, found):
     assert found in completed(words)[0]

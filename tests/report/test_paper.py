@@ -52,7 +52,7 @@ def content(*more, **fields):
 
 def test_a_turned_table_has_the_same_values_marks_and_notes():
     given = content(order=[("identity", "linear-svm"), NYSTROEM], digits=2)
-    table = tables.main(given)
+    table = tables.scores(given)
     made = turned(table)
     assert [each["method"] for each in made.rows] == [
         "identity + linear-svm",
@@ -78,9 +78,9 @@ def test_a_table_of_several_kinds_of_columns_is_not_turned():
 
 def test_datasets_named_as_another_column_are_told_apart():
     names = ("method", "method", "a", "a (sd)")
-    table = Table("main", "", [Column("dataset"), Column("m")], [])
+    table = Table("scores", "", [Column("dataset"), Column("m")], [])
     rows = [{"dataset": name, "m": float(i)} for i, name in enumerate(names)]
-    made = turned(Table("main", "", table.columns, rows, is_grid=True))
+    made = turned(Table("scores", "", table.columns, rows, is_grid=True))
     (line,) = made.rows
     assert [column.name for column in made.visible] == [
         "method",
@@ -95,7 +95,7 @@ def test_datasets_named_as_another_column_are_told_apart():
 def test_a_column_of_times_has_one_unit_where_it_is_printed():
     column = tables.methods(content()).columns
     assert "fit_time_s" in [each.name for each in column]
-    rows = [dict.fromkeys((each.name for each in column), 1) for _ in range(3)]
+    rows = [dict.fromkeys((each.name for each in column), i) for i in range(3)]
     for line, seconds in zip(rows, (0.0004, 0.05, 2.0), strict=True):
         line["fit_time_s"] = seconds
     table = Table("methods", "", column, rows)
@@ -141,7 +141,7 @@ def test_latex_compiles_the_tables(tmp_path):
     ]
     given = ReportData("trial", named)
     texts = [write(table, "latex") for table in tables_of(given).values()]
-    texts.append(as_float(write(turned(tables.main(given)), "latex"), "50 % of a_b", "tab:a_b"))
+    texts.append(as_float(write(turned(tables.scores(given)), "latex"), "50 % of a_b", "tab:a_b"))
     head = r"\documentclass{article}\usepackage{booktabs}\usepackage[T1]{fontenc}\begin{document}"
     source = "\n\n".join([head, *texts, r"\end{document}"])
     (tmp_path / "tables.tex").write_text(source, encoding="utf-8")

@@ -32,20 +32,20 @@ def theirs(checks=(), **changes):
 
 def test_an_equal_key_is_the_same_cell():
     (found,) = beside_own([own()], [theirs(dataset="flowers")], ACCURACY)
-    assert found.compared == "same cell; 3 splits"
+    assert found.comparable == "same cell; 3 splits"
     assert found.difference == 0
-    assert found.here == pytest.approx(0.9)
+    assert found.local == pytest.approx(0.9)
 
 
 def test_other_code_is_compared_on_equal_data_protocol_and_splits():
     better = {"accuracy": {"0": 0.92, "1": 0.94}}
     other = theirs(key="other", values_by_split=better, n_splits_done=2)
     (found,) = beside_own([own()], [other], ACCURACY)
-    assert found.compared == "same data, protocol and splits; 2 splits"
+    assert found.comparable == "same data, protocol and splits; 2 splits"
     assert found.difference == pytest.approx(0.02)
     assert found.n_common == 2
     # the own mean is over the splits of both
-    assert found.here == pytest.approx((0.9 + 0.92) / 2)
+    assert found.local == pytest.approx((0.9 + 0.92) / 2)
 
 
 UNFAIR = {
@@ -62,8 +62,8 @@ def test_what_is_not_comparable_has_no_difference(reason):
     other = theirs(key="other", **UNFAIR[reason])
     assert why_not_comparable(own(), other.row) == reason
     (found,) = beside_own([own()], [other], ACCURACY)
-    assert found.compared == f"not compared: {reason}"
-    assert (found.difference, found.here) == (None, None)
+    assert found.comparable == f"not compared: {reason}"
+    assert (found.difference, found.local) == (None, None)
     assert found.value == pytest.approx(0.9)
 
 
@@ -71,7 +71,7 @@ def test_cells_that_only_one_has_are_listed_after_own_datasets():
     more = [theirs(dataset="wine", key="x"), theirs()]
     found = beside_own([own()], more, ACCURACY)
     assert [each.other.row.dataset for each in found] == ["iris", "wine"]
-    assert found[1].compared == "not computed here"
+    assert found[1].comparable == "not computed locally"
 
 
 def test_a_row_of_others_has_no_times():
@@ -85,22 +85,24 @@ def test_a_row_of_others_has_no_times():
 def test_a_report_ranks_own_rows_only():
     rows = [own(), dataclasses.replace(own(), feature_map="identity", key="i")]
     best = theirs(feature_map="best", key="b", metrics={"accuracy": 1.0})
-    alone, beside = ReportData("uci", rows), ReportData("uci", rows, others=[best])
+    alone, beside = ReportData("uci", rows), ReportData("uci", rows, imported=[best])
     assert beside.methods == alone.methods
     # as texts: an interval over one dataset is NaN
     assert str(beside.standings) == str(alone.standings)
     made, of_alone = tables_of(beside), tables_of(alone)
     for name, table in made.items():
-        if name != "others":
+        if name != "imported":
             assert str(table.rows) == str(of_alone[name].rows), name
-    (line,) = made["others"].rows
-    assert line["by"] == "Ada on A CPU"
-    assert line["state"] == "imported"
+    (line,) = made["imported"].rows
+    assert line["author"] == "Ada on A CPU"
+    assert line["verification"] == "imported"
 
 
 def test_a_split_that_differs_is_said_and_marked():
     checks = [Check(0, "equal", "Bob", 0), Check(1, "different", "Cy", 86_400_000)]
     other = theirs(checks)
     assert other.is_refuted
-    assert other.state == ("recomputed: 2 of 3 splits by Bob and Cy, 1970-01-02; equal, different")
+    assert other.verification == (
+        "recomputed: 2 of 3 splits by Bob and Cy, 1970-01-02; equal, different"
+    )
     assert not theirs([Check(0, "noise", "Bob", 0)]).is_refuted

@@ -57,18 +57,17 @@ def test_z_is_welchs():
 
 def test_results_of_one_law_agree_and_shifted_ones_do_not():
     same, shifted = found_in(), found_in(shift=0.05)
-    assert same.share == 1.0 and abs(same.mean) < 0.5 and 0.8 < same.sd < 1.4
-    assert not same.exceptions
+    assert same.share >= 0.9 and abs(same.mean) < 0.5 and 0.8 < same.sd < 1.4
     assert shifted.mean > 2 and shifted.share < 0.9
 
 
 def test_exceptions_are_named_the_furthest_first():
     found = found_in(wrong=3)
-    assert len(found.exceptions) == 3
+    assert len(found.exceptions) == sum(abs(each.z) > 2 for each in found.compared) >= 3
     z = [each.z for each in found.exceptions]
-    assert z == sorted(z, reverse=True)
+    assert [abs(each) for each in z] == sorted(map(abs, z), reverse=True)
     said = " ".join(sentences(found))
-    assert "60 figures of gram_error_frobenius: 95.0% within |z| < 3" in said
+    assert f"{len(z)} of 60 published values of gram_error_frobenius" in said
     assert all(f"map-{i} + majority on letter" in said for i in range(3))
     assert "more" in " ".join(sentences(found_in(shift=1.0)))
 
@@ -83,7 +82,7 @@ def test_pictures_are_svg_with_one_point_a_figure():
     points = ElementTree.fromstring(scatter(found)).iter("{http://www.w3.org/2000/svg}circle")
     points = list(points) or list(ElementTree.fromstring(scatter(found)).iter("circle"))
     assert len(points) == N
-    assert sum(point.get("class") == "dot" for point in points) == 2
+    assert sum(point.get("class") == "dot" for point in points) == len(found.exceptions)
     bars = scatter(found), histogram(found)
     assert "z from" in bars[1] and "nan" not in "".join(bars)
 
@@ -92,6 +91,8 @@ def test_the_page_has_the_section_and_all_figures():
     rows, figures = rows_and_figures(wrong=1)
     content = ReportData("museum", rows, figures, metric=ERROR)
     html = page(content, build(installed()))
-    assert "98.3% within |z| &lt; 3" in html
+    assert "more than two standard errors (|z| &gt; 2)" in html
+    assert html.index('id="published"') < html.index('id="leaders"')
+    assert 'class="n worse"' in html
     assert html.count('class="scatter"') >= 2
-    assert "All figures" in html and "a &lt;paper&gt;" in html
+    assert "All published values" in html and "a &lt;paper&gt;" in html

@@ -378,5 +378,5 @@ def test_a_report_is_kept_in_mlflow_unless_told_otherwise(stores, tmp_path):
     kept = mlflow.artifacts.load_text(f"{run.info.artifact_uri}/report.html")
     assert kept == (tmp_path / "page.html").read_text(encoding="utf-8")
     names = {each.path for each in client.list_artifacts(run.info.run_id, "tables")}
-    assert {"tables/main.csv", "tables/main.tex", "tables/cells.csv"} <= names
+    assert {"tables/scores.csv", "tables/scores.tex", "tables/cells.csv"} <= names
     assert len(Store(f"sqlite:///{path}").read("trial")) == 2

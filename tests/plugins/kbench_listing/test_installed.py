@@ -82,4 +82,4 @@ def test_names_are_completed(capfd):
     assert _anything("ri") == ["ridge"]
     assert "f1_macro" in _anything("f1_") == sorted(metrics("f1_"))
     # figures and dashboards are no components
-    assert "metric-time" not in _anything("metric-t")
+    assert "metric-vs-fit-time" not in _anything("metric-vs-f")

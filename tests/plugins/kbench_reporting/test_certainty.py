@@ -49,7 +49,7 @@ def test_statuses_are_in_the_table_its_csv_and_json_and_the_chart():
     ):
         rows = read(write(table, form))
         assert {each["feature_map"]: each["front"] for each in rows} == expected
-        assert all(0 <= float(each["p_front"]) <= 1 for each in rows)
+        assert all(0 <= float(each["front_share"]) <= 1 for each in rows)
         bad = next(each for each in rows if each["feature_map"] == "bad")
         assert bad["dominated_by"] != ""
         assert (int(bad["place_low"]), int(bad["place_high"])) == (4, 4)
@@ -58,29 +58,29 @@ def test_statuses_are_in_the_table_its_csv_and_json_and_the_chart():
         # as accuracy, and as error
         assert text.count(f'class="point {status} c') == 2 * n
     assert text.count('class="half"') == 2
-    assert "2 of 4 methods are certainly on the front, 1 certainly are not, and 1" in text
+    assert "2 of 4 methods are significantly on the Pareto front, 1 are" in text
 
 
 def test_points_of_the_picture_are_filled_by_status():
-    drawn = pictures._against(content(clear()), pictures._COSTS["metric-time"])
+    drawn = pictures._against(content(clear()), pictures._COSTS["metric-vs-fit-time"])
     filled = [line.get_fillstyle() for line in drawn.axes[0].lines if line.get_marker() == "o"]
     assert sorted(filled) == ["full", "full", "left", "none"]
 
 
 def test_a_first_place_among_equals_is_not_stable():
     text = page(content(clear()), Registry())
-    assert "The order of this diagram is not stable." in text
-    assert "The first place is not certain: good + ridge and twin + ridge may be" in text
+    assert "<b>The first rank is not certain.</b>" in text
+    assert "The first rank is not certain: good + ridge and twin + ridge may be" in text
     sure = content([each for each in clear() if each.feature_map != "twin"])
     for made, n in ((content(clear()), 1), (sure, 0)):
         words = pictures.picture("ranks", made, Registry(), "svg").decode()
-        assert words.count("The first place is not certain.") == n
-    assert "is not stable" not in page(sure, Registry())
+        assert words.count("The first rank is not certain.") == n
+    assert "is not certain" not in page(sure, Registry())
     assert findings.stability_sentences(sure) == [
         "good + ridge is significantly better than every other method.",
-        "good + ridge is first in > 99 % of the draws of the mean ranks.",
-        "It stays first whichever dataset is left out.",
-        "Of the 3 places, 3 are certain.",
+        "good + ridge is first in > 99 % of the resampled mean ranks.",
+        "It stays first if any one dataset is left out.",
+        "3 of 3 ranks are certain.",
     ]
 
 
@@ -92,12 +92,12 @@ def test_a_dataset_without_which_another_is_first_is_named():
     (sentence,) = (
         each for each in findings.stability_sentences(content(rows)) if "left out" in each
     )
-    assert sentence == "It stays first whichever dataset is left out."
+    assert sentence == "It stays first if any one dataset is left out."
     rows = [each for each in rows if each.dataset != "y"]
     (sentence,) = (
         each for each in findings.stability_sentences(content(rows)) if "left out" in each
     )
-    assert sentence == "Another method is first if one is left out: without x b + ridge."
+    assert sentence == "Another method is first if a dataset is left out: without x b + ridge."
 
 
 def said(rows, **more):
@@ -144,9 +144,7 @@ def test_a_front_without_statuses_says_why(rows, words):
     made = said(rows)
     front = made.certainty.front("fit_time_s")
     assert front.reason == words
-    assert findings.front_sentence(made, front, "fit time") == (
-        f"The front against fit time has no statuses: {words}."
-    )
+    assert findings.front_sentence(made, front, "fit time").endswith(f"fit time: {words}.")
     assert all(each["front"] is None for each in table_named("methods", made).rows)
 
 
@@ -184,7 +182,7 @@ def test_a_method_far_below_the_others_does_not_spoil_the_axis():
 def test_pictures_clip_the_same_methods():
     made = content(far())
     for as_error, low in ((False, 0.88), (True, 0.12)):
-        drawn = pictures._against(made, pictures._COSTS["metric-time"], as_error)
+        drawn = pictures._against(made, pictures._COSTS["metric-vs-fit-time"], as_error)
         bottom, top = drawn.axes[0].get_ylim()
         assert bottom == pytest.approx(low, abs=0.02)
         assert (bottom > top) == as_error
@@ -197,8 +195,8 @@ def test_errors_of_a_metric_that_is_no_share_are_not_drawn():
     assert 'id="as-error"' not in page(made, Registry())
     rows = [changed(each, log_loss=0.1) for each in grid(2, 2)]
     made = ReportData("s", rows, metric=Metric("log_loss", "lower"))
-    with pytest.raises(SuiteError, match="1 - log_loss is not an error; draw metric-time"):
-        pictures.picture("error-time", made, Registry(), "svg")
+    with pytest.raises(SuiteError, match="1 - log_loss is not an error; draw metric-vs-fit-time"):
+        pictures.picture("error-vs-fit-time", made, Registry(), "svg")
 
 
 def test_a_page_computes_the_front_of_each_cost_once(monkeypatch):
@@ -218,5 +216,4 @@ def test_the_smallest_p_is_that_of_the_datasets_that_are_tested():
     rows += [row(f"more-{i}", "good", accuracies=[0.9, 0.9]) for i in range(2)]
     text = page(content(rows), Registry())
     # a missing cell counts against a claim: its dataset is tested
-    assert "6 datasets count." in text
-    assert "The smallest possible p of the test with 8 is 0.008" in text
+    assert "With 8 datasets, the smallest possible p of the test is 0.008" in text

@@ -60,7 +60,7 @@ def test_the_columns_of_a_regression_table_have_no_accuracy(rows):
 
 def test_errors_in_units_are_shown_by_dataset_and_never_averaged(rows):
     shown = report(rows)
-    table = tables.plain(shown)
+    table = tables.scores_default_metric(shown)
     assert [row["good + ridge"] for row in table.rows] == pytest.approx([2.1e5, 0.21, 2.1e-10])
     markdown = write(table, "markdown")
     assert "| big | 210000 ± 10000 | 546667 ± 41633 |" in markdown
@@ -69,7 +69,7 @@ def test_errors_in_units_are_shown_by_dataset_and_never_averaged(rows):
         ("good", pytest.approx(0.21)),
         ("bad", pytest.approx(0.5466667)),
     ]
-    assert not tables.plain(report(rows, METRICS["rmse"])).rows
+    assert not tables.scores_default_metric(report(rows, METRICS["rmse"])).rows
 
 
 @pytest.mark.parametrize("name", ["rmse", "mae", "nlpd", "crps", "interval_score_90"])
@@ -86,7 +86,7 @@ def test_a_metric_in_units_is_not_compared_over_datasets(rows, name):
         pictures.picture("ranks", shown, Registry(), "svg")
     # within a dataset they are ranked and marked
     assert ranks(rows, metric) == [1.0, 2.0] * 3
-    assert tables.main(shown).marks[0, "good + ridge"] == "best"
+    assert tables.scores(shown).marks[0, "good + ridge"] == "best"
     one = [row for row in rows if row.dataset == "tiny"]
     assert [each.method[0] for each in report(one, metric).standings] == ["good", "bad"]
 
@@ -136,7 +136,7 @@ def test_the_axis_of_a_picture_for_a_paper_is_turned(rows):
     (panel,) = drawn.axes
     assert panel.yaxis_inverted()
     assert panel.get_ylabel() == "rmse standardized (lower is better)"
-    for kind in ("metric-time", "accuracy-time"):  # the name of earlier versions
+    for kind in ("metric-vs-fit-time",):
         assert pictures.picture(kind, report(rows), Registry(), "svg").startswith(b"<?xml")
 
 
@@ -147,10 +147,10 @@ def test_a_method_without_a_predictive_distribution_is_shown_without_a_rank(rows
     shown = report(rows, NLPD)
     assert [each.method[0] for each in shown.standings] == ["good", "bad"]
     assert len(shown.scores.datasets) == 3
-    table = tables.main(shown)
+    table = tables.scores(shown)
     assert table.notes[0, "plain + ridge"] == "no predictive distribution"
     html = page(shown, Registry())
-    assert "without a rank (no predictive distribution): plain + ridge." in html
+    assert "(no predictive distribution): plain + ridge." in html
     assert html.count("no predictive distribution</td>") == 3
 
 
@@ -175,11 +175,11 @@ def test_search_curves_are_those_of_the_metric_that_was_searched(rows):
     assert by_loss.searched == METRICS["nlpd"]
     assert Row("iris", "rff", "ridge", "ok", 1, 1).searched.name == "accuracy"
     shown = report([by_default, by_loss])
-    assert [row["metric"] for row in tables.search(shown).rows] == ["rmse", "nlpd"]
+    assert [row["metric"] for row in tables.search_curves(shown).rows] == ["rmse", "nlpd"]
     (_, curves), *_ = curves_of(shown)["methods"]
     assert curves["learner.alpha"][0][2:] == ["rmse", "lower", True]
-    table = tables.search(dataclasses.replace(shown, rows=[by_default]))
-    assert "inner rmse" in [column.heading for column in table.columns]
+    table = tables.search_curves(dataclasses.replace(shown, rows=[by_default]))
+    assert "validation rmse" in [column.heading for column in table.columns]
 
 
 def test_data_for_programs_keep_all_digits(rows):

@@ -63,7 +63,7 @@ ALONE = content(grid(4, 3))
 
 @pytest.mark.parametrize(
     ("after", "before"),
-    [("results", "ranks"), ("pairs", "two"), ("search", "budgets"), ("figures", "doubts")],
+    [("results", "ranks"), ("pairs", "two"), ("search", "budgets"), ("figures", "warnings")],
 )
 def test_a_section_follows_another_one_on_the_page_and_above_it(feature, after, before):
     section = Section("weather", "On the weather", ["It rained."], link="Weather", after=after)
@@ -110,7 +110,7 @@ def test_parts_of_sections_of_the_core_stand_in_them(feature):
     svg = document(9.0, 9.0, [], "a chart")
     sections = [
         Section("a", "", [Chart("of seconds", svg, table()), Note("In a note.")], within="times"),
-        Section("b", "To doubt", ["One.", "Two."], [table()], within="doubts"),
+        Section("b", "To doubt", ["One.", "Two."], [table()], within="warnings"),
         Section("c", "the weather", ["It rained.", "It stopped."], within="run"),
         Section("d", "In a terminal", ["Not here."], within="terminal"),
     ]
@@ -120,7 +120,7 @@ def test_parts_of_sections_of_the_core_stand_in_them(feature):
     titles = re.findall("<figcaption>([^<]*)<", part["times"])
     assert titles[-2:] == ["of seconds", "Fit time against training rows"]
     assert '<p class="note">In a note.</p>' in part["times"]
-    before, _, after = part["doubts"].partition("<h3>To doubt</h3>")
+    before, _, after = part["warnings"].partition("<h3>To doubt</h3>")
     assert "<p>" not in before
     assert after.count("<li>") >= 2
     assert "<summary>The weather</summary><template>" in after
@@ -195,16 +195,34 @@ def test_the_tables_of_features_are_named_without_importing_them():
     code = (
         "import sys; from kbench.report.tables import table_names; names = table_names();"
         "print(*names); print(*(name for name in sys.modules if name.startswith('kbench_')));"
-        "assert {'main', 'cells', 'variance'} < set(names)"
+        "assert {'scores', 'cells', 'variance'} < set(names)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     names, imported = done.stdout.split("\n")[:2]
     assert imported == ""
     assert names.split() == [
-        *("leaderboard", "main", "plain", "focus", "methods", "ranks", "pairs", "published"),
-        *("published-grid", "others", "sizes", "search", "budgets", "variance", "components"),
-        *("optimism", "seconds", "warnings", "leakage", "failures", "skipped", "unavailable"),
-        *("doubts", "cells"),
+        *(
+            "leaderboard",
+            "scores",
+            "scores-default-metric",
+            "focus",
+            "methods",
+            "ranks",
+            "pairs",
+            "published",
+        ),
+        *("published-grid", "imported", "scaling", "search-curves", "budgets", "variance"),
+        *(
+            "variance-components",
+            "optimism",
+            "search-time",
+            "warnings",
+            "leakage",
+            "failures",
+            "skipped",
+            "unavailable",
+        ),
+        "cells",
     ]
 
 
@@ -225,17 +243,17 @@ def test_a_table_is_made_by_the_feature_that_has_it(feature, installed):
         asked.append("other")
         return []
 
-    named = {"weather": ReportTable("the weather", after="main")}
+    named = {"weather": ReportTable("the weather", after="scores")}
     ours = feature(of(Section("w", "", [Folded("", table())], [table("not-named")])), tables=named)
     installed(ours, feature(asks, "other", tables={"tides": ReportTable("the tides")}))
     names = list(tables.table_names())
-    assert names[names.index("main") + 1] == "weather"
+    assert names[names.index("scores") + 1] == "weather"
     assert names[-1] == "tides"
     assert tables.table_names()["weather"] == "the weather"
     assert tables.table_named("weather", ALONE).rows == table().rows
-    assert tables.table_named("main", ALONE).name == "main"
+    assert tables.table_named("scores", ALONE).name == "scores"
     assert asked == []
-    with pytest.raises(SuiteError, match=r"no table is called 'not-named'"):
+    with pytest.raises(SuiteError, match=r"no table 'not-named'"):
         tables.table_named("not-named", ALONE)
     with pytest.raises(FeatureError, match="no table 'tides': the feature 'other' did not make it"):
         tables.table_named("tides", ALONE)
@@ -267,7 +285,7 @@ def test_without_features_the_page_is_complete_and_says_nothing_false(rows):
     assert len(ids) == len(set(ids))
     for name in re.findall(r'<a href="#([\w-]+)"', text):
         assert name in ids
-    for name in ("leaders", "results", "two", "doubts", "run", "each", "cells"):
+    for name in ("leaders", "results", "two", "warnings", "run", "each", "cells"):
         assert name in ids
     for name in ("variance", "optimism", "published"):
         assert name not in ids

@@ -253,7 +253,7 @@ def test_a_method_is_compared_with_those_of_others(theirs):
     assert "2 cells of other methods by Ada [bold] on " in out
     code, out, _ = theirs(*words[:2], "--reuse-bundle", "b.zip", "--json")
     rows = json.loads(out.splitlines()[-1])["rows"]
-    assert {row["learner"]: row.get("by") for row in rows} == {
+    assert {row["learner"]: row.get("author") for row in rows} == {
         "mine": None,
         "ridge": f"Ada [bold] on {cpu_model()}",
         "dummy-majority": f"Ada [bold] on {cpu_model()}",
@@ -456,7 +456,7 @@ def test_files_for_a_paper_hold_the_bundle(run):
     code, out, _ = run("bundle", "create", "ours.toml", "--for-paper", "paper", "--author", "Ada")
     assert code == 0
     assert "results.zip: 2 cells of ours, 6 splits; id " in out
-    assert Path("paper/tables/main.tex").read_text().startswith(r"\begin{table}")
+    assert Path("paper/tables/scores.tex").read_text().startswith(r"\begin{table}")
     assert run("bundle", "verify", "paper/results.zip", "--sample", 1)[0] == 0
     code, _, err = run("bundle", "create", "ours.toml", "--for-paper", "paper", "--author", "Ada")
     assert (code, "paper exists: choose a new folder" in err) == (2, True)

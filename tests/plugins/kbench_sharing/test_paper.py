@@ -32,10 +32,10 @@ def test_a_paper_has_tables_figures_a_statement_and_the_bundle(made, tmp_path):
         "CITATION.cff",
         "reproducibility.tex",
         "results.zip",
-        "tables/main.tex",
+        "tables/scores.tex",
         "tables/leaderboard.tex",
         "tables/pairs.tex",
-        "figures/metric-time.pdf",
+        "figures/metric-vs-fit-time.pdf",
         "figures/ranks.pdf",
     }
     assert made["figures/ranks.pdf"].startswith(b"%PDF")

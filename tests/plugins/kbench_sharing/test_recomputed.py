@@ -32,10 +32,10 @@ def record(bundle, number=0, split=0, verdict="equal", author="Bob"):
 
 def test_kept_rows_say_what_was_recomputed_here(bundle):
     added_bundles.keep(bundle)
-    assert {each.state for each in kept_rows("shared")} == {"imported"}
+    assert {each.verification for each in kept_rows("shared")} == {"imported"}
     recomputed.keep(record(bundle, author=""))
     recomputed.keep(record(bundle, split=1, verdict="noise"))
-    states = {each.row.key: each.state for each in kept_rows("shared")}
+    states = {each.row.key: each.verification for each in kept_rows("shared")}
     said = states.pop(bundle.cells[0].key)
     assert said.startswith("recomputed: 2 of 5 splits by Bob and here, ")
     assert said.endswith("; equal, within the noise of BLAS")

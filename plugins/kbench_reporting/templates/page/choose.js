@@ -18,6 +18,7 @@
   });
   const family = document.getElementById("leaders-family");
   const place = heads.findIndex(head => head.dataset.col === "family");
+  if (place < 0) { family.parentElement.remove(); return; }  // all methods are of one family
   const of = row => row.cells[place].textContent;
   for (const name of new Set([...table.tBodies[0].rows].map(of))) family.add(new Option(name, name));
   family.addEventListener("change", () => {

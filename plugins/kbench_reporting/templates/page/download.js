@@ -79,12 +79,12 @@ const addTools = scroll => {
 };
 for (const scroll of document.querySelectorAll(".scroll")) addTools(scroll);
 for (const svg of document.querySelectorAll(".scroll > svg.cd")) {
-  toolbar(svg.parentElement, [tool("SVG", "critical-difference diagram",
+  toolbar(svg.parentElement, [tool("SVG", "rank diagram",
     () => save(asSvg(svg), "ranks.svg", "image/svg+xml"))]);
 }
 for (const details of document.querySelectorAll("figure > details.data")) {
   const figure = details.parentElement, caption = figure.querySelector("figcaption");
-  const what = caption ? caption.textContent : "results of the search";
+  const what = caption ? caption.textContent : "hyperparameter search";
   const picture = () => figure.querySelector(".scroll:not([hidden]) svg");
   const buttons = [tool("SVG", what, () => save(asSvg(picture()), "chart.svg", "image/svg+xml"))];
   const table = () => { unfold(details); return details.querySelector("table"); };

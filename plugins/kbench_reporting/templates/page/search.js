@@ -29,7 +29,7 @@
     // lower values are better of every curve: they stand higher, as in the other charts
     const isTurned = better.length === 1 && better[0] === "lower";
     const label = metrics.join(", ") + (isScaled ? " over the best" : "") + (isTurned ? " (lower is better)" : "");
-    document.getElementById("search-metric").firstElementChild.textContent = "mean " + metrics.join(", ");
+    document.getElementById("search-metric").firstElementChild.textContent = "validation " + metrics.join(", ");
     const xs = [...new Set(points.map(p => p[0]))].sort((a, b) => a - b);
     const log = xs[0] > 0 && xs[xs.length - 1] > 8 * xs[0];
     const scale = v => log ? Math.log10(v) : v;
@@ -72,7 +72,7 @@
     };
     const svg = make("svg", {viewBox: "0 0 560 380", width: 560, height: 380, class: "scatter",
       role: "img"});
-    svg.append(make("title", {}, label + " of inner folds against " + parameters.value));
+    svg.append(make("title", {}, "validation " + label + " against " + parameters.value));
     for (const [v, text] of marks) {
       svg.append(make("path", {d: `M66 ${y(v)}H542`, class: "grid"}));
       svg.append(make("text", {x: 58, y: y(v) + 4, class: "tick", "text-anchor": "end"}, text));
