@@ -1,4 +1,4 @@
-"""The Balcan maps F1, F2, F3, the built-in kernels, and the paper's datasets.
+"""Kernels, and the maps F1, F2, F3 and datasets of Balcan, Blum and Vempala (2006).
 
 M.-F. Balcan, A. Blum and S. Vempala, "Kernels as features: On kernels,
 margins, and low-dimensional mappings", Machine Learning 65 (2006).

@@ -37,7 +37,7 @@ def conic(
     n_samples: int = 20_000,
     seed: int = 0,
 ) -> Dataset:
-    """Draw labelled points with a margin under the degree-2 polynomial kernel.
+    """Points with a margin under the degree-2 polynomial kernel (ellipse or hyperbola).
 
     A fair coin decides the label l; then x is drawn with
     ``l (x_1^2/a^2 + x_2^2/b^2 - 1) >= c`` (minus for a hyperbola) and
@@ -144,7 +144,7 @@ def _members(n_bits: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class HiddenSubset(Kernel):
-    """The kernel K_c of the paper's lower bound (section 5).
+    """The kernel K_c of the lower bound of Balcan et al. (2006), section 5.
 
     ``phi(x)`` is (1, 0) outside X' and (-1/2, c(x) sqrt(3)/2) on it: 1 where
     both points are outside X', or both in it with equal labels, -1/2
@@ -201,7 +201,7 @@ class HiddenSubset(Kernel):
 
 
 def hidden_subset(n_bits: int = 16, seed: int = 0) -> Dataset:
-    """All points of the hidden subset of the paper's lower bound, with their random labels.
+    """The hidden subset of the lower bound of Balcan et al. (2006), with random labels.
 
     Parameters
     ----------

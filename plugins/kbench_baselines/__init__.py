@@ -1,4 +1,4 @@
-"""Feature maps to compare with: those of scikit-learn, and other common ones.
+"""Explicit feature maps of the literature, some of them from scikit-learn.
 
 Maps with a bandwidth share the parameters `bandwidth` and `bandwidth_factor` with the
 kernels of `kbench.kernels`, see `kbench.kernels.distances`.

@@ -35,7 +35,7 @@ def arc_cosine_kernel(X, Y, order):
 
 @dataclass(eq=False, repr=False)
 class ArcCosineFeatures(DifferentiableMap):
-    """Random step or ReLU units: the features of the arc-cosine kernels.
+    """Random features of the arc-cosine kernels: step or ReLU units.
 
     ``phi_i(x) = sqrt(2 / D) max(0, w_i.x)^order`` with D = `n_components` and normal weights w_i
     (order 0: a step).

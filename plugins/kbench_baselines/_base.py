@@ -39,7 +39,7 @@ def resolve_bandwidth(estimator, X, metric):
 
 
 class Identity(OneToOneFeatureMixin, ExplicitMap):
-    """The inputs as they are, to compare other maps with.
+    """The identity map: the unchanged inputs.
 
     Examples
     --------

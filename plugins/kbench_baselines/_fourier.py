@@ -343,7 +343,7 @@ class QMCFourierFeatures(_FourierMap):
 
 @dataclass(eq=False, repr=False)
 class LaplaceFourierFeatures(_FourierMap):
-    """Random Fourier features of the Laplace kernel, in either of its forms.
+    """Random Fourier features of the Laplace kernel, with the L1 or the L2 norm.
 
     Features as in `OrthogonalFourierFeatures`, with frequencies from a Cauchy
     distribution (multivariate for ``norm="l2"``).

@@ -32,7 +32,7 @@ from kbench_baselines._sketches import (
 
 @dataclass(eq=False, repr=False)
 class RandomMaclaurinFeatures(ExplicitMap):
-    """Random Maclaurin features: products of random signed sums.
+    """Random Maclaurin features: products of Rademacher projections.
 
     A feature of degree N is ``c prod_j (w_j . x)`` over N random sign vectors.
     N is drawn in proportion to the size of its term in the series at the mean

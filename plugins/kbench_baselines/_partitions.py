@@ -230,7 +230,7 @@ def grow_mondrian(X, low, high, lifetime, rng):
 
 @dataclass(eq=False, repr=False)
 class MondrianFeatures(ExplicitMap):
-    """Mondrian features: the cells of random partitions; sparse.
+    """Mondrian features: cells of random axis-aligned partitions; sparse.
 
     Each of `n_trees` Mondrian processes cuts the box of the training inputs, and contributes one
     non-zero per row: the cell that the row falls in. Two rows share a cell with the chance

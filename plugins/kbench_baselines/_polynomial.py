@@ -189,7 +189,7 @@ def polynomial_gram(fitted, X, Y):
 
 @dataclass(eq=False, repr=False)
 class SplineFeatures(_NamedMap):
-    """B-splines of each input by itself: scikit-learn's SplineTransformer.
+    """Additive B-splines, one basis per input: scikit-learn's SplineTransformer.
 
     A linear learner on them is an additive model: a sum of smooth functions of one input each.
     Take it where inputs act one by one and their effects should be read from the model, or as the

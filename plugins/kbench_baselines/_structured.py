@@ -68,13 +68,13 @@ class _StructuredFourierMap(_FourierMap):
 
 
 class FastfoodFeatures(_StructuredFourierMap):
-    """Fastfood: Fourier features of the Gaussian kernel in d log d time per block.
+    """Fastfood: Fourier features of the Gaussian kernel in O(d log d) per block.
 
     ``phi(x) = sqrt(2 / D) (cos(w_1.x), ..., sin(w_1.x), ...)`` with D = `n_components`. The D / 2
     frequencies are rows of blocks ``S H G P H B / (bandwidth sqrt(d))``: H is the Hadamard matrix
     of d rows, B has random signs, P is a permutation, G has normal entries, and S gives each row a
-    chi-distributed length. Take it where d is some hundreds or more and the product with
-    the frequencies is what takes the time. Below that, `OrthogonalFourierFeatures` has the
+    chi-distributed length. Use it if d is at least a few hundred and the product with
+    the frequency matrix dominates. Below that, `OrthogonalFourierFeatures` has the
     smaller error and costs as much.
 
     Parameters

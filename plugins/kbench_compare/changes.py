@@ -12,7 +12,7 @@ from kbench.records import Metric
 
 Verdict = Literal["same", "better", "worse", "unknown"]
 
-ONE_SPLIT = "one split: its noise is not known"
+ONE_SPLIT = "one split: its noise cannot be estimated"
 
 
 @dataclass(frozen=True)

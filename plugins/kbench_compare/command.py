@@ -133,7 +133,7 @@ def _side(text: str, store: str | None) -> StoredResults:
     if "author" in options:
         return _of_author(suite, options, text)
     if options.get("machine") == "all":
-        raise SuiteError(f"{masked(text)!r}: machine must be the id of one machine, got 'all'")
+        raise SuiteError(f"{masked(text)!r}: machine must be the id of a single machine, got 'all'")
     version, until = options.get("version", ""), options.get("until")
     earlier = bool(version or until)
     query = Query(
@@ -170,7 +170,8 @@ def _of_author(suite: str, options: Mapping[str, str], side: str) -> StoredResul
 
     if others := [name for name in options if name != "author"]:
         raise SuiteError(
-            f"{masked(side)!r}: author= takes no {others[0]}=: bundles are not in a store"
+            f"{masked(side)!r}: author filters cannot be combined with "
+            f"{others[0]}=: bundles are not in a store"
         )
     kept = imported_rows(experiment_of(suite), notice=partial(echo, err=True))
     rows = [each for each in kept if each.author == options["author"]]
@@ -240,7 +241,7 @@ def _check_any(rows: Sequence[Row], every: Sequence[Row], side: str, version: st
     if not rows:
         versions = sorted({name for row in every for name in row.version.split(", ") if name})
         hint = f"; versions: {', '.join(versions)}" if version else ""
-        raise SuiteError(f"{masked(side)!r} fits no run{hint}")
+        raise SuiteError(f"{masked(side)!r} matches no run{hint}")
 
 
 def _of_file(path: Path) -> StoredResults:
@@ -256,11 +257,13 @@ def _of_file(path: Path) -> StoredResults:
     if isinstance(rows, list):
         rows = [row for row in rows if not (isinstance(row, dict) and "author" in row)]
     if not isinstance(rows, list) or not rows:
-        raise SuiteError(f"{path} holds no results; `kbench results SUITE --format json` makes it")
+        raise SuiteError(
+            f"{path} contains no results; `kbench results SUITE --format json` makes it"
+        )
     checked = _checked(
         rows,
         str(path),
-        "; `kbench results SUITE --format json` of this version writes all that is needed",
+        "; `kbench results SUITE --format json` of this version writes all required fields",
     )
     metrics = {metric for _, metric in checked}
     if len(metrics) > 1:
@@ -298,7 +301,9 @@ def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
     matches = [row for row in rows if any(fnmatchcase(row.dataset, p) for p in patterns)]
     if not matches:
         names = ", ".join(dict.fromkeys(row.dataset for row in rows))
-        raise SuiteError(f"--dataset {' '.join(patterns)} fits nothing in {masked(side)}: {names}")
+        raise SuiteError(
+            f"--dataset {' '.join(patterns)} matches nothing in {masked(side)}: {names}"
+        )
     return matches
 
 
@@ -371,10 +376,10 @@ def _print(
     for name in (metric.name, *TIMES):
         counts = comparison.count(name)
         words = {
-            "same": "the same within noise",
+            "same": "no significant change",
             "better": "better" if name == metric.name else "faster",
             "worse": "worse" if name == metric.name else "slower",
-            "unknown": "not judged (?)",
+            "unknown": "no verdict (?)",
         }
         verdicts = [f"{counts[v]} {text}" for v, text in words.items() if counts[v]]
         direction = f" ({metric.better} is better)" if name == metric.name else ""

@@ -97,11 +97,11 @@ def _notes(a: Sequence[Row], b: Sequence[Row]) -> list[str]:
     notes = []
     machines = [sorted({row.machine for row in rows}) for rows in (a, b)]
     if not all(any(row.by_split(TIMES[0]) for row in rows) for rows in (a, b)):
-        notes.append("times are not compared: one side has none")
+        notes.append("times are not compared: one side has no times")
     elif machines[0] != machines[1]:
         notes.append(
             f"machines: {', '.join(machines[0])} in a, {', '.join(machines[1])} in b; times of b "
-            "are corrected by what a small computation takes on either"
+            "are normalised by a speed benchmark of each machine"
         )
     protocols = [{tuple(sorted(row.protocol.items())) for row in rows} for rows in (a, b)]
     if protocols[0] != protocols[1]:
@@ -128,13 +128,14 @@ def by_labels(rows: Sequence[Row], side: str) -> dict[Labels, Row]:
     machines = sorted({row.machine for row in rows})
     if len(machines) > 1:
         raise SuiteError(
-            f"{side} holds results of {len(machines)} machines ({', '.join(machines)}); those of "
-            "one are compared: `kbench results SUITE --machine ID --format json` writes them"
+            f"{side} contains results of {len(machines)} machines ({', '.join(machines)}); only "
+            "those of one machine can be compared: `kbench results SUITE --machine ID --format "
+            "json` writes them"
         )
     cells: dict[Labels, Row] = {}
     for row in rows:
         if cells.setdefault(row.labels, row) is not row:
-            raise SuiteError(f"{side} holds {' + '.join(row.method)} on {row.dataset} twice")
+            raise SuiteError(f"{side} contains {' + '.join(row.method)} on {row.dataset} twice")
     return cells
 
 
@@ -149,8 +150,8 @@ def check_splits(pairs: Sequence[tuple[Labels, Row, Row]]) -> None:
         names = list(dict.fromkeys(differ))
         shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
         raise SuiteError(
-            f"not comparable: {len(differ)} of {len(pairs)} common cells were measured on other "
-            f"splits ({shown}): the data, the protocol's splits or its seed differ"
+            f"not comparable: {len(differ)} of {len(pairs)} common cells have different splits "
+            f"({shown}): the data, the splits of the protocol or the seed differ"
         )
 
 
@@ -165,7 +166,7 @@ def why_none(a: Row, b: Row, what: str) -> str:
     for side, row in (("a", a), ("b", b)):
         if row.status != "ok":
             return f"{row.status} in {side}"
-    return f"no {what} of common splits"
+    return f"no {what} for common splits"
 
 
 # -- changes of the metric that a suite compares
@@ -300,10 +301,10 @@ def doubts_of(a: Row, b: Row) -> tuple[str, ...]:
     doubts = []
     for side, row in (("a", a), ("b", b)):
         if row.contention:
-            doubts.append(f"{side}: the machine was busy: {row.contention}")
+            doubts.append(f"{side}: the machine was loaded: {row.contention}")
         calibration = _calibration(row)
         if not calibration:
-            doubts.append(f"{side}: no calibration figure")
+            doubts.append(f"{side}: no speed benchmark")
         elif calibration[2] > CALIBRATION_SPREAD * calibration[1]:
             doubts.append(f"{side}: the machine's speed changed between its splits")
     figures = [_calibration(row) for row in (a, b)]
@@ -311,8 +312,8 @@ def doubts_of(a: Row, b: Row) -> tuple[str, ...]:
         of_a, of_b = figures[0][0], figures[1][0]
         if max(of_a, of_b) > CALIBRATION_SPREAD * min(of_a, of_b):
             doubts.append(
-                "the machine itself was not as fast in both: its small computation took "
-                f"{of_a:.3g} s in a, {of_b:.3g} s in b"
+                f"the speed of the machine differs: its benchmark took {of_a:.3g} s in a, "
+                f"{of_b:.3g} s in b"
             )
     threads_a, threads_b = (row.protocol.get("threads", "1") for row in (a, b))
     if threads_a != threads_b:

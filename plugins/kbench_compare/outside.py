@@ -35,7 +35,7 @@ def _short_and_printable(text: str) -> str:
         raise ValueError(f"has {len(text)} characters; {LONGEST} at most")
     # Cc: control characters, Cs: halves of a character, which cannot be encoded
     if not text.isprintable() and {"Cc", "Cs"} & set(map(unicodedata.category, text)):
-        raise ValueError("holds control characters")
+        raise ValueError("contains control characters")
     return text
 
 
@@ -45,7 +45,7 @@ def _numbers(text: str) -> str:
     except ValueError:
         values = [math.nan]
     if not all(abs(value) <= LARGEST for value in values):  # NaN is refused too
-        raise ValueError("holds more than numbers")
+        raise ValueError("contains values other than numbers")
     return text
 
 
@@ -117,9 +117,9 @@ def _explained(error: Any) -> str:
         if not inner:
             return f"{name} is missing"
         return (
-            f"values_by_split.{inner[0]} must hold finite numbers"
+            f"values_by_split.{inner[0]} must contain finite numbers"
             if name == "values_by_split"
-            else f"{name} must hold text only"
+            else f"{name} must contain strings only"
         )
     if name in ("n_train", "n_test"):
         return f"{name} must be a number of rows"

@@ -147,8 +147,8 @@ class _Costs:
         n = sum(cell.key not in self._known for cell in cells)
         if n:
             self._run.notice(
-                f"trying {counted(n, 'cell')} on samples of the rows, at most {CELL_S:.0f} s "
-                "each, to predict memory and time"
+                f"predicting memory and time by fits of {counted(n, 'cell')} on samples of the "
+                f"rows, at most {CELL_S:.0f} s each"
             )
         # wide embeddings last: narrower ones say whether a trial is worth its time
         of_wide = narrower(cells, WHOLE_BYTES)

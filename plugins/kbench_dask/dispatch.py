@@ -152,8 +152,8 @@ class DaskEngine:
             lost = self._attempts_of(event)
             left = len(self._workers.ready())
             self._notice(
-                f"the Dask worker {event.address} is gone, {len(lost)} tasks with it; "
-                + (f"{left} are left" if left else "waiting for another")
+                f"lost the Dask worker {event.address} with {len(lost)} tasks; "
+                + (f"{left} are left" if left else "waiting for another worker")
             )
             for attempt in lost:
                 yield from self._retry(attempt, waiting, "died while the task ran")

@@ -21,7 +21,7 @@ def kbench_engine(options: Options) -> EngineOffer | None:
 
     if options.exclusive:
         exclusive, scheduler = option("timing", "exclusive"), option("scheduler")
-        raise SuiteError(f"{exclusive} is for this machine; leave out {scheduler}")
+        raise SuiteError(f"{exclusive} applies to this machine only; omit {scheduler}")
 
     def connect(run):  # type: ignore[no-untyped-def]
         from kbench_dask.dispatch import DaskEngine

@@ -46,7 +46,7 @@ ANSWER_S = 60.0
 _SHOWN = 12
 """Differences of a worker that are listed."""
 
-_RESUME = "computed results are kept, and the same command continues where this run stopped"
+_RESUME = "finished results are stored; run the same command to continue"
 
 _SILENCE = (OSError, TimeoutError, CancelledError)
 """Errors of a poll while the scheduler does not answer (Dask's errors are OSErrors)."""
@@ -119,8 +119,8 @@ class Workers:
             return True
         if known:
             raise ClusterError(
-                f"no worker of {self.address} was ready within {READY_S:g} s; "
-                "are they busy with other work?"
+                f"no worker of {self.address} was ready within {READY_S:g} s; they may be "
+                "running other work"
             )
         if waited > WORKERS_S:
             raise ClusterError(
@@ -193,7 +193,7 @@ class Workers:
 
     def _gone(self, error: Exception) -> ClusterError:
         return ClusterError(
-            f"the Dask scheduler {self.address} is gone ({type(error).__name__}); {_RESUME}"
+            f"the Dask scheduler {self.address} was lost ({type(error).__name__}); {_RESUME}"
         )
 
     # -- watching
@@ -212,7 +212,7 @@ class Workers:
                 elif not isinstance(error, _SILENCE):
                     # waiting would not help, and nothing else would report it
                     self._given_up = ClusterError(
-                        f"the workers of {self.address} cannot be watched any longer "
+                        f"the workers of {self.address} cannot be monitored "
                         f"({type(error).__name__}: {error}); {_RESUME}"
                     )
                 else:
@@ -248,7 +248,7 @@ class Workers:
         except Exception as error:
             if worker.address not in self._client.nthreads():
                 return  # it died meanwhile: the next poll drops it
-            worker.refused = (f"kbench cannot be asked there: {type(error).__name__}: {error}",)
+            worker.refused = (f"kbench cannot be queried there: {type(error).__name__}: {error}",)
         else:
             worker.refused = reply.problems
             if not reply.problems:
@@ -284,8 +284,8 @@ def _connect(address: str) -> Any:
         return Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
-            f"the Dask scheduler {address} cannot be reached: {error}. Is it running "
-            "(`dask scheduler`), and is the address of the form tcp://host:8786?"
+            f"the Dask scheduler {address} cannot be reached: {error}. Check that it is running "
+            "(`dask scheduler`), and that the address has the form tcp://host:8786."
         ) from None
 
 
@@ -302,5 +302,5 @@ def _refusal(refused: Sequence[Worker]) -> str:
         lines += [f"    {reason}" for reason in reasons[:_SHOWN]]
         if len(reasons) > _SHOWN:
             lines.append(f"    {len(reasons) - _SHOWN} more")
-    lines.append("Install the same there, restart the workers, and run again.")
+    lines.append("Install the same versions there, restart the workers, and run again.")
     return "\n".join(lines)

@@ -172,8 +172,8 @@ def _fetch(here: _Run, request: Request, wanted: Any) -> str:
         return f"the data of {ref.label} are unavailable: {outcome.value['unavailable']}"
     cached = here.assignments.cache.lookup(ref.name, plain["params"], _ANY)
     return (
-        f"the data of {ref.label} are not those of the plan: "
-        f"checksum {cached or 'unknown'} instead of {checksum}"
+        f"the data of {ref.label} differ from those of the plan: checksum {cached or 'unknown'} "
+        f"instead of {checksum}"
     )
 
 

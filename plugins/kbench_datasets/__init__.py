@@ -1,4 +1,4 @@
-"""Datasets that need no network: those scikit-learn ships, and synthetic ones.
+"""Datasets available offline: those of scikit-learn, and synthetic ones.
 
 Roles: iris, its one-against-rest tasks and everything synthetic are development
 sets, because defaults, examples and tests depend on them; claims are made on

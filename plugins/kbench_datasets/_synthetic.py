@@ -101,7 +101,7 @@ def checkerboard(
     noise: float = 0.0,
     seed: int = 0,
 ) -> Dataset:
-    """Uniform points in the unit cube, coloured like a chessboard.
+    """Uniform points in the unit cube with checkerboard labels.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def polytope(
     noise: float = 0.0,
     seed: int = 0,
 ) -> Dataset:
-    """Points inside and outside of a random polytope, with a margin.
+    """Points inside and outside a random polytope, with a margin.
 
     Points are uniform in the unit ball. The polytope is the intersection of
     halfspaces w.x <= b, w uniform on the sphere and b uniform in [0.05, 0.95].
@@ -264,7 +264,7 @@ def hypersphere_shells(
     noise: float = 0.1,
     seed: int = 0,
 ) -> Dataset:
-    """Shells around the origin that alternate between two classes.
+    """Concentric spherical shells with alternating classes.
 
     Rows are standard normal. The square of their norm has a chi-squared distribution, of
     which the quantiles of 1/n_shells, 2/n_shells, ... divide the space into shells of equal
@@ -334,7 +334,7 @@ def hypersphere_shells(
 
 
 def friedman1(n_samples: int = 1000, noise: float = 1.0, seed: int = 0) -> Dataset:
-    r"""Ten uniform inputs, of which five matter.
+    r"""Friedman #1: ten uniform inputs, five of them relevant.
 
     .. math:: y = 10 \sin(\pi x_0 x_1) + 20 (x_2 - 1/2)^2 + 10 x_3 + 5 x_4 + \varepsilon
 
@@ -374,7 +374,7 @@ def friedman1(n_samples: int = 1000, noise: float = 1.0, seed: int = 0) -> Datas
 
 
 def friedman2(n_samples: int = 1000, noise: float = 125.0, seed: int = 0) -> Dataset:
-    r"""Impedance of an alternating current circuit, of four inputs of different scales.
+    r"""Friedman #2: impedance of an AC circuit from four inputs of different scales.
 
     .. math:: y = \sqrt{x_0^2 + (x_1 x_2 - 1 / (x_1 x_3))^2} + \varepsilon
 
@@ -408,7 +408,7 @@ def friedman2(n_samples: int = 1000, noise: float = 125.0, seed: int = 0) -> Dat
 
 
 def friedman3(n_samples: int = 1000, noise: float = 0.1, seed: int = 0) -> Dataset:
-    r"""Phase of an alternating current circuit, of the inputs of `friedman2`.
+    r"""Friedman #3: phase of an AC circuit from the inputs of `friedman2`.
 
     .. math:: y = \arctan((x_1 x_2 - 1 / (x_1 x_3)) / x_0) + \varepsilon
 

@@ -1,4 +1,4 @@
-"""Datasets from a user's own files, in one canonical form."""
+"""Datasets from CSV, Excel, Parquet, ARFF and svmlight files."""
 
 import lazy_loader
 

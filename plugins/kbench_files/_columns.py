@@ -152,8 +152,8 @@ class ColumnScan:
         if self._n_compact > MAX_DIFFERENT:
             raise DatasetError(
                 f"{self._what}: {self.name!r} has more than {MAX_DIFFERENT:,} different "
-                f"values{self.note}: these are neither labels nor categories. Name another target, "
-                f"or leave the column out: ignore {self.name!r}."
+                f"values{self.note}, which are too many for labels or categories. Choose another "
+                f"target, or drop the column: ignore {self.name!r}."
             )
 
 

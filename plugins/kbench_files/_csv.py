@@ -249,8 +249,8 @@ class CsvRows:
                 other = _other_delimiter(self._first_line(), delimiter)
                 if other:
                     raise DatasetError(
-                        f"{self.what}: its rows do not have equally many values; is the delimiter "
-                        f"{other!r}? {_saying(other)}"
+                        f"{self.what}: its rows have different numbers of values; is the "
+                        f"delimiter {other!r}? {_saying(other)}"
                     ) from None
                 self._refuse_ragged()
             why = f"it cannot be read as CSV: {first_line(error)}"
@@ -380,15 +380,15 @@ def _check_header(
     n_fractions = sum(dialect.decimal in n and bool(dialect.number.fullmatch(n)) for n in names)
     if (n_numbers == len(names) and not is_range) or n_fractions >= max(2, len(names) / 2):
         raise DatasetError(
-            f"{what}: its first line has numbers, not the names of columns: "
-            f"{listed(names, 4)}. Add a line with a name for each column."
+            f"{what}: its first line has numbers instead of column names: {listed(names, 4)}. "
+            "Add a header line."
         )
     if twice := repeated(filter(None, names)):
         raise DatasetError(f"{what}: several columns are named {twice[0]!r}; rename all but one")
     if len(names) == 1:
         other = _other_delimiter(names[0], dialect.delimiter)
         hint = f"; is the delimiter {other!r}? {_saying(other)}" if other else ""
-        raise DatasetError(f"{what}: it has one column only, {names[0][:60]!r}{hint}")
+        raise DatasetError(f"{what}: it has only one column, {names[0][:60]!r}{hint}")
     refuse_unnamed(names, read, what, drop)
 
 
@@ -400,7 +400,7 @@ def refuse_unnamed(
         if not name and read[place] not in drop:
             # most often the row numbers that pandas writes, which may reveal the labels
             raise DatasetError(
-                f"{what}: column {place + 1} has no name; name it, or leave it out: ignore "
+                f"{what}: column {place + 1} has no name; add a name, or drop it: ignore "
                 f"{read[place]!r}"
             )
 
@@ -413,4 +413,4 @@ def _other_delimiter(line: str, delimiter: str) -> str | None:
 
 
 def _saying(delimiter: str) -> str:
-    return f"Say {option('delimiter', delimiter)}"
+    return f"Give {option('delimiter', delimiter)}"

@@ -65,7 +65,7 @@ class Dialect:
             raise DatasetError(f"{what}: decimal must be '.' or ',', got {self.decimal!r}")
         if self.thousands not in ("", ".", ",", "'", "_", *BLANKS):
             raise DatasetError(
-                f"{what}: thousands must be one of '.', ',', \"'\", '_' or a blank, got "
+                f"{what}: thousands must be one of '.', ',', \"'\", '_' or a space, got "
                 f"{self.thousands!r}"
             )
         if self.thousands == self.decimal:
@@ -135,7 +135,7 @@ def detect(file: Path, what: str, given: Mapping[str, object]) -> Found:
 
 def _sentence(dialect: Dialect, has_bom: bool) -> str:
     parts = [
-        f"{_NAMES.get(dialect.delimiter, repr(dialect.delimiter))} between values",
+        f"{_NAMES.get(dialect.delimiter, repr(dialect.delimiter))} as the delimiter",
         f"`{dialect.decimal}` as the decimal mark",
     ]
     if dialect.thousands:
@@ -144,7 +144,7 @@ def _sentence(dialect: Dialect, has_bom: bool) -> str:
     parts.append(dialect.encoding + (" with a byte order mark" if has_bom else ""))
     if dialect.skip:
         lines = counted(dialect.skip, "line")
-        parts.append(f"{lines} before the names of columns left out")
+        parts.append(f"{lines} before the header skipped")
     return ", ".join(parts)
 
 
@@ -156,7 +156,7 @@ def _encoding(raw: bytes, what: str) -> tuple[str, list[str]]:
     if b"\0" in raw:
         wide = raw[1::2].count(0) > len(raw) / 4 or raw[::2].count(0) > len(raw) / 4
         said = option("encoding", "utf-16-le")
-        hint = f"; if it is UTF-16 without a byte order mark, say {said}" * wide
+        hint = f"; if it is UTF-16 without a byte order mark, give {said}" * wide
         raise DatasetError(f"{what}: it is not a text file (byte {raw.index(0) + 1} is NUL){hint}")
     lines = raw.split(b"\n")
     wide_line = bad_line = 0
@@ -178,12 +178,12 @@ def _encoding(raw: bytes, what: str) -> tuple[str, list[str]]:
     if wide_line:
         raise DatasetError(
             f"{what}: it has two encodings: line {wide_line:,} is UTF-8, line {bad_line:,} is "
-            f"not. Convert one part, or say {option('encoding', name)}, which reads all of it "
-            "as that"
+            f"not. Convert one part, or give {option('encoding', name)}to read the whole file "
+            "with it"
         )
     doubt = (
-        f"line {bad_line:,} is not UTF-8, so the file is read as {name}; "
-        f"{option('encoding')} names another one"
+        f"line {bad_line:,} is not UTF-8, so the file is read as {name}; {option('encoding')} "
+        "selects another one"
     )
     return name, [doubt]
 
@@ -201,9 +201,9 @@ def not_encoded(error: UnicodeDecodeError, what: str) -> str:
     """Describe a byte that is not text in an encoding."""
     byte = error.object[error.start]
     return (
-        f"{what}: it is not {error.encoding.upper()} text (byte 0x{byte:02x}). Say its encoding, "
-        f"such as {option('encoding', 'cp1252')}, or convert it: `iconv -f cp1252 -t utf-8 "
-        "OLD > NEW`"
+        f"{what}: it is not {error.encoding.upper()} text (byte 0x{byte:02x}). Give its "
+        f"encoding, such as {option('encoding', 'cp1252')}, or convert it: `iconv -f cp1252 -t "
+        "utf-8 OLD > NEW`"
     )
 
 
@@ -234,8 +234,8 @@ def _delimiter(text: str) -> tuple[str, list[str]]:
     if not rivals:
         return sign, []
     doubt = (
-        f"{_NAMES[sign]} or {_NAMES[rivals[0]]} may stand between values; {_NAMES[sign]} gives "
-        f"more columns and was chosen, {option('delimiter')} names the other one"
+        f"{_NAMES[sign]} or {_NAMES[rivals[0]]} may be the delimiter; {_NAMES[sign]} yields more "
+        f"columns and was chosen, {option('delimiter')} selects the other one"
     )
     return sign, [doubt]
 

@@ -112,8 +112,8 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
 def _refuse_empty(what: str, empty: Sequence[str]) -> None:
     if empty:
         raise DatasetError(
-            f"{what}: no row has a value in {listed(empty)}. Leave out what is empty: "
-            f"ignore {', '.join(map(repr, empty[:3]))}."
+            f"{what}: all values are missing in {listed(empty)}. Drop empty columns: ignore "
+            f"{', '.join(map(repr, empty[:3]))}."
         )
 
 

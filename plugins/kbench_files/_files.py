@@ -227,27 +227,27 @@ def _of_form(form: str) -> Callable[[Callable[[], None]], Callable[..., Dataset]
 
 @_of_form("csv")
 def load_csv() -> None:
-    """Read a CSV file with a line of column names."""
+    """Load a CSV file with a header line."""
 
 
 @_of_form("parquet")
 def load_parquet() -> None:
-    """Read a parquet file, or several of one table."""
+    """Load a Parquet file, or several files of one table."""
 
 
 @_of_form("excel")
 def load_excel() -> None:
-    """Read a sheet of an Excel file with a line of column names."""
+    """Load a sheet of an Excel file with a header row."""
 
 
 @_of_form("arff")
 def load_arff() -> None:
-    """Read an ARFF file, dense or sparse."""
+    """Load a dense or sparse ARFF file."""
 
 
 @_of_form("svmlight")
 def load_svmlight() -> None:
-    """Read a file in the format of SVMlight and LIBSVM."""
+    """Load a file in svmlight (LIBSVM) format."""
 
 
 def form_of(path: str) -> str:

@@ -38,7 +38,8 @@ def with_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: bo
         if count in (0, len(is_test)):
             which = "no row" if count == 0 else f"all {len(is_test):,} rows"
             raise DatasetError(
-                f"{what}: column {name!r} tests {which}; a split needs rows to train and to test"
+                f"{what}: column {name!r} has {which} in the test set; a split needs training "
+                "rows and test rows"
             )
     if not overlapping:
         _refuse_overlap(is_test, names, what)
@@ -63,8 +64,8 @@ def _read(file: Path, n_rows: int, what: str) -> tuple[np.ndarray, list[str]]:
         raise DatasetError(f"{what}: it cannot be read as CSV: {first_line(error)}") from None
     if len(frame) != n_rows:
         raise DatasetError(
-            f"{what}: it has {counted(len(frame), 'row')} below its line of names, but the data "
-            f"have {n_rows:,}"
+            f"{what}: it has {counted(len(frame), 'row')} below its header, but the data have "
+            f"{n_rows:,}"
         )
     names = [str(name).strip() for name in frame.columns]
     columns = [_column(frame.iloc[:, place], name, what) for place, name in enumerate(names)]
@@ -80,7 +81,7 @@ def _column(values: pandas.Series, name: str, what: str) -> np.ndarray:
     wrong = np.flatnonzero(~flags.isin([0, 1]))
     if len(wrong):
         raise DatasetError(
-            f"{what}: column {name!r} must be 0 or 1 (a row to test), got "
+            f"{what}: column {name!r} must be 0 or 1 (a test row), got "
             f"{_written(values.iloc[wrong[0]])} in row {wrong[0] + 1}"
         )
     return (flags == 1).to_numpy()
@@ -101,7 +102,7 @@ def _refuse_overlap(is_test: np.ndarray, names: list[str], what: str) -> None:
             f"{what}: folds must not overlap, but {counted(int(often.sum()), 'row')} of "
             f"{len(is_test):,} {'is' if often.sum() == 1 else 'are'} tested more than once: row "
             f"{row + 1} in {names[first]!r} and {names[second]!r}. If the columns are repeated "
-            "holdouts, say overlapping_splits = true."
+            "holdouts, set overlapping_splits = true."
         )
 
 
@@ -162,8 +163,8 @@ def _by_group(dataset: Dataset, values: pandas.Series, name: str, what: str) -> 
     n_groups = int(groups.max()) + 1
     if n_groups < N_FOLDS:
         raise DatasetError(
-            f"{what}, groups: column {name!r} has {counted(n_groups, 'value')}; "
-            f"{N_FOLDS} folds need at least as many"
+            f"{what}, groups: column {name!r} has {counted(n_groups, 'value')}; {N_FOLDS} "
+            "folds require at least as many"
         )
     y = np.asarray(dataset.y)
     nothing = np.zeros(len(y))
@@ -194,6 +195,6 @@ def _places(values: pandas.Series, name: str, dates: Sequence[str], what: str) -
         other = values.iloc[int(np.isnan(days).argmax())]
         raise DatasetError(
             f"{what}, time_column: column {name!r} must hold numbers or dates, got {other!r}; "
-            "date_formats says how dates are written"
+            "date_formats gives the format of dates"
         )
     return days

@@ -93,8 +93,8 @@ class ParquetRows:
         nested = [name for name in scans if any(map(types.is_nested, self._types[name]))]
         if nested:
             raise DatasetError(
-                f"{self.what}: lists and records are neither features nor targets: "
-                f"{listed(nested)}. Leave these columns out with {option('drop', nested[:3])}."
+                f"{self.what}: lists and records are not supported: {listed(nested)}. Drop these "
+                f"columns with {option('drop', nested[:3])}."
             )
         n_rows, n = sum(self._n_rows), len(scans)
         numeric = self.numeric()
@@ -297,8 +297,8 @@ def refuse_for_sparse(given: Mapping[str, object], what: str) -> None:
     asked = [name for name in ONLY_DENSE if given.get(name)]
     if asked:
         raise DatasetParameterError(
-            f"{what}: it is sparse, and {asked[0]} has no meaning for sparse rows: their columns "
-            "are numbers and declared categories"
+            f"{what}: {asked[0]} does not apply to sparse rows, whose columns are numbers and "
+            "declared categories"
         )
 
 

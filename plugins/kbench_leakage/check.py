@@ -182,7 +182,7 @@ def measured(
     if len(copied) and len(new) >= MIN_TEST and not targets[new].is_constant:
         # any column finds the training row that a test row is a copy of
         parts = replace(parts, test=new)
-        notes.append(f"columns and neighbours: scored on {len(new):,} test rows without copies")
+        notes.append(f"columns and adjacent rows: scored on {len(new):,} test rows without copies")
     found = [*_of_columns(parts, notes), *_of_order(parts, y, notes), *looked_up]
     return Leakage(tuple(found), tuple(notes), len(train), len(test))
 
@@ -206,7 +206,7 @@ def _of_columns(parts: Parts, notes: list[str]) -> Iterator[Finding]:
     few = np.sort(np.argsort(-alike[chosen], kind="stable")[: scoring.MAX_PAIRED])
     for what, part in (("alone", chosen), ("in pairs", few)):
         if len(part) < n:
-            notes.append(f"scored {what}: the {len(part)} of {n:,} columns that look best")
+            notes.append(f"scored {what}: the {len(part)} of {n:,} most predictive columns")
     train, test = parts.sample(TRAIN_ROWS, TEST_ROWS)
     x, x_test = attributes.values(train, chosen), attributes.values(test, chosen)
     y, y_test = targets[train], targets[test]
@@ -285,8 +285,8 @@ def _of_order(parts: Parts, y: np.ndarray, notes: list[str]) -> Iterator[Finding
     attributes, targets = parts.attributes, parts.targets
     test = _some(parts.test, TEST_ROWS, parts.rng)
     if scoring.is_sorted(y[test], targets.is_numeric):
-        why = "it is sorted by the target, or a class is rare"
-        notes.append(f"neighbours in the file are not compared: {why}")
+        why = "the rows are sorted by the target, or a class is rare"
+        notes.append(f"adjacent rows of the file are not compared: {why}")
         return
     before, after = scoring.neighbours(parts.train, test)
     near = np.unique(np.concatenate([before, after]))
@@ -318,9 +318,9 @@ def _of_copies(parts: Parts, notes: list[str]) -> tuple[list[Finding], np.ndarra
     n_train, n_test = (max(1, int(share * len(rows))) for rows in (parts.train, parts.test))
     train, test = parts.sample(n_train, n_test)
     if share < 1:
-        notes.append(f"copies: looked up among {n_train + n_test:,} of {n_all:,} rows")
+        notes.append(f"duplicates: searched in {n_train + n_test:,} of {n_all:,} rows")
     if is_wide:
-        notes.append(f"inputs but one are not compared: {n:,} columns, {NEAR_COLUMNS} at most")
+        notes.append(f"near duplicates are not searched: {n:,} columns, {NEAR_COLUMNS} at most")
         keys, known = (parts.attributes.row_hashes(rows) for rows in (test, train))
         is_copy, exact = _exact(parts, keys, known, train, test, 0.0)
         return [exact], test[is_copy]

@@ -32,7 +32,7 @@ def leakage(
         str,
         typer.Argument(
             metavar="FILE|SUITE",
-            help="A data file, a suite file, or the name of a suite.",
+            help="A data file, or the name or file of a suite.",
             autocompletion=completion.suites,
         ),
     ],
@@ -45,12 +45,12 @@ def leakage(
         bool, typer.Option("--json", help="Print one JSON line per dataset, and nothing else.")
     ] = False,
 ) -> None:
-    """Check a dataset for columns and rows that leak the target.
+    """Find columns and rows of a dataset that reveal the target (leakage).
 
-    On the first split, kbench predicts the test rows without a model: from each column, from sums
-    and differences of two columns, from neighbouring rows of the file, and from training rows with
-    the same inputs, or all but one. It reports what predicts nearly all of the target. That may be
-    legitimate: only you know what is available when a prediction is due.
+    On the first split, test rows are predicted without a model: by each column, by sums and
+    differences of two, by adjacent rows in the file, by training rows with the same inputs, and
+    with the same inputs but one. Predictors that are nearly perfect are reported. They may be
+    legitimate if they are available at prediction time.
 
     The exit code is 1 if a dataset is unavailable.
     """
@@ -87,7 +87,7 @@ def _chosen(
         return [(ref, protocols[ref.label]) for ref in suite.datasets]
     if patterns or data:
         named = f"{option('dataset')} and {option('data')}"
-        raise DatasetError(f"{what}: {named} are for suites, not for a file")
+        raise DatasetError(f"{what}: {named} is for suites, not for a data file")
     ref = dataset_of_file(what, registry=registry, **given)
     is_official = "group" in given or "time_column" in given
     return [(ref, Protocol(cv="official" if is_official else "stratified"))]
@@ -124,9 +124,9 @@ def _print(label: str, found: Leakage | str, as_json: bool) -> None:
     echo(f"{label}: {found.n_train:,} training rows, {found.n_test:,} test rows")
     for each in found.measured:
         if each.is_sign:
-            echo(f"  sign: {each.sentence}")
+            echo(f"  evidence: {each.sentence}")
     if found.measured and not found.signs:
-        echo("  no sign of leakage")
+        echo("  no evidence of leakage")
     for each in found.measured:
         if not each.is_sign and each.n_scored and each.score.value > 0:
             echo(f"  {each.sentence}")

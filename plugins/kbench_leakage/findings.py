@@ -1,4 +1,4 @@
-"""What the check has measured, and which of it is a sign of leakage."""
+"""Findings of a leakage check, and which of them are suspicious."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIN_LOOKUP = 0.9
 """The same for rows that are looked up by others."""
 
 MIN_SMOOTH = 0.5
-"""R2 of a column by its neighbours in the file, from which rows can be told to be neighbours."""
+"""R2 of a column by its neighbours in the file, from which adjacent rows can be recognised."""
 
 MIN_GUESS = 1e-6
 """Probability of guessing all test rows by the most frequent class, below which it is not luck."""
@@ -40,7 +40,7 @@ class Finding:
     ----------
     kind : {"column", "sum", "difference", "within", "order", "copies", "near copies"}
         What predicts the target: one column; the sum or the difference of two; the second column
-        within equal values of the first; the neighbours in the file; equal rows; rows that
+        within equal values of the first; adjacent rows of the file; equal rows; rows that
         differ in one column.
     columns : tuple of str
         The columns that it is about. Of "order", the one that changes most slowly along the file.
@@ -110,20 +110,22 @@ class Finding:
             "sum": " + ".join(names),
             "difference": " - ".join(names),
             "within": f"{names[-1]} within equal {names[0]}",
-            "order": "neighbours in the file",
+            "order": "adjacent rows of the file",
             "copies": "rows with equal inputs",
             "near copies": f"rows that differ in {names[0]} only",
         }[self.kind]
 
     @property
     def sentence(self) -> str:
-        """What was measured."""
+        """The finding, with its score."""
         if self.kind == "order":
-            found = "the training rows next to test rows in the file predict their target"
+            found = "training rows adjacent to test rows in the file predict their target"
             slow = f" ({self.columns[0]} changes slowly along the file)"
             return f"{found}: {self._scored}" + slow * (self.share >= MIN_SMOOTH)
         if self.kind == "copies":
-            found = f"{_percent(self.share)} of the test rows have the inputs of a training row"
+            found = (
+                f"{_percent(self.share)} of the test rows have the same inputs as a training row"
+            )
             return f"{found}, whose target predicts theirs: {self._scored}"
         if self.kind == "near copies":
             found = f"{_percent(self.share)} of the other test rows differ from training rows in"
@@ -181,7 +183,7 @@ class Leakage:
         return [each.sentence for each in self.signs]
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences or ["no sign of leakage was found"])
+        return "\n".join(self.sentences or ["no evidence of leakage was found"])
 
     def to_json(self) -> dict[str, Any]:
         """Return it as values of JSON."""

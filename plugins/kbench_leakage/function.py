@@ -26,13 +26,13 @@ def find_leakage(
     along: Sequence[str] = (),
     seed: int = 0,
 ) -> Leakage:
-    """Look for signs of leakage: what predicts the target of test rows without a model.
+    """Find columns and rows that predict the target of test rows without a model.
 
-    Scored are, on the test rows of a split: each column alone; sums and differences of two
-    columns, and a column within equal values of another one, by any function; the training rows
-    next to each test row in the file; training rows with the same inputs, and with the same
-    inputs but one. Only the training rows are fitted. What is found may be legitimate: it
-    says what was measured, and you know whether it is known when a prediction is due.
+    The test rows of a split are predicted by each column alone; by sums and differences of two
+    columns, and a column within equal values of another one; by the adjacent training rows in the
+    file; and by training rows with the same inputs, or the same inputs but one. Only training rows
+    are used for fitting. A finding may be legitimate if the columns or rows are available at
+    prediction time.
 
     Parameters
     ----------
@@ -41,26 +41,26 @@ def find_leakage(
     y : array-like, shape (n_rows,)
         Classes or numbers.
     train, test : array-like of int, optional
-        Rows of both parts, as numbers; by default 80 and 20 % of the rows at random.
+        Row indices of the training set and the test set; by default a random 80/20 split.
     task : {"classification", "regression"}, optional
-        By default regression if `y` has a value that is not a whole number.
+        By default regression if `y` has a value that is not an integer.
     names : sequence of str, optional
         A name for each column.
     along : sequence of str, optional
-        Columns that sort the rows before neighbours are looked up, such as date and hour of a
-        file that was shuffled.
+        Columns to sort the rows by before adjacent rows are compared, such as date and hour of a
+        shuffled file.
     seed : int, default 0
-        Decides the rows that are drawn where there are many, and the split where none is given.
+        Seed for samples of rows, and for the default split.
 
     Returns
     -------
     Leakage
-        `signs` are the findings to look at, `measured` are the best of each kind.
+        `signs` are the suspicious findings, `measured` the best finding of each kind.
 
     Raises
     ------
     DatasetError
-        The shapes do not fit, or an argument is wrong.
+        The shapes do not match, or an argument is invalid.
 
     Examples
     --------
@@ -78,9 +78,9 @@ def find_leakage(
     y, is_numeric = _target(y, task)
     n = X.shape[0]
     if len(y) != n:
-        raise DatasetError(f"X has {n:,} rows, and y {len(y):,}")
+        raise DatasetError(f"X has {n:,} rows, but y has {len(y):,}")
     if (train is None) != (test is None):
-        raise DatasetError("give both parts of a split, train and test, or none")
+        raise DatasetError("give both train and test, or neither")
     if train is None:
         shuffled = np.random.default_rng(seed).permutation(n)
         train, test = np.split(shuffled, [n - int(TEST_SHARE * n)])
@@ -118,7 +118,7 @@ def _matrix(X: Any, names: Sequence[str]) -> tuple[list[str], list[str], Any]:
     if len(X.shape) != 2:
         raise DatasetError(f"X must have two dimensions, got the shape {X.shape}")
     if names and len(names) != X.shape[1]:
-        raise DatasetError(f"X has {X.shape[1]:,} columns, and there are {len(names):,} names")
+        raise DatasetError(f"X has {X.shape[1]:,} columns, but there are {len(names):,} names")
     found = [str(name) for name in names] or [f"x{j}" for j in range(X.shape[1])]
     return found, ["numeric"] * X.shape[1], X
 
@@ -165,7 +165,7 @@ def _rows(rows: object, n: int, what: str) -> np.ndarray:
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n:
         raise DatasetError(f"{what} must be numbers of rows, from 0 to {n - 1:,}")
     if len(np.unique(rows)) < len(rows):
-        raise DatasetError(f"{what} has rows twice")
+        raise DatasetError(f"{what} has duplicate rows")
     return np.asarray(rows, dtype=np.intp)
 
 

@@ -33,14 +33,14 @@ def show(run: Run, cells: Sequence[PlannedCell]) -> None:
         found = leakage_of(planned.dataset, planned.cell.protocol)
         if found.signs:
             signs = "; ".join(found.sentences)
-            said.append(f"{planned.cell.dataset.label}: sign of leakage: {signs}")
+            said.append(f"{planned.cell.dataset.label}: possible leakage: {signs}")
     if is_first and (families := _related(cells)):
-        run.notice(f"these datasets may be related, and count as several: {families}")
+        run.notice(f"these datasets may be related, but count separately: {families}")
     for text in said[:SHOWN]:
         run.notice(text)
     if (more := len(said) - SHOWN) > 0:
         what = counted(more, "further dataset")
-        run.notice(f"signs of leakage in {what}: the report and `kbench leakage` list them")
+        run.notice(f"possible leakage in {what}: the report and `kbench leakage` list the evidence")
 
 
 def _related(cells: Sequence[PlannedCell]) -> str:

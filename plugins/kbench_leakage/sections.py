@@ -15,9 +15,9 @@ COLUMNS = ("dataset", "sign")
 NOT_CHECKED = "not checked on this machine"
 
 EXPLAINED = (
-    "What predicts the target of test rows of the first split without a model. It may be "
-    "legitimate: whether these columns and rows are known when a prediction is due is not in "
-    "the data. Methods that can look such rows or columns up are ahead on these datasets."
+    "Columns and rows that predict the target of the test set of the first split without a "
+    "model. They may be legitimate: the data do not show whether they are available at "
+    "prediction time. Methods that exploit them have an advantage on these datasets."
 )
 
 
@@ -33,12 +33,12 @@ def sections(data: ReportData) -> list[Section]:
     if signs:
         parts += [Note(EXPLAINED), _table(signs)]
     elif checked:
-        parts.append(f"No sign of leakage was found in {counted(len(checked), 'dataset')}.")
+        parts.append(f"No evidence of leakage was found in {counted(len(checked), 'dataset')}.")
     missing = [name for name in found if name not in checked]
     if missing and any(row.checksum for row in data.rows):
         parts.append(f"Not checked on this machine: {listed(missing)}.")
     printed = [_table(found)]
-    made = [Section("leakage", "Signs of leakage", parts, [], printed, "Leakage", "warnings")]
+    made = [Section("leakage", "Possible leakage", parts, [], printed, "Leakage", "warnings")]
     if families := _related(data):
         made.append(Section("related", "Related datasets", families, after="pairs"))
     return made
@@ -57,8 +57,9 @@ def _related(data: ReportData) -> list[Part]:
     before = data.certainty.stability
     parts: list[Part] = [f"{listed(names)} may be related: {why}." for names, why in found]
     parts.append(
-        "Related datasets are not independent samples, but each of them counts as one dataset in "
-        "means, ranks and tests. Give datasets of one source the same group in the suite file."
+        "Related datasets are not independent samples, but each of them counts as one dataset "
+        "in means, ranks and tests. Give datasets from one source the same group in the suite "
+        "file."
     )
     if before is not None and before.contenders == [before.leader]:
         first = name_of(data.scores.methods[before.leader])
@@ -77,4 +78,4 @@ def _table(found: Mapping[str, Leakage | None]) -> Table:
         none = ["none"] if is_checked else [NOT_CHECKED]
         said = (each.sentences if each is not None else []) or none
         lines += [{"dataset": name, "sign": sentence} for sentence in said]
-    return Table("leakage", "Signs of leakage", [Column(name, name) for name in COLUMNS], lines)
+    return Table("leakage", "Possible leakage", [Column(name, name) for name in COLUMNS], lines)

@@ -251,7 +251,7 @@ class _LearnedMap(InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
 @dataclass(eq=False, repr=False)
 class LearnedMetricMap(_LearnedMap):
-    r"""An explicit feature map in a metric that is learned from the gradients of a first fit.
+    r"""A feature map of inputs transformed by a metric learned from gradients of a first fit.
 
     The map :math:`\varphi` of `base_map` gives a predictor :math:`f(x) = w \cdot \varphi(x)` by
     ridge regression. Its average gradient outer product (AGOP),
@@ -397,7 +397,7 @@ class LearnedMetricMap(_LearnedMap):
 
 
 class LearnedPartitionMap(_LearnedMap):
-    """`LearnedMetricMap` around a map that has neither `n_components` nor a bandwidth.
+    """`LearnedMetricMap` for maps without `n_components` and bandwidth, such as NBCS.
 
     Use it where the base map decides its number of features by itself, as nested barycentric
     coordinates do: an estimator must not have parameters that it would refuse.

@@ -211,7 +211,7 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, _RecursiveFeatureMachine)
 
 
 class RecursiveFeatureMachineClassifier(ClassifierMixin, _RecursiveFeatureMachine):
-    """Exact recursive feature machine on labels, each class against the rest.
+    """Recursive feature machine: one-vs-rest kernel ridge regression with a learned metric.
 
     See `RecursiveFeatureMachineRegressor`.
 

@@ -1,4 +1,4 @@
-"""Learners: linear, kernel and reference methods behind every comparison.
+"""Learners: linear models, kernel methods and reference methods.
 
 The classes are loaded on first use.
 """

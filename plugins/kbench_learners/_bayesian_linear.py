@@ -283,7 +283,7 @@ _DRAWN_ENTRIES = 4_000_000
 
 @dataclass(eq=False, repr=False)
 class DirichletGPClassifier(ProbabilityClassifier):
-    r"""Gaussian processes on the logarithms of Dirichlet-distributed class probabilities.
+    r"""Classification by Gaussian process regression on Dirichlet log-probabilities.
 
     A label is one observation of a Dirichlet distribution with parameters :math:`\alpha`, and
     :math:`\alpha + 1` for the class that was seen. Its components are gamma variables, whose

@@ -199,7 +199,7 @@ def _gap(K, y, coef, C, margins_outside):
 
 @dataclass(eq=False, repr=False)
 class CoreVectorMachine(KernelMixin, MarginClassifier):
-    r"""Kernel classifier on a small core set of the training points.
+    r"""Core vector machine: a kernel SVM on a small core set of the training points.
 
     A support vector machine with squared hinge and penalised intercept,
 

@@ -21,12 +21,12 @@ _SCALE_ROWS = 500
 
 @dataclass(eq=False, repr=False)
 class GaussianProcess(Predictive, Regressor):
-    r"""Exact Gaussian process with noise, for few rows.
+    r"""Exact Gaussian process regression with noise, for small datasets.
 
     The covariance is :math:`\theta_1 k(|x - x'| / \theta_2) + \theta_3 \delta`. Its parameters
     maximise the marginal likelihood (L-BFGS-B), starting with the median distance as length
-    scale, and from random points. Each step takes time cubic in the rows and memory quadratic
-    in them, so that it serves as a ceiling for methods on explicit features.
+    scale, and from random points. Each step takes O(n³) time and O(n²) memory. It is an accuracy
+    reference for explicit feature maps.
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ class _Boosting(Weighted):
 
 
 class GradientBoostingClassifier(_Boosting, HeldOutClassifier):
-    """Histogram gradient boosting, with rounds chosen on held-out rows.
+    """Histogram gradient boosting with early stopping on held-out rows.
 
     It is scikit-learn's ``HistGradientBoostingClassifier``. Rounds end when the loss of a
     stratified tenth of the training rows has not improved for `n_iter_no_change` of them. With
@@ -200,7 +200,7 @@ class GradientBoostingClassifier(_Boosting, HeldOutClassifier):
 
 
 class GradientBoostingRegressor(_Boosting, HeldOutRegressor):
-    """Histogram gradient boosting of squared errors, with rounds chosen on held-out rows.
+    """Histogram gradient boosting of squared errors with early stopping on held-out rows.
 
     It is scikit-learn's ``HistGradientBoostingRegressor``. Rounds end when the error of a tenth
     of the training rows has not improved for `n_iter_no_change` of them. With fewer than 500
@@ -282,7 +282,7 @@ class _MultilayerPerceptron:
 
 
 class MultilayerPerceptronClassifier(_MultilayerPerceptron, HeldOutClassifier):
-    """Small multilayer perceptron, with epochs chosen on held-out rows.
+    """Multilayer perceptron with early stopping on held-out rows.
 
     It is scikit-learn's ``MLPClassifier`` (rectified linear units, Adam) on standardised inputs.
     Epochs end when the accuracy on a stratified tenth of the training rows has not improved for
@@ -334,7 +334,7 @@ class MultilayerPerceptronClassifier(_MultilayerPerceptron, HeldOutClassifier):
 
 
 class MultilayerPerceptronRegressor(_MultilayerPerceptron, HeldOutRegressor):
-    """Small multilayer perceptron for squared errors, with epochs chosen on held-out rows.
+    """Multilayer perceptron for squared errors with early stopping on held-out rows.
 
     It is scikit-learn's ``MLPRegressor``, as `MultilayerPerceptronClassifier` uses its
     classifier; the squared error decides.

@@ -81,7 +81,7 @@ def weights_of_mistakes(survived: np.ndarray, output: str) -> np.ndarray:
 
 @dataclass(eq=False, repr=False)
 class KernelPerceptron(KernelMixin, MarginClassifier):
-    """Perceptron in the space of a kernel.
+    """Kernel perceptron.
 
     Its hypothesis is a sum of ``s_i k(x_i, x)`` over the mistakes i that it
     made, with signs s_i. On data that a unit vector of that space separates

@@ -57,7 +57,7 @@ class _KernelRidge(KernelMixin):
 
 @dataclass(eq=False, repr=False)
 class KernelRidgeClassifier(_KernelRidge, MarginClassifier):
-    """Least squares on labels -1 and 1 in the space of a kernel.
+    """Classification by kernel ridge regression on labels -1 and 1.
 
     ``a = (K + alpha I)^-1 y`` and ``f(x) = sum_i a_i k(x_i, x)`` (Balcan's
     lecture on kernel methods, "Kernels, discussion"), with a bias that is not
@@ -85,7 +85,7 @@ class KernelRidgeClassifier(_KernelRidge, MarginClassifier):
     X_fit_ : array or CSR matrix, shape (n_samples, n_features_in_)
         Training rows (their numbers with a precomputed kernel).
     dual_coef_ : ndarray, shape (n_problems, n_samples)
-        The coefficients a; 0 for the rows of other classes than a pair's.
+        Dual coefficients; with "ovo", 0 for rows outside the pair of classes.
     intercept_ : ndarray, shape (n_problems,)
         Biases.
 

@@ -235,7 +235,7 @@ def _relative_gap(Q, a, upper) -> float:
 
 @dataclass(eq=False, repr=False)
 class KernelSVM(KernelMixin, PathClassifier):
-    """Support vector machine with the hinge loss on any kernel.
+    """Support vector machine with hinge loss for any kernel.
 
     Minimises ``1/2 ||w||^2 + C sum_i max(0, 1 - y_i (w . phi(x_i) + b))``.
     With a bias it is scikit-learn's ``SVC`` (libsvm).

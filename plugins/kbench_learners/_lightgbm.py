@@ -69,7 +69,7 @@ class _LightGBM(Weighted):
 
 
 class LightGBMClassifier(_LightGBM, HeldOutClassifier):
-    """LightGBM's gradient boosting, with rounds chosen on held-out rows.
+    """LightGBM gradient boosting with early stopping on held-out rows.
 
     Rounds end when the loss of a stratified tenth of the training rows has not improved for
     `n_iter_no_change` of them, and the best ones are kept. With fewer than 500 rows, one row of

@@ -25,7 +25,7 @@ _CRAMMER_SINGER_PASSES = 100_000
 
 @dataclass(eq=False, repr=False)
 class LinearSVM(LinearClassifier, PathClassifier):
-    r"""Linear classifier with L2 penalty, fitted along a path of C.
+    r"""Linear SVM with L2 penalty, fitted along a regularisation path of C.
 
     Each binary problem, with labels :math:`y_i = \pm 1`, is
 

@@ -15,7 +15,7 @@ from kbench_learners._newton import ActiveRows, minimise
 
 @dataclass(eq=False, repr=False)
 class LinearSVR(WeightedPathMixin, LinearRegressor):
-    r"""Linear support vector regression, fitted along a path of C.
+    r"""Linear support vector regression, fitted along a regularisation path of C.
 
     .. math:: \min_{w, b} \tfrac12 (\|w\|^2 + b^2)
               + C \sum_i \max(0, |y_i - w^\top x_i - b| - \varepsilon)^2

@@ -32,7 +32,7 @@ def quicker_solver(n_columns: int, n_classes: int, C: float) -> str:
 
 @dataclass(eq=False, repr=False)
 class LogisticClassifier(LinearClassifier, PathClassifier):
-    """Logistic regression with L2 penalty, multinomial or of each class against the rest.
+    """Logistic regression with L2 penalty, multinomial or one-vs-rest.
 
     Minimises ``1/2 sum_k ||w_k||^2 + C sum_i -log p(y_i | x_i)`` with ``p(k | x)`` proportional to
     ``exp(w_k.x + b_k)``. It is scikit-learn's ``LogisticRegression``, with the solver

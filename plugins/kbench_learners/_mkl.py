@@ -115,7 +115,7 @@ def alignment_weights(grams, targets, method: str) -> np.ndarray:
 
 @dataclass(eq=False, repr=False)
 class MultipleKernelSVM(PathClassifier):
-    r"""Support vector machine on a learned convex combination of kernels.
+    r"""Multiple kernel learning: an SVM on a learned convex combination of kernels.
 
     Learning the kernel as a combination of given ones goes back to Lanckriet et
     al. [1]_, who choose the weights :math:`d` with the largest margin, `method`

@@ -13,7 +13,7 @@ from kbench_learners._estimator import Predictive, Regressor, Weighted, row_weig
 
 
 def liblinear(C=1.0, tol=1e-3, max_iter=1000):
-    """Linear SVM (squared hinge, one against rest) by dual coordinate descent.
+    """Linear SVM (squared hinge, one-vs-rest) by LIBLINEAR's dual coordinate descent.
 
     The quickest on rows of few non-zeros among very many columns, up to C about 10 where rows
     have norm 1: on 17 to 544 non-zeros a row of pendigits (2,700 rows) it took 0.1 to 2.9 s for
@@ -42,7 +42,7 @@ def liblinear(C=1.0, tol=1e-3, max_iter=1000):
 
 
 def sgd(alpha=1e-4, loss="hinge", max_iter=1000, tol=1e-3):
-    """Linear classifier by stochastic gradient descent, one against the rest.
+    """Linear classifier by stochastic gradient descent, one-vs-rest.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def sgd(alpha=1e-4, loss="hinge", max_iter=1000, tol=1e-3):
 def perceptron(
     alpha=0.0, averaged=False, fit_intercept=True, max_iter=1000, tol=1e-3, shuffle=True
 ):
-    """Perceptron of Rosenblatt, one against the rest, with an L2 penalty if wanted.
+    """Rosenblatt's perceptron, one-vs-rest, with an optional L2 penalty.
 
     With the defaults it is ``sklearn.linear_model.Perceptron``.
 
@@ -112,7 +112,7 @@ def perceptron(
 
 
 def knn(n_neighbors=5, weights="uniform", p=2):
-    """Nearest neighbours; 1-NN with ``n_neighbors=1``, where both `weights` are the same.
+    """k-nearest neighbours; with ``n_neighbors=1`` both `weights` are equivalent.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def knn_regressor(n_neighbors=5, weights="uniform", p=2):
 
 
 def random_forest(n_estimators=300, max_features="sqrt", min_samples_leaf=1):
-    """Random forest of classification trees, which vote.
+    """Random forest: majority vote of randomised classification trees.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def random_forest_regressor(n_estimators=300, max_features="sqrt", min_samples_l
 
 
 def majority():
-    """Predict the most frequent class, whatever the inputs.
+    """Baseline that predicts the most frequent class.
 
     Returns
     -------
@@ -222,7 +222,7 @@ def majority():
 
 
 class MeanRegressor(Predictive, Weighted, Regressor):
-    """Predict the mean of the targets, whatever the inputs.
+    """Baseline that predicts the mean of the training targets.
 
     The predictive distribution is normal, with the variance of the targets and of their mean.
 

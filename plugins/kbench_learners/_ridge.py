@@ -86,7 +86,7 @@ class _PathRidge(WeightedPathMixin):
 
 @dataclass(eq=False, repr=False)
 class PathRidgeClassifier(_PathRidge, LinearClassifier):
-    """Classifier by ridge regression on indicators of -1 and 1.
+    """Classification by ridge regression on class indicators -1 and 1.
 
     The solution is that of ``sklearn.linear_model.RidgeClassifier``: one
     least-squares target for each class (one for two classes), an L2 penalty

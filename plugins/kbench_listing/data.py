@@ -108,7 +108,7 @@ def verify() -> None:
         aside = cache.root / "damaged"
         echo(f"{counted(len(problems), 'problem')}; damaged datasets were moved to {aside}")
         raise typer.Exit(1)
-    echo(f"{counted(n_entries, 'dataset')} in {cache.root}: all as they were stored")
+    echo(f"{counted(n_entries, 'dataset')} in {cache.root}: all valid")
 
 
 def path() -> None:
@@ -127,4 +127,4 @@ def clear(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] 
         typer.confirm(
             f"Remove {counted(len(cache.entries()), 'dataset')} in {cache.root}?", abort=True
         )
-    echo(f"{cache.clear() / 2**20:,.1f} MiB set free in {cache.root}")
+    echo(f"{cache.clear() / 2**20:,.1f} MiB freed in {cache.root}")

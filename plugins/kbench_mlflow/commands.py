@@ -57,14 +57,17 @@ def sync(
     if left:
         if not as_json:
             echo(f"kbench: {left}", err=True)
-            echo("Nothing is lost: the journal keeps it, for `kbench sync` again.", err=True)
+            echo(
+                "Nothing is lost: the results stay in the journal; run `kbench sync` again.",
+                err=True,
+            )
         raise typer.Exit(1)
 
 
 def _notice_waiting(holder: Holder | None) -> None:
     from kbench.features import named_holder
 
-    _notice(f"waiting for {named_holder(holder)}, which works on this suite with this store")
+    _notice(f"waiting for {named_holder(holder)}, which is uploading this suite to this store")
 
 
 def _notice(text: str) -> None:
@@ -100,7 +103,7 @@ def ui(
     environment = {**os.environ, **ui_environment(uri)}
     command = [sys.executable, "-m", "mlflow", "server"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    echo(f"MLflow starts at {server} ...", err=True)
+    echo(f"Starting MLflow at {server} ...", err=True)
     Thread(target=_tell, args=(addresses, server, show), daemon=True).start()
     raise typer.Exit(subprocess.run(command, env=environment, check=False).returncode)
 
@@ -121,7 +124,7 @@ def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
         plain = PLAIN[task_of(stored.rows)].name
         handle.present(experiment, views, stored.metric, plain)
     except StoreError as error:
-        echo(f"MLflow's plain page only: {error}", err=True)
+        echo(f"without kbench's views: {error}", err=True)
         views = {}
     # tables first
     ordered = sorted(views.values(), key=lambda view: (view.mode != "table", view.key))

@@ -153,7 +153,7 @@ class Delivery:
             self._problem,
             "MLflow store",
             ((f"kbench ui {suite}", "MLflow's pages of these runs"),) if stored else (),
-            "`kbench sync` delivers them, and so does the next run with this store.",
+            "`kbench sync` uploads them, and so does the next run with this store.",
             tuple(self.options),
         )
 
@@ -226,7 +226,7 @@ def views_of(
                 view = View.of(name, file.read_text(encoding="utf-8"))
                 views[view.key] = view
             except (PluginError, OSError, UnicodeDecodeError) as error:
-                notice(f"a view is left out: {error}")
+                notice(f"a view is skipped: {error}")
     return views
 
 
@@ -260,13 +260,13 @@ class Synced:
         text = f"{self.suite} in {delivered.uri}: {known}, {delivered.written} written now"
         if self.unfinished:
             text += (
-                f"; not finished: {counted(self.unfinished, 'cell')} (`kbench suite` goes on there)"
+                f"; unfinished: {counted(self.unfinished, 'cell')} (`kbench suite` goes on there)"
             )
         if self.unread:
             plans = "plan is" if self.unread == 1 else "plans are"
             text += (
-                f"; {self.unread} {plans} of another version of kbench and passed over "
-                "(`kbench suite` plans anew)"
+                f"; {self.unread} {plans} of another version of kbench skipped (`kbench suite` "
+                "plans them again)"
             )
         return text
 
@@ -299,13 +299,16 @@ def sync(
     missing = [suite for suite in suites if suite not in ever]
     if missing:
         raise SuiteError(
-            *(f"no suite {name!r} was ever run here{did_you_mean(name, ever)}" for name in missing)
+            *(
+                f"no suite {name!r} has been run on this machine{did_you_mean(name, ever)}"
+                for name in missing
+            )
         )
     wanted = set(suites) or (ever if everything else here)
     if not wanted:
         shown = ", ".join(sorted(ever))
-        hint = f"; name the suites to deliver there, or --all of them: {shown}" if ever else ""
-        raise SuiteError(f"no suite was ever run for the store {name}{hint}")
+        hint = f"; name the suites to upload, or give --all: {shown}" if ever else ""
+        raise SuiteError(f"no suite has been run for the store {name}{hint}")
     for place, journal in by_place.items():
         chosen = [suite for suite in known[place] if suite in wanted]
         for synced in _deliver(place, journal, chosen, store, waiting, views):
@@ -371,5 +374,5 @@ def keep_report(data: ReportData, page: str, store: str | None) -> str:
         handle.log_report(experiment, data.rows[0].machine, files)
     except StoreError as error:
         # not an error: the file was written
-        return f"not kept in MLflow: {error}"
+        return f"not stored in MLflow: {error}"
     return f"also in MLflow: experiment {data.suite}, run report, {len(files)} files"

@@ -70,7 +70,7 @@ def kbench_run_finished(run: Run, report: Report) -> Delivered:
         if not report.interrupted:
             uri, views = delivery.uri, delivery.views
             for leftover in deliver_leftovers(run.journal, run.place, uri, views):
-                run.notice(f"left over from earlier: {leftover.sentence}")
+                run.notice(f"pending from an earlier command: {leftover.sentence}")
     return delivered
 
 

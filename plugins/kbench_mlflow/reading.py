@@ -43,7 +43,7 @@ def stored_results(query: Query) -> StoredResults:
     address = Address.parse(uri)
     path = address.path
     if path is not None and not path.exists():
-        raise StoreError(f"there are no runs here: {path} does not exist; run `kbench suite` first")
+        raise StoreError(f"there are no runs yet: {path} does not exist; run `kbench suite` first")
     name = experiment_of(query.suite)
     runs = Store(uri).read(name, query.superseded)
     if not runs:
@@ -102,7 +102,7 @@ def _hint(name: str, stored: Sequence[str]) -> str:
     """Say which stored suite may be meant, or how runs of an installed one are made."""
     installed = runnable(load_registry())
     if name in installed:
-        hint = f"; `kbench suite {name}` makes them"
+        hint = f"; `kbench suite {name}` creates them"
     else:
         hint = similar(name, stored) or similar(name, installed)
     if stored and "did you mean" not in hint:

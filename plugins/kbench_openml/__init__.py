@@ -1,4 +1,4 @@
-"""Datasets from OpenML, in one canonical form."""
+"""Datasets from OpenML: by data id, task id, name or suite."""
 
 import lazy_loader
 

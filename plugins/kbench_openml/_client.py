@@ -74,19 +74,17 @@ def translated(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         if type(error).__name__ == "OpenMLHashException":
-            raise DamagedError(
-                "the file that was sent does not have the checksum that OpenML states"
-            ) from None
+            raise DamagedError("the downloaded file does not have the checksum of OpenML") from None
         raise DatasetError(_explained(what, error)) from error
 
 
 def _explained(what: str, error: Exception) -> str:
     code = getattr(error, "code", None)
     if code in (111, 151, 372, 482, 601):
-        return f"{what}: OpenML has no such thing (its code {code}). Look the number up."
+        return f"{what}: OpenML does not have it (its code {code}). Check the number."
     text = shortened(error)
     if type(error).__name__ in ("ExpatError", "OpenMLServerError"):
-        return f"{what}: the server sent an answer that is damaged ({text}). Run again later."
+        return f"{what}: the server sent a damaged response ({text}). Try again later."
     return f"{what}: {type(error).__name__}: {text}. Run again later."
 
 
@@ -118,7 +116,7 @@ def kept(file: Path, address: str, what: str, offline: bool) -> bytes:
         read_xml(content)
         return content
     if offline:
-        raise DatasetError(f"{what}: it is not in the cache. Run again with a network.")
+        raise DatasetError(f"{what}: it is not in the cache. Run again with network access.")
     try:
         content = ask(address) or b""
         read_xml(content)
@@ -134,7 +132,7 @@ def kept(file: Path, address: str, what: str, offline: bool) -> bytes:
 def read_xml(content: bytes) -> ET.Element:
     """Parse an answer of OpenML's API, which defines no entities."""
     if b"<!ENTITY" in content or b"<!DOCTYPE" in content:
-        raise ET.ParseError("it defines entities, which OpenML's answers never do")
+        raise ET.ParseError("it defines XML entities, which OpenML never uses")
     return ET.fromstring(content)
 
 

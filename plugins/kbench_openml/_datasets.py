@@ -54,7 +54,7 @@ def load_data(openml, data_id, target, drop, task, what, offline) -> Dataset:
     if not target or ("," in target and target not in [c.name for c in table.columns]):
         names = ", ".join(printable(column.name, 60) for column in table.columns[:20])
         raise DatasetError(
-            f"{what}: OpenML names no single target column. Give one with target = ...: {names}"
+            f"{what}: OpenML has no single target column. Give one with target = ...: {names}"
         )
     return to_dataset(
         table,
@@ -96,14 +96,14 @@ def _checked_data(openml, data_id, what, offline) -> tuple[Any, Table]:
             damage = str(error)
         if offline:
             raise DatasetError(
-                f"{what}: in the openml client's cache {folder}, {damage}. Run again with a "
-                "network, and it is fetched anew."
+                f"{what}: in the openml client's cache {folder}, {damage}. Run again with "
+                "network access to download it again."
             )
     with contextlib.suppress(OSError):
         for name in ("dataset.arff", "description.xml", "qualities.xml"):
             (folder / name).unlink(missing_ok=True)
-    where = "also after fetching it anew" if was_cached else "twice"
-    raise DatasetError(f"{what}: {damage} ({where}). Run again later, or tell OpenML.")
+    where = "also after downloading it again" if was_cached else "twice"
+    raise DatasetError(f"{what}: {damage} ({where}). Try again later, or report it to OpenML.")
 
 
 def _parsed(openml, described, data_id, folder, what, offline) -> Table:
@@ -119,7 +119,7 @@ def _parsed(openml, described, data_id, folder, what, offline) -> Table:
     if checksum:
         with file.open("rb") as opened:
             if hashlib.file_digest(opened, "md5").hexdigest() != str(checksum).lower():
-                raise DamagedError("the file does not have the checksum that OpenML states")
+                raise DamagedError("the file does not have the checksum of OpenML")
     n_rows = _counted(folder, data_id, what, offline, bool(checksum))
     try:
         table = read_arff(file, what)
@@ -129,8 +129,8 @@ def _parsed(openml, described, data_id, folder, what, offline) -> Table:
         raise DamagedError(str(error).removeprefix(f"{what}: ")) from None
     if n_rows is None and not checksum:
         raise DatasetError(
-            f"{what}: OpenML states neither a checksum nor a number of rows, so that a damaged "
-            "file could not be recognized"
+            f"{what}: OpenML has neither a checksum nor a number of rows, so a damaged file "
+            "could not be detected"
         )
     if n_rows is not None and table.n_rows != n_rows:
         raise DamagedError(f"the file has {table.n_rows:,} rows; OpenML counted {n_rows:,}")
@@ -189,7 +189,9 @@ def load_task(openml, task_id, drop, what, offline) -> Dataset:
     for trial in (1, 2):
         if not file.exists():
             if offline:
-                raise DatasetError(f"{what}: its splits are not in the cache. Run again online.")
+                raise DatasetError(
+                    f"{what}: its splits are not in the cache. Run again with network access."
+                )
             write_whole(file, ask(address))
         try:
             splits = _splits(file, dataset, what)
@@ -224,7 +226,9 @@ def _task_facts(description: bytes, task_id: int, what: str) -> tuple[str, int, 
         data_id = int(facts["data_set_id"])
         return task, data_id, facts["target_feature"], facts["data_splits_url"]
     except (KeyError, ValueError):
-        raise DatasetError(f"{what}: its description names no data, target or splits") from None
+        raise DatasetError(
+            f"{what}: its description lacks the data, the target or the splits"
+        ) from None
 
 
 def _splits(file: Path, dataset: Dataset, what: str) -> list[Split]:
@@ -248,7 +252,7 @@ def _splits(file: Path, dataset: Dataset, what: str) -> list[Split]:
         position = np.full(max(n_source, int(dataset.row_ids.max()) + 1), -1)
         position[dataset.row_ids] = np.arange(n)
     if rows.min() < 0 or rows.max() >= len(position):
-        raise DatasetError(f"{what}: its splits name rows that the data do not have")
+        raise DatasetError(f"{what}: its splits refer to rows that the data lack")
     which = np.stack([number["repeat"], number["fold"]])
     order = np.lexsort((which[1], which[0]))
     cuts = np.flatnonzero(np.any(np.diff(which[:, order], axis=1), axis=0)) + 1

@@ -36,7 +36,7 @@ def load(
     drop: Sequence[str] = (),
     task: str | None = None,
 ) -> Dataset:
-    """Get a dataset from OpenML, or from the openml client's cache.
+    """Load a dataset from OpenML or from the local cache of its client.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def load(
     """
     if openml_suite is not None:
         tasks = expand(openml_suite)  # raises where the suite is not available
-        raise DatasetError(f"OpenML suite {openml_suite} stands for {len(tasks)} datasets")
+        raise DatasetError(f"OpenML suite {openml_suite} expands to {len(tasks)} datasets")
     _check_params(data_id, dataset, version, target, task_id, task)
     if isinstance(drop, str):
         drop = (drop,)
@@ -87,8 +87,8 @@ def load(
         if not offline and not is_reachable(server):
             if not _may_be_cached(server, data_id, task_id):
                 raise SourceUnreachableError(
-                    f"{what}: {server.host} cannot be reached. Run again with a network; "
-                    "datasets in the cache need none."
+                    f"{what}: {server.host} cannot be reached. Run again with network access; "
+                    "cached datasets need none."
                 )
             offline = True
         elif offline and not _may_be_cached(server, data_id, task_id):
@@ -134,7 +134,7 @@ def expand(openml_suite: int | str | None = None, **params: object) -> list[Ref]
         return []
     if params:
         raise DatasetParameterError(
-            f"openml_suite={openml_suite!r} takes nothing beside it, but {sorted(params)} is given"
+            f"openml_suite={openml_suite!r} cannot be combined with {sorted(params)}"
         )
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", str(openml_suite)):
         raise DatasetParameterError(
@@ -151,7 +151,7 @@ def expand(openml_suite: int | str | None = None, **params: object) -> list[Ref]
         if is_offline() or not is_reachable(server):
             raise SourceUnreachableError(
                 f"{what}: {server.host} cannot be reached, and its list of tasks is not in the "
-                "cache. Run again with a network."
+                "cache. Run again with network access."
             ) from None
         with one_process(notes), client(what, False) as openml:
             with translated(what):
@@ -181,14 +181,14 @@ def _check_params(data_id, dataset, version, target, task_id, task) -> None:
             f"version={version!r} goes with dataset; {named[0]} names one version"
         )
     if task_id is not None and target is not None:
-        raise DatasetParameterError(f"target={target!r}: a task has its own target")
+        raise DatasetParameterError(f"target={target!r}: a task defines its target")
     if task_id is not None and task is not None:
-        raise DatasetParameterError(f"task={task!r}: OpenML says what task {task_id} is")
+        raise DatasetParameterError(f"task={task!r}: OpenML defines the type of task {task_id}")
     if task is not None:
         check_choice(task, "task", TASK_TYPES, error=DatasetParameterError)
     if dataset is not None and not re.fullmatch(r"[A-Za-z0-9_.(),+-]{1,128}", dataset):
         raise DatasetParameterError(
-            f"dataset must be 1 to 128 letters, digits and signs of '_.(),+-', got {dataset!r}"
+            f"dataset must be 1 to 128 letters, digits and characters of '_.(),+-', got {dataset!r}"
         )
 
 

@@ -187,8 +187,8 @@ def polite(what: str, server: str, offline: bool = False) -> Iterator[None]:
 def not_cached(what: str) -> SourceUnreachableError:
     """Return the error for data that only a server has, where none may be asked."""
     return SourceUnreachableError(
-        f"{what}: it is not in the cache, and no server may be asked "
-        f"({option('offline', True)}, KBENCH_OFFLINE, or none answered). Run again with a network."
+        f"{what}: it is not in the cache, and kbench is offline ({option('offline', True)}, "
+        "KBENCH_OFFLINE, or no server answered). Run again with network access."
     )
 
 
@@ -218,7 +218,7 @@ def _ask(original, what, server, deadline, session, method, url, options) -> req
         time.sleep(seconds)
         wait *= 2
     tries = "once" if trial == 1 else f"{trial} times"
-    raise DatasetError(f"{what}: {trouble} ({url}, tried {tries}). Run again later.")
+    raise DatasetError(f"{what}: {trouble} ({url}, tried {tries}). Try again later.")
 
 
 class _RequestFailedError(Exception):
@@ -258,7 +258,7 @@ def _once(original, what, server, deadline, session, method, url, options) -> re
             address = urllib.parse.urljoin(address, target)
             options.pop("params", None)  # the server has them already
         else:
-            raise DatasetError(f"{what}: the server sends from one address to the next ({url})")
+            raise DatasetError(f"{what}: the server redirects too often ({url})")
     except (
         requests.exceptions.ConnectTimeout,
         requests.exceptions.ProxyError,
@@ -272,9 +272,9 @@ def _once(original, what, server, deadline, session, method, url, options) -> re
             raise _unreachable(what, url, error) from None
         raise _RequestFailedError("the connection broke off") from None
     except (urllib3.exceptions.HTTPError, requests.exceptions.ChunkedEncodingError):
-        raise _RequestFailedError("the connection broke off in the middle of the answer") from None
+        raise _RequestFailedError("the connection was lost during the response") from None
     except requests.exceptions.RequestException as error:
-        raise DatasetError(f"{what}: {url} cannot be asked for: {shortened(error)}") from None
+        raise DatasetError(f"{what}: {url} cannot be requested: {shortened(error)}") from None
     response._content, response._content_consumed = body, True
     if "charset" not in response.headers.get("Content-Type", ""):
         response.encoding = "utf-8"  # else text would be taken for Latin-1
@@ -331,8 +331,8 @@ def _without_key(params: object) -> dict[str, object] | None:
 def _foreign(what: str, address: str, server: str) -> DatasetError:
     return DatasetError(
         f"{what}: the server {host(server)} names the address {shortened(ValueError(address))}, "
-        "which is not its own. Only its own and those of hosts named in KBENCH_OPENML_HOSTS "
-        "are asked."
+        "which is on another host. Only that server and hosts in KBENCH_OPENML_HOSTS are "
+        "contacted."
     )
 
 
@@ -354,7 +354,7 @@ def _read(raw, headers, what, url, deadline) -> bytes:
     while True:
         if time.monotonic() > deadline:
             raise DatasetError(
-                f"{what}: {url} was not complete after the time allowed for a dataset "
+                f"{what}: {url} was not complete within the time limit for a dataset "
                 f"({received:,} bytes so far). Run again with a faster connection."
             )
         # read1 returns the bytes that have arrived: the time limit holds for slow ones too
@@ -371,8 +371,8 @@ def _read(raw, headers, what, url, deadline) -> bytes:
                 raise _RequestFailedError("the compressed answer is damaged") from None
         if len(body) > limit:
             raise DatasetError(
-                f"{what}: {url} is larger than {limit / 2**20:.0f} MiB when unpacked, which "
-                "kbench refuses. Set KBENCH_MAX_DATASET_MB where you trust it."
+                f"{what}: {url} is larger than {limit / 2**20:.0f} MiB when unpacked, the limit "
+                "of kbench. Increase KBENCH_MAX_DATASET_MB if you trust it."
             )
         if (progress := _progress.get()) is not None:
             progress(url, received, int(length) if length.isdigit() else None)
@@ -386,16 +386,16 @@ def _checked(response: requests.Response, what: str, url: str) -> requests.Respo
     # OpenML reports errors as 412 with a code
     if response.status_code not in (200, 412):
         raise DatasetError(
-            f"{what}: the server answered {response.status_code} ({url}). Look whether it is "
-            "still there, or whether another server is set in the configuration of openml."
+            f"{what}: the server answered {response.status_code} ({url}). Check that it still "
+            "exists, and which server the configuration of openml has."
         )
     start = response.content[:1024].lstrip().lower()
     if not start:
-        raise DatasetError(f"{what}: the server sent an empty answer ({url}). Run again later.")
+        raise DatasetError(f"{what}: the server sent an empty response ({url}). Try again later.")
     if start.startswith((b"<!doctype html", b"<html")):
         raise DatasetError(
             f"{what}: {host(url)} answered with a web page instead of data ({url}). Log in to "
-            "your network if it asks for it, or run again later."
+            "your network if required, or try again later."
         )
     return response
 

@@ -68,7 +68,7 @@ def rescore(
     for delivered in report.deliveries:
         if delivered.problem and not as_json:
             echo(f"kbench: {delivered.problem}", err=True)
-            echo("Nothing is lost: the journal keeps it, for `kbench sync`.", err=True)
+            echo("Nothing is lost: the results stay in the journal; run `kbench sync`.", err=True)
     if report.interrupted:
         raise typer.Exit(130)
     failed = any(added.failed for added in report.added)

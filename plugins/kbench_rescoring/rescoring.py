@@ -172,7 +172,7 @@ class Rescoring:
         """
         truth = assignment.truth
         if assignment.digest != result.details.split_hash:
-            raise DatasetError("the rows of the split are not those of the result")
+            raise DatasetError("the rows of the split differ from those of the result")
         n_rows, n_classes = len(truth.y), len(truth.classes)
         most = most_bytes(n_rows, n_classes)
         name = PLAIN[truth.task].name
@@ -180,7 +180,7 @@ class Rescoring:
         for number, known in enumerate(result.of_seeds(name)):
             data = self._run.journal.blob(result.address, blob_of_seed(number), most)
             if data is None:
-                raise DatasetError("no predictions were kept")
+                raise DatasetError("no predictions are stored")
             kept = unpacked(data, result.task_key, n_rows, n_classes)
             what = f"learner {cell.cell.learner.name!r}"
             predictions.append(kept.checked(truth.task, truth.classes, n_rows, what))
@@ -189,12 +189,14 @@ class Rescoring:
             if value != known and not (
                 value and known and math.isclose(value, known, rel_tol=1e-9)
             ):
-                raise DatasetError(f"the kept predictions do not have the {name} of the result")
+                raise DatasetError(
+                    f"the stored predictions do not reproduce the {name} of the result"
+                )
         return predictions
 
     def _scored(self, name: str, truth: Truth, given: Predictions, n_classes: int) -> _Scored:
         metric = self._metrics[name]
-        undefined = "it is not defined for the test part"
+        undefined = "it is not defined for the test set"
         if not applies(metric, truth.task, given):
             return _Scored(None, _LACKS.get(metric.needs, metric.needs), failed=False)
         if name in COMPUTE:
@@ -279,8 +281,8 @@ class KnownOnly:
     def __init__(self, run: Run) -> None:
         if not any(cell.done for cell in run.cells):
             raise SuiteError(
-                f"no results of {run.suite.name!r} are known here: `kbench suite` computes them; "
-                "an edit of the code makes earlier ones out of date"
+                f"no results of {run.suite.name!r} are stored here: `kbench suite` computes "
+                "them; results of changed code are out of date"
             )
 
     def steps(self) -> Iterator[tuple[PlannedCell, int]]:

@@ -326,7 +326,7 @@ class _BallClassifier(RandomisedClassifier):
 
 
 class ZeroOneKernelClassifier(_BallClassifier):
-    """Learner of kernel predictors with respect to the 0-1 loss.
+    """Kernel classifier for the 0-1 loss, by a convex problem over the 0-1 loss kernel.
 
     The algorithm of Shalev-Shwartz, Shamir and Sridharan (IJCAI 2011): among the
     predictors h(x) = <v, psi(x)> with ||v||^2 <= B it finds the one with the smallest
@@ -427,7 +427,7 @@ class ZeroOneKernelClassifier(_BallClassifier):
 
 
 class ZeroOneHingeClassifier(_BallClassifier):
-    """Learner with the hinge loss over the same ball of the same kernel, for comparison.
+    """Kernel classifier with hinge loss over the ball of the 0-1 loss kernel, for comparison.
 
     Section 6 of Shalev-Shwartz, Shamir and Sridharan (IJCAI 2011) says that a support
     vector machine with their kernel can give similar guarantees. The reason is short.

@@ -40,7 +40,7 @@ def halfspace(
     n_splits=5,
     seed=0,
 ):
-    """Make a halfspace in the unit ball, with w* = (1, 0, ..., 0).
+    """Points in the unit ball labelled by a halfspace with w* = (1, 0, ..., 0).
 
     Inputs are uniform in a ball, at a distance of at least `margin` from the hyperplane
     x_0 = 0. Labels are flipped with probability `noise` in both parts: this is the

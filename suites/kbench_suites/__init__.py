@@ -1,4 +1,4 @@
-"""The suites that come with kbench, as ``.toml`` files beside this one."""
+"""The suites that ship with kbench, as ``.toml`` files in this package."""
 
 from importlib.resources import files
 

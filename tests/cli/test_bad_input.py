@@ -33,7 +33,7 @@ TABLES = {
     "no label at all": (csv("a,y", NUMBERS, [""]), "the target 'y' has 0 classes; "),
     "a column without a value": (
         csv("a,b,y", NUMBERS, [""], LABELS),
-        "no row has a value in 'b'. Leave out what is empty: ignore 'b'",
+        "all values are missing in 'b'. Drop empty columns: ignore 'b'",
     ),
     "equal names": (csv("a,a,y", NUMBERS, NUMBERS, LABELS), "several columns are named 'a'"),
     "a column without a name": (csv(",b,y", NUMBERS, NUMBERS, LABELS), "ignore 'Unnamed: 0'"),
@@ -43,7 +43,7 @@ TABLES = {
     ),
     "another delimiter": (
         csv("a,y", NUMBERS, LABELS).replace(",", ";"),
-        "it has one column only, 'a;y'; is the delimiter ';'?",
+        "it has only one column, 'a;y'; is the delimiter ';'?",
     ),
     "another delimiter, and commas in some rows": (
         "a;b;y\n" + "".join(f"{i};text{', or not' * (i % 2)};{i % 2}\n" for i in NUMBERS),

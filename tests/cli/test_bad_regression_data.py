@@ -52,7 +52,7 @@ CASES = {
     "short": (
         "good",
         'split_file = "short.csv"',
-        "it has 19 rows below its line of names, but",
+        "it has 19 rows below its header, but",
     ),
     "no-splits": ("good", 'split_file = "nowhere.csv"', "splits file 'nowhere.csv': No such file"),
 }

@@ -95,7 +95,7 @@ def test_help_shows_every_word_of_its_texts(monkeypatch):
             "must be a finite number > 0, or inf, got -1.0",
         ),
         (["suite", "uci", "--n-splits", "0"], "--n-splits must be an integer >= 1, got 0"),
-        (["results", "uci"], "there are no runs here"),
+        (["results", "uci"], "there are no runs yet"),
         (["results", "uci", "--format", "xml"], "'xml' is not one of"),
         (["lst"], "No such command 'lst'"),
     ],

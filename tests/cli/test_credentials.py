@@ -118,7 +118,7 @@ def test_the_server_of_pages_gets_credentials_by_its_environment(
     monkeypatch.setattr(commands, "Thread", now)
     monkeypatch.setattr(commands.webbrowser, "open", opened.append)
     code, out, err = command("ui", "--open", "--store", address, capfd=capfd)
-    starts = "" if address.startswith("http") else "MLflow starts at http://127.0.0.1:5000 ...\n"
+    starts = "" if address.startswith("http") else "Starting MLflow at http://127.0.0.1:5000 ...\n"
     assert (code, err) == (0, starts)
     assert CANARY not in out + str(opened)
     if address.startswith("http"):

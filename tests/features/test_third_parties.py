@@ -135,7 +135,7 @@ def test_a_job_that_dies_is_a_crash_of_its_task(site, monkeypatch, tmp_path):
 def test_the_engine_refuses_exclusive_times(site, tmp_path):
     site.third_party("batch")
     _, err = command(*ON_IRIS, "--batch", "jobs", "--timing", "exclusive", folder=tmp_path, code=2)
-    assert "kbench: --timing exclusive is for this machine; leave out --batch" in err
+    assert "kbench: --timing exclusive applies to this machine only; omit --batch" in err
 
 
 @pytest.mark.slow

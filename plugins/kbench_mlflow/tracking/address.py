@@ -155,9 +155,9 @@ def old_store_notice(folder: Path | None = None) -> str | None:
     if not any(meta.parent.name.isdigit() for meta in folder.glob("mlruns/*/meta.yaml")):
         return None
     return (
-        f"{folder / 'mlruns'} holds runs of an earlier MLflow, which the installed one refuses to "
-        f"use: kbench writes to {default_uri(folder)} instead; show it with "
-        f"`mlflow ui --backend-store-uri {shlex.quote(default_uri(folder))}`"
+        f"{folder / 'mlruns'} contains runs of an earlier MLflow, which the installed version "
+        f"does not support: kbench writes to {default_uri(folder)} instead; show it with `mlflow "
+        f"ui --backend-store-uri {shlex.quote(default_uri(folder))}`"
     )
 
 

@@ -40,8 +40,8 @@ def prepare(path: Path) -> None:
     """Create a new store; refuse an existing one, or a folder, that MLflow could not use."""
     if not is_text(path):
         raise StoreError(
-            f"the MLflow store {sqlite_uri(path)} is in a folder whose name is not UTF-8, where "
-            f"MLflow cannot keep files: rename the folder, or choose another store "
+            f"the MLflow store {sqlite_uri(path)} is in a folder whose name is not UTF-8, which "
+            "MLflow does not support: rename the folder, or choose another store "
             f"({option('store')})"
         )
     if not path.exists() or not path.stat().st_size:
@@ -64,8 +64,8 @@ def prepare(path: Path) -> None:
         raise StoreError(
             f"the MLflow store {name} has schema {', '.join(versions) or 'none'} where the "
             f"installed MLflow needs {needed}: if another version of MLflow made it, back it up "
-            f"and run `mlflow db upgrade {shlex.quote(name)}`; if its creation was cut short, "
-            "move it away, and a new one is made and filled"
+            f"and run `mlflow db upgrade {shlex.quote(name)}`; if its creation was interrupted, "
+            "move the file away; kbench creates a new store and uploads all results again"
         )
 
 

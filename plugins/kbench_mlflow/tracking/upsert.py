@@ -250,5 +250,5 @@ class _Writing:
             except Exception as error:
                 if away(error):
                     raise
-                return f"not stored: {path}: {self._connection.reason(error)}"
+                return f"not uploaded: {path}: {self._connection.reason(error)}"
         return ""

@@ -119,8 +119,9 @@ TAG = "mlflow.sharedViewState."
 
 NOTE = (
     "Written by kbench. Runs of kind `method` have means over the datasets that all methods "
-    "finished; runs of kind `cell` are single results, and MLflow's group means of them cover the "
-    "first 100 loaded runs only. Intervals and tests are in the report: {command} (run `report`)."
+    "completed; runs of kind `cell` are single results, and MLflow's group means of them cover "
+    "the first 100 loaded runs only. Intervals and tests are in the report: {command} (run "
+    "`report`)."
 )
 """MLflow shows it above the runs, as Markdown."""
 
@@ -193,7 +194,9 @@ class View:
                 value = json.dumps(whole, separators=(",", ":"))
                 if len(value) <= _VALUE_CHARS:
                     return TAG + self.key, value
-        raise PluginError(f"the view {self.name!r} is too large for MLflow: {len(value)} signs")
+        raise PluginError(
+            f"the view {self.name!r} is too large for MLflow: {len(value)} characters"
+        )
 
 
 def _code(text: str) -> str:

@@ -143,7 +143,7 @@ def test_a_file_of_several_machines_or_with_a_cell_twice_is_refused(stores, tmp_
     ):
         code, printed = kbench_compare(*arguments)
         assert code == 2
-        assert f"{side} holds results of 2 machines (m1, m2)" in printed
+        assert f"{side} contains results of 2 machines (m1, m2)" in printed
     rows = [each | {"machine": "m1"} for each in json.loads(every)]
     (tmp_path / "twice.json").write_text(json.dumps(rows))
     code, printed = kbench_compare("twice.json", "trial@machine=m1")
@@ -170,7 +170,7 @@ def test_why_times_are_not_judged_is_a_line_per_reason(stores):
     stores("b.db", *busy)
     _, printed = kbench_compare("trial@a.db", "trial@b.db")
     assert [line for line in printed.splitlines() if line.startswith("  ?")] == [
-        "  ? 2 cells: the machine was busy"
+        "  ? 2 cells: the machine was loaded"
     ]
 
 
@@ -183,7 +183,7 @@ def test_versions_times_and_machines(stores):
     assert kbench_compare("trial@machine=m1", "trial@machine=m2")[0] == 1
     code, printed = kbench_compare("trial@version=7,machine=m1", "trial@machine=m1")
     assert code == 2
-    assert "fits no run; versions: 0.0.9, 0.1.0" in printed
+    assert "matches no run; versions: 0.0.9, 0.1.0" in printed
 
 
 def test_what_is_refused_is_one_message(stores, tmp_path):
@@ -193,7 +193,7 @@ def test_what_is_refused_is_one_message(stores, tmp_path):
     (tmp_path / "bare.json").write_text('[{"dataset": "iris"}]')
     (tmp_path / "broken.json").write_text("{")
     for arguments, problem in [
-        (("trial", "trial@b.db"), "1 of 1 common cells were measured on other splits (iris)"),
+        (("trial", "trial@b.db"), "1 of 1 common cells have different splits (iris)"),
         (
             ("trial", "trial", "--fail-on", "speed"),
             "--fail-on must be one of 'metric', 'time', 'missing', or none alone, got 'speed'",
@@ -211,7 +211,7 @@ def test_what_is_refused_is_one_message(stores, tmp_path):
         (("bare.json", "trial"), "row 0: feature_map is missing or not text"),
         (("broken.json", "trial"), "broken.json is not JSON"),
         (("none.json", "trial"), "cannot read none.json"),
-        (("trial", "trial", "--dataset", "wine"), "fits nothing in trial: iris"),
+        (("trial", "trial", "--dataset", "wine"), "matches nothing in trial: iris"),
         (("trial", "unheard-of"), "has no runs of 'unheard-of'"),
     ]:
         code, printed = kbench_compare(*arguments)
@@ -226,9 +226,9 @@ def test_what_is_refused_is_one_message(stores, tmp_path):
         ("a.json", b"\xff\xfe[", "a.json is not JSON"),
         ("a.json", b"PAR1\x00\x01", "a.json is not JSON"),
         ("a.json", b"[" * 100_000, "a.json is not JSON"),
-        ("a.json", b"null", "holds no results"),
-        ("a.json", b"[]", "holds no results"),
-        ("a.json", b'{"dataset": []}', "holds no results"),
+        ("a.json", b"null", "contains no results"),
+        ("a.json", b"[]", "contains no results"),
+        ("a.json", b'{"dataset": []}', "contains no results"),
         ("a.json", b"[[1]]", "row 0: not an object"),
         ("a.csv", b"dataset,accuracy\n", "a.csv is a file, and those of results are .json"),
         ("a.parquet", b"PAR1\x00", "a.parquet is a file, and those of results are .json"),
@@ -247,21 +247,24 @@ HUGE = "x" * 1_000_000
 ODD = [
     ({"dataset": 7}, "dataset is missing or not text"),
     ({"dataset": HUGE}, "dataset has 1000000 characters"),
-    ({"learner": "\x1b[2Jridge"}, "learner holds control characters"),
-    ({"learner": "\ud800"}, "learner holds control characters"),
+    ({"learner": "\x1b[2Jridge"}, "learner contains control characters"),
+    ({"learner": "\ud800"}, "learner contains control characters"),
     ({"better": "[/b]"}, "better must be higher or lower"),
-    ({"machine_speed_s": "fast"}, "machine_speed_s holds more than numbers"),
-    ({"machine_speed_s": "nan"}, "machine_speed_s holds more than numbers"),
+    ({"machine_speed_s": "fast"}, "machine_speed_s contains values other than numbers"),
+    ({"machine_speed_s": "nan"}, "machine_speed_s contains values other than numbers"),
     ({"n_test": "30"}, "n_test must be a number of rows"),
     ({"n_test": True}, "n_test must be a number of rows"),
     ({"n_train": -1}, "n_train must be a number of rows"),
     ({"n_train": float("nan")}, "n_train must be a number of rows"),
     ({"split_hash": ["a"]}, "split_hash is missing"),
-    ({"split_hash": {"0": ["a"]}}, "split_hash must hold text only"),
-    ({"protocol": {"threads": ["1"]}}, "protocol must hold text only"),
-    ({"protocol": {"n_folds": 5}}, "protocol must hold text only"),
+    ({"split_hash": {"0": ["a"]}}, "split_hash must contain strings only"),
+    ({"protocol": {"threads": ["1"]}}, "protocol must contain strings only"),
+    ({"protocol": {"n_folds": 5}}, "protocol must contain strings only"),
     ({"values_by_split": None}, "values_by_split is missing"),
-    ({"values_by_split": {"accuracy": [0.9]}}, "values_by_split.accuracy must hold finite numbers"),
+    (
+        {"values_by_split": {"accuracy": [0.9]}},
+        "values_by_split.accuracy must contain finite numbers",
+    ),
     ({"values_by_split": {"accuracy": {"0": None}}}, "values_by_split.accuracy"),
     ({"values_by_split": {"accuracy": {"0": float("nan")}}}, "values_by_split.accuracy"),
     ({"values_by_split": {"fit_time_s": {"0": float("inf")}}}, "values_by_split.fit_time_s"),
@@ -304,9 +307,9 @@ def test_a_row_of_a_file_that_cannot_be_compared_is_one_message(
         ({"accuracy_by_split": '{"0": "high"}'}, "values_by_split.accuracy"),
         ({"accuracy_by_split": '{"0": NaN}'}, "values_by_split.accuracy"),
         ({"fit_time_s_by_split": '{"0": 1e999}'}, "values_by_split.fit_time_s"),
-        ({"split_hash": '{"0": [1]}'}, "split_hash must hold text only"),
-        ({"machine_speed_s": "soon"}, "machine_speed_s holds more than numbers"),
-        ({"metric": "\x1b[2J"}, "metric holds control characters"),
+        ({"split_hash": '{"0": [1]}'}, "split_hash must contain strings only"),
+        ({"machine_speed_s": "soon"}, "machine_speed_s contains values other than numbers"),
+        ({"metric": "\x1b[2J"}, "metric contains control characters"),
     ],
 )
 def test_a_run_that_somebody_has_edited_is_one_message(stores, tags, problem):

@@ -217,7 +217,7 @@ def test_one_split_says_nothing_of_what_is_no_share_of_known_rows(metric):
         a, b = (changed(renamed(each, metric), n_test=300.0) for each in (a, b))
     found = change(a, b, metric.name, metric=metric)
     assert found.verdict == "unknown"
-    assert found.doubts == ("one split: its noise is not known",)
+    assert found.doubts == ("one split: its noise cannot be estimated",)
 
 
 def test_equal_differences_of_what_counts_no_rows_are_not_judged():
@@ -247,7 +247,7 @@ def test_the_units_of_an_error_change_no_verdict(size):
 def test_several_machines_or_rows_of_a_cell_are_refused():
     slow = row(machine="m2")
     for a, b, side in (([row(), slow], [row()], "A"), ([row()], [slow, row("wine")], "B")):
-        with pytest.raises(SuiteError, match=rf"{side} holds results of 2 machines \(m1, m2\)"):
+        with pytest.raises(SuiteError, match=rf"{side} contains results of 2 machines \(m1, m2\)"):
             compare(a, b)
     with pytest.raises(SuiteError, match=r"B holds rff \+ ridge on iris twice"):
         compare([row()], [row(), row(accuracies=[0.1] * 5)])
@@ -371,10 +371,10 @@ def test_times_are_corrected_by_the_calibration():
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"contention": "2 slots on 1 physical cores"}, "b: the machine was busy: 2 slots"),
-        ({"machine_speed_s": ""}, "b: no calibration figure"),
+        ({"contention": "2 slots on 1 physical cores"}, "b: the machine was loaded: 2 slots"),
+        ({"machine_speed_s": ""}, "b: no speed benchmark"),
         ({"machine_speed_s": "0.01, 0.014"}, "b: the machine's speed changed"),
-        ({"machine_speed_s": "0.02"}, "the machine itself was not as fast in both"),
+        ({"machine_speed_s": "0.02"}, "the speed of the machine differs"),
         ({"protocol": {"threads": "4", "n_folds": "5"}}, "1 threads in a, 4 in b"),
     ],
 )

@@ -147,7 +147,7 @@ def test_a_run_predicts_and_keeps_what_it_predicted(runner, store_uri):
     report, seen = ran(*runner(wide(500)))
     (cell,) = report.cells
     (result,) = cell.done
-    assert any("trying 1 cell on samples" in text for text in seen.notices)
+    assert any("fits of 1 cell on samples" in text for text in seen.notices)
     assert seen.predictions == [("work 500", cell.cost, 1, 1)]
     assert result.predicted == cell.cost
     assert result.cpu_s > 0

@@ -485,7 +485,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_and_loses_nothing(
                 scheduler.kill()
 
         watcher = Killing()
-        with pytest.raises(ClusterError, match="continues where this run stopped"):
+        with pytest.raises(ClusterError, match="run the same command to continue"):
             run_text(suite_text("work", "nap"), store_uri, watcher, jobs=1, scheduler=address)
     journal = Journal(state_folder(cluster_id()) / "journal.jsonl")
     assert 1 <= len(list(journal.read("result"))) == len(watcher.done) < 4

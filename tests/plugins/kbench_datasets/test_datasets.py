@@ -276,7 +276,7 @@ def test_svmlight(tmp_path):
         ("", {"target": "b"}, "is empty"),
         ("a,b\n1,inf\n2,0.7\n", {"target": "b"}, "the target 'b' is infinite in 1 row of 2"),
         ("a,b\n1,x\n2,x\n", {"target": "b"}, "at least 2"),
-        ("b\n1\n2\n", {"target": "b"}, "it has one column only"),
+        ("b\n1\n2\n", {"target": "b"}, "it has only one column"),
     ],
 )
 def test_mistakes_in_files_are_named(tmp_path, text, params, why):

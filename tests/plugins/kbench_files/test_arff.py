@@ -118,7 +118,7 @@ def test_sparse_rows_have_no_fates_and_refuse_what_needs_them(registry):
     data = prepared("sparse.arff", registry, target="y")
     assert data.look is None
     assert (data.facts.sparse, data.facts.n_features, data.facts.n_samples) == (True, 2, N)
-    words = "file 'sparse.arff': it is sparse, and date_formats has no meaning for sparse"
+    words = "file 'sparse.arff': date_formats does not apply to sparse rows, whose"
     with pytest.raises(DatasetError, match=re.escape(words)):
         load_arff("sparse.arff", "y", date_formats=["a=ISO8601"])
     for option in ("categorical", "date_formats"):

@@ -200,7 +200,7 @@ def test_what_is_ambiguous_is_said_with_the_option_that_changes_it(read, sep, va
 
 def test_two_delimiters_that_fit_are_said(read):
     found = read("a;b,c\n" + "1;2,3\n" * N)
-    assert "`,` or `;` may stand between values; `,`" in found.doubts[0]
+    assert "`,` or `;` may be the delimiter; `,`" in found.doubts[0]
     assert read("a;b,c\n" + "1;2,3\n" * N, delimiter=";").doubts == []
 
 
@@ -224,11 +224,11 @@ REFUSED = {
     "a wrong decimal mark": (text(PLAIN), {"decimal": "x"}, "decimal must be '.' or ','"),
     "a wrong thousands mark": (text(PLAIN), {"thousands": "x"}, "thousands must be one of"),
     "one mark twice": (text(PLAIN), {"decimal": ",", "thousands": ","}, "must differ"),
-    "no names": (text(PLAIN, names=("1.5", "2.5")), {}, "has numbers, not the names of columns"),
+    "no names": (text(PLAIN, names=("1.5", "2.5")), {}, "has numbers instead of column names"),
     "equal names": (text(PLAIN, names=("y", "y")), {}, "several columns are named 'y'"),
     "names that differ by blanks": (text(PLAIN, names=("y ", "y")), {}, "are named 'y'"),
     "a nameless column": (text(PLAIN, names=("", "y")), {}, "column 1 has no name"),
-    "one column": ("y\n" + "a\nb\n" * N, {}, "it has one column only"),
+    "one column": ("y\n" + "a\nb\n" * N, {}, "it has only one column"),
 }
 
 
@@ -294,7 +294,7 @@ def test_lines_before_the_names_are_left_out(tmp_path, before, skip):
     opened = csv_rows(path)
     assert list(opened.rows.names) == ["x", "y"]
     assert opened.params["skip"] == skip
-    assert "before the names of columns left out" in opened.sentence
+    assert "before the header skipped" in opened.sentence
     data = load_csv(str(path), "y", **opened.params)
     assert data.X[:3].ravel().tolist() == [0.5, 1.5, 2.5]
     assert opened.rows.scan({}) == 30

@@ -69,19 +69,22 @@ def test_repeated_holdouts_may_overlap(here):
     [
         (None, "No such file or directory (looked for "),
         ("", "is empty"),
-        ("s\n1\n0\n0\n", "it has 3 rows below its line of names, but the data have 4"),
-        ("1\n0\n0\n0\n", "it has 3 rows below its line of names, but the data have 4"),
-        ("s,t\n1,0\n0,0\n0,0\n0,0\n", "column 't' tests no row; a split needs rows to train and"),
+        ("s\n1\n0\n0\n", "it has 3 rows below its header, but the data have 4"),
+        ("1\n0\n0\n0\n", "it has 3 rows below its header, but the data have 4"),
+        (
+            "s,t\n1,0\n0,0\n0,0\n0,0\n",
+            "column 't' has no row in the test set; a split needs training rows",
+        ),
         ("s,t\n1,1\n0,1\n0,1\n0,1\n", "column 't' tests all 4 rows"),
-        ("s\n1\n2\n0\n0\n", "column 's' must be 0 or 1 (a row to test), got 2 in row 2"),
-        ("s\n1\n0.5\n0\n0\n", "column 's' must be 0 or 1 (a row to test), got 0.5 in row 2"),
-        ("s,t\n1,0\n0,1\n0,\n0,0\n", "column 't' must be 0 or 1 (a row to test), got nothing in "),
-        ("s\ntest\n0\n0\n0\n", "column 's' must be 0 or 1 (a row to test), got 'test' in row 1"),
-        ("s\nTrue\nFalse\nFalse\nTrue\n", "must be 0 or 1 (a row to test), got True in row 1"),
+        ("s\n1\n2\n0\n0\n", "column 's' must be 0 or 1 (a test row), got 2 in row 2"),
+        ("s\n1\n0.5\n0\n0\n", "column 's' must be 0 or 1 (a test row), got 0.5 in row 2"),
+        ("s,t\n1,0\n0,1\n0,\n0,0\n", "column 't' must be 0 or 1 (a test row), got nothing in "),
+        ("s\ntest\n0\n0\n0\n", "column 's' must be 0 or 1 (a test row), got 'test' in row 1"),
+        ("s\nTrue\nFalse\nFalse\nTrue\n", "must be 0 or 1 (a test row), got True in row 1"),
         (
             "s,t,u\n0,0,1\n1,0,0\n1,1,0\n0,1,0\n",
             "folds must not overlap, but 1 row of 4 is tested more than once: row 3 in 's' and "
-            "'t'. If the columns are repeated holdouts, say overlapping_splits = true.",
+            "'t'. If the columns are repeated holdouts, set overlapping_splits = true.",
         ),
     ],
 )

@@ -143,7 +143,7 @@ def test_columns_are_not_blamed_for_copies():
     X[test[:180]], y[test[:180]] = X[train[:180]], y[train[:180]]
     found = check(X, y)
     assert [each.kind for each in found.signs] == ["copies"]
-    assert "columns and neighbours: scored on 20 test rows without copies" in found.notes
+    assert "columns and adjacent rows: scored on 20 test rows without copies" in found.notes
 
 
 def test_missing_values_and_zeros_of_both_signs_are_equal_among_copies():
@@ -217,8 +217,8 @@ def test_rows_and_columns_are_sampled_and_this_is_said():
     _, X = draw(n=300, d=400)
     found = check(X, np.tanh(X[:, 333]))
     assert [each.columns for each in found.signs] == [("x333",)]
-    assert "scored alone: the 64 of 400 columns that look best" in found.notes
-    assert "inputs but one are not compared: 400 columns, 256 at most" in found.notes
+    assert "scored alone: the 64 of 400 most predictive columns" in found.notes
+    assert "near duplicates are not searched: 400 columns, 256 at most" in found.notes
 
 
 def test_sparse_rows_are_compared_in_all_columns():

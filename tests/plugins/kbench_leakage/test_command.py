@@ -63,9 +63,9 @@ def test_the_same_numbers_under_other_names_have_these_names(table, capfd):
 def test_a_file_is_checked(table, capfd):
     code, out, err = command("leakage", table, "--target", "total", capfd=capfd)
     assert (code, err) == (0, "")
-    assert out.startswith("rides: 240 training rows, 60 test rows\n  sign: " + SIGN)
+    assert out.startswith("rides: 240 training rows, 60 test rows\n  evidence: " + SIGN)
     code, out, _ = command("leakage", table, "--target", "total", "--drop", "casual", capfd=capfd)
-    assert code == 0 and "no sign of leakage" in out
+    assert code == 0 and "no evidence of leakage" in out
 
 
 def test_json_has_all_measurements(table, capfd):
@@ -79,7 +79,7 @@ def test_all_datasets_of_a_suite_are_checked(suite, capfd):
     code, out, _ = command("leakage", suite, "--data", suite.parent, capfd=capfd)
     assert code == 0
     assert out.index("rides: 200 training rows") < out.index(SIGN) < out.index("clean: 200")
-    assert out.count("sign: ") == 1
+    assert out.count("evidence: ") == 1
 
 
 @pytest.mark.slow
@@ -90,11 +90,11 @@ def test_a_suite_its_known_results_and_its_report_say_it(suite, capfd, monkeypat
         code, out, err = command("suite", suite, "-q", "--data", suite.parent, capfd=capfd)
         assert code == 0
         (said,) = [line for line in (out + err).splitlines() if "leakage" in line]
-        assert said.startswith("kbench: rides: sign of leakage: " + SIGN)
+        assert said.startswith("kbench: rides: possible leakage: " + SIGN)
     code, _, err = command("report", suite, "-o", "page.html", capfd=capfd)
     assert code == 0, err
     page = (suite.parent / "page.html").read_text()
-    assert "Signs of leakage" in page and "casual + registered alone" in page
+    assert "Possible leakage" in page and "casual + registered alone" in page
     _, out, _ = command("report", suite, "--table", "leakage", "--format", "csv", capfd=capfd)
     assert out.splitlines()[0] == "dataset,sign" and out.splitlines()[1].startswith("rides,casual")
     for kept in (state_folder() / "leakage").iterdir():
@@ -110,7 +110,7 @@ def test_a_comparison_on_an_own_table_says_it(table, capfd, monkeypatch, store_u
     run = kbench.recommend(
         str(table), "total", feature_map="identity", learner="ridge", progress=False
     )
-    assert "kbench: rides: sign of leakage: " + SIGN in capfd.readouterr().err
+    assert "kbench: rides: possible leakage: " + SIGN in capfd.readouterr().err
     assert "casual + registered alone" in run.report()
 
 
@@ -120,7 +120,7 @@ def test_a_comparison_on_an_own_table_says_it(table, capfd, monkeypatch, store_u
         (["rides.csv"], "--target is missing: name the column to predict"),
         (["no.csv", "--target", "y"], "there is no such file"),
         (["rides.csv", "--target", "zz"], "zz"),
-        (["rides.csv", "--target", "total", "--data", "."], "are for suites, not for a file"),
+        (["rides.csv", "--target", "total", "--data", "."], "is for suites, not for a data file"),
         (["uci-small", "--target", "y"], "--target is for a file of your own"),
         (["uci-smal"], "did you mean 'uci-small'"),
     ],

@@ -12,7 +12,7 @@ NUMBERS = {
     "within": (("a", "b"), "b within equal a alone predicts the target of test rows: R2 0.970"),
     "order": (
         ("a",),
-        "the training rows next to test rows in the file predict their target: R2 0.970 "
+        "training rows adjacent to test rows in the file predict their target: R2 0.970 "
         "(a changes slowly along the file)",
     ),
 }
@@ -29,7 +29,7 @@ def test_a_sentence_says_what_was_measured(kind):
 def test_rows_that_are_looked_up_have_their_share():
     found = Finding("copies", (), Score(0.5), True, 100, share=0.2)
     assert found.sentence == (
-        "20.0 % of the test rows have the inputs of a training row, whose target predicts "
+        "20.0 % of the test rows have the same inputs as a training row, whose target predicts "
         "theirs: R2 0.500"
     )
     assert found.is_sign  # whatever they predict

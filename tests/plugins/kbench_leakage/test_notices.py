@@ -41,7 +41,7 @@ def test_each_dataset_is_named_once_in_a_run():
     cells = [planned("rides"), planned("rides"), planned("other data")]
     run = Run()
     said = notices(*cells, run=run)
-    assert said == [f"rides: sign of leakage: {TOLD}", f"other data: sign of leakage: {TOLD}"]
+    assert said == [f"rides: possible leakage: {TOLD}", f"other data: possible leakage: {TOLD}"]
     assert notices(*cells, run=run) == said
     assert notices(*cells) == said
 
@@ -50,7 +50,7 @@ def test_many_datasets_are_counted():
     said = notices(*(planned("d" * (k + 1)) for k in range(8)))
     assert len(said) == 6
     assert said[-1] == (
-        "signs of leakage in 3 further datasets: the report and `kbench leakage` list them"
+        "possible leakage in 3 further datasets: the report and `kbench leakage` list the evidence"
     )
 
 
@@ -78,7 +78,7 @@ def test_all_training_rows_count_with_their_missing_values():
     cell.dataset = DataCache().describe(
         DataCache().store(Dataset("d", X=X, y=y, task="regression"))
     )
-    assert notices(cell) == [f"rides: sign of leakage: {TOLD}"]
+    assert notices(cell) == [f"rides: possible leakage: {TOLD}"]
 
 
 def test_a_gram_matrix_and_unavailable_data_are_passed_over():

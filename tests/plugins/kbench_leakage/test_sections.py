@@ -31,7 +31,7 @@ def test_a_report_names_what_predicts_and_escapes_it():
     keep(one, "<b>")
     keep(two)
     html = page(content([one, two]), Registry())
-    assert "Signs of leakage" in html and "&lt;b&gt; alone predicts" in html
+    assert "Possible leakage" in html and "&lt;b&gt; alone predicts" in html
     assert "<b> alone" not in html and "Not checked" not in html
 
 
@@ -39,14 +39,14 @@ def test_no_sign_is_said_too():
     given = rows("1", "2")
     for each in given:
         keep(each)
-    assert text_of(given) == "No sign of leakage was found in 2 datasets."
+    assert text_of(given) == "No evidence of leakage was found in 2 datasets."
 
 
 def test_datasets_that_were_not_checked_are_named():
     given = rows("1", "2")
     keep(given[0])
     assert text_of(given) == (
-        "No sign of leakage was found in 1 dataset. Not checked on this machine: 'data1'."
+        "No evidence of leakage was found in 1 dataset. Not checked on this machine: 'data1'."
     )
 
 

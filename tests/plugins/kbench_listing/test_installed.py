@@ -33,7 +33,7 @@ def test_list_says_what_each_thing_is(wide, capfd):
     (uci,) = [each for each in found["suites"] if each["name"] == "uci"]
     _, listed, _ = command("list", capfd=capfd)
     assert re.search(rf"^ *uci +suites +{re.escape(uci['description'])}$", listed, re.M)
-    row = r"^ *perceptron +learners +linear +classification +Perceptron of Rosenblatt, .*\.$"
+    row = r"^ *perceptron +learners +linear +classification +Rosenblatt's perceptron, .*\.$"
     assert re.search(row, listed, re.M)
     assert re.search(r"^ *rff +baselines +Fourier +\S", listed, re.M)
 

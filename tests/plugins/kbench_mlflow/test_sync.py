@@ -196,7 +196,7 @@ def test_what_a_store_lacks_is_delivered_once(journal, plans, store_uri):
 def test_which_suites(journal, plans, store_uri):
     cell = a_cell("ridge", "k1")
     finish(journal, cell)
-    with pytest.raises(SuiteError, match=r"no suite was ever run for the store sqlite.*/mlflow.db"):
+    with pytest.raises(SuiteError, match=r"no suite has been run for the store sqlite.*/mlflow.db"):
         list(sync(store_uri))
     plans.keep(SUITE, AWAY, [cell])
     with pytest.raises(SuiteError, match="--all of them: trial"):
@@ -246,7 +246,7 @@ def test_the_command_and_its_exit_codes(journal, plans, store_uri):
     away = run_sync("--store", AWAY)
     assert away.returncode == 1
     assert "does not answer" in away.stderr
-    assert "the journal keeps it" in away.stderr
+    assert "the results stay in the journal" in away.stderr
     assert "Traceback" not in away.stderr
     there = run_sync("trial", "--store", store_uri, "--json")
     assert there.returncode == 0, there.stderr

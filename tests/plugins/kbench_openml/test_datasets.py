@@ -50,5 +50,5 @@ def test_a_cut_file_without_a_network_is_an_error(connect_openml, monkeypatch):
         file = cache / "datasets" / "61" / "dataset.arff"
         file.write_text(file.read_text()[:3000])
         monkeypatch.setenv("KBENCH_OFFLINE", "1")
-        with pytest.raises(DatasetError, match=r"checksum.*Run again with a network"):
+        with pytest.raises(DatasetError, match=r"checksum.*Run again with network access"):
             load(data_id=61)

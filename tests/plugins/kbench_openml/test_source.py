@@ -35,10 +35,13 @@ def test_by_name_and_version(connect_openml):
         ({"data_id": 61, "version": 1}, "version=1"),
         (
             {"dataset": "../x"},
-            "dataset must be 1 to 128 letters, digits and signs of '_.(),+-', got '../x'",
+            "dataset must be 1 to 128 letters, digits and characters of '_.(),+-', got '../x'",
         ),
         ({"task_id": 3, "target": "class"}, "target='class'"),
-        ({"task_id": 3, "task": "regression"}, "task='regression': OpenML says what task 3 is"),
+        (
+            {"task_id": 3, "task": "regression"},
+            "task='regression': OpenML defines the type of task 3",
+        ),
         (
             {"data_id": 61, "task": "ranking"},
             "task must be one of 'classification', 'regression', got 'ranking'",
@@ -88,11 +91,11 @@ def test_offline_uses_what_is_cached(connect_openml, monkeypatch):
         monkeypatch.setenv("KBENCH_OFFLINE", "1")
         asked = len(server.requests)
         np.testing.assert_array_equal(load(data_id=61).X, right.X)
-        with pytest.raises(DatasetError, match=r"not in the cache.*no server may be asked"):
+        with pytest.raises(DatasetError, match=r"not in the cache.*kbench is offline"):
             load(data_id=9001)
-        with pytest.raises(DatasetError, match=r"not in the cache.*no server may be asked"):
+        with pytest.raises(DatasetError, match=r"not in the cache.*kbench is offline"):
             load(dataset="iris")
-        with pytest.raises(DatasetError, match=r"not in the cache.*no server may be asked"):
+        with pytest.raises(DatasetError, match=r"not in the cache.*kbench is offline"):
             load(task_id=1061)
         assert len(server.requests) == asked
 

@@ -20,7 +20,7 @@ FAILS = {
     "truncate-lines": "checksum",
     "cut": "broke off",
     "bad-md5": "checksum",
-    "empty": "empty answer",
+    "empty": "empty response",
     "bad-xml": "damaged",
     "html": "web page",
     "http-500": "500",
@@ -28,9 +28,9 @@ FAILS = {
     "reset": "broke off",
     "wrong-id": "instead",
     "slow=1": "sent nothing",
-    "trickle=200": "time allowed",
+    "trickle=200": "time limit",
     "bomb": "larger than",
-    "redirect-forever": "from one address to the next",
+    "redirect-forever": "redirects too often",
 }
 
 

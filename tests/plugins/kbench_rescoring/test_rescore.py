@@ -178,7 +178,7 @@ def test_a_metric_is_the_mean_over_seeds_of_the_map(here):
     next(Path("state").glob("*/blobs/*/*.predictions.2")).unlink()
     _, added = rescored(here, "gini")
     assert [(each["reason"], each["n_splits"]) for each in added["gini"]["missing"]] == [
-        ("no predictions were kept", 1)
+        ("no predictions are stored", 1)
     ]
 
 
@@ -297,10 +297,10 @@ def damage(how):
     ("how", "words"),
     [
         ("cut", "the kept predictions cannot be used: "),
-        ("removed", "no predictions were kept"),
+        ("removed", "no predictions are stored"),
         ("swapped", "those of another task"),
         ("huge", "larger than the predictions of its task can be"),
-        ("forged", "the kept predictions do not have the accuracy of the result"),
+        ("forged", "the stored predictions do not reproduce the accuracy of the result"),
     ],
 )
 def test_predictions_that_are_not_those_of_the_result_give_no_metric(here, how, words):

@@ -45,5 +45,5 @@ def kbench_engine(options):
     if not folder:
         return None
     if options.exclusive:
-        raise kbench.KbenchError("--timing exclusive is for this machine; leave out --batch")
+        raise kbench.KbenchError("--timing exclusive applies to this machine only; omit --batch")
     return EngineOffer(cluster_id(), lambda run: BatchEngine(folder, run))
