@@ -169,10 +169,7 @@ def _of_author(suite: str, options: Mapping[str, str], side: str) -> StoredResul
     from kbench.features import as_one_side, experiment_of, imported_rows
 
     if others := [name for name in options if name != "author"]:
-        raise SuiteError(
-            f"{masked(side)!r}: author filters cannot be combined with "
-            f"{others[0]}=: bundles are not in a store"
-        )
+        raise SuiteError(f"{masked(side)!r}: by= excludes {others[0]}=: bundles are not in a store")
     kept = imported_rows(experiment_of(suite), notice=partial(echo, err=True))
     rows = [each for each in kept if each.author == options["author"]]
     if not rows:
@@ -257,9 +254,7 @@ def _of_file(path: Path) -> StoredResults:
     if isinstance(rows, list):
         rows = [row for row in rows if not (isinstance(row, dict) and "author" in row)]
     if not isinstance(rows, list) or not rows:
-        raise SuiteError(
-            f"{path} contains no results; `kbench results SUITE --format json` makes it"
-        )
+        raise SuiteError(f"{path} has no results; `kbench results SUITE --format json` makes it")
     checked = _checked(
         rows,
         str(path),
@@ -301,9 +296,7 @@ def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
     matches = [row for row in rows if any(fnmatchcase(row.dataset, p) for p in patterns)]
     if not matches:
         names = ", ".join(dict.fromkeys(row.dataset for row in rows))
-        raise SuiteError(
-            f"--dataset {' '.join(patterns)} matches nothing in {masked(side)}: {names}"
-        )
+        raise SuiteError(f"--dataset {' '.join(patterns)} matches none of {masked(side)}: {names}")
     return matches
 
 

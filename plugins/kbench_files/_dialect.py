@@ -178,8 +178,7 @@ def _encoding(raw: bytes, what: str) -> tuple[str, list[str]]:
     if wide_line:
         raise DatasetError(
             f"{what}: it has two encodings: line {wide_line:,} is UTF-8, line {bad_line:,} is "
-            f"not. Convert one part, or give {option('encoding', name)}to read the whole file "
-            "with it"
+            f"not. Convert one part, or give {option('encoding', name)} for the whole file"
         )
     doubt = (
         f"line {bad_line:,} is not UTF-8, so the file is read as {name}; {option('encoding')} "

@@ -58,7 +58,7 @@ def sync(
         if not as_json:
             echo(f"kbench: {left}", err=True)
             echo(
-                "Nothing is lost: the results stay in the journal; run `kbench sync` again.",
+                "No result is lost: run `kbench sync` again.",
                 err=True,
             )
         raise typer.Exit(1)

@@ -265,8 +265,8 @@ class Synced:
         if self.unread:
             plans = "plan is" if self.unread == 1 else "plans are"
             text += (
-                f"; {self.unread} {plans} of another version of kbench skipped (`kbench suite` "
-                "plans them again)"
+                f"; {self.unread} {plans} of another kbench version skipped (`kbench suite` "
+                "plans anew)"
             )
         return text
 
@@ -299,10 +299,7 @@ def sync(
     missing = [suite for suite in suites if suite not in ever]
     if missing:
         raise SuiteError(
-            *(
-                f"no suite {name!r} has been run on this machine{did_you_mean(name, ever)}"
-                for name in missing
-            )
+            *(f"no suite {name!r} was run here{did_you_mean(name, ever)}" for name in missing)
         )
     wanted = set(suites) or (ever if everything else here)
     if not wanted:

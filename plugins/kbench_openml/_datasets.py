@@ -189,9 +189,7 @@ def load_task(openml, task_id, drop, what, offline) -> Dataset:
     for trial in (1, 2):
         if not file.exists():
             if offline:
-                raise DatasetError(
-                    f"{what}: its splits are not in the cache. Run again with network access."
-                )
+                raise DatasetError(f"{what}: its splits are not in the cache. Run again online.")
             write_whole(file, ask(address))
         try:
             splits = _splits(file, dataset, what)
@@ -226,9 +224,7 @@ def _task_facts(description: bytes, task_id: int, what: str) -> tuple[str, int, 
         data_id = int(facts["data_set_id"])
         return task, data_id, facts["target_feature"], facts["data_splits_url"]
     except (KeyError, ValueError):
-        raise DatasetError(
-            f"{what}: its description lacks the data, the target or the splits"
-        ) from None
+        raise DatasetError(f"{what}: its description lacks data, target or splits") from None
 
 
 def _splits(file: Path, dataset: Dataset, what: str) -> list[Split]:

@@ -189,9 +189,7 @@ class Rescoring:
             if value != known and not (
                 value and known and math.isclose(value, known, rel_tol=1e-9)
             ):
-                raise DatasetError(
-                    f"the stored predictions do not reproduce the {name} of the result"
-                )
+                raise DatasetError(f"the stored predictions yield another {name}")
         return predictions
 
     def _scored(self, name: str, truth: Truth, given: Predictions, n_classes: int) -> _Scored:

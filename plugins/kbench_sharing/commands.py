@@ -109,7 +109,7 @@ def create(
         echo(f"{place / 'results.zip'}: {written}")
     if known.n_without:
         echo(
-            f"{counted(known.n_without, 'cell')} of the suite have no result on this machine",
+            f"{counted(known.n_without, 'cell')} of the suite have no result here",
             err=True,
         )
     if few := sum(bool(cell.missing) for cell in known.cells):
@@ -254,10 +254,7 @@ def check_author(author: str, bundle: Bundle) -> None:
     if not author:
         raise SuiteError("a published verification needs a name: give --author NAME")
     if author == bundle.manifest.author:
-        raise SuiteError(
-            f"{author} is the author of the results: only a verification by another person is "
-            "evidence"
-        )
+        raise SuiteError(f"{author} is the author of the results: only others can verify them")
 
 
 def describe(bundle: Bundle) -> None:

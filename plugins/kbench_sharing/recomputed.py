@@ -125,9 +125,7 @@ def check_record(record: Record, result: SharedResult | None, author: str, now_m
     if not record.author:
         raise BundleError("it does not name who recomputed")
     if record.author == author:
-        raise BundleError(
-            "it is the author's recomputation of the same result, which is no evidence"
-        )
+        raise BundleError("it is the author's recomputation, which is no evidence")
     if result is None or record.result != digest_of(result):
         raise BundleError(f"split {record.split} differs from the result that was recomputed")
     if result.status != "ok":

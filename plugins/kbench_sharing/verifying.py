@@ -113,7 +113,7 @@ def agreement(
     another one. `added` names metrics of plugins, which are not computed with a task.
     """
     if theirs.details.split_hash != details.get("split_hash"):
-        return Agreement("different", "the rows of the split are others")
+        return Agreement("different", "the rows of the split differ")
     if theirs.details.chosen != details.get("chosen"):
         return Agreement("different", "the search chose different parameters")
     noise = ""
@@ -216,7 +216,7 @@ class Verifying:
     def predictions(self, chosen: Iterable[Unit]) -> Iterator[tuple[Unit, Agreement]]:
         """Compute metrics from the predictions of results whose data can be had here.
 
-        Nothing is fitted. A result is yielded without a verdict where its data are others here.
+        Nothing is fitted. A result is yielded without a verdict if its data differ here.
         """
         keys = dict.fromkeys(key for key, _ in chosen)
         suite = self._suite(keys)
@@ -235,7 +235,7 @@ class Verifying:
         try:
             assignment = assignments.of(self._planner.task(planned, unit[1]))
             if assignment.digest != result.details.split_hash:
-                return Agreement("different", "the rows of the split are others")
+                return Agreement("different", "the rows of the split differ")
             found = differing(result, self._bundle.predictions[unit], assignment.truth)
         except KbenchError as error:
             return Agreement("different", printable(str(error).splitlines()[0], 300))

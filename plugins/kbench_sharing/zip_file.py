@@ -115,9 +115,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
     temporary = path.absolute().with_name(f".{path.absolute().name}-{secrets.token_hex(4)}")
     try:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise BundleError(
-                f"{path} exists: choose a new folder, or a file name that ends with .zip"
-            )
+            raise BundleError(f"{path} exists: choose a new folder, or a .zip file")
         temporary.mkdir(parents=True)
         yield temporary
         if path.exists():

@@ -151,8 +151,8 @@ def main():
             )
         top = [
             HEADER.format(learner=LEARNERS[suite], figure=metric),
-            'description = "Wacker et al. (2022): Gram matrix errors of random features and sketches '
-            'of the Gaussian kernel"',
+            'description = "Wacker et al. (2022): Gram matrix errors of random features and '
+            'sketches of the Gaussian kernel"',
             f'published = "{suite}.csv"',
             'metric = { name = "gram_error_frobenius", better = "lower" }',
         ]

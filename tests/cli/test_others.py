@@ -115,7 +115,7 @@ def test_two_sides_are_compared_without_times(run):
     assert "no rows of 'ours' by 'Eve' were added; there are rows by: Ada" in err
     code, _, err = run("compare", "ours", "ours@author=Ada,version=0.1.0")
     assert code == 2
-    assert "cannot be combined with version=" in err
+    assert "by= excludes version=" in err
     # a file that has both holds one side of a comparison
     Path("both.json").write_text(run("results", "ours", "--format", "json")[1])
     assert run("compare", "both.json", "ours")[0] == 0

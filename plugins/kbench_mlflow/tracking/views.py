@@ -194,9 +194,7 @@ class View:
                 value = json.dumps(whole, separators=(",", ":"))
                 if len(value) <= _VALUE_CHARS:
                     return TAG + self.key, value
-        raise PluginError(
-            f"the view {self.name!r} is too large for MLflow: {len(value)} characters"
-        )
+        raise PluginError(f"view {self.name!r} is too large for MLflow: {len(value)} characters")
 
 
 def _code(text: str) -> str:

@@ -181,9 +181,7 @@ def _tried(
 def refuse_existing(folder: Path) -> None:
     """Raise ExportError if the folder exists: nothing is ever overwritten."""
     if folder.exists() or folder.is_symlink():
-        raise ExportError(
-            f"-o {folder}: the folder exists; choose another name, or remove it first"
-        )
+        raise ExportError(f"-o {folder}: it exists; choose another folder, or remove it first")
 
 
 def _answers(pipeline: Any, table: Any) -> dict[str, np.ndarray]:
@@ -219,10 +217,7 @@ def _save_as(form: str, pipeline: Any, folder: Path, example: Any) -> None:
     """Have a feature save a pipeline in its form; ExportError where none does."""
     context = {"form": form, "pipeline": pipeline, "folder": folder, "example": example}
     if not Verbs().one("kbench_save_model", requirements=_requirements(), **context):
-        raise ExportError(
-            f"no installed feature saves models as {form}; `kbench list plugins` "
-            "shows features that failed to load"
-        )
+        raise ExportError(f"no feature saves models as {form}; see `kbench list plugins`")
 
 
 def _requirements() -> list[str]:

@@ -215,9 +215,7 @@ def _about_columns(model: Model, block: Mapping[str, Any], ids: Sequence[str]) -
     sentences = []
     used = [name for name in names if name in model.columns]
     if used != list(model.columns):
-        sentences.append(
-            "the columns have another order than in training; they are matched by name"
-        )
+        sentences.append("the columns are matched by name: their order differs from training")
     target = model.facts.get("target_column")
     if target in names:
         sentences.append(f"column {target!r} is the target and is not used")
@@ -296,7 +294,7 @@ def main(load: Callable[[], Model], arguments: Sequence[str] | None = None) -> i
         "--coverage",
         type=float,
         default=0.9,
-        help="nominal coverage of the prediction intervals; default 0.9",
+        help="nominal coverage; default 0.9",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace a file that exists")
     parser.add_argument("--delimiter", help="separator of values; default: as in training")

@@ -45,9 +45,7 @@ def encoder_of(cell: Cell, dataset: Dataset, registry: Registry) -> tuple[TableE
         again = resolve(source.load)(**cell.dataset.params)
         encoder = again.encoder
         if encoder is not None and not np.array_equal(again.X, dataset.X, equal_nan=True):
-            raise ExportError(
-                "the file no longer contains the inputs on which the method was evaluated"
-            )
+            raise ExportError("the file no longer has the inputs of the evaluation")
     if encoder is not None:
         return encoder, True
     return TableEncoder(_columns_of(dataset)), False

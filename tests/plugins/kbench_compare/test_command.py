@@ -211,7 +211,7 @@ def test_what_is_refused_is_one_message(stores, tmp_path):
         (("bare.json", "trial"), "row 0: feature_map is missing or not text"),
         (("broken.json", "trial"), "broken.json is not JSON"),
         (("none.json", "trial"), "cannot read none.json"),
-        (("trial", "trial", "--dataset", "wine"), "matches nothing in trial: iris"),
+        (("trial", "trial", "--dataset", "wine"), "matches none of trial: iris"),
         (("trial", "unheard-of"), "has no runs of 'unheard-of'"),
     ]:
         code, printed = kbench_compare(*arguments)
@@ -226,9 +226,9 @@ def test_what_is_refused_is_one_message(stores, tmp_path):
         ("a.json", b"\xff\xfe[", "a.json is not JSON"),
         ("a.json", b"PAR1\x00\x01", "a.json is not JSON"),
         ("a.json", b"[" * 100_000, "a.json is not JSON"),
-        ("a.json", b"null", "contains no results"),
-        ("a.json", b"[]", "contains no results"),
-        ("a.json", b'{"dataset": []}', "contains no results"),
+        ("a.json", b"null", "has no results"),
+        ("a.json", b"[]", "has no results"),
+        ("a.json", b'{"dataset": []}', "has no results"),
         ("a.json", b"[[1]]", "row 0: not an object"),
         ("a.csv", b"dataset,accuracy\n", "a.csv is a file, and those of results are .json"),
         ("a.parquet", b"PAR1\x00", "a.parquet is a file, and those of results are .json"),

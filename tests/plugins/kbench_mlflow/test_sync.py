@@ -246,7 +246,7 @@ def test_the_command_and_its_exit_codes(journal, plans, store_uri):
     away = run_sync("--store", AWAY)
     assert away.returncode == 1
     assert "does not answer" in away.stderr
-    assert "the results stay in the journal" in away.stderr
+    assert "No result is lost" in away.stderr
     assert "Traceback" not in away.stderr
     there = run_sync("trial", "--store", store_uri, "--json")
     assert there.returncode == 0, there.stderr

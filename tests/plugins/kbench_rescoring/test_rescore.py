@@ -300,7 +300,7 @@ def damage(how):
         ("removed", "no predictions are stored"),
         ("swapped", "those of another task"),
         ("huge", "larger than the predictions of its task can be"),
-        ("forged", "the stored predictions do not reproduce the accuracy of the result"),
+        ("forged", "the stored predictions yield another accuracy"),
     ],
 )
 def test_predictions_that_are_not_those_of_the_result_give_no_metric(here, how, words):

@@ -87,7 +87,7 @@ def test_no_value_of_a_variable_and_no_path_of_a_file_is_in_it():
 
 
 def test_a_result_of_unknown_dependencies_is_not_shared():
-    with pytest.raises(BundleError, match="not known what a result was made from"):
+    with pytest.raises(BundleError, match="the dependencies of a result are unknown"):
         files_of(with_first(manifest=""), SUITE, load_registry())
 
 

@@ -421,7 +421,7 @@ def test_results_are_published_checked_and_recomputed_from_their_file(run):
         ),
         (
             ("bundle", "verify", "b.zip", "--repository", "board", "--author", "a\nb"),
-            "cannot be shown",
+            "cannot be displayed",
         ),
         (
             ("bundle", "verify", "b.zip", "--repository", "https://x.org/b", "--author", "B"),

@@ -222,7 +222,7 @@ FORGED = {
     ),
     "a version that is none": (
         dependencies(distributions={"numpy": "1.0 --index-url x"}),
-        "the version '1.0 --index-url x' of 'numpy' is none",
+        "the version '1.0 --index-url x' of 'numpy' is invalid",
     ),
     "too many names": (
         dependencies(modules={f"m{number}": None for number in range(20_001)}),
@@ -392,11 +392,11 @@ FORGED = {
     ),
     "a version that is a command": (
         manifest(versions={"numpy": "1.0; rm -rf ~"}),
-        "the version '1.0; rm -rf ~' of 'numpy' is none",
+        "the version '1.0; rm -rf ~' of 'numpy' is invalid",
     ),
     "a distribution that is an option": (
         manifest(versions={"--index-url": "1.0"}),
-        "the version '1.0' of '--index-url' is none",
+        "the version '1.0' of '--index-url' is invalid",
     ),
     "text that turns around": (
         manifest(author="Ada\u202eevil"),
@@ -416,7 +416,7 @@ FORGED = {
     ),
     "half a character": (
         file("datasets.jsonl", lambda c: c.replace(b'"bundled', b'"\\ud800bundled', 1)),
-        "string|characters that cannot be shown",
+        "string|characters that cannot be displayed",
     ),
     "markup for a name": (
         changed("results.jsonl", metric(**{"<script>": 1.0})),

@@ -103,7 +103,7 @@ HOSTILE = {
         "has too many bytes for the predictions of its split",
     ),
     "of another split": (lambda line: line.update(split=1), "are those of another task|seed"),
-    "of a split without a result": (lambda line: line.update(split=77), "that has no result"),
+    "of a split without a result": (lambda line: line.update(split=77), "split without a result"),
     "of a cell that is not there": (lambda line: line.update(cell=99), "to a cell that the bundle"),
     "another seed": (lambda line: line.update(seed=1), "has the seed 1, expected 0"),
     "a field more": (lambda line: line.update(run="rm"), "Extra inputs are not permitted"),

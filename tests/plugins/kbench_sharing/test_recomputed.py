@@ -93,7 +93,7 @@ def test_the_site_says_who_recomputed(bundle, repo, tmp_path):
 
 
 def test_records_need_published_rows(bundle, tmp_path):
-    with pytest.raises(BundleError, match=r"lacks results/shared/.*`kbench bundle publish`"):
+    with pytest.raises(BundleError, match=r"lacks results/shared/.*publish the rows"):
         repository.publish_records(bundle, [record(bundle)], tmp_path)
 
 
@@ -115,7 +115,7 @@ FORGED = {
     "in the future": (of_line(at_ms=9_000_000_000_000), "or in the future"),
     "another verdict": (of_line(verdict="perfect"), "Input should be 'equal', 'noise' or"),
     "a field that is not known": (of_line(run="rm"), "Extra inputs are not permitted"),
-    "a command for a version": (of_line(versions={"numpy": "1; rm"}), "is none"),
+    "a command for a version": (of_line(versions={"numpy": "1; rm"}), "is invalid"),
     "a split twice": (lambda lines: lines.append(lines[0]), "it has 2 lines of 1 splits"),
     "nothing": (lambda lines: lines.clear(), "it has 0 lines of 0 splits"),
 }

@@ -109,7 +109,7 @@ def test_what_is_unlike_training_is_reported(models, here, capfd):
     code, _, err = predict(models, "churn", "new.csv", "-o", "out.csv", capfd=capfd)
     assert code == 0, err
     for sentence in (
-        "the columns have another order than in training",
+        "the columns are matched by name",
         "columns that the training data lack are not used: 'extra'",
         "'city': 1 row has a category that the training data lacks, the first is row 1: 'Bergen'",
         "column 'joined': 1 row has a value above the training maximum",

@@ -389,7 +389,7 @@ def test_the_encoder_is_that_of_the_source(tmp_path, registry):
     assert is_own
     assert again.columns == encoder.columns
     (tmp_path / "c.csv").write_text(frame[::-1].to_csv(index=False))
-    with pytest.raises(ExportError, match="no longer contains the inputs"):
+    with pytest.raises(ExportError, match="no longer has the inputs"):
         encoder_of(cell, replace(data, encoder=None), registry)
 
 
