@@ -34,7 +34,7 @@ _MARKED = {"better": "green", "worse": "bold red"}
 _MIN_NEEDED = (
     "n_components",
     "peak_memory_mib",
-    "search_timeout_s",
+    "search_time_s",
     "n_splits",
     "n_splits_done",
     "predict_time_s",

@@ -72,7 +72,7 @@ def run_split(
     - ``map_fit_time_s``, ``map_transform_time_s`` (of the training set)
       and ``learner_fit_time_s``; ``fit_time_s`` is their sum;
     - ``predict_time_s``: transform and predict the test set;
-    - ``search_timeout_s``: the inner cross-validation, in none of the others;
+    - ``search_time_s``: the inner cross-validation, in none of the others;
     - ``calibration_time_s``: fits on the inner folds, the calibration and its
       probabilities, in none of the others. Native probabilities are not timed either.
 
@@ -151,7 +151,7 @@ class _Split:
 def _add_own_metrics(split: _Split) -> None:
     searched, n_train = split.searched, len(split.fitting.data.y)
     split.metrics |= {
-        "search_timeout_s": searched.seconds,
+        "search_time_s": searched.seconds,
         "search_time_cpu_s": searched.cpu_seconds,
         **split.tested.metrics,
         "converged": float(split.tested.converged),

@@ -408,7 +408,7 @@ RESERVED = frozenset({
     "crps_standardized", "coverage_error_90", "interval_score_90", "accuracy_non_duplicates",
     "duplicate_test_fraction", "gram_error_frobenius", "gram_error_spectral", "effective_dimension",
     "map_fit_time_s", "map_transform_time_s", "learner_fit_time_s", "fit_time_s",
-    "predict_time_s", "search_timeout_s", "map_fit_time_cpu_s", "map_transform_time_cpu_s",
+    "predict_time_s", "search_time_s", "map_fit_time_cpu_s", "map_transform_time_cpu_s",
     "learner_fit_time_cpu_s", "fit_time_cpu_s", "predict_time_cpu_s", "search_time_cpu_s",
     "shared_pass", "embedding_passes", "task_time_s", "task_time_cpu_s",
     "predicted_memory_mib", "predicted_time_s", "predicted_time_low_s", "predicted_time_high_s",

@@ -25,7 +25,7 @@ FORMATS = ("table", "csv", "json", "latex", "markdown")
 _DIGITS = {
     "fit_time_s": ".4g",
     "predict_time_s": ".4g",
-    "search_timeout_s": ".4g",
+    "search_time_s": ".4g",
     "peak_memory_mib": ".1f",
     "n_components": "g",
 }

@@ -31,7 +31,7 @@ COLUMNS = (
     "accuracy_sd",
     "fit_time_s",
     "predict_time_s",
-    "search_timeout_s",
+    "search_time_s",
     "n_components",
     "peak_memory_mib",
     "converged",

@@ -28,7 +28,7 @@ from kbench.records.canonical import Json, dumps
 from kbench_mlflow.tracking.run import CHOSEN, CellRun, DatasetInput
 from kbench_mlflow.tracking.summaries import MethodRun, on_dataset
 
-BY_SPLIT = (*TIMES, "search_timeout_s")
+BY_SPLIT = (*TIMES, "search_time_s")
 ERROR_TAIL = 4000
 TAG_CHARS = 7900
 """Longer tags are cut by the store."""
@@ -183,7 +183,7 @@ def _artifacts(planned: PlannedCell, row: Row) -> dict[str, str]:
     return artifacts
 
 
-_GEOMETRIC = ("fit_time_s", "predict_time_s", "search_timeout_s")
+_GEOMETRIC = ("fit_time_s", "predict_time_s", "search_time_s")
 _ARITHMETIC = ("n_components", "peak_memory_mib")
 
 

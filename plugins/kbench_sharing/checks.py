@@ -48,7 +48,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
 _OF_CONTENT = ("task", "is_weighted", "n_samples", "n_features", "n_classes", "n_missing")
 """Facts of a dataset that its checksum determines."""
 
-_WITHIN = ("fit_time_s", "predict_time_s", "search_timeout_s")
+_WITHIN = ("fit_time_s", "predict_time_s", "search_time_s")
 
 
 def check_datasets(datasets: Iterable[SharedDataset]) -> dict[str, SharedDataset]:

@@ -102,7 +102,7 @@ def measured(method: str, n: int, folder: Path, time_s: float, memory_mib: float
         return {"status": str(row["status"])}
     return {
         "status": "ok",
-        "s": f"{row['fit_time_s'] + row['search_timeout_s']:.1f}",
+        "s": f"{row['fit_time_s'] + row['search_time_s']:.1f}",
         "predict": f"{row['predict_time_s']:.2f}",
         "MiB": f"{row['peak_memory_mib']:,.0f}",
         "accuracy": f"{row['accuracy']:.3f}",

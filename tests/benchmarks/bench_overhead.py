@@ -117,7 +117,7 @@ def median_fit(lines: Sequence[dict[str, Any]]) -> float:
 
 def median_own(lines: Sequence[dict[str, Any]]) -> float:
     """Return the median over the tasks of the time beside search, fit and prediction."""
-    steps = ("search_timeout_s", "fit_time_s", "predict_time_s")
+    steps = ("search_time_s", "fit_time_s", "predict_time_s")
     return statistics.median(
         (line["ended_ms"] - line["started_ms"]) / 1e3 - sum(line["metrics"][step] for step in steps)
         for line in lines

@@ -73,7 +73,7 @@ def redrawn(result, draw, start_ms):
     details["work_s"] = of_time(details["work_s"] * draw.lognormal(0, 0.1))
     for name in ("seconds", "cpu_s"):
         made[name] = of_time(made[name] * draw.lognormal(0, 0.1))
-    for name in ("fit_time_s", "predict_time_s", "search_timeout_s"):
+    for name in ("fit_time_s", "predict_time_s", "search_time_s"):
         new[name] = min(new.get(name, 0.0), made["seconds"])
     made["started_ms"] = start_ms
     made["ended_ms"] = start_ms + round(1000 * made["seconds"]) + int(draw.integers(0, 30))

@@ -10,7 +10,7 @@ import sys
 
 KEPT = (
     "dataset", "feature_map", "learner", "status", "n_splits_done", "n_splits",
-    "accuracy", "accuracy_sd", "fit_time_s", "predict_time_s", "search_timeout_s",
+    "accuracy", "accuracy_sd", "fit_time_s", "predict_time_s", "search_time_s",
     "search_time_cpu_s", "n_components", "n_candidates", "n_test", "converged",
     "dataset_family", "family", "equivalence", "version", "values_by_split",
     "search_space", "metric", "better", "contention",

@@ -61,7 +61,7 @@ def cells():
                     "accuracy": accuracy,
                     "fit_time_s": seconds,
                     "predict_time_s": 0.125,
-                    "search_timeout_s": 2.0 + i + j,
+                    "search_time_s": 2.0 + i + j,
                     "n_candidates": 5.0,
                     "chosen.log10.learner.alpha": i - 2.0,
                     **({"chosen.feature_map.factor": 0.5 + j} if i else {}),
@@ -262,7 +262,7 @@ def test_searches_open_with_parallel_coordinates_of_chosen_values(laptop, served
     assert "factor" not in one
     for text in (both, one):
         assert "alpha" in text
-        assert "search_timeout_s" in text
+        assert "search_time_s" in text
         assert "accuracy" in text
 
 

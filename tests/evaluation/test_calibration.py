@@ -314,7 +314,7 @@ def test_the_time_of_the_calibration_is_in_no_other_time():
     found = evaluate_split(IRIS, 0, Method(IDENTITY, EstimatorSpec(Slow)), SIGMOID).metrics
     assert found["calibration_time_s"] >= 3 * 0.05
     assert found["calibration_time_cpu_s"] < found["calibration_time_s"]
-    assert found["search_timeout_s"] == 0.0
+    assert found["search_time_s"] == 0.0
     assert found["fit_time_s"] < 3 * 0.05
     assert found["predict_time_s"] < 0.05
 

@@ -59,7 +59,7 @@ def row(dataset, feature_map, learner="ridge", accuracies=(0.9, 0.92, 0.88), **m
             n_test=50.0,
             fit_time_s=0.01,
             predict_time_s=0.001,
-            search_timeout_s=0.1,
+            search_time_s=0.1,
             n_components=30,
             peak_memory_mib=12.5,
             converged=True,

@@ -34,7 +34,7 @@ def planned(n_values=2):
                 "expected_error": 0.4 - i / 10,
                 "fit_time_s": 1.0,
                 "predict_time_s": 1.0,
-                "search_timeout_s": 1.0,
+                "search_time_s": 1.0,
             },
             details=Details(search=search, split_hash=f"h{i}"),
             version="1",

@@ -65,8 +65,8 @@ def test_there_are_no_means_without_a_common_dataset_and_none_of_different_units
 
 
 def test_a_time_that_was_not_measured_is_left_out():
-    rows = [changed(row(d, "a"), search_timeout_s=0.0) for d in ("x", "y")]
-    assert "search_timeout_s" not in by_name(rows)["a + ridge"].metrics
+    rows = [changed(row(d, "a"), search_time_s=0.0) for d in ("x", "y")]
+    assert "search_time_s" not in by_name(rows)["a + ridge"].metrics
     assert by_name(rows)["a + ridge"].metrics["n_components"] == 30
 
 

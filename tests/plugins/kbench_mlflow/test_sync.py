@@ -32,7 +32,7 @@ def a_cell(learner, key, problem=None, n_splits=2):
 def finish(journal, planned, *splits, status="ok"):
     for index in splits or range(planned.n_splits):
         metrics = dict.fromkeys(
-            ("accuracy", "log_loss", "fit_time_s", "predict_time_s", "search_timeout_s"), 0.5
+            ("accuracy", "log_loss", "fit_time_s", "predict_time_s", "search_time_s"), 0.5
         )
         result = Result(
             task_key(planned.key, index),
