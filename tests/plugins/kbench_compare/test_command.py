@@ -76,7 +76,7 @@ def kbench_compare(*arguments):
 def test_a_against_itself_passes_and_a_regression_does_not(stores):
     stores("a.db", cell(), cell("wine"), cell("only-here"))
     stores("b.db", cell(accuracies=WORSE), cell("wine", seconds=0.5))
-    assert kbench_compare("trial@a.db", "trial@a.db", "--fail-on", "accuracy,time")[0] == 0
+    assert kbench_compare("trial@a.db", "trial@a.db", "--fail-on", "metric,time")[0] == 0
     code, printed = kbench_compare("trial@a.db", "trial@b.db")
     assert code == 1
     assert "regression accuracy: rff + ridge on iris" in printed
@@ -89,7 +89,7 @@ def test_a_against_itself_passes_and_a_regression_does_not(stores):
     assert "regression fit_time_s: rff + ridge on wine" in printed
     assert "regression accuracy" not in printed
     assert kbench_compare("trial@a.db", "trial@b.db", "--fail-on", "none")[0] == 0
-    assert kbench_compare("trial@b.db", "trial@a.db", "--fail-on", "accuracy,time")[0] == 0
+    assert kbench_compare("trial@b.db", "trial@a.db", "--fail-on", "metric,time")[0] == 0
     wine = ("--dataset", "win*")
     assert kbench_compare("trial@a.db", "trial@b.db", *wine)[0] == 0
 
@@ -104,7 +104,7 @@ def test_what_is_missing_fails_unless_left_out(stores):
     assert "regression unavailable: rff + ridge on wine" in printed
     assert "regression missing: rff + ridge on wdbc" in printed
     assert kbench_compare("trial@a.db", "trial@b.db", "--fail-on", "missing")[0] == 1
-    assert kbench_compare("trial@a.db", "trial@b.db", "--fail-on", "accuracy,time")[0] == 0
+    assert kbench_compare("trial@a.db", "trial@b.db", "--fail-on", "metric,time")[0] == 0
 
 
 def test_none_fails_on_nothing(stores):

@@ -121,7 +121,7 @@ def test_a_comparison_on_an_own_table_says_it(table, capfd, monkeypatch, store_u
         (["no.csv", "--target", "y"], "there is no such file"),
         (["rides.csv", "--target", "zz"], "zz"),
         (["rides.csv", "--target", "total", "--data", "."], "is for suites, not for a data file"),
-        (["uci-small", "--target", "y"], "--target is for a file of your own"),
+        (["uci-small", "--target", "y"], "--target is for a data file"),
         (["uci-smal"], "did you mean 'uci-small'"),
     ],
 )

@@ -151,7 +151,7 @@ def test_a_refusal_names_arguments():
     with pytest.raises(DatasetError, match=r"`drop='x'` \(drop the column\)") as refused:
         kbench.recommend(frame, "y", progress=False)
     assert "--" not in str(refused.value)
-    with pytest.raises(DatasetError, match="give one of `group` and `order_by`"):
+    with pytest.raises(DatasetError, match="give one of `group` and `time_column`"):
         kbench.recommend(frame, "y", group="x", time_column="y", progress=False)
 
 

@@ -69,7 +69,7 @@ def test_the_search_uses_the_metric_where_all_learners_have_it(
 def test_probabilities_are_calibrated_where_they_are_asked_for(registry):
     found = comparison(None, True, facts(50, 50), registry)
     assert found.protocol(Protocol(), 2).calibration == "sigmoid"
-    with pytest.raises(SuiteError, match="`proba` is for classification"):
+    with pytest.raises(SuiteError, match="`probabilities` is for classification"):
         comparison(None, True, facts(task="regression"), registry)
 
 

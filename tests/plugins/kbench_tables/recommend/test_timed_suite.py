@@ -100,5 +100,7 @@ def test_settings_replace_a_search(registry):
     with pytest.raises(SuiteError, match=r"alfa.*did you mean 'alpha'"):
         with_settings(suite, parsed(["learner.alfa=1"]), registry)
     for wrong in ("alpha=1", "learner.=1", "learner.alpha", "map.x=1"):
-        with pytest.raises(SuiteError, match=r"`set` must be feature_map\.NAME=VALUE or learner"):
+        with pytest.raises(
+            SuiteError, match=r"`params` must be feature_map\.NAME=VALUE or learner"
+        ):
             parsed([wrong])
