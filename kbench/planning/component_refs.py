@@ -28,6 +28,36 @@ LISTS: Mapping[str, Kind] = {
 }
 
 
+_CHANGED = {
+    "splits": "cv",
+    "inner_splits": "inner_cv",
+    "inner_fit": "refit_maps_in_inner_folds",
+    "preprocess": "scaling",
+    "search": "search_method",
+    "data_from": "data_source_hint",
+    "ignore": "drop",
+    "nominal": "categorical",
+    "missing": "na_values",
+    "unit": "strip_units",
+    "by_target": "target_encode",
+    "date": "date_formats",
+    "order_by": "time_column",
+    "group": "dataset_family",
+}
+"""Names of keys that are too unlike what others may write for them to be found by that."""
+
+
+def meant(key: str, allowed: Iterable[str]) -> str:
+    """Return a hint for an unknown key of a suite file: its present name, or a close one.
+
+    >>> meant("preprocess", ["scaling", "seed"]), meant("sed", ["scaling", "seed"])
+    ("; did you mean 'scaling'?", "; did you mean 'seed'?")
+    """
+    names = set(allowed)
+    new = _CHANGED.get(key)
+    return f"; did you mean {new!r}?" if new in names else did_you_mean(key, names)
+
+
 @dataclass(frozen=True)
 class _Expand:
     values: tuple[Any, ...]
@@ -240,8 +270,7 @@ def parameter_problems(
             if allowed is not None and key not in allowed:
                 of_task = f" for {task}" if task and key in (_allowed(record) or ()) else ""
                 problems.append(
-                    f"{at}.{key}: {ref.name!r} has no such parameter{of_task}"
-                    f"{did_you_mean(key, allowed)}"
+                    f"{at}.{key}: {ref.name!r} has no such parameter{of_task}{meant(key, allowed)}"
                 )
             elif allowed is not None and allowed[key].is_number:
                 problems += [

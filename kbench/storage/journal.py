@@ -34,6 +34,7 @@ from kbench.storage.files import (
     write_holder,
 )
 
+_FORMAT = 2
 _CHECKSUM = ',"crc":"%08x"}'
 _CHECKSUM_LENGTH = len(_CHECKSUM % 0)
 _POLL_S = 0.1
@@ -103,13 +104,14 @@ class Journal:
     def append(self, kind: str, **fields: Json) -> None:
         """Write one line; it is on the disk when this returns.
 
-        Fields are plain JSON values; NaN and infinities pass, and the name "crc" is
-        reserved. Raises JournalError if the disk is full or the file cannot be
+        Fields are plain JSON values; NaN and infinities pass, and the names "crc" and
+        "format" are reserved. Raises JournalError if the disk is full or the file cannot be
         written; the part of the line that was written does no harm.
         """
-        if "crc" in fields:
-            raise ValueError("the name of a journal field must not be 'crc', which is reserved")
-        body = json.dumps({"kind": kind, **fields}, separators=(",", ":")).encode("ascii")[:-1]
+        if taken := fields.keys() & {"crc", "format"}:
+            raise ValueError(f"{taken.pop()!r} is a reserved name of journal fields")
+        fields = {"kind": kind, **fields, "format": _FORMAT}
+        body = json.dumps(fields, separators=(",", ":")).encode("ascii")[:-1]
         line = body + (_CHECKSUM % zlib.crc32(body)).encode("ascii") + b"\n"
         with _writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -160,6 +162,12 @@ class Journal:
                     return
                 if (not starts or line.startswith(starts)) and wanted(line):
                     if (fields := _parse(line)) is not None:
+                        if fields.pop("format", None) != _FORMAT:
+                            raise JournalError(
+                                f"{self.path} was written by another version of kbench, in a "
+                                "format that this one does not read. Move the file away and run "
+                                "the same command again: the results are computed again"
+                            )
                         yield fields
                     elif line != b"\n":
                         self.damaged += 1

@@ -36,7 +36,7 @@ from kbench_sharing.untrusted_text import (
 if TYPE_CHECKING:
     from kbench.features import Predictions
 
-FORMAT = 4
+FORMAT = 5
 """Version of the format, the only one that is read. Adding a field to a record below needs a new
 version."""
 

@@ -148,6 +148,16 @@ def test_a_line_that_is_not_json_is_skipped_though_its_checksum_fits(journal, bo
     assert journal.damaged == 1
 
 
+@pytest.mark.parametrize("version", [b"", b',"format":1', b',"format":3'])
+def test_a_journal_of_another_version_is_refused_in_one_message(journal, version):
+    body = b'{"kind":"result","task_key":"a"' + version
+    journal.append("first")
+    journal.path.write_bytes(b'%s,"crc":"%08x"}\n' % (body, zlib.crc32(body)))
+    with pytest.raises(JournalError, match="another version of kbench") as error:
+        journal.results()
+    assert str(journal.path) in str(error.value) and "Move the file away" in str(error.value)
+
+
 def test_tasks_of_which_all_lines_are_damaged_are_named(journal):
     for key in ("a", "b", "c", "d"):
         journal.append("result", task_key=key, status="ok")

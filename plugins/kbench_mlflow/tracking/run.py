@@ -72,6 +72,9 @@ def inside(path: str) -> str:
     return "/".join(part for part in parts if part not in (".", "..")) or "artifact"
 
 
+FORMAT = "2"
+"""Version of the tags, params and metrics of a run, the only one that is read."""
+
 _Key = TypeVar("_Key", int, str)
 
 
@@ -149,6 +152,7 @@ class CellRun:
         tags = {
             **{key if "." in key else f"kbench.{key}": value for key, value in self.tags.items()},
             "kbench.kind": "cell",
+            "kbench.format": FORMAT,
             "kbench.cell": self.name,
             "kbench.cell_key": self.key,
             "kbench.machine": self.machine,

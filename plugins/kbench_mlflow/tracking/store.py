@@ -9,10 +9,12 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from kbench.errors import StoreError
+from kbench.messages import option
 from kbench.records import ACCURACY, Metric
 from kbench_mlflow.tracking.connection import RETRY_AFTER_S, Connection, Interrupted
 from kbench_mlflow.tracking.run import (
     DIGEST_CHARS,
+    FORMAT,
     NAME_CHARS,
     CellRun,
     Client,
@@ -289,7 +291,7 @@ class Store:
         Runs of other hosts are left alone: their writers cannot be seen from here.
         """
         with self._calls("cannot look for abandoned runs") as client:
-            running = live_runs(client, experiment.id, "attributes.status = 'RUNNING'")
+            running = self._live(client, experiment.id, "attributes.status = 'RUNNING'")
             run_ids = [run.run_id for run in running if owner_is_gone(run.tags)]
             run_ids += abandoned(client, experiment)
             for run_id in run_ids:
@@ -309,9 +311,21 @@ class Store:
             experiment = client.get_experiment_by_name(experiment_name)
             if experiment is None:
                 return []
-            runs = live_runs(client, experiment.experiment_id)
+            runs = self._live(client, experiment.experiment_id)
             newest, _ = _best(r for r in runs if r.complete and (superseded or not r.superseded))
         return sorted(newest.values(), key=lambda stored: (stored.start_ms, stored.run_id))
+
+    def _live(self, client: Client, experiment_id: str, where: str = "") -> Iterator[StoredRun]:
+        """Yield the runs of kbench in an experiment; StoreError for those of another version."""
+        for run in live_runs(client, experiment_id, where):
+            if run.tags.get("kbench.format") != FORMAT:
+                suite = run.tags.get("kbench.suite")
+                raise StoreError(
+                    f"the MLflow store {self.name}: experiment {suite!r} has "
+                    "runs of another version of kbench, which this one does not read; delete the "
+                    f"experiment, or name another store: {option('store', 'URI')}"
+                )
+            yield run
 
     def _index(self, experiment: Experiment) -> dict[Identity, StoredRun]:
         """Return all runs of kbench in an experiment: searched once, then kept up to date.
@@ -321,7 +335,7 @@ class Store:
         """
         if experiment.id not in self._indexes:
             client = self._connection.client
-            best, others = _best(live_runs(client, experiment.id))
+            best, others = _best(self._live(client, experiment.id))
             for run in others:
                 client.delete_run(run.run_id)
             self._indexes[experiment.id] = best

@@ -21,7 +21,7 @@ import numpy as np
 
 from kbench.errors import ExportError
 from kbench.messages import option
-from kbench_tables.export.model import ARRAYS, OBJECTS, Model
+from kbench_tables.export.model import ARRAYS, FORMAT, OBJECTS, Model
 
 _PACKAGE = re.compile(r"kbench_model_[0-9a-f]{12}")
 
@@ -40,13 +40,18 @@ def opened(folder: Path, checksum: str | None = None) -> Model:
         raise ExportError(f"{listing}: its SHA-256 is not {checksum!r}")
     try:
         facts = json.loads(content)
-        package, files = facts["package"], facts["files"]
+        package, files, version = facts["package"], facts["files"], facts.get("format")
         listed = {str(name): str(digest) for name, digest in files.items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ExportError(
             f"{listing} does not list the files of a model; `kbench export` writes a valid model "
             "folder"
         ) from None
+    if version != FORMAT:
+        raise ExportError(
+            f"{folder} was written by another version of kbench, in a format that this one does "
+            "not read; export the model again"
+        )
     if not isinstance(package, str) or not _PACKAGE.fullmatch(package):
         raise ExportError(f"{listing}: {package!r} is not the name of a model's package")
     contents = {name: _verified(folder, name, digest) for name, digest in listed.items()}

@@ -124,6 +124,8 @@ Facts: TypeAlias = dict[str, Any]
 """The metadata of a model: the JSON object of ``model.json``."""
 
 OBJECTS, ARRAYS = "objects.json", "arrays.npz"
+FORMAT = 2
+"""Version of the folder of a model, the only one that `kbench predict` reads."""
 
 TOLERANCE = 1e-6
 """Relative tolerance between the predictions of a loaded model and those at its export."""

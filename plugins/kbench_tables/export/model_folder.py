@@ -42,7 +42,7 @@ from kbench.records import Cell, Metric, TaskType
 from kbench_tables.export.card import card
 from kbench_tables.export.fit import Fitted, has_intervals, refit, typed
 from kbench_tables.export.load_model import try_out
-from kbench_tables.export.model import Facts, agree
+from kbench_tables.export.model import FORMAT, Facts, agree
 from kbench_tables.export.onnx import check_onnx, write_onnx
 from kbench_tables.export.package_writer import files_of, package_name, write_package
 from kbench_tables.export.tables import example_of, plain_rows
@@ -228,6 +228,7 @@ def _requirements() -> list[str]:
 def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, own: Mapping[str, Any]) -> Facts:
     dataset, found = fitted.dataset, fitted.intervals
     facts: Facts = {
+        "format": FORMAT,
         "cell": cell.name,
         "cell_key": key,
         "feature_map": cell.feature_map.label,

@@ -140,9 +140,9 @@ FORGED = {
         file("sources/x/y.py", b"", sign=False),
         "its files differ from those listed in manifest.json",
     ),
-    "a later format": (manifest(format=5), "it has the format 5, but this version"),
-    "an earlier format": (manifest(format=3), "it has the format 3, .* ask for a new file"),
-    "another format": (manifest(format="4"), "it has the format '4', but this version"),
+    "a later format": (manifest(format=6), "it has the format 6, but this version"),
+    "an earlier format": (manifest(format=4), "it has the format 4, .* ask for a new file"),
+    "another format": (manifest(format="5"), "it has the format '5', but this version"),
     "an unknown field": (
         changed("cells.jsonl", first(run="rm -rf")),
         r"line 1 of cells.jsonl\['run'\]: Extra inputs are not permitted",

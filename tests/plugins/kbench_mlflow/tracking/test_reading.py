@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from kbench.errors import StoreError
 from kbench_mlflow.tracking import run
 from kbench_mlflow.tracking.database import delivered_without_mlflow
+from kbench_mlflow.tracking.run import FORMAT
 from kbench_mlflow.tracking.store import Store
 from kbench_mlflow.tracking.upsert import begin, owner, process_start
 from tests.support.tracking_runs import FAILED, IRIS, a_run, client_of
@@ -106,6 +108,16 @@ def test_only_runs_without_data_are_withdrawn(store, uci):
     assert store.withdraw(uci, "m1", ["line 1"]) == 0
 
 
+def test_runs_of_another_version_are_refused_in_one_message(store, uci):
+    store.log(uci, a_run())
+    (run,) = store.read("uci")
+    client_of(store).set_tag(run.run_id, "kbench.format", "1")
+    for call in (lambda: store.read("uci"), lambda: Store(store.uri).log(uci, a_run(key="k2"))):
+        with pytest.raises(StoreError, match="'uci' has runs of another version") as error:
+            call()
+        assert store.name in str(error.value) and "`store=" in str(error.value)
+
+
 def test_sweep_gives_up_runs_whose_writer_is_gone(store, uci):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
@@ -117,7 +129,8 @@ def test_sweep_gives_up_runs_whose_writer_is_gone(store, uci):
         "number reused": {"kbench.pid_start": "earlier"},
         "elsewhere": {"kbench.host": "another", "kbench.pid": str(gone.pid)},
     }.items():
-        tags = {**mine, **changes, "kbench.cell_key": name, "kbench.machine": "m1"}
+        tags = {**mine, **changes, "kbench.cell_key": name, "kbench.format": FORMAT}
+        tags["kbench.machine"] = "m1"
         ids[name] = client_of(store).create_run(uci.id, tags=tags).info.run_id
     ids["not ours"] = client_of(store).create_run(uci.id).info.run_id
     assert store.sweep(uci) == 2

@@ -6,6 +6,7 @@ import pytest
 
 from kbench import StoreError
 from kbench_mlflow.tracking import store as store_module
+from kbench_mlflow.tracking.run import FORMAT
 from kbench_mlflow.tracking.store import Store
 from tests.support.tracking_runs import (
     FAILED,
@@ -197,6 +198,7 @@ def test_two_runs_of_one_identity_are_reduced_to_one(store, uci):
     for _ in range(2):  # what a client does that repeats a request whose reply was lost
         tags = {
             "kbench.cell_key": "k1",
+            "kbench.format": FORMAT,
             "kbench.cell": a_run().name,
             "kbench.machine": "m1",
             "kbench.writing": "?",

@@ -319,6 +319,12 @@ def test_what_is_not_a_model_is_refused(tmp_path, content):
         opened(tmp_path)
 
 
+def test_a_model_of_another_version_is_refused_in_one_message(tmp_path):
+    (tmp_path / "model.json").write_text('{"package": "kbench_model_0123456789ab", "files": {}}')
+    with pytest.raises(ExportError, match="another version of kbench, in a format"):
+        opened(tmp_path)
+
+
 # -- what an export checks
 
 
