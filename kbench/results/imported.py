@@ -75,7 +75,7 @@ class ImportedRow:
 
     @property
     def verification(self) -> str:
-        """Whether somebody recomputed the row, and with what result.
+        """Whether another user recomputed the row, and with what result.
 
         >>> from kbench.records import ACCURACY
         >>> row = Row("iris", "rff", "ridge", "ok", 5, 5)

@@ -155,8 +155,8 @@ def methods(content: ReportData) -> Table:
     return Table("methods", "Methods over all datasets", made, rows, marks, notes)
 
 
-def _known(value: object) -> object:
-    return None if isinstance(value, float) and value != value else value
+def _known(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else value
 
 
 def focus(content: ReportData) -> Table:

@@ -290,7 +290,7 @@ def add(
         ),
     ],
 ) -> None:
-    """Import another user's bundle, to show its results next to your own.
+    """Import another user's bundle, to show its results next to yours.
 
     `kbench results`, `kbench report` and `kbench compare SUITE SUITE@author=AUTHOR` show them.
     """

@@ -225,6 +225,6 @@ def check_sklearn(subject: Subject) -> None:
             f"  {outcome['check_name']}: {named_error(outcome['exception'])}" for outcome in failed
         ]
         raise subject.fail(
-            f"{len(failed)} of scikit-learn's own checks failed (each is explained in "
+            f"{len(failed)} of scikit-learn's estimator checks failed (each is explained in "
             "scikit-learn's guide on developing estimators):\n" + "\n".join(lines)
         ) from failed[0]["exception"]

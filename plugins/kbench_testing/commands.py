@@ -22,7 +22,7 @@ _SIGNS = {"passed": "ok", "failed": "FAILED", "warned": "warning", "skipped": "s
 def check(
     plugin: Annotated[str, typer.Argument(help="An entry point, a module or a distribution.")],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Skip scikit-learn's own checks, which are slow.")
+        bool, typer.Option("--quick", help="Skip scikit-learn's estimator checks, which are slow.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
