@@ -31,13 +31,8 @@ from kbench.storage.datacache import DataCache
 
 Names = str | Sequence[str] | None
 
-_PARAMETERS = {
-    "drop": "ignore",
-    "categorical": "nominal",
-    "na_values": "missing",
-    "group": "group_by",
-    "time_column": "order_by",
-}
+_PARAMETERS = {"drop": "ignore", "categorical": "nominal", "na_values": "missing"}
+_PARAMETERS |= {"group": "group_by", "time_column": "order_by"}
 """Parameters of sources that have other names than the options."""
 
 _SIDES: tuple[Kind, Kind] = ("feature map", "learner")
@@ -61,8 +56,7 @@ def chosen_suite(
     The options are those of `kbench.run_suite`. Raises SuiteError if there is no such suite,
     its file has errors, a filter fits nothing, a limit is not positive, or files are not there.
     """
-    text, stem = find(name, registry)
-    suite = with_published(read(text, stem, registry), name, registry)
+    suite = with_published(read(*find(name, registry), registry), name, registry)
     of_data, of_maps, of_learners = map(names_in, (datasets, feature_maps, learners))
     suite = select(suite, registry, of_data, of_maps, of_learners, [*map(names_in, add)])
     suite = in_folder(suite, None if data is None else Path(data))

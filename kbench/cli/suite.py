@@ -81,14 +81,8 @@ def suite(
     if dry_run:
         print_plan(report, as_json=as_json, every=every)
         return
-    others = {
-        "add_datasets": add_datasets,
-        "n_splits": n_splits,
-        "task_timeout": task_timeout,
-        "memory_limit": memory_limit,
-        "data": data,
-        **given(),
-    }
+    limits = {"n_splits": n_splits, "task_timeout": task_timeout, "memory_limit": memory_limit}
+    others = {"add_datasets": add_datasets, **limits, "data": data, **given()}
     filters = {"dataset": dataset, "feature_map": feature_map, "learner": learner}
     added = {"add_feature_maps": add_feature_maps, "add_learners": add_learners}
     again = [suite, *as_words({**filters, **added, **others})]

@@ -112,9 +112,8 @@ def select(
         known = [ref for refs in lists for ref in refs]
         for pattern in patterns:
             if not any(_matches(ref, pattern) for ref in known):
-                hint = did_you_mean(
-                    pattern, {each for ref in known for each in (ref.name, ref.label)}
-                )
+                there = {name for ref in known for name in (ref.name, ref.label)}
+                hint = did_you_mean(pattern, there)
                 if pattern in registry.all(kind):
                     hint = f"; {option(f'add_{key}', [pattern])} adds it"
                 problems.append(f"no {kind} of the suite matches {pattern!r}{hint}")
