@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from kbench.records import Ref
-from kbench.registry.callables import resolve
+from kbench.registry.callables import makers, resolve
 from kbench.registry.installed import HOST, installed
 from kbench.registry.registry import build
 
@@ -41,7 +41,8 @@ def made(kind, name):
         for parameter, values in record.grid.items()
         if not any(names_components(value) for value in values)
     }
-    return resolve(record.make)(**nested(record)), dict(list(plain.items())[:1])
+    (make, *_) = makers(record)
+    return resolve(make)(**nested(record)), dict(list(plain.items())[:1])
 
 
 def nested(record):

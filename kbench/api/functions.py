@@ -144,7 +144,7 @@ def run_suite(
     ...     add_learners="dummy-majority", learner="dummy-majority",
     ...     progress=False)  # doctest: +SKIP
     >>> found.to_frame()[["dataset", "learner", "accuracy"]]  # doctest: +SKIP
-      dataset   learner  accuracy
+      dataset         learner  accuracy
     0    iris  dummy-majority  0.333333
     """
     registry = load_registry()

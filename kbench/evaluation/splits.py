@@ -40,7 +40,7 @@ def derive_seed(*parts: object) -> int:
 def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
     """Return one split of a dataset, numbered from 0.
 
-    Of the protocol `splits`, the sizes, `n_folds` and `seed` matter. Beyond `n_folds`,
+    Of the protocol `cv`, the sizes, `n_folds` and `seed` matter. Beyond `n_folds`,
     K-fold is repeated with another seed. Raises DatasetError if the data have too
     few rows, or no official split of that number.
     """

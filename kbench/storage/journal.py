@@ -105,12 +105,12 @@ class Journal:
         """Write one line; it is on the disk when this returns.
 
         Fields are plain JSON values; NaN and infinities pass, and the names "crc" and
-        "format" are reserved. Raises JournalError if the disk is full or the file cannot be
+        "v" are reserved. Raises JournalError if the disk is full or the file cannot be
         written; the part of the line that was written does no harm.
         """
-        if taken := fields.keys() & {"crc", "format"}:
+        if taken := fields.keys() & {"crc", "v"}:
             raise ValueError(f"{taken.pop()!r} is a reserved name of journal fields")
-        fields = {"kind": kind, **fields, "format": _FORMAT}
+        fields = {"kind": kind, **fields, "v": _FORMAT}
         body = json.dumps(fields, separators=(",", ":")).encode("ascii")[:-1]
         line = body + (_CHECKSUM % zlib.crc32(body)).encode("ascii") + b"\n"
         with _writing(self.path):
@@ -162,7 +162,7 @@ class Journal:
                     return
                 if (not starts or line.startswith(starts)) and wanted(line):
                     if (fields := _parse(line)) is not None:
-                        if fields.pop("format", None) != _FORMAT:
+                        if fields.pop("v", None) != _FORMAT:
                             raise JournalError(
                                 f"{self.path} was written by another version of kbench, in a "
                                 "format that this one does not read. Move the file away and run "

@@ -148,7 +148,7 @@ def test_a_line_that_is_not_json_is_skipped_though_its_checksum_fits(journal, bo
     assert journal.damaged == 1
 
 
-@pytest.mark.parametrize("version", [b"", b',"format":1', b',"format":3'])
+@pytest.mark.parametrize("version", [b"", b',"v":1', b',"v":3'])
 def test_a_journal_of_another_version_is_refused_in_one_message(journal, version):
     body = b'{"kind":"result","task_key":"a"' + version
     journal.append("first")

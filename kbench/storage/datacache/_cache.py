@@ -285,7 +285,7 @@ class DataCache:
         """Return the checksum of a dataset by its origin; None if it is not in the cache.
 
         The origin is a source, its parameters, and what its record says of the code that
-        makes the data. The parameters ``path`` and ``splits`` name files, whose size,
+        makes the data. The parameters ``path`` and ``split_file`` name files, whose size,
         times and inodes are compared too: a copy or a restored backup is read again.
         """
         facts = self.recall(source, params, code)

@@ -122,10 +122,10 @@ def test_grids_begin_with_the_default_and_rise(name, task):
             assert all(value not in values[:i] for i, value in enumerate(values))
 
 
-@pytest.mark.parametrize("name", [name for name in BUILT_IN if BUILT_IN[name].make])
+@pytest.mark.parametrize("name", [name for name in BUILT_IN if BUILT_IN[name].classifier])
 def test_records_declare_the_scheme_of_their_classifier(name):
     record = BUILT_IN[name]
-    parameter = inspect.signature(resolved(record.make)).parameters.get("multiclass")
+    parameter = inspect.signature(resolved(record.classifier)).parameters.get("multiclass")
     assert parameter is None or parameter.default == record.multiclass
 
 
