@@ -81,7 +81,7 @@ def test_a_focus_has_its_table_in_reports_and_is_drawn_in_plots(store):
             call("plot", "trial", kind, "-o", name, *more, *STORE)
         plain, focused = ((store / f"{kind}{n}.svg").read_text() for n in (0, 2))
         assert plain != focused
-        is_bold = re.compile(r"font-weight: (bold|700)")
+        is_bold = re.compile(r"font(-weight)?: (bold|700)")
         assert is_bold.search(focused)
         assert not is_bold.search(plain)
 
