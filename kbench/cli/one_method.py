@@ -22,7 +22,7 @@ from kbench.results.rows import Method, Row, known_metric
 from kbench.runner import Options, Report
 
 _MOST = 4
-"""Methods in focus that are shown."""
+"""Highlighted methods that are shown."""
 
 
 def print_beside(
@@ -53,10 +53,9 @@ def print_beside(
                 soft_wrap=True,
             )
     if n_unknown:
-        lack, them = ("has no result", "it") if n_unknown == 1 else ("have no results", "them")
         console.print(
-            f"\n{counted(n_unknown, 'cell')} of the suite's other methods {lack} for this code and "
-            f"these data: `{escape(shlex.join(again))}` computes {them}",
+            f"\n{counted(n_unknown, 'cell')} of the suite's other methods without a result for "
+            f"this code and data: run `{escape(shlex.join(again))}`",
             soft_wrap=True,
         )
 
@@ -64,12 +63,12 @@ def print_beside(
 def print_focus(
     console: Console, rows: Sequence[Row], methods: Sequence[Method], metric: Metric
 ) -> None:
-    """Print for each method how it compares with all others, and where it is best and worst."""
+    """Print how each method compares with all others, and its best and worst datasets."""
     for method in methods[:_MOST]:
         name = escape(" + ".join(method))
         compared = against(rows, method, metric)
         if not compared:
-            console.print(f"\n[bold]{name}[/bold]: no other method finished a dataset that it did")
+            console.print(f"\n[bold]{name}[/bold]: no other method finished the same dataset")
             continue
         console.print(
             f"\n[bold]{name}[/bold] next to {counted(len(compared), 'other method')}, by "
@@ -80,7 +79,7 @@ def print_focus(
         _print_places(console, places(rows, method, metric), metric)
     if len(methods) > _MOST:
         others = ", ".join(" + ".join(method) for method in methods[_MOST:])
-        console.print(f"\nnot shown so: {escape(others)}", soft_wrap=True)
+        console.print(f"\nnot compared here: {escape(others)}", soft_wrap=True)
 
 
 def _print_against(console: Console, compared: Sequence[Against], metric: Metric) -> None:
@@ -102,7 +101,7 @@ def _print_against(console: Console, compared: Sequence[Against], metric: Metric
 
 
 def _print_places(console: Console, found: Sequence[Place], metric: Metric) -> None:
-    """Print the datasets with the best and the worst places of a method."""
+    """Print the datasets with the best and the worst ranks of a method."""
 
     def line(place: Place) -> str:
         values = f"{shown(metric.name, place.value)}, {' + '.join(place.best)} "

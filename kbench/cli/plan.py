@@ -18,14 +18,14 @@ from kbench.report.text import Column, Line, Table
 from kbench.results.rows import LABELS
 from kbench.runner import Report
 
-_COUNTED = (Column("tasks", numeric=True), Column("known", numeric=True))
+_COUNTED = (Column("tasks", numeric=True), Column("cached", numeric=True))
 _COSTS = ("memory of a task", "time of a task")
 
 
 def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
     """Print the tasks of a run, those that are cached, and what the rest may cost.
 
-    Unless `every` is asked for, of many cells there is a line for each dataset.
+    With many cells, print one row for each dataset unless `every` is set.
     """
     rows: list[Line] = [
         {
@@ -33,7 +33,7 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
             "feature_map": planned.cell.feature_map.label,
             "learner": planned.cell.learner.label,
             "tasks": len(planned.missing),
-            "known": len(planned.results),
+            "cached": len(planned.results),
             "note": _note(planned),
         }
         for planned in report.cells
@@ -57,14 +57,14 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
     else:
         _print_datasets(console, report, rows)
         console.print("--all prints the cells")
-    tasks, known = (sum(row[key] for row in rows) for key in ("tasks", "known"))
+    tasks, cached = (sum(row[key] for row in rows) for key in ("tasks", "cached"))
     cells = counted(len(rows), "cell")
-    text = f"\n{cells}, {counted(tasks, 'task')} to compute, {known} cached"
+    text = f"\n{cells}, {counted(tasks, 'task')} to compute, {cached} cached"
     if tasks:
         text += (
             "; no time to estimate from yet"
             if estimate is None
-            else f"; about {estimate:.0f} s of work for one slot"
+            else f"; about {estimate:.0f} s with one slot"
         )
     console.print(text)
 
@@ -79,7 +79,7 @@ def _print_cells(console: Console, report: Report, rows: Sequence[Line]) -> None
 
 
 def _print_datasets(console: Console, report: Report, rows: Sequence[Line]) -> None:
-    """Print a line for each dataset: its cells, and what is known of their tasks."""
+    """Print one row for each dataset: its cells, and their tasks."""
     lines = []
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         here = [
@@ -97,7 +97,7 @@ def _print_datasets(console: Console, report: Report, rows: Sequence[Line]) -> N
             note if count == len(here) else f"{counted(count, 'cell')}: {note}"
             for note, count in notes.items()
         ]
-        counts = {key: sum(row[key] for row, _ in here) for key in ("tasks", "known")}
+        counts = {key: sum(row[key] for row, _ in here) for key in ("tasks", "cached")}
         line = {"dataset": dataset, "cells": len(here), "note": "; ".join(written), **counts}
         lines.append(line | {"seconds": sum(seconds) if seconds else None})
     columns = [Column("dataset"), Column("cells", numeric=True), *_COUNTED]
@@ -111,9 +111,9 @@ def _note(cell: PlannedCell) -> str:
         skipped = "skipped: " if cell.problem.status == "skipped" else ""
         return f"{skipped}{cell.problem.reason}"
     if cell.dataset is None:
-        return "not in the cache, to be fetched"
+        return "dataset not downloaded yet"
     is_slow = cell.cost is not None and cell.cost.seconds is None
-    return "no time: the search on a sample took too long" if is_slow else ""
+    return "no time estimate: the search on a sample took too long" if is_slow else ""
 
 
 def _written_cost(cell: PlannedCell) -> tuple[str, str]:

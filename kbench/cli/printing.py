@@ -32,15 +32,8 @@ _MARKED = {"better": "green", "worse": "bold red"}
 """Styles of marks."""
 
 _MIN_NEEDED = (
-    "n_components",
-    "peak_memory_mib",
-    "search_time_s",
-    "n_splits",
-    "n_splits_done",
-    "predict_time_s",
-    "sd",
-    "converged",
-    "fit_time_s",
+    *("n_components", "peak_memory_mib", "search_time_s", "n_splits", "n_splits_done"),
+    *("predict_time_s", "sd", "converged", "fit_time_s"),
 )
 """Ends of the columns that a narrow terminal omits, in this order."""
 

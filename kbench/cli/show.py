@@ -30,7 +30,7 @@ from kbench.results.rows import columns as columns_of
 from kbench.runner import Report
 
 ON_A_SCREEN = 24
-"""Cells that are all printed; of more, the best of each dataset."""
+"""With more cells than this, only the best of each dataset are printed."""
 _BEST = 5
 
 
@@ -86,7 +86,7 @@ def print_report(
     ranked: bool,
     every: bool = True,
 ) -> None:
-    """Print the results of a run, where they are, and the next commands.
+    """Print the results of a run, where they are stored, and the next commands.
 
     `again` has the arguments that repeat the run; `beside` prints results of the suite's other
     methods. A suite has more cells if `filtered`, and no more methods if `ranked`. Unless
@@ -142,7 +142,7 @@ def print_report(
     if report.interrupted:
         commands.append((repeat, "continue where this run stopped"))
     if any(row.status == "unavailable" for row in rows):
-        commands.append((repeat, "repeat when the missing data is available"))
+        commands.append((repeat, "repeat when the data is available"))
     if not report.interrupted:
         commands += _retries(report, repeat, again)
     if filtered and any_stored:
@@ -221,7 +221,7 @@ def _without(option: str, words: Sequence[str]) -> list[str]:
 
 
 def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:
-    """Print the datasets whose means are not over the same splits."""
+    """Print the datasets whose means are over different splits."""
     unequal = result_rows.unequal_splits(rows)
     if unequal:
         places = ", ".join(f"{name} ({difference})" for name, difference in unequal.items())
@@ -233,7 +233,7 @@ def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:
 
 
 def _unavailable(console: Console, report: Report) -> None:
-    """Print which datasets are unavailable, and why; one line per dataset."""
+    """Print which datasets are unavailable, and why; one row per dataset."""
     reasons: dict[str, list[str]] = {}
     for planned in report.cells:
         if planned.problem and planned.problem.status == "unavailable":
@@ -259,24 +259,26 @@ def _summary(console: Console, rows: Sequence[Row], metric: Metric) -> None:
     if not standings:
         return
     datasets, groups = len(scores.datasets), len(scores.groups)
-    grouped = "" if groups == datasets else f", which count as {groups}: related ones are averaged"
+    grouped = (
+        "" if groups == datasets else f" (related ones are averaged, so they count as {groups})"
+    )
     console.print(
         f"\n[bold]methods[/bold] over the {counted(datasets, 'dataset')} that all of them "
         f"finished{grouped}: "
         f"{escape(', '.join(scores.datasets))}"
-        "\nTimes are geometric means; `kbench report` tests the differences.",
+        "\nTimes are geometric means; `kbench report` has the tests.",
         soft_wrap=True,
     )
     for left, kept in scores.same:
         console.print(
-            f"left out: {escape(' + '.join(left))}, which is {escape(' + '.join(kept))} up to a "
+            f"left out: {escape(' + '.join(left))}, equal to {escape(' + '.join(kept))} up to a "
             "rotation of the features",
             soft_wrap=True,
         )
     unmeasured = stats.unmeasured(rows, metric)
     if unmeasured:
         console.print(
-            f"without a rank ({escape(tables.lacking(metric))}): "
+            f"not ranked ({escape(tables.lacking(metric))}): "
             f"{escape(', '.join(map(' + '.join, unmeasured)))}",
             soft_wrap=True,
         )
@@ -332,7 +334,7 @@ def _print_section(section: Section) -> None:
 
 
 def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
-    """Print the number of cells by status, and of cells whose numbers are less certain."""
+    """Print the number of cells by status, and of cells with a warning."""
     by_status = Counter(row.status for row in rows)
     statuses = ", ".join(f"{count} {status}" for status, count in by_status.items())
     text = f"\n{counted(len(rows), 'cell')} planned: {statuses or 'none'}; {report.seconds:.0f} s"
@@ -340,16 +342,16 @@ def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
         text += f"; {counted(len(report.foreign), 'cell')} imported, without times"
     for template, count in (
         (
-            "fewer splits than planned and no rank: {}",
+            "fewer splits than planned, so not ranked: {}",
             sum(0 < row.n_splits_done < row.n_splits for row in rows),
         ),
         ("in {} a fit did not converge", sum(row.converged is False for row in rows)),
         (
-            "in {} the search was stopped by its budget",
+            "in {} the search stopped at its time limit",
             _n_cells(report, lambda result: result.metrics.get("search_complete", 1.0) < 1.0),
         ),
         (
-            "in {} candidates of a search failed and were not chosen: see the notes",
+            "in {} some candidates of the search failed: see the notes",
             _n_cells(report, lambda result: result.metrics.get("search_failures", 0.0) > 0),
         ),
         (
@@ -361,7 +363,7 @@ def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
             text += "; " + template.format(counted(count, "cell"))
     console.print(text, soft_wrap=True)
     if report.interrupted:
-        console.print("interrupted: finished results are kept")
+        console.print("interrupted: finished results are stored")
 
 
 def _n_cells(report: Report, condition: Callable[[Result], bool]) -> int:
@@ -370,9 +372,9 @@ def _n_cells(report: Report, condition: Callable[[Result], bool]) -> int:
 
 
 def _failures(console: Console, report: Report) -> None:
-    """Print in a line each which cells failed or could not fit into memory, and why."""
+    """Print which cells failed or do not fit into memory, and why: a line for each."""
     for planned in report.cells:
-        # others are skipped because the time of the run ended before them
+        # other cells are skipped because the time of the run was over
         is_refused = planned.status == "skipped" and planned.problem is not None
         if is_refused or planned.status not in NO_FAILURE:
             errors = [result.error for result in planned.results.values() if not result.is_ok]

@@ -194,7 +194,6 @@ from kbench.report.pages import (
     sections_of,
 )
 from kbench.report.paper import as_float, chosen_datasets, chosen_methods, listed, turned
-from kbench.report.svg import checked as checked_picture
 from kbench.report.svg import document, element, escape, text, width_of, wrapped
 from kbench.report.tables import (
     IMPORTED,
@@ -203,7 +202,6 @@ from kbench.report.tables import (
     few_splits,
     headings_of,
     imported_table,
-    interval,
     lacking,
     leaderboard_sentences,
     leaderboard_table,
@@ -478,7 +476,6 @@ __all__ = [
     "checked_labels",
     "checked_numbers",
     "checked_options",
-    "checked_picture",
     "checked_suite",
     "checksums",
     "chosen_datasets",
@@ -537,7 +534,6 @@ __all__ = [
     "in_folder",
     "inner_parts",
     "installed",
-    "interval",
     "is_data_file",
     "is_number",
     "is_share",

@@ -25,12 +25,8 @@ Status = Literal[
     "unfinished",
     "not_run",
 ]
-"""Statuses of tasks and cells: a cell has the worst status of its tasks.
-
-ok: computed. error: the component raised. timed_out, out_of_memory: the task exceeded its limit of
-time or memory. crashed: its process died. unavailable: there is no data. skipped: predicted to
-exceed a limit, or the time of the run was over. unfinished, not_run: the run ended before all
-tasks of the cell were done, or before the first.
+"""Statuses of tasks and cells. Of a cell, unfinished and not_run say that the run ended before its
+last or its first task; skipped, that it would exceed a limit; unavailable, that it has no data.
 """
 
 WORST_FIRST: tuple[Status, ...] = (

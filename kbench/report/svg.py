@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from html import escape as escaped
 
@@ -35,41 +34,6 @@ def _value(value: object) -> str:
     return (
         f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else escape(str(value))
     )
-
-
-_ACTIVE = ("href", "id", "src", "style")
-_TAGS = frozenset(("svg", "title", "g", "path", "circle", "rect", "line", "text"))
-
-
-def checked(picture: str) -> str:
-    """Return a picture if it has only what the functions of this module make.
-
-    Raises
-    ------
-    ValueError
-        It is not well-formed, or has other elements, or attributes that may run or load something.
-
-    Examples
-    --------
-    >>> checked(document(9.0, 9.0, [element("circle", onclick="alert(1)")], "a circle"))
-    Traceback (most recent call last):
-    ValueError: a picture must be made by the functions of kbench.report: it has onclick
-    """
-    # comments and character data are not the same in XML and HTML
-    found = [sign for sign in ("<!", "<?") if sign in picture]
-    try:
-        elements = [] if found else list(ET.fromstring(picture).iter())
-    except ET.ParseError as error:
-        raise ValueError(f"a picture is not well-formed: {error}") from error
-    for each in elements:
-        found += {each.tag.rpartition("}")[2]} - _TAGS
-        names = [name.rpartition("}")[2] for name in each.attrib]
-        found += [name for name in names if name.startswith("on") or name in _ACTIVE]
-    if found:
-        raise ValueError(
-            f"a picture must be made by the functions of kbench.report: it has {found[0]}"
-        )
-    return picture
 
 
 def text(content: str, x: float, y: float, **attributes: object) -> str:

@@ -102,14 +102,10 @@ def headings_of(methods: Sequence[Method]) -> dict[Method, str]:
 
 # -- the leaderboard
 
-WIDE = ("family", "interval", "n_components", "candidates", "finished")
+WIDE = ("family", "low", "high", "n_components", "candidates", "finished")
 """Columns that are too wide for a screen or a paper, unless the user names them."""
 
-_COMBINED = {
-    "rank_set": ("place_low", "place_high"),
-    "interval": ("low", "high"),
-    "finished": ("n_failed", "n_skipped"),
-}
+_COMBINED = {"rank_set": ("place_low", "place_high"), "finished": ("n_failed", "n_skipped")}
 """Columns of strings, and the numbers that CSV and JSON have for each."""
 
 
@@ -148,7 +144,7 @@ def leaderboard_table(
         for name in chosen:
             made.append(replace(by_name[name], wide=False))
             made += [by_name[other] for other in _COMBINED.get(name, ())]
-    rows = [_row(line, value_writer(board.metric, digits)) for line in board.lines]
+    rows = [_row(line) for line in board.lines]
     notes = {
         (i, "learner"): "in focus" for i, line in enumerate(board.lines) if line.method in focus
     }
@@ -199,9 +195,8 @@ def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
         Column("place_high", numeric=True, data_only=True),
         Column("rank", "mean rank", two, True),
         Column("mean", f"mean {metric.words}", value, True),
-        Column("interval", "95 % CI", numeric=True),
-        Column("low", "", value, True, data_only=True),
-        Column("high", "", value, True, data_only=True),
+        Column("low", "95 % CI low", value, True),
+        Column("high", "95 % CI high", value, True),
         Column("wins", "wins", whole, True),
         Column("fit_time_s", "fit time", duration, True, unit=duration_unit),
         Column("predict_time_per_row_s", "predict time/row", duration, True, unit=duration_unit),
@@ -216,20 +211,14 @@ def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
     return [replace(column, wide=column.name in WIDE) for column in made]
 
 
-def _row(line: Leader, written: Written) -> dict[str, object]:
+def _row(line: Leader) -> dict[str, object]:
     low, high = line.place_low, line.place_high
     return {
         **vars(line),
         **dict(zip(LABELS[1:], line.method, strict=True)),
         "rank_set": None if low is None else f"{low}" if low == high else f"{low} to {high}",
-        "interval": interval(line.low, line.high, written),
         "finished": f"{line.n_finished} of {line.n_datasets}",
     }
-
-
-def interval(low: float | None, high: float | None, written: Written) -> str | None:
-    """Write the ends of an interval; None if there is none."""
-    return None if low is None or high is None else f"{written(low)} to {written(high)}"
 
 
 def best_marks(rows: Sequence[Line], metric: Metric) -> dict[Place, str]:

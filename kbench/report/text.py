@@ -313,26 +313,22 @@ class Table:
 
         Columns that name the row, and measured values, are kept; so are grids and short tables.
         """
-        if self.is_grid or len(self.rows) < 3:
+        naming, noted = {*LABELS, *_NAMING}, {name for _, name in (*self.marks, *self.notes)}
+        rest = [column for column in self.visible if column.name not in naming]
+        equal = []
+        for column in rest:
+            first, *others = [row[column.name] for row in self.rows] or [0.0]
+            kept = isinstance(first, float) or column.name in (*noted, self.by)
+            equal += [] if kept or any(value != first for value in others) else [column]
+        if self.is_grid or len(self.rows) < 3 or len(equal) == len(rest):
             return self, ""
-        noted, equal = {name for _, name in (*self.marks, *self.notes)}, {}
-        names = [column.name for column in self.visible]
-        for column in self.visible:
-            values = [row[column.name] for row in self.rows]
-            if (
-                column.name not in (*LABELS, *_NAMING, *noted, self.by)
-                and all(value == values[0] for value in values)
-                and not isinstance(values[0], float)
-            ):
-                text = self.value(0, column)
-                equal[column.name] = f"{column.heading}: {text}" if text else ""
-        if len(equal) + len({*LABELS, *_NAMING} & {*names}) >= len(names):
-            return self, ""  # it would name rows only
-        left = {*equal, *(each.sd for each in self.columns if each.name in equal)}
-        kept = [column for column in self.columns if column.name not in left]
-        words = "; ".join(" ".join(each.split()) for each in filter(None, equal.values()))
-        sentence = f"Equal in all rows: {printable(words, None)}." if words else ""
-        return replace(self, columns=kept), sentence
+        left = {name for column in equal for name in (column.name, column.sd)}
+        values = [(column.heading, self.value(0, column)) for column in equal]
+        words = "; ".join(
+            f"{heading}: {' '.join(text.split())}" for heading, text in values if text
+        )
+        table = replace(self, columns=[each for each in self.columns if each.name not in left])
+        return table, f"Equal in all rows: {printable(words, None)}." if words else ""
 
     def value(self, place: int, column: Column) -> str:
         """Write a value for people, without its standard deviation and note."""
@@ -350,12 +346,7 @@ def write(table: Table, form: str) -> str:
     above = ""
     if form in ("latex", "markdown"):
         table, above = _in_units(table).narrowed
-    writers: Mapping[str, Callable[[Table], str]] = {
-        "csv": _csv,
-        "json": _json,
-        "latex": _latex,
-        "markdown": _markdown,
-    }
+    writers = {"csv": _csv, "json": _json, "latex": _latex, "markdown": _markdown}
     written = writers[form](table)
     if not above:
         return written
@@ -439,13 +430,7 @@ def _cell(
 
 _LATEX = {
     "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
@@ -469,6 +454,10 @@ def latex_text(text: str) -> str:
 
 def _latex(table: Table) -> str:
     """Write a booktabs table; the best is bold."""
+
+    def cell(place: int, column: Column) -> str:
+        return _cell(table, place, column, latex_text, r"\textbf{{{}}}", r"$\pm$")
+
     columns = [column for column in table.visible if not column.wide]
     lines = [
         f"% {printable(' '.join(table.title.split()), None)}",
@@ -491,21 +480,13 @@ def _latex(table: Table) -> str:
         before = row[table.by] if table.by else None
         lines.append(
             _latex_line(
-                ""
-                if again and column.name == table.by
-                else _cell(table, place, column, latex_text, r"\textbf{{{}}}", r"$\pm$")
-                for column in columns
+                "" if again and each.name == table.by else cell(place, each) for each in columns
             )
         )
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
 def _latex_line(cells: Iterable[str]) -> str:
-    return (
-        " & ".join(
-            # LaTeX would read a bracket behind \\ as its argument
-            f"{{}}{cell}" if i == 0 and cell.startswith(("[", "*")) else cell
-            for i, cell in enumerate(cells)
-        )
-        + r" \\"
-    )
+    line = " & ".join(cells) + r" \\"
+    # LaTeX would read a bracket behind \\ as its argument
+    return f"{{}}{line}" if line.startswith(("[", "*")) else line

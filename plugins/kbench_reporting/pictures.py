@@ -163,20 +163,14 @@ def _ranks(content: ReportData) -> Figure:
     for at, *ends in plan.bars:
         axes.plot([at, at], ends, "k-", lw=3.5, solid_capstyle="butt")
     for label in plan.labels:
-        x, bold = plan.x(label.rank), standings[label.number].method in content.focus
+        x = plan.x(label.rank)
         axes.plot([plan.start - 8, x], [label.y] * 2, "-", color="0.75", lw=0.8)
         axes.plot(x, label.y, "ko", ms=4.5)
-        for words, edge in (("\n".join(label.lines), 50), (f"{label.rank:.2f}", 14)):
-            axes.text(
-                plan.start - edge,
-                label.y,
-                words,
-                ha="right",
-                va="center",
-                size=9,
-                parse_math=False,  # a name is not a formula
-                weight="bold" if bold else "normal",
-            )
+        weight = "bold" if standings[label.number].method in content.focus else "normal"
+        for words, left in (("\n".join(label.lines), 50), (f"{label.rank:.2f}", 14)):
+            at = plan.start - left, label.y
+            written = axes.text(*at, words, ha="right", va="center", size=9, weight=weight)
+            written.set_parse_math(False)  # a name is not a formula
     if not is_stable(content):
         words = "The first rank is not certain."
         axes.text(plan.x((plan.n + 1) / 2), plan.height, words, ha="center", va="top", size=8)
@@ -234,16 +228,13 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
 def _free(words: str, point: tuple[float, float], taken: list[Box]) -> tuple[float, float]:
     """Return where a number is written next to its point, if possible where nothing else is."""
     wide, high = 5.0 * len(words), 7.0
-    offsets = [
-        *((5, 4), (-5 - wide, 4), (5, -3 - high), (-5 - wide, -3 - high), (-wide / 2, 7)),
-        *((-wide / 2, -7 - high), (7, -high / 2), (-7 - wide, -high / 2)),
-    ]
-    boxes = [(point[0] + a, point[1] + b) for a, b in offsets]
-    drawn = [(a, b, a + wide, b + high) for a, b in boxes]
-    free = (i for i, box in enumerate(drawn) if not any(overlap(box, each) for each in taken))
-    chosen = next(free, 0)
-    taken.append(drawn[chosen])
-    return offsets[chosen]
+    left, below = -5 - wide, -3 - high
+    for offset in ((5, 4), (left, 4), (5, below), (left, below), (-wide / 2, 7)):
+        a, b = point[0] + offset[0], point[1] + offset[1]
+        if not any(overlap((a, b, a + wide, b + high), each) for each in taken):
+            taken.append((a, b, a + wide, b + high))
+            return offset
+    return (5, 4)
 
 
 def _growth(content: ReportData) -> Figure:

@@ -33,7 +33,6 @@ from kbench.features import (
     few_splits,
     headings_of,
     imported_table,
-    interval,
     leaderboard_table,
     name_of,
     number,
@@ -127,8 +126,7 @@ def methods(content: ReportData) -> Table:
     of_board = {column.name: replace(column, wide=False) for column in board.columns}
     counted, stability = len(content.scores.groups), content.certainty.stability
     made = [
-        *(of_board[name] for name in ("place", *LABELS[1:], "rank", "mean", "interval")),
-        *(of_board[name] for name in ("low", "high")),
+        *(of_board[name] for name in ("place", *LABELS[1:], "rank", "mean", "low", "high")),
         Column("wins", "first or tied", lambda value: f"{value} of {counted}", True),
         replace(of_board["rank_set"], wide=True),
         *(of_board[name] for name in ("place_low", "place_high")),
@@ -213,11 +211,10 @@ def pairs(content: ReportData) -> Table:
         Column("first"),
         Column("second"),
         Column("difference", "", written, True),
-        Column("interval", "95 % CI", numeric=True),
-        *(Column(name, "", written, True, data_only=True) for name in ("low", "high")),
+        *(Column(name, f"95 % CI {name}", written, True) for name in ("low", "high")),
         Column("median", "", written, True, wide=True),
-        Column("median_interval", "95 % CI of the median", numeric=True, wide=True),
-        *(Column(f"median_{name}", "", written, True, data_only=True) for name in ("low", "high")),
+        Column("median_low", "95 % CI low", written, True, wide=True),
+        Column("median_high", "95 % CI high", written, True, wide=True),
         *(Column(name, "", numeric=True) for name in ("won", "tied", "lost")),
         Column("p", "p", p_value, True),
         Column("p_holm", "p (Holm)", p_value, True),
@@ -241,13 +238,12 @@ def pairs(content: ReportData) -> Table:
         gained = scores.tried_gains[:, i] - scores.tried_gains[:, j]
         test, ahead = stats.signed_rank(gained), np.sign(np.nansum(gained))
         gained[np.isnan(gained)] = -ahead * np.inf if ahead else 0.0
-        ends = list(map(_known, (*stats.mean_interval(d), *stats.median_interval(d))))
+        ends = (float(d.mean()), *stats.mean_interval(d), *stats.median_interval(d))
         adjusted = float(content.adjusted[i, j])
         posterior = stats.bayesian_signed_rank(gained, ROPE, n_samples=10_000)
         values = (
             *(name_of(scores.methods[k]) for k in (i, j)),
-            *(float(d.mean()), interval(ends[0], ends[1], written), *ends[:2]),
-            *(ends[2], interval(ends[3], ends[4], written), *ends[3:]),
+            *map(_known, ends),
             *map(int, counted[i, j]),
             *(_known(test.p), adjusted),
             *(posterior.better, posterior.same, posterior.worse),

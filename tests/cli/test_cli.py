@@ -160,7 +160,7 @@ def test_a_map_is_shown_beside_what_is_known_of_its_suite(ran):
     arguments = ["suite", "small.toml", "--add-feature-map", "rff", "--quiet"]
     found = kbench_(*arguments, cwd=folder, **environment)
     assert found.returncode == 0, found.stderr
-    assert "rff + majority beside 1 other method, by accuracy" in found.stdout
+    assert "rff + majority next to 1 other method, by accuracy" in found.stdout
     assert "identity + majority beside" not in found.stdout
     arguments += ["--feature-map", "rff"]
     found = kbench_(*arguments, cwd=folder, **environment)
@@ -176,7 +176,7 @@ def test_a_map_is_shown_beside_what_is_known_of_its_suite(ran):
     found = kbench_(*arguments, cwd=folder, **environment)
     assert "beside" not in found.stdout.partition("\nnext:")[0]
     assert (
-        "1 cell of the suite's other methods has no result for this code and these data: "
+        "1 cell of the suite's other methods without a result for this code and data: run "
         "`kbench suite small.toml --dataset wine --add-dataset wine` computes it"
     ) in found.stdout
 
@@ -280,7 +280,7 @@ def test_filters_splits_and_the_plan(beside, capfd):
         capfd=capfd,
     )
     plan = json.loads(out)
-    assert [(cell["dataset"], cell["tasks"], cell["known"]) for cell in plan["cells"]] == [
+    assert [(cell["dataset"], cell["tasks"], cell["cached"]) for cell in plan["cells"]] == [
         ("iris", 1, 2),
         ("wine", 3, 0),
     ]

@@ -128,8 +128,8 @@ def test_the_plan_of_many_cells_has_a_line_for_each_dataset(monkeypatch, capsys)
     print_plan(Report(Suite("many", ()), cells, 0.0, "here"), as_json=False, every=False)
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert printed[:4] == [
-        ["dataset", "cells", "tasks", "known", "note"],
-        ["data-0", "10", "40", "0", *["not", "in", "the", "cache,", "to", "be", "fetched"]],
+        ["dataset", "cells", "tasks", "cached", "note"],
+        ["data-0", "10", "40", "0", *["dataset", "not", "downloaded", "yet"]],
         ["data-1", "10", "40", "0"],
         ["data-2", "10", "36", "0", *["1", "cell:", "skipped:", "too", "large"]],
     ]

@@ -188,6 +188,10 @@ class View:
         envelope = {"name": self.name, "createdAt": created, "updatedAt": created}
         for n_datasets in range(len(facts.on_dataset), -1, -1):
             state = filled(self.state, replace(facts, on_dataset=facts.on_dataset[:n_datasets]))
+            for column in (widths := state.get("columnWidths", {})):
+                # MLflow cuts headings, of about 8 pixels per character and 40 for icons
+                if heading := column.partition("`")[2].rstrip("`"):
+                    widths[column] = max(widths[column], 40 + 8 * len(heading))
             text = json.dumps(state, separators=(",", ":"))
             # with the state's keys for servers without a menu, where there is room
             for whole in (envelope | {"state": text} | state, envelope | {"state": text}):

@@ -141,7 +141,7 @@ def _show_columns(data: OwnData, as_json: bool) -> None:
     console = printing.console()
     if data.look.sentence:
         console.print(f"{data.ref.label}: {escape(data.look.sentence)}", soft_wrap=True)
-    columns = [Column(name, numeric=name == "columns out") for name in COLUMNS]
+    columns = [Column(name, numeric=name == "n features") for name in COLUMNS]
     printing.print_table(console, Table.of("columns", columns, fate_lines(data.look.fates)))
     console.print()
 

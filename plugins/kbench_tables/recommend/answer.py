@@ -29,7 +29,7 @@ from kbench_tables.recommend.data import OwnData
 from kbench_tables.recommend.explanation import Explanation
 from kbench_tables.recommend.metric import Comparison, shares_of
 
-COLUMNS = ("column", "read as", "encoded as", "columns out", "note")
+COLUMNS = ("column", "type", "encoding", "n features", "note")
 
 MIN_ALIKE = 6
 """Minimum number of adjacent columns with equal encoding that share one row."""

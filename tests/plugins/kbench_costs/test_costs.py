@@ -185,7 +185,7 @@ def test_the_plan_shows_memory_and_time(runner, capsys):
     plan = preview(runner(wide(3), wide(400), wide(6000), memory=70)[0])
     print_plan(plan, as_json=True)
     cells = json.loads(capsys.readouterr().out)["cells"]
-    assert [(cell["known"], cell["tasks"]) for cell in cells] == [(1, 0), (0, 1), (0, 0)]
+    assert [(cell["cached"], cell["tasks"]) for cell in cells] == [(1, 0), (0, 1), (0, 0)]
     assert cells[0]["memory_mib"] is cells[0]["time_s"] is None
     assert cells[1]["time_s"].keys() == {"value", "low", "high"}
     assert cells[1]["time_s"]["low"] < cells[1]["time_s"]["high"]

@@ -131,7 +131,7 @@ def test_datasets_and_searched_parameters_come_from_the_runs(store, uci):
     names = [f"metrics.`{name}`" for name in (iris, wine)]
     assert state_of(store, uci, MATRIX) == {
         "selectedColumns": [*names, f"metrics.`{gamma}`", f"metrics.`{c}`"],
-        "columnWidths": {"name": 200, **dict.fromkeys(names, 80)},
+        "columnWidths": {"name": 200, **dict.fromkeys(names, 40 + 8 * len(iris))},
         "charts": [
             {"uuid": f"d-{iris}", "metricKey": iris},
             {"uuid": f"d-{wine}", "metricKey": wine},

@@ -52,9 +52,9 @@ def test_a_frame_gets_a_recommendation(found):
     assert found.results["learner"].tolist() == ["ridge (ovr)", "dummy-majority"]
     assert found.results["accuracy"].iloc[0] > found.results["accuracy"].iloc[1]
     fates = found.columns.set_index("column")
-    assert fates.loc["joined", "read as"] == "dates"
-    assert fates.loc["visits", "read as"] == "numbers"
-    assert fates.loc["member", "read as"] == "categories (2)"
+    assert fates.loc["joined", "type"] == "dates"
+    assert fates.loc["visits", "type"] == "numbers"
+    assert fates.loc["member", "type"] == "categories (2)"
     assert "the index of data ('age') is not a column" in found.notices[0]
     assert "80 rows" in repr(found)
     html = found._repr_html_()
