@@ -22,7 +22,7 @@ from kbench.results.rows import COLUMNS
 from kbench.runner import Options, Run, Watcher, execute, preview
 from kbench.storage.journal import Journal
 from kbench.storage.predictions import blob_of_seed
-from kbench_mlflow.reading import of_run
+from kbench_mlflow.reading import row_of_run
 from kbench_mlflow.tracking.store import Store
 from tests.support.planted import CENTROIDS
 
@@ -155,7 +155,7 @@ def shown(rows):
 
 
 def rows_of(store_uri):
-    return shown(of_run(each) for each in Store(store_uri).read("trial"))
+    return shown(row_of_run(each) for each in Store(store_uri).read("trial"))
 
 
 def rows_shown(report):

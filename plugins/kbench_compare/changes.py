@@ -127,7 +127,7 @@ class Comparison:
         ``side`` is "both", "a" or "b".
         """
         names = (self.metric.name, *TIMES)
-        rows = [_as_row(cell, names) for cell in self.cells]
+        rows = [_to_row(cell, names) for cell in self.cells]
         for side, only in (("a", self.only_a), ("b", self.only_b)):
             for labels, status in only.items():
                 row: dict[str, object] = dict.fromkeys(columns(self.metric))
@@ -146,7 +146,7 @@ def columns(metric: Metric) -> tuple[str, ...]:
     )
 
 
-def _as_row(cell: Compared, names: Sequence[str]) -> dict[str, object]:
+def _to_row(cell: Compared, names: Sequence[str]) -> dict[str, object]:
     row: dict[str, object] = {
         **dict(zip(LABELS, cell.labels, strict=True)),
         "side": "both",

@@ -125,13 +125,13 @@ def _side(text: str, store: str | None) -> StoredResults:
 
     path = Path(text)
     if path.suffix == ".json":
-        return _of_file(path)
+        return _read_results_file(path)
     is_file = path.suffix in _BUNDLES or (path.is_dir() and "@" not in text)
-    suite, options = ("", dict[str, str]()) if is_file else _parsed(text)
+    suite, options = ("", dict[str, str]()) if is_file else _parse_side(text)
     if store and "author" not in options:
         options.setdefault("store", store)
     if "author" in options:
-        return _of_author(suite, options, text)
+        return _read_author_rows(suite, options, text)
     if options.get("machine") == "all":
         raise SuiteError(f"{masked(text)!r}: machine must be the id of a single machine, got 'all'")
     version, until = options.get("version", ""), options.get("until")
@@ -160,11 +160,11 @@ def _side(text: str, store: str | None) -> StoredResults:
     if earlier:
         rows = newest(rows, version, None if until is None else _moment(until, text))
         _check_any(rows, stored.rows, text, version)
-    checked = _checked([row.to_json(stored.metric) for row in rows], masked(text))
+    checked = _check_rows([row.to_json(stored.metric) for row in rows], masked(text))
     return StoredResults(by_dataset([row for row, _ in checked]), stored.name, stored.metric)
 
 
-def _of_author(suite: str, options: Mapping[str, str], side: str) -> StoredResults:
+def _read_author_rows(suite: str, options: Mapping[str, str], side: str) -> StoredResults:
     """Read the rows of an author whose bundles were added."""
     from kbench.features import as_one_side, experiment_of, imported_rows
 
@@ -189,7 +189,7 @@ def _comparable(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Row], list[Row
     return kept_a, kept_b
 
 
-def _parsed(text: str) -> tuple[str, dict[str, str]]:
+def _parse_side(text: str) -> tuple[str, dict[str, str]]:
     """Split ``SUITE@KEY=VALUE,...,STORE``; the store comes last and may hold any sign.
 
     >>> _parsed("uci@version=0.1.0,postgresql://me@host/db")
@@ -241,7 +241,7 @@ def _check_any(rows: Sequence[Row], every: Sequence[Row], side: str, version: st
         raise SuiteError(f"{masked(side)!r} matches no run{hint}")
 
 
-def _of_file(path: Path) -> StoredResults:
+def _read_results_file(path: Path) -> StoredResults:
     """Read rows that `kbench results --format json` wrote, without those of others."""
     from kbench.features import StoredResults
 
@@ -255,7 +255,7 @@ def _of_file(path: Path) -> StoredResults:
         rows = [row for row in rows if not (isinstance(row, dict) and "author" in row)]
     if not isinstance(rows, list) or not rows:
         raise SuiteError(f"{path} has no results; `kbench results SUITE --format json` makes it")
-    checked = _checked(
+    checked = _check_rows(
         rows,
         str(path),
         "; `kbench results SUITE --format json` of this version writes all required fields",
@@ -268,14 +268,14 @@ def _of_file(path: Path) -> StoredResults:
     return StoredResults([row for row, _ in checked], path.stem, metrics.pop())
 
 
-def _checked(rows: Sequence[object], where: str, advice: str = "") -> list[tuple[Row, Metric]]:
+def _check_rows(rows: Sequence[object], where: str, advice: str = "") -> list[tuple[Row, Metric]]:
     """Parse rows; refuse those that kbench did not write, or that were edited."""
-    from kbench_compare.outside import from_outside
+    from kbench_compare.outside import parse_outside_row
 
     checked = []
     for i, row in enumerate(rows):
         try:
-            checked.append(from_outside(row))
+            checked.append(parse_outside_row(row))
         except ValueError as error:
             raise SuiteError(f"{where}, row {i}{_cell_of(row)}: {error}{advice}") from None
     return checked
@@ -350,8 +350,8 @@ def _print(
             shown(metric.name, value) or status
             for value, status in ((change.a, cell.status_a), (change.b, cell.status_b))
         ]
-        times = [_written(cell.changes[name], "{:.2f}".format) for name in TIMES]
-        lines.append([*cell.labels, *ends, _written(change, written), *times])
+        times = [_format_number(cell.changes[name], "{:.2f}".format) for name in TIMES]
+        lines.append([*cell.labels, *ends, _format_number(change, written), *times])
         marks |= {(i, name): cell.changes[name].verdict for name in changed}
     table = replace(Table.of("compare", columns, lines), marks=marks)
     printing.print_table(console, table)
@@ -416,7 +416,7 @@ def _reasons(comparison: Comparison) -> Counter[str]:
     )
 
 
-def _written(change: Change, written: Callable[[float], str]) -> str:
+def _format_number(change: Change, written: Callable[[float], str]) -> str:
     """Write a change with its interval."""
     text = "" if change.change is None else written(change.change)
     doubt = " ?" if change.verdict == "unknown" and text else ""

@@ -87,7 +87,7 @@ class _OutsideRow(BaseModel):
         )
 
 
-def from_outside(value: object) -> tuple[Row, Metric]:
+def parse_outside_row(value: object) -> tuple[Row, Metric]:
     """Validate one row in the format of `Row.to_json`; return it with its suite's metric.
 
     The row has what a comparison uses. A `ValueError` says why it cannot be
@@ -103,14 +103,14 @@ def from_outside(value: object) -> tuple[Row, Metric]:
     try:
         given = _OutsideRow.model_validate(value).model_dump()
     except ValidationError as error:
-        raise ValueError(_explained(error.errors()[0])) from None
+        raise ValueError(_explain_error(error.errors()[0])) from None
     metric = known_metric(Metric(given.pop("metric"), given.pop("better")))
     counts = {name: given.pop(name) for name in ("n_train", "n_test")}
     metrics = {name: count for name, count in counts.items() if count is not None}
     return Row(n_splits_done=0, n_splits=0, metrics=metrics, **given), metric
 
 
-def _explained(error: Any) -> str:
+def _explain_error(error: Any) -> str:
     """Describe an error of pydantic in a few words."""
     name, *inner = error["loc"]
     if name in ("split_hash", "protocol", "values_by_split"):

@@ -36,14 +36,7 @@ from kbench.messages import counted
 from kbench.records import Cell, Cost, Manifest, Problem, Task, Trial
 from kbench.records.canonical import to_json
 from kbench_costs import prediction as cost
-from kbench_costs.trials import (
-    MAX_ROWS,
-    Samples,
-    narrower,
-    needs_trials,
-    rows_of_width,
-    shortened,
-)
+from kbench_costs.trials import MAX_ROWS, Samples, narrower, needs_trials, rows_of_width, shorten
 
 SHARE, MIN_S, MAX_S = 0.1, 0.5, 5.0
 """CPU time of the trials of one kind, short searches or whole ones.
@@ -191,7 +184,7 @@ class _Costs:
         for line in self._journal.read("trials"):
             is_valid = not validity.why(str(line.get("manifest", "")))
             if is_valid and line["key"].partition("/")[0] in wanted:
-                self._known[line["key"]] = _parsed(line, self._limits.task_memory_mib)
+                self._known[line["key"]] = _parse_trial(line, self._limits.task_memory_mib)
 
     def _work(self, planned: PlannedCell, slot: int) -> Prediction | None:
         task = self._planner.task(planned, 0)
@@ -305,7 +298,7 @@ class _Costs:
         With one thread its CPU time is measured, which other programs do not lengthen much.
         """
         task, samples = subject.task, subject.samples
-        cell = subject.cell if is_whole else shortened(subject.cell)
+        cell = subject.cell if is_whole else shorten(subject.cell)
         share, protocol = samples.share(n_rows), cell.protocol
         if not is_whole:
             # nothing hides how memory grows if samples for metrics shrink too
@@ -363,7 +356,7 @@ class _Costs:
         """Return a larger number of components that fits because it is embedded in blocks."""
         if subject.cell.protocol.refit_maps_in_inner_folds:
             return None
-        wider = cost.rounded_up(WHOLE_BYTES / (8 * subject.samples.n_rows))
+        wider = cost.round_up(WHOLE_BYTES / (8 * subject.samples.n_rows))
         if not width < wider <= MAX_COLUMNS:
             return None
         known = self._cost_of_width(subject, wider)
@@ -396,7 +389,7 @@ def _width(cell: PlannedCell) -> int:
     return given_width(cell.cell) or 0
 
 
-def _parsed(line: dict[str, object], limit_mib: float) -> list[Trial]:
+def _parse_trial(line: dict[str, object], limit_mib: float) -> list[Trial]:
     """Parse a line of the journal; none if a trial hit a lower limit, or is not understood."""
     given = line["trials"]
     assert isinstance(given, list)

@@ -154,7 +154,7 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
         if trial.is_whole and trial.n_rows == n_rows:  # it is the task
             seconds = TIME.measured(max(1e-3, trial.seconds))
             return Cost(
-                MEMORY.measured(max(1.0, trial.memory_mib)), _with_threads(seconds, good, together)
+                MEMORY.measured(max(1.0, trial.memory_mib)), _scale_time(seconds, good, together)
             )
     over = [trial for trial in trials if trial.status == "out_of_memory"]
     if not (good or over):
@@ -164,13 +164,13 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
         # it grows in proportion to the rows, or faster
         least = max(trial.memory_mib * n_rows / trial.n_rows for trial in over)
     memory = Estimate(least, least, least)
-    short, whole = (_by_rows(good, kind, "memory_mib") for kind in (False, True))
+    short, whole = (_regress_on_rows(good, kind, "memory_mib") for kind in (False, True))
     if known := short or whole:
         with_more = MEMORY.predict(_points(known, MIN_MB)[-LAST:], n_rows)
         more = [t.memory_mib - whole[t.n_rows] for t in together if t.status == "ok"]
         memory = with_more.less(MIN_MB - max([0.0, *more])).at_least(least)
     alone = _seconds(good, n_rows)
-    return Cost(memory, alone and _with_threads(alone, good, together), bool(over))
+    return Cost(memory, alone and _scale_time(alone, good, together), bool(over))
 
 
 def predict_wider(costs: Mapping[int, Cost], width: int) -> Cost:
@@ -188,7 +188,7 @@ def _wider(costs: Mapping[int, Estimate], width: int, growth: Growth) -> Estimat
     return wider(growth.predict(points, width), _sd(costs[max(costs)]))
 
 
-def _with_threads(alone: Estimate, good: Sequence[Trial], together: Sequence[Trial]) -> Estimate:
+def _scale_time(alone: Estimate, good: Sequence[Trial], together: Sequence[Trial]) -> Estimate:
     """Return the wall clock with several threads, from the CPU time with one.
 
     It is between that and its part for each thread: more would be the work of other
@@ -214,7 +214,7 @@ def rows_that_need(trials: Sequence[Trial], memory_mib: float, n_rows: int) -> i
 
 
 def _seconds(good: Sequence[Trial], n_rows: int) -> Estimate | None:
-    whole, short = (_by_rows(good, kind, "seconds") for kind in (True, False))
+    whole, short = (_regress_on_rows(good, kind, "seconds") for kind in (True, False))
     if not whole:
         return None
     of_short, of_whole = _points(short, MIN_S), _points(whole, MIN_S)
@@ -226,7 +226,7 @@ def _seconds(good: Sequence[Trial], n_rows: int) -> Estimate | None:
     return predicted.less(MIN_S).at_least(max(whole.values()))
 
 
-def _by_rows(trials: Sequence[Trial], is_whole: bool, cost: str) -> dict[int, float]:
+def _regress_on_rows(trials: Sequence[Trial], is_whole: bool, cost: str) -> dict[int, float]:
     """Return the costs of whole searches, or of short ones, by rows."""
     return {trial.n_rows: getattr(trial, cost) for trial in trials if trial.is_whole == is_whole}
 
@@ -248,7 +248,7 @@ def next_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
     width, need = min(needs.items())
     if need <= MARGIN * limit_mib or width <= 1:
         return None
-    return min(width - 1, _rounded(width * MARGIN * limit_mib / need)) or None
+    return min(width - 1, _round_cost(width * MARGIN * limit_mib / need)) or None
 
 
 def largest_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
@@ -267,19 +267,19 @@ def largest_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
     exponent = math.log(its_need / need) / math.log(beyond / width)
     if exponent <= 0:
         return width
-    return max(width, _rounded(width * (MARGIN * limit_mib / need) ** (1 / exponent)))
+    return max(width, _round_cost(width * (MARGIN * limit_mib / need) ** (1 / exponent)))
 
 
-def rounded_up(width: float) -> int:
+def round_up(width: float) -> int:
     """Round up to two digits, and to more than `width`.
 
     >>> rounded_up(699.05), rounded_up(700), rounded_up(4000)
     (700, 710, 4100)
     """
-    return _rounded(width, up=1)
+    return _round_cost(width, up=1)
 
 
-def _rounded(width: float, up: int = 0) -> int:
+def _round_cost(width: float, up: int = 0) -> int:
     """Round down to two digits, and then `up` in the last of them."""
     unit: int = 10 ** max(0, math.floor(math.log10(max(1.0, width))) - 1)
     return (int(width // unit) + up) * unit

@@ -75,7 +75,7 @@ def narrower(cells: Iterable[PlannedCell], whole_bytes: int) -> dict[str, list[P
     return found
 
 
-def shortened(cell: Cell) -> Cell:
+def shorten(cell: Cell) -> Cell:
     """Return a cell whose search has two candidates only."""
     protocol = replace(cell.protocol, search_method="random", n_candidates=SHORT)
     return replace(cell, protocol=protocol)

@@ -235,7 +235,7 @@ def manifest_of(preload: Preload, components: Mapping[str, Sequence[object]]) ->
     core = Manifest({module: present.module(module) for module in modules_of("kbench")})
     made = (present.made(outcome.recorded) or Manifest()) | core
     present.save()
-    return _without_paths(made.across_hosts()) | _versions()
+    return _strip_paths(made.across_hosts()) | _versions()
 
 
 def _versions() -> Manifest:
@@ -247,7 +247,7 @@ def _versions() -> Manifest:
     return Manifest(distributions={name: versions.get(name) for name in ("kbench-core", "blas")})
 
 
-def _without_paths(manifest: Manifest) -> Manifest:
+def _strip_paths(manifest: Manifest) -> Manifest:
     """Name files outside of packages by their last part: folders may be others on each host."""
     files: dict[str, str | None] = {}
     outside: dict[str, list[str | None]] = {}

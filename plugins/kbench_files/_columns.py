@@ -119,7 +119,7 @@ class ColumnScan:
         if self._keeps_values:
             index = pandas.Index(different)
             self._blocks = [
-                block if isinstance(block, int) else _recoded(*block, index)
+                block if isinstance(block, int) else _recode(*block, index)
                 for block in self._blocks
             ]
             values = self._joined(-1)
@@ -157,7 +157,7 @@ class ColumnScan:
             )
 
 
-def _recoded(codes: np.ndarray, different: Any, index: pandas.Index) -> np.ndarray:
+def _recode(codes: np.ndarray, different: Any, index: pandas.Index) -> np.ndarray:
     """Return the places of values in an index, -1 where they are missing."""
     return np.append(index.get_indexer(different), -1)[codes].astype(np.int32)
 

@@ -179,7 +179,7 @@ class CsvRows:
                         frame = next(blocks, None)
                     if frame is None:
                         return
-                    frame, numbers = _cleaned(frame, self._dialect, converted)
+                    frame, numbers = _clean_names(frame, self._dialect, converted)
                     if types is None:
                         self._as_text |= numbers
                     for name in converted or ():
@@ -201,7 +201,7 @@ class CsvRows:
 
         with self._explained(), self._open() as text:
             frame = pandas.read_csv(text, **self._options, usecols=[name])
-        return _cleaned(frame, self._dialect)[0][name]
+        return _clean_names(frame, self._dialect)[0][name]
 
     def _header(self, drop: Sequence[str]) -> list[str]:
         """Return the names of the columns; refuse those that pandas would change silently."""
@@ -295,7 +295,7 @@ def _options(dialect: Dialect) -> dict[str, object]:
     }
 
 
-def _cleaned(
+def _clean_names(
     frame: pandas.DataFrame, dialect: Dialect, converted: set[str] | None = None
 ) -> tuple[Any, set[str]]:
     """Strip texts; make numbers of texts that are numbers then or have marks of thousands.

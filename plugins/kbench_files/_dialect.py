@@ -112,7 +112,7 @@ def detect(file: Path, what: str, given: Mapping[str, object]) -> Found:
         encoding, doubt = _encoding(raw, what)
         dialect = replace(dialect, encoding=encoding)
         doubts += doubt
-    text = _decoded(raw, dialect.encoding, what)
+    text = _decode(raw, dialect.encoding, what)
     if more:  # the last line is cut
         text = text[: text.rfind("\n") + 1] or text
     if "skip" not in given and dialect.encoding.lower()[:6] not in ("utf-16", "utf-32"):
@@ -187,7 +187,7 @@ def _encoding(raw: bytes, what: str) -> tuple[str, list[str]]:
     return name, [doubt]
 
 
-def _decoded(raw: bytes, encoding: str, what: str) -> str:
+def _decode(raw: bytes, encoding: str, what: str) -> str:
     try:
         decoder = codecs.getincrementaldecoder(encoding)()
         text = decoder.decode(raw)

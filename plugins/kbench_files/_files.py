@@ -28,7 +28,7 @@ from kbench_files._csv import CsvRows
 from kbench_files._dialect import Dialect
 from kbench_files._encoding import Roles, encoded
 from kbench_files._reading import existing_files
-from kbench_files._splits import with_parts, with_splits
+from kbench_files._splits import add_holdout_splits, add_splits
 from kbench_files._svmlight import SvmlightRows
 from kbench_files._typed import ENDINGS, ParquetRows, arff_frame, excel_rows, refuse_for_sparse
 
@@ -183,8 +183,8 @@ def load_table(
                 rows = ParquetRows(path) if form == "parquet" else arff_frame(path)
             grouped = () if groups is None else (groups,)
             data, n_rows = encoded(rows, replace(roles, drop=(*drop, *grouped)), facts)
-            data = with_parts(data, rows, groups, time_column, date_formats)
-    return with_splits(data, n_rows, split_file, overlapping_splits)
+            data = add_holdout_splits(data, rows, groups, time_column, date_formats)
+    return add_splits(data, n_rows, split_file, overlapping_splits)
 
 
 def _of_form(form: str) -> Callable[[Callable[[], None]], Callable[..., Dataset]]:

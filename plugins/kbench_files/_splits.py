@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-def with_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: bool) -> Dataset:
+def add_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: bool) -> Dataset:
     """Return a dataset with the splits of a file, or as it is where there is none.
 
     `n_rows` are those of the data's own file, before rows without a label were left out.
@@ -82,12 +82,12 @@ def _column(values: pandas.Series, name: str, what: str) -> np.ndarray:
     if len(wrong):
         raise DatasetError(
             f"{what}: column {name!r} must be 0 or 1 (a test row), got "
-            f"{_written(values.iloc[wrong[0]])} in row {wrong[0] + 1}"
+            f"{_format_value(values.iloc[wrong[0]])} in row {wrong[0] + 1}"
         )
     return (flags == 1).to_numpy()
 
 
-def _written(value: object) -> str:
+def _format_value(value: object) -> str:
     if value != value:  # NaN
         return "nothing"
     return repr(value) if isinstance(value, str) else f"{value}"
@@ -113,7 +113,7 @@ TEST_SHARE, MAX_TEST_ROWS = 0.2, 50_000
 """Size of the test part of a split by order."""
 
 
-def with_parts(
+def add_holdout_splits(
     dataset: Dataset,
     rows: TableRows,
     groups: str | None,
@@ -142,9 +142,9 @@ def with_parts(
             f"no value in column {name!r}"
         )
     if groups is not None:
-        splits = _by_group(dataset, values, name, rows.what)
+        splits = _split_by_group(dataset, values, name, rows.what)
     else:
-        splits = [_by_order(_places(values, name, dates, rows.what))]
+        splits = [_split_by_time(_places(values, name, dates, rows.what))]
     return replace(dataset, splits=splits, checksum="")
 
 
@@ -154,7 +154,7 @@ def _values(rows: TableRows, name: str) -> pandas.Series:
     return pandas.concat([block[name] for block in rows.blocks([name])], ignore_index=True)
 
 
-def _by_group(dataset: Dataset, values: pandas.Series, name: str, what: str) -> list[Split]:
+def _split_by_group(dataset: Dataset, values: pandas.Series, name: str, what: str) -> list[Split]:
     """Return folds that keep the rows of one group together, stratified by class."""
     import pandas
     from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
@@ -164,7 +164,7 @@ def _by_group(dataset: Dataset, values: pandas.Series, name: str, what: str) -> 
     if n_groups < N_FOLDS:
         raise DatasetError(
             f"{what}, groups: column {name!r} has {counted(n_groups, 'value')}; {N_FOLDS} "
-            "folds require at least as many"
+            "folds need at least as many"
         )
     y = np.asarray(dataset.y)
     nothing = np.zeros(len(y))
@@ -177,7 +177,7 @@ def _by_group(dataset: Dataset, values: pandas.Series, name: str, what: str) -> 
     return [Split(index, train, test) for index, (train, test) in enumerate(folds)]
 
 
-def _by_order(places: np.ndarray) -> Split:
+def _split_by_time(places: np.ndarray) -> Split:
     """Return one split that tests the last rows."""
     order = np.argsort(places, kind="stable")
     n_test = max(1, min(round(TEST_SHARE * len(order)), MAX_TEST_ROWS))

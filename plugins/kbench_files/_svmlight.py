@@ -49,7 +49,7 @@ class SvmlightRows:
         shift = int(first) if last else 0
         n_columns = self._checked(int(last) + 1 - shift)
         indptr = np.concatenate([[0], ends.array()])
-        parts = data.array(), _shifted(indices.array(), shift), indptr
+        parts = data.array(), _shift_line_number(indices.array(), shift), indptr
         X = scipy.sparse.csr_matrix(parts, shape=(len(indptr) - 1, n_columns), copy=False)
         X.has_sorted_indices = X.has_canonical_format = True  # the parser refuses others
         return X, labels.array()
@@ -101,7 +101,7 @@ def _first_wrong(lines: list[bytes], error: Exception) -> tuple[int, Exception]:
     return 1, error
 
 
-def _shifted(indices: np.ndarray, shift: int) -> np.ndarray:
+def _shift_line_number(indices: np.ndarray, shift: int) -> np.ndarray:
     """Return indices that begin with 0."""
     if not shift:
         return indices

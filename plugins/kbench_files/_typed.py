@@ -250,7 +250,7 @@ def _read(path: str | Path, sheet: str) -> tuple[Any, list[str]]:
     check_values(frame.size, what, f"{len(frame):,} rows with {len(names):,} columns")
     for name in names:
         if frame[name].dtype == object or str(frame[name].dtype) == "str":
-            values = frame[name].map(_stripped)
+            values = frame[name].map(_strip_strings)
             values = values.where(values != "").infer_objects()
             with contextlib.suppress(ValueError, TypeError):  # numbers in cells of text
                 values = pandas.to_numeric(values)
@@ -258,7 +258,7 @@ def _read(path: str | Path, sheet: str) -> tuple[Any, list[str]]:
     return frame, sheets
 
 
-def _stripped(value: object) -> object:
+def _strip_strings(value: object) -> object:
     return value.strip() if isinstance(value, str) else value
 
 

@@ -145,10 +145,10 @@ class Parts:
 
     def sample(self, n_train: int, n_test: int) -> tuple[np.ndarray, np.ndarray]:
         """Draw rows of both parts, in the order of the file."""
-        return _some(self.train, n_train, self.rng), _some(self.test, n_test, self.rng)
+        return _sample(self.train, n_train, self.rng), _sample(self.test, n_test, self.rng)
 
 
-def measured(
+def run_split(
     X: object,
     y: np.ndarray,
     train: np.ndarray,
@@ -177,30 +177,32 @@ def measured(
         return Leakage(notes=(f"not checked: {short}",), n_train=len(train), n_test=len(test))
     parts = Parts(attributes, train, test, targets, np.random.default_rng(seed))
     notes: list[str] = []
-    looked_up, copied = _of_copies(parts, notes)
+    looked_up, copied = _score_copies(parts, notes)
     new = np.setdiff1d(test, copied)
     if len(copied) and len(new) >= MIN_TEST and not targets[new].is_constant:
         # any column finds the training row that a test row is a copy of
         parts = replace(parts, test=new)
         notes.append(f"columns and adjacent rows: scored on {len(new):,} test rows without copies")
-    found = [*_of_columns(parts, notes), *_of_order(parts, y, notes), *looked_up]
+    found = [*_score_columns(parts, notes), *_score_order(parts, y, notes), *looked_up]
     return Leakage(tuple(found), tuple(notes), len(train), len(test))
 
 
-def _some(rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+def _sample(rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     return rows if len(rows) <= n else np.sort(rng.choice(rows, n, replace=False))
 
 
 # -- one column, two columns
 
 
-def _of_columns(parts: Parts, notes: list[str]) -> Iterator[Finding]:
+def _score_columns(parts: Parts, notes: list[str]) -> Iterator[Finding]:
     attributes, targets = parts.attributes, parts.targets
     n, is_numeric = len(attributes), targets.is_numeric
     n_rows = max(100, min(SCREEN_ROWS, SCREEN_VALUES // n))
     rows, _ = parts.sample(n_rows, 0)
     blocks = np.array_split(np.arange(n), 1 + n_rows * n // VALUES)
-    screens = [scoring.screened(attributes.values(rows, block), targets[rows]) for block in blocks]
+    screens = [
+        scoring.screen_columns(attributes.values(rows, block), targets[rows]) for block in blocks
+    ]
     alike = np.concatenate(screens)
     chosen = np.sort(np.argsort(-alike, kind="stable")[:COLUMNS])
     few = np.sort(np.argsort(-alike[chosen], kind="stable")[: scoring.MAX_PAIRED])
@@ -212,15 +214,13 @@ def _of_columns(parts: Parts, notes: list[str]) -> Iterator[Finding]:
     y, y_test = targets[train], targets[test]
     names = [attributes.all[j].name for j in chosen]
     nominal = np.array([attributes.all[j].nominal for j in chosen])
-    alone = [
-        _of_column(x[:, k], y, x_test[:, k], y_test, bool(nominal[k])) for k in range(len(chosen))
-    ]
+    alone = [_score(x[:, k], y, x_test[:, k], y_test, bool(nominal[k])) for k in range(len(chosen))]
     k = max(range(len(alone)), key=lambda k: alone[k][0].value)
     yield Finding("column", (names[k],), alone[k][0], is_numeric, len(test), alone[k][1])
     best: Finding | None = None
     for pair in _best_pairs(x[:, few], y, nominal[few], parts.rng):
         a, b = few[pair.a], few[pair.b]
-        scored = _of_pair(pair, x[:, few], y, x_test[:, few], y_test)
+        scored = _score_pair(pair, x[:, few], y, x_test[:, few], y_test)
         is_best = best is None or best.score < scored
         if is_best and _gains(scored, max(alone[a][0], alone[b][0])):
             best = Finding(pair.how, (names[a], names[b]), scored, is_numeric, len(test))
@@ -228,16 +228,16 @@ def _of_columns(parts: Parts, notes: list[str]) -> Iterator[Finding]:
         yield best
 
 
-def _of_column(
+def _score(
     x: np.ndarray, y: Targets, x_test: np.ndarray, y_test: Targets, nominal: bool
 ) -> tuple[Score, float]:
     """Score a column, on the test rows that have it where that is better; return their share."""
-    every = scoring.of_one(x, y, x_test, y_test, nominal)
+    every = scoring.score_one(x, y, x_test, y_test, nominal)
     has, has_test = ~np.isnan(x), ~np.isnan(x_test)
     share = float(has_test.mean())
     if share == 1 or share < MIN_PRESENT or has_test.sum() < MIN_TEST or not has.any():
         return every, 1.0
-    here = scoring.of_one(x[has], y[has], x_test[has_test], y_test[has_test], nominal)
+    here = scoring.score_one(x[has], y[has], x_test[has_test], y_test[has_test], nominal)
     return (here, share) if every < here else (every, 1.0)
 
 
@@ -251,39 +251,39 @@ def _best_pairs(
     x: np.ndarray, y: Targets, nominal: np.ndarray, rng: np.random.Generator
 ) -> list[scoring.Pair]:
     """Return the pairs of which a screen by few rows promises most."""
-    rows = _some(np.arange(len(x)), PAIR_ROWS, rng)
-    within = _some(np.arange(len(x)), SCREEN_ROWS, rng)
+    rows = _sample(np.arange(len(x)), PAIR_ROWS, rng)
+    within = _sample(np.arange(len(x)), SCREEN_ROWS, rng)
     tried = list(scoring.all_pairs(x, nominal))
     promise = np.empty(len(tried))
     for which, few in ((False, rows), (True, within)):  # groups need more rows
         at = [k for k, pair in enumerate(tried) if (pair.how == "within") == which]
         if at:
             values = np.column_stack([tried[k].of(x[few]) for k in at])
-            promise[at] = scoring.screened(values, y[few])
+            promise[at] = scoring.screen_columns(values, y[few])
     return [tried[k] for k in np.argsort(-promise, kind="stable")[:PAIRS]]
 
 
-def _of_pair(
+def _score_pair(
     pair: scoring.Pair, x: np.ndarray, y: Targets, x_test: np.ndarray, y_test: Targets
 ) -> Score:
     made = pair.of(np.concatenate([x, x_test]))
-    scored = scoring.of_one(made[: len(x)], y, made[len(x) :], y_test)
+    scored = scoring.score_one(made[: len(x)], y, made[len(x) :], y_test)
     if pair.how != "within":
         return scored
     # the same without a neighbour of another group, where there are no new groups
     group, along = (x[:, j] for j in (pair.a, pair.b))
     group_test, along_test = (x_test[:, j] for j in (pair.a, pair.b))
-    keys, known = scoring.of_column(group_test, pair.a), scoring.of_column(group, pair.a)
-    found, inside = scoring.interpolated(keys, along_test, known, along, y, y_test, False)
+    keys, known = (scoring.column_key(group_test, pair.a), scoring.column_key(group, pair.a))
+    found, inside = scoring.interpolate(keys, along_test, known, along, y, y_test, False)
     return max(scored, inside) if found.all() else scored
 
 
 # -- neighbours in the file
 
 
-def _of_order(parts: Parts, y: np.ndarray, notes: list[str]) -> Iterator[Finding]:
+def _score_order(parts: Parts, y: np.ndarray, notes: list[str]) -> Iterator[Finding]:
     attributes, targets = parts.attributes, parts.targets
-    test = _some(parts.test, TEST_ROWS, parts.rng)
+    test = _sample(parts.test, TEST_ROWS, parts.rng)
     if scoring.is_sorted(y[test], targets.is_numeric):
         why = "the rows are sorted by the target, or a class is rare"
         notes.append(f"adjacent rows of the file are not compared: {why}")
@@ -292,7 +292,7 @@ def _of_order(parts: Parts, y: np.ndarray, notes: list[str]) -> Iterator[Finding
     near = np.unique(np.concatenate([before, after]))
     train = parts.train[near]
     before, after = np.searchsorted(near, before), np.searchsorted(near, after)
-    scored = scoring.of_neighbours(before, after, targets[train], targets[test])
+    scored = scoring.score_neighbours(before, after, targets[train], targets[test])
     columns = np.unique(
         np.linspace(0, len(attributes) - 1, min(SMOOTH_COLUMNS, len(attributes))).astype(int)
     )
@@ -308,7 +308,7 @@ def _of_order(parts: Parts, y: np.ndarray, notes: list[str]) -> Iterator[Finding
 # -- copies
 
 
-def _of_copies(parts: Parts, notes: list[str]) -> tuple[list[Finding], np.ndarray]:
+def _score_copies(parts: Parts, notes: list[str]) -> tuple[list[Finding], np.ndarray]:
     """Return what copies predict, and the test rows that are copies."""
     n = len(parts.attributes)
     is_wide = n > NEAR_COLUMNS
@@ -333,17 +333,17 @@ def _of_copies(parts: Parts, notes: list[str]) -> tuple[list[Finding], np.ndarra
     y, y_test = parts.targets[train], parts.targets[test[new]]
     best: Finding | None = None
     for j in range(n) if n > 1 else ():
-        rest = keys[new] - scoring.of_column(x_test[new, j], j)
-        rest_known = known - scoring.of_column(x[:, j], j)
+        rest = keys[new] - scoring.column_key(x_test[new, j], j)
+        rest_known = known - scoring.column_key(x[:, j], j)
         if np.isin(rest, rest_known).sum() < MIN_TEST:
             continue
         attribute = parts.attributes.all[j]
-        found, scored = scoring.interpolated(
+        found, scored = scoring.interpolate(
             rest, x_test[new, j], rest_known, x[:, j], y, y_test, attribute.nominal
         )
         part = float(found.mean())
         if best is None or scored.value * part > best.score.value * best.share:
-            by_chance = float(np.isin(rest, random - scoring.of_column(shuffled[:, j], j)).mean())
+            by_chance = float(np.isin(rest, random - scoring.column_key(shuffled[:, j], j)).mean())
             about = scored, parts.targets.is_numeric, int(new.sum()), part, by_chance
             best = Finding("near copies", (attribute.name,), *about)
     return [each for each in (exact, best) if each is not None], test[is_copy]
@@ -358,6 +358,6 @@ def _exact(
     by_chance: float,
 ) -> tuple[np.ndarray, Finding]:
     """Tell which test rows are copies, and what these predict."""
-    found, scored = scoring.looked_up(keys, known, parts.targets[train], parts.targets[test])
+    found, scored = scoring.look_up(keys, known, parts.targets[train], parts.targets[test])
     is_numeric, share = parts.targets.is_numeric, float(found.mean())
     return found, Finding("copies", (), scored, is_numeric, len(test), share, by_chance)

@@ -190,6 +190,6 @@ class Leakage:
         return asdict(self)
 
 
-def joined(findings: Sequence[Finding]) -> str:
+def join_findings(findings: Sequence[Finding]) -> str:
     """Write findings as one line."""
     return "; ".join(each.sentence for each in findings)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench_leakage.check import measured
+from kbench_leakage.check import run_split
 from kbench_leakage.findings import Leakage
 
 TEST_SHARE = 0.2
@@ -93,7 +93,7 @@ def find_leakage(
         place = np.empty(n, dtype=np.intp)
         place[order] = np.arange(n)
         train, test = place[train], place[test]
-    return measured(X, y, train, test, is_numeric, names, kinds, seed)
+    return run_split(X, y, train, test, is_numeric, names, kinds, seed)
 
 
 def _matrix(X: Any, names: Sequence[str]) -> tuple[list[str], list[str], Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kbench.messages import counted, listed
-from kbench_leakage.stored_checks import key_of, leakage_of, related, text_of
+from kbench_leakage.stored_checks import find_related, key_of, leakage_of, text_of
 
 if TYPE_CHECKING:
     from kbench.features import PlannedCell, Run
@@ -34,7 +34,7 @@ def show(run: Run, cells: Sequence[PlannedCell]) -> None:
         if found.signs:
             signs = "; ".join(found.sentences)
             said.append(f"{planned.cell.dataset.label}: possible leakage: {signs}")
-    if is_first and (families := _related(cells)):
+    if is_first and (families := _note_related(cells)):
         run.notice(f"these datasets may be related, but count separately: {families}")
     for text in said[:SHOWN]:
         run.notice(text)
@@ -43,9 +43,9 @@ def show(run: Run, cells: Sequence[PlannedCell]) -> None:
         run.notice(f"possible leakage in {what}: the report and `kbench leakage` list the evidence")
 
 
-def _related(cells: Sequence[PlannedCell]) -> str:
+def _note_related(cells: Sequence[PlannedCell]) -> str:
     """Name the datasets of cells that may be related, and of different groups."""
     facts = {each.cell.dataset.label: each.dataset for each in cells if each.dataset is not None}
     groups = {name: each.dataset_family or name for name, each in facts.items()}
-    found = related(groups, {name: each.checksum for name, each in facts.items()})
+    found = find_related(groups, {name: each.checksum for name, each in facts.items()})
     return "; ".join(f"{listed(names)} ({why})" for names, why in found)

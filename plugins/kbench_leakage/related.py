@@ -15,7 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
-from kbench_leakage.scoring import of_column
+from kbench_leakage.scoring import column_key
 
 N_HASHES = 256
 """Smallest hashes of rows that are kept."""
@@ -68,20 +68,20 @@ def sketch(X: object, y: np.ndarray, names: tuple[str, ...] = ()) -> Sketch:
     # the values of a row in any order: columns are sorted otherwise in other versions
     rows = np.zeros(len(X), dtype=np.uint64)
     for j in range(X.shape[1]):
-        rows += of_column(X[:, j], 0)
+        rows += column_key(X[:, j], 0)
     distinct = np.unique(rows)
     kept = distinct[:N_HASHES] if 2 * len(distinct) > len(X) else distinct[:0]
-    columns = [_of_column(X[:, j]) for j in range(X.shape[1])]
+    columns = [_column_facts(X[:, j]) for j in range(X.shape[1])]
     is_number = np.issubdtype(np.asarray(y).dtype, np.number)
     return Sketch(
         telling,
         tuple(each for each in columns if each),
-        _of_column(np.asarray(y, dtype=float)) if is_number else 0,
+        _column_facts(np.asarray(y, dtype=float)) if is_number else 0,
         tuple(map(int, kept)),
     )
 
 
-def _of_column(values: np.ndarray) -> int:
+def _column_facts(values: np.ndarray) -> int:
     """Return a hash of the values in any order; 0 for a few different ones."""
     ordered = np.sort(np.asarray(values, dtype=float))
     if np.count_nonzero(np.diff(ordered)) + 1 < MIN_DISTINCT:

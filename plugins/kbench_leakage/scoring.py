@@ -119,7 +119,7 @@ FARTHEST = 10.0
 """Distances between values to which targets are extrapolated."""
 
 
-def of_one(
+def score_one(
     x_train: np.ndarray, train: Targets, x_test: np.ndarray, test: Targets, nominal: bool = False
 ) -> Score:
     """Score the best of a few predictions of test rows by a column.
@@ -181,7 +181,7 @@ def _on_a_line(x: np.ndarray, y: np.ndarray, x_test: np.ndarray) -> np.ndarray:
     return np.asarray(y.mean() + np.clip(offset_test, -1e6, 1e6) * slope)
 
 
-def screened(values: np.ndarray, targets: Targets) -> np.ndarray:
+def screen_columns(values: np.ndarray, targets: Targets) -> np.ndarray:
     """Return for each column how alike the targets of rows are that are next to each other in it.
 
     1 is for equal targets, 0 for those of rows in random order (Chatterjee, 2021). It is a
@@ -280,7 +280,7 @@ def neighbours(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.where(after == 0, 0, before), after
 
 
-def of_neighbours(before: np.ndarray, after: np.ndarray, train: Targets, test: Targets) -> Score:
+def score_neighbours(before: np.ndarray, after: np.ndarray, train: Targets, test: Targets) -> Score:
     """Score the prediction of test rows by the targets of two neighbours."""
     # of two classes the one before wins
     return score(0.51 * train.columns[before] + 0.49 * train.columns[after], test, train)
@@ -333,12 +333,12 @@ def is_sorted(y: np.ndarray, is_numeric: bool) -> bool:
     return n_runs < min(max(MIN_RUNS, RUNS * len(np.unique(y))), len(y) / 2)
 
 
-def of_column(values: np.ndarray, column: int) -> np.ndarray:
+def column_key(values: np.ndarray, column: int) -> np.ndarray:
     """Return the part of a column in the hashes of its rows, which can be subtracted."""
     return hashed(values, np.array(column + 1, dtype=np.uint64) * SALT)
 
 
-def looked_up(
+def look_up(
     keys: np.ndarray, known: np.ndarray, train: Targets, test: Targets
 ) -> tuple[np.ndarray, Score]:
     """Tell which keys are known, and how well the mean targets of the equal ones predict."""
@@ -354,7 +354,7 @@ def looked_up(
     return found, score(means, test[found], train)
 
 
-def interpolated(
+def interpolate(
     keys: np.ndarray,
     x: np.ndarray,
     known: np.ndarray,
@@ -365,7 +365,7 @@ def interpolated(
 ) -> tuple[np.ndarray, Score]:
     """Look rows up by all inputs but one, along which targets are interpolated."""
     if nominal:
-        return looked_up(keys, known, train, test)
+        return look_up(keys, known, train, test)
     both = np.unique(np.concatenate([x_known, x]), return_inverse=True)[1].reshape(-1)
     rank, rank_known = both[len(x_known) :], both[: len(x_known)]
     order = np.lexsort((rank_known, known))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from kbench.features import Column, Note, Part, ReportData, Section, Table, name_of
 from kbench.messages import counted, listed
 from kbench_leakage.findings import Leakage
-from kbench_leakage.stored_checks import key_of, recall, related
+from kbench_leakage.stored_checks import find_related, key_of, recall
 
 COLUMNS = ("dataset", "sign")
 
@@ -47,7 +47,7 @@ def sections(data: ReportData) -> list[Section]:
 def _related(data: ReportData) -> list[Part]:
     """Say which datasets count several times, and whether the first place depends on that."""
     groups = {row.dataset: row.dataset_family for row in data.rows}
-    found = related(groups, {row.dataset: row.checksum for row in data.rows if row.checksum})
+    found = find_related(groups, {row.dataset: row.checksum for row in data.rows if row.checksum})
     if not found:
         return []
     once = {name: names[0] for names, _ in found for name in names}

@@ -67,7 +67,7 @@ def _path(key: str) -> Path:
     return state_folder() / "leakage" / f"{key}.json"
 
 
-def related(
+def find_related(
     groups: Mapping[str, str], checksums: Mapping[str, str]
 ) -> list[tuple[tuple[str, ...], str]]:
     """Return families of datasets by the sketches of their data; see `families`."""
@@ -91,7 +91,7 @@ def leakage_of(facts: DatasetFacts, protocol: Protocol) -> Leakage:
     found = recall(Leakage, key)
     if found is None:
         try:
-            found = _measured(facts, protocol)
+            found = _metric_dataset(facts, protocol)
         except KbenchError as error:  # the cells say why they cannot be computed
             return Leakage(notes=(f"not checked: {error}",))
         keep(key, found)
@@ -100,13 +100,13 @@ def leakage_of(facts: DatasetFacts, protocol: Protocol) -> Leakage:
     return found
 
 
-def _measured(facts: DatasetFacts, protocol: Protocol) -> Leakage:
+def _metric_dataset(facts: DatasetFacts, protocol: Protocol) -> Leakage:
     if facts.pairwise:
         return Leakage(notes=("not checked: a Gram matrix has no columns",))
     import numpy as np
 
     from kbench.features import assign, derive_seed
-    from kbench_leakage.check import measured
+    from kbench_leakage.check import run_split
     from kbench_leakage.related import sketch
 
     data = DataCache().load_for(facts)
@@ -115,7 +115,7 @@ def _measured(facts: DatasetFacts, protocol: Protocol) -> Leakage:
     # all training rows, with missing values as they are; nobody asks here which rows are equal
     whole = replace(protocol, max_train_rows=None, unlabeled_size=0, missing="impute")
     visible = assign(data, whole, 0, np.zeros(len(data.y), dtype=np.intp)).visible
-    return measured(
+    return run_split(
         data.X,
         np.asarray(data.y),
         visible.train,

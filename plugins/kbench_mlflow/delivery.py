@@ -32,9 +32,9 @@ from kbench.messages import counted, did_you_mean
 from kbench.records import ACCURACY, Delivered
 from kbench.records.canonical import Json
 from kbench_mlflow.known_stores import journals
-from kbench_mlflow.reading import of_run, uri_of
-from kbench_mlflow.runs import as_run, method_runs
-from kbench_mlflow.tracking.database import delivered_without_mlflow
+from kbench_mlflow.reading import row_of_run, uri_of
+from kbench_mlflow.runs import build_run, method_runs
+from kbench_mlflow.tracking.database import read_delivered_runs
 from kbench_mlflow.tracking.run import CellRun, Experiment
 from kbench_mlflow.tracking.store import Store
 from kbench_mlflow.tracking.views import View
@@ -116,7 +116,7 @@ class Delivery:
         known = self._last_delivery()
         if known is None:
             return cells
-        stored = delivered_without_mlflow(self._store.uri, known["experiment_id"])
+        stored = read_delivered_runs(self._store.uri, known["experiment_id"])
         if stored is None:
             return cells
         return [cell for cell in cells if (cell.version, self._run(cell).digest) not in stored]
@@ -158,7 +158,7 @@ class Delivery:
         )
 
     def _run(self, planned: PlannedCell) -> CellRun:
-        return as_run(planned, self._suite, self._machine, self.metric, self.budget)
+        return build_run(planned, self._suite, self._machine, self.metric, self.budget)
 
     def _last_delivery(self) -> Mapping[str, Json] | None:
         """Return the newest line that says where this suite was delivered."""
@@ -201,7 +201,7 @@ class Delivery:
             still_working()
             self._store.supersede(experiment, self._machine, keys, checksums(planned))
             # over all cells of the store: this command may have planned a few of them
-            rows = [of_run(run) for run in self._store.cells(experiment, self._machine)]
+            rows = [row_of_run(run) for run in self._store.cells(experiment, self._machine)]
             still_working()
             methods = method_runs(rows, known_metric(self.metric))
             self._store.log_methods(experiment, self._machine, methods)

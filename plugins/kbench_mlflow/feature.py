@@ -30,10 +30,10 @@ _deliveries: WeakKeyDictionary[Run, Delivery] = WeakKeyDictionary()
 @hookimpl
 def kbench_location(options: Options) -> str:
     """Return the name of the store."""
-    from kbench_mlflow.reading import checked_uri
+    from kbench_mlflow.reading import check_uri
     from kbench_mlflow.tracking.store import Store
 
-    return Store(checked_uri(options.given.get("store"), options.folder)).name
+    return Store(check_uri(options.given.get("store"), options.folder)).name
 
 
 @hookimpl
@@ -79,9 +79,9 @@ def kbench_stored_results(query: Query) -> StoredResults | None:
     """Read the runs of a suite back."""
     if query.file:
         return None
-    from kbench_mlflow.reading import stored_results
+    from kbench_mlflow.reading import read_stored_results
 
-    return stored_results(query)
+    return read_stored_results(query)
 
 
 @hookimpl
@@ -111,12 +111,12 @@ def _delivery(run: Run) -> Delivery:
     """Return the delivery of a run, with what is known of its suite by now."""
     if run not in _deliveries:
         from kbench_mlflow.delivery import Delivery, views_of
-        from kbench_mlflow.reading import checked_uri
+        from kbench_mlflow.reading import check_uri
 
         store = run.options.given.get("store")
         views = views_of(run.registry, run.notice)
         made = Delivery(
-            checked_uri(store, run.options.folder), run.suite.name, run.journal, run.place, views
+            check_uri(store, run.options.folder), run.suite.name, run.journal, run.place, views
         )
         made.options = ("--store", run.location) if store else ()
         _deliveries[run] = made

@@ -8,7 +8,7 @@ from kbench_mlflow.tracking.address import Address, default_uri
 from kbench_mlflow.tracking.database import suites_without_mlflow
 
 
-def stored_suites(store: str | None = None) -> list[str]:
+def list_stored_suites(store: str | None = None) -> list[str]:
     """Return the suites that have runs in a local store, or were run here for another one.
 
     Takes milliseconds and asks no server. Empty where nothing is known.

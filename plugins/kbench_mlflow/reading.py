@@ -26,7 +26,7 @@ from kbench.features import (
 from kbench.messages import listed, option, similar
 from kbench.records import ACCURACY, Metric
 from kbench.records.canonical import Json, JsonObject
-from kbench_mlflow.known_stores import stored_suites
+from kbench_mlflow.known_stores import list_stored_suites
 from kbench_mlflow.tracking.address import Address, check_store, default_uri, sqlite_uri
 from kbench_mlflow.tracking.run import StoredRun
 from kbench_mlflow.tracking.store import Store
@@ -34,7 +34,7 @@ from kbench_mlflow.tracking.store import Store
 Value = TypeVar("Value")
 
 
-def stored_results(query: Query) -> StoredResults:
+def read_stored_results(query: Query) -> StoredResults:
     """Read the runs of a suite from the store that a query names.
 
     StoreError or SuiteError is raised where there are none.
@@ -47,7 +47,7 @@ def stored_results(query: Query) -> StoredResults:
     name = experiment_of(query.suite)
     runs = Store(uri).read(name, query.superseded)
     if not runs:
-        hint = _hint(name, stored_suites(uri))
+        hint = _hint(name, list_stored_suites(uri))
         raise SuiteError(f"the store {address.name} has no runs of {name!r}{hint}")
     owners = {run.machine for run in runs}
     if query.machine != "all":
@@ -62,7 +62,7 @@ def stored_results(query: Query) -> StoredResults:
             query.notice(f"runs of machine {wanted}; {option('machine', 'all')} shows all")
         runs = [run for run in runs if run.machine == wanted]
     return StoredResults(
-        by_dataset([of_run(run) for run in runs]),
+        by_dataset([row_of_run(run) for run in runs]),
         name,
         metric_of(runs),
         budget_of(runs),
@@ -78,7 +78,7 @@ def uri_of(store: str | None) -> str:
     return store or default_uri()
 
 
-def checked_uri(store: str | None, folder: Path | None = None) -> str:
+def check_uri(store: str | None, folder: Path | None = None) -> str:
     """Return the URI of the store that a run writes to; StoreError where it is no address."""
     uri = store or default_uri(folder)
     check_store(uri)
@@ -91,7 +91,7 @@ def _links(address: Address, runs: Sequence[StoredRun]) -> dict[Labels, str]:
     if urlsplit(server).scheme.lower() not in ("http", "https"):
         return {}
     return {
-        of_run(run).labels: f"{server}/#/experiments/{quote(run.experiment_id, safe='')}"
+        row_of_run(run).labels: f"{server}/#/experiments/{quote(run.experiment_id, safe='')}"
         f"/runs/{quote(run.run_id, safe='')}"
         for run in runs
         if run.run_id and run.experiment_id
@@ -110,7 +110,7 @@ def _hint(name: str, stored: Sequence[str]) -> str:
     return hint
 
 
-def of_run(run: StoredRun) -> Row:
+def row_of_run(run: StoredRun) -> Row:
     """Return the row of an MLflow run, with all that its tags and metrics say."""
     tags = {name.removeprefix("kbench."): value for name, value in run.tags.items()}
     return Row(
@@ -133,10 +133,10 @@ def of_run(run: StoredRun) -> Row:
         },
         values_by_split=_by(tags, "_by_split", _object),
         values_by_seed=_by(tags, "_by_seed", _numbers),
-        split_hash=_parsed(tags.get("split_hash", ""), _object, {}),
-        search=_parsed(tags.get("search_curves", ""), _object, {}),
-        budget_curve=_parsed(tags.get("budget_curve", ""), _points, []),
-        map_details=_parsed(tags.get("map_details", ""), _object, {}),
+        split_hash=_parse_value(tags.get("split_hash", ""), _object, {}),
+        search=_parse_value(tags.get("search_curves", ""), _object, {}),
+        budget_curve=_parse_value(tags.get("budget_curve", ""), _points, []),
+        map_details=_parse_value(tags.get("map_details", ""), _object, {}),
         **{name: tags.get(name, "") for name in TEXTS},
         search_space=tuple(name for name in tags.get("search_space", "").split(", ") if name),
         start_ms=run.start_ms,
@@ -163,7 +163,7 @@ def budget_of(runs: Sequence[StoredRun]) -> str:
     return named.most_common(1)[0][0] if named else ""
 
 
-def _parsed(text: str, read: Callable[[Json], Value], default: Value) -> Value:
+def _parse_value(text: str, read: Callable[[Json], Value], default: Value) -> Value:
     """Parse the JSON of a tag; the default where it was too long for MLflow, or edited."""
     try:
         return read(json.loads(text)) if text else default
@@ -176,7 +176,7 @@ def _by(
 ) -> dict[str, dict[str, Value]]:
     """Parse the tags that end so, by the beginnings of their names."""
     return {
-        name.removesuffix(suffix): _parsed(text, read, {})
+        name.removesuffix(suffix): _parse_value(text, read, {})
         for name, text in tags.items()
         if name.endswith(suffix)
     }

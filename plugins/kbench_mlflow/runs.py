@@ -34,7 +34,7 @@ TAG_CHARS = 7900
 """Longer tags are cut by the store."""
 
 
-def as_run(
+def build_run(
     planned: PlannedCell,
     suite: str,
     machine: str,
@@ -62,9 +62,9 @@ def as_run(
         "metric": metric.name,
         "better": metric.better,
         "equal_budget": budget,
-        **{f"{name}_by_split": _numbered(values) for name, values in row.values_by_split.items()},
-        **{f"{name}_by_seed": _fitting(_numbered(v)) for name, v in row.values_by_seed.items()},
-        "split_hash": _numbered(row.split_hash),
+        **{f"{name}_by_split": _number(values) for name, values in row.values_by_split.items()},
+        **{f"{name}_by_seed": _fitting(_number(v)) for name, v in row.values_by_seed.items()},
+        "split_hash": _number(row.split_hash),
         **{name: getattr(row, name) for name in TEXTS},
         "hosts": ", ".join(sorted({f"{result.host} ({result.cpu})" for result in remote})),
         "error": row.error[-ERROR_TAIL:],
@@ -82,15 +82,15 @@ def as_run(
         end_ms=row.end_ms,
         params=_params(planned, row),
         tags={name: value for name, value in tags.items() if value},
-        metrics={**row.metrics, **_chosen(planned)},
+        metrics={**row.metrics, **_chosen_parameters(planned)},
         n_splits_done=row.n_splits_done,
-        by_split=_by_split(planned, row, metric),
+        by_split=_split_values(planned, row, metric),
         dataset=data,
         artifacts=_artifacts(planned, row),
     )
 
 
-def _numbered(values: Mapping[str, object]) -> str:
+def _number(values: Mapping[str, object]) -> str:
     """Write values by the number of the split, in the order of the numbers."""
     return dumps({int(index): value for index, value in values.items()})
 
@@ -129,7 +129,7 @@ def _curves(row: Row) -> str:
     return text if curves else ""
 
 
-def _by_split(planned: PlannedCell, row: Row, metric: Metric) -> dict[str, dict[int, float]]:
+def _split_values(planned: PlannedCell, row: Row, metric: Metric) -> dict[str, dict[int, float]]:
     done = planned.done
     names = (metric.name, PLAIN[row.task].name, *BY_SPLIT)
     values = {name: by_split(done, name) for name in names} if done else {}
@@ -140,7 +140,7 @@ def _by_split(planned: PlannedCell, row: Row, metric: Metric) -> dict[str, dict[
     return values
 
 
-def _chosen(planned: PlannedCell) -> dict[str, float]:
+def _chosen_parameters(planned: PlannedCell) -> dict[str, float]:
     """Return the mean chosen value of each searched number, which MLflow's pages can draw.
 
     Where the candidates span two decades, the mean is one of decimal logarithms, and its

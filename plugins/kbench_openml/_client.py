@@ -18,7 +18,7 @@ from types import ModuleType
 
 from kbench import DatasetError
 from kbench.messages import printable
-from kbench_openml._transport import configured, polite, shortened
+from kbench_openml._transport import configured, polite, shorten
 
 
 @contextlib.contextmanager
@@ -66,7 +66,7 @@ class DamagedError(Exception):
 
 
 @contextlib.contextmanager
-def translated(what: str) -> Iterator[None]:
+def translate(what: str) -> Iterator[None]:
     """Turn the client's exceptions, which have no common base class, into `DatasetError`."""
     try:
         yield
@@ -81,8 +81,8 @@ def translated(what: str) -> Iterator[None]:
 def _explained(what: str, error: Exception) -> str:
     code = getattr(error, "code", None)
     if code in (111, 151, 372, 482, 601):
-        return f"{what}: OpenML does not have it (its code {code}). Check the number."
-    text = shortened(error)
+        return f"{what}: OpenML has no such entry (its code {code}). Check the number."
+    text = shorten(error)
     if type(error).__name__ in ("ExpatError", "OpenMLServerError"):
         return f"{what}: the server sent a damaged response ({text}). Try again later."
     return f"{what}: {type(error).__name__}: {text}. Run again later."
@@ -109,7 +109,7 @@ def ask(address: str, allow: Sequence[int] = ()) -> bytes | None:
     raise DatasetError(f"OpenML answered: {printable(text)} (code {code}, {address})")
 
 
-def kept(file: Path, address: str, what: str, offline: bool) -> bytes:
+def read_back(file: Path, address: str, what: str, offline: bool) -> bytes:
     """Read a file of the client's cache, or ask for it and keep it there."""
     with contextlib.suppress(OSError, ET.ParseError):
         content = file.read_bytes()

@@ -19,7 +19,7 @@ from kbench import Dataset, DatasetError, DatasetParameterError, Split
 from kbench.messages import printable
 from kbench.tables.arff import read_arff
 from kbench.tables.table import Table, to_dataset
-from kbench_openml._client import DamagedError, ask, kept, read_xml, translated, write_whole
+from kbench_openml._client import DamagedError, ask, read_back, read_xml, translate, write_whole
 
 GROUPS = {
     28: "digits",  # optdigits, of which scikit-learn's digits is the test part
@@ -38,7 +38,7 @@ DEVELOPMENT = {6, 15, 36, 37, 40, 41, 50, 58, 59, 61, 182, 307, 1120, 1501}
 def find(openml, name, version, what) -> int:
     """Return the number of the oldest active dataset of a name, or of one version."""
     chosen = {} if version is None else {"data_version": int(version), "status": "all"}
-    with translated(what):
+    with translate(what):
         rows = openml.datasets.list_datasets(data_name=name, output_format="dataframe", **chosen)
     rows = rows[rows["name"] == name] if len(rows) else rows
     if not len(rows):
@@ -48,7 +48,7 @@ def find(openml, name, version, what) -> int:
 
 def load_data(openml, data_id, target, drop, task, what, offline) -> Dataset:
     """Return the checked dataset of a number, in canonical form."""
-    described, table = _checked_data(openml, data_id, what, offline)
+    described, table = _check_data(openml, data_id, what, offline)
     what = f"{what} ({printable(str(described.name), 60)})"
     target = target or described.default_target_attribute
     if not target or ("," in target and target not in [c.name for c in table.columns]):
@@ -60,7 +60,7 @@ def load_data(openml, data_id, target, drop, task, what, offline) -> Dataset:
         table,
         what,
         target,
-        tuple(dict.fromkeys([*_left_out(described, table, target), *drop])),
+        tuple(dict.fromkeys([*_drop_columns(described, table, target), *drop])),
         task,
         name=str(described.name),
         version=str(described.version),
@@ -70,7 +70,7 @@ def load_data(openml, data_id, target, drop, task, what, offline) -> Dataset:
     )
 
 
-def _left_out(described, table, target) -> list[str]:
+def _drop_columns(described, table, target) -> list[str]:
     """Row numbers and ignored attributes, which OpenML gives as lists or with commas."""
     names = {column.name for column in table.columns}
     left_out: list[str] = []
@@ -80,18 +80,18 @@ def _left_out(described, table, target) -> list[str]:
     return [name for name in left_out if name in names and name != target]
 
 
-def _checked_data(openml, data_id, what, offline) -> tuple[Any, Table]:
+def _check_data(openml, data_id, what, offline) -> tuple[Any, Table]:
     """Return the description and the parsed file, fetched anew once if it is damaged."""
     folder = Path(openml.config.get_cache_directory()) / "datasets" / str(data_id)
     was_cached = (folder / "dataset.arff").exists()
     # a second attempt may help: the cache, or an answer on its way, was damaged
     for refresh in (False, True):
         try:
-            with translated(what):
+            with translate(what):
                 described = openml.datasets.get_dataset(
                     data_id, download_data=True, force_refresh_cache=refresh
                 )
-            return described, _parsed(openml, described, data_id, folder, what, offline)
+            return described, _parse_splits(openml, described, data_id, folder, what, offline)
         except DamagedError as error:
             damage = str(error)
         if offline:
@@ -106,7 +106,7 @@ def _checked_data(openml, data_id, what, offline) -> tuple[Any, Table]:
     raise DatasetError(f"{what}: {damage} ({where}). Try again later, or report it to OpenML.")
 
 
-def _parsed(openml, described, data_id, folder, what, offline) -> Table:
+def _parse_splits(openml, described, data_id, folder, what, offline) -> Table:
     if described.dataset_id != data_id:
         raise DamagedError(f"the description is that of dataset {described.dataset_id} instead")
     if str(described.format).lower() not in ("arff", "sparse_arff"):
@@ -120,7 +120,7 @@ def _parsed(openml, described, data_id, folder, what, offline) -> Table:
         with file.open("rb") as opened:
             if hashlib.file_digest(opened, "md5").hexdigest() != str(checksum).lower():
                 raise DamagedError("the file does not have the checksum of OpenML")
-    n_rows = _counted(folder, data_id, what, offline, bool(checksum))
+    n_rows = _count_rows(folder, data_id, what, offline, bool(checksum))
     try:
         table = read_arff(file, what)
     except DatasetError as error:
@@ -137,7 +137,7 @@ def _parsed(openml, described, data_id, folder, what, offline) -> Table:
     return table
 
 
-def _counted(folder: Path, data_id: int, what: str, offline: bool, checked: bool) -> int | None:
+def _count_rows(folder: Path, data_id: int, what: str, offline: bool, checked: bool) -> int | None:
     """Return the number of rows that OpenML counted; None where it does not state one.
 
     The client's function for this unpickles a file next to the requested one.
@@ -182,7 +182,7 @@ def load_task(openml, task_id, drop, what, offline) -> Dataset:
     """Return the checked dataset of a task, with the task's target and splits."""
     # the client's own functions for tasks unpickle files from its cache
     folder = Path(openml.config.get_cache_directory()) / "tasks" / str(task_id)
-    description = kept(folder / "task.xml", f"task/{task_id}", what, offline)
+    description = read_back(folder / "task.xml", f"task/{task_id}", what, offline)
     task, data_id, target, address = _task_facts(description, task_id, what)
     dataset = load_data(openml, data_id, target, drop, task, what, offline)
     file = folder / "datasplits.arff"

@@ -18,9 +18,9 @@ from kbench import Dataset, DatasetError, DatasetParameterError, Ref
 from kbench.errors import SourceUnreachableError
 from kbench.parameters import check_choice, check_integer
 from kbench.records import TASK_TYPES
-from kbench_openml._client import client, one_process, translated, write_whole
+from kbench_openml._client import client, one_process, translate, write_whole
 from kbench_openml._datasets import find, load_data, load_task
-from kbench_openml._transport import Server, configured, is_offline, is_reachable, not_cached
+from kbench_openml._transport import Server, configured, is_offline, is_reachable, not_cached_error
 
 WINE = 187
 """The only dataset of which an equal copy, value by value, ships with scikit-learn."""
@@ -92,7 +92,7 @@ def load(
                 )
             offline = True
         elif offline and not _may_be_cached(server, data_id, task_id):
-            raise not_cached(what)
+            raise not_cached_error(what)
         with one_process(notes), client(what, offline) as openml:
             if task_id is not None:
                 return load_task(openml, int(task_id), tuple(drop), what, offline)
@@ -154,7 +154,7 @@ def expand(openml_suite: int | str | None = None, **params: object) -> list[Ref]
                 "cache. Run again with network access."
             ) from None
         with one_process(notes), client(what, False) as openml:
-            with translated(what):
+            with translate(what):
                 suite = openml.study.get_suite(openml_suite)
             tasks = [int(task) for task in suite.tasks or ()]
         if not tasks:

@@ -142,7 +142,7 @@ _progress: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 
 @contextlib.contextmanager
-def watched(progress: Progress) -> Iterator[None]:
+def limit_time(progress: Progress) -> Iterator[None]:
     """Call a function as bytes arrive, for all requests within the block.
 
     Parameters
@@ -174,7 +174,7 @@ def polite(what: str, server: str, offline: bool = False) -> Iterator[None]:
 
         def request(session: requests.Session, method: str, url: str, **options: object):
             if offline:
-                raise not_cached(what)
+                raise not_cached_error(what)
             return _ask(original, what, server, deadline, session, method, url, options)
 
         requests.Session.request = request
@@ -184,7 +184,7 @@ def polite(what: str, server: str, offline: bool = False) -> Iterator[None]:
             requests.Session.request = original
 
 
-def not_cached(what: str) -> SourceUnreachableError:
+def not_cached_error(what: str) -> SourceUnreachableError:
     """Return the error for data that only a server has, where none may be asked."""
     return SourceUnreachableError(
         f"{what}: it is not in the cache, and kbench is offline ({option('offline', True)}, "
@@ -208,7 +208,7 @@ def _ask(original, what, server, deadline, session, method, url, options) -> req
             elif response.status_code == 412 and _BUSY.search(response.content):
                 trouble, lasting = "the server is busy (its code 107)", False
             else:
-                return _checked(response, what, url)
+                return _check_response(response, what, url)
         seconds = wait if asked is None or not asked.isdigit() else max(wait, float(asked))
         if seconds > PATIENCE_S:
             trouble += f" and asks to wait for {seconds:.0f} s"
@@ -274,7 +274,7 @@ def _once(original, what, server, deadline, session, method, url, options) -> re
     except (urllib3.exceptions.HTTPError, requests.exceptions.ChunkedEncodingError):
         raise _RequestFailedError("the connection was lost during the response") from None
     except requests.exceptions.RequestException as error:
-        raise DatasetError(f"{what}: {url} cannot be requested: {shortened(error)}") from None
+        raise DatasetError(f"{what}: {url} cannot be requested: {shorten(error)}") from None
     response._content, response._content_consumed = body, True
     if "charset" not in response.headers.get("Content-Type", ""):
         response.encoding = "utf-8"  # else text would be taken for Latin-1
@@ -330,7 +330,7 @@ def _without_key(params: object) -> dict[str, object] | None:
 
 def _foreign(what: str, address: str, server: str) -> DatasetError:
     return DatasetError(
-        f"{what}: the server {host(server)} names the address {shortened(ValueError(address))}, "
+        f"{what}: the server {host(server)} names the address {shorten(ValueError(address))}, "
         "which is on another host. Only that server and hosts in KBENCH_OPENML_HOSTS are "
         "contacted."
     )
@@ -339,7 +339,7 @@ def _foreign(what: str, address: str, server: str) -> DatasetError:
 def _unreachable(what: str, url: str, error: BaseException) -> DatasetError:
     # files may be on another server, whose failure does not make OpenML unreachable
     kind = SourceUnreachableError if "/api/" in url else DatasetError
-    return kind(f"{what}: {host(url)} cannot be reached: {shortened(error)}")
+    return kind(f"{what}: {host(url)} cannot be reached: {shorten(error)}")
 
 
 def _read(raw, headers, what, url, deadline) -> bytes:
@@ -381,7 +381,7 @@ def _read(raw, headers, what, url, deadline) -> bytes:
     return bytes(body)
 
 
-def _checked(response: requests.Response, what: str, url: str) -> requests.Response:
+def _check_response(response: requests.Response, what: str, url: str) -> requests.Response:
     """Refuse answers that do not come from OpenML's API or file server."""
     # OpenML reports errors as 412 with a code
     if response.status_code not in (200, 412):
@@ -414,7 +414,7 @@ def host(url: str) -> str:
     return url.split("/")[2] if url.count("/") >= 2 else url
 
 
-def shortened(error: BaseException) -> str:
+def shorten(error: BaseException) -> str:
     r"""Return an error's message: one line of at most 160 characters, without API keys.
 
     >>> shortened(ValueError("url: /api/v1/data/61?api_key=5ec2e7\n (gone)"))

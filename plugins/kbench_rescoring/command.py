@@ -46,7 +46,7 @@ def rescore(
         load_registry,
         notices,
     )
-    from kbench_rescoring.rescoring import metric_called
+    from kbench_rescoring.rescoring import find_metric
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
@@ -56,7 +56,7 @@ def rescore(
         None, offline=offline, given={**given(), "rescore": list(dict.fromkeys(metric))}
     )
     for name in metric:
-        metric_called(name, registry)
+        find_metric(name, registry)
     verbs = Verbs(_notice)
     for text in notices(registry, options, verbs):
         _notice(text)

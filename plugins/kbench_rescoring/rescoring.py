@@ -71,7 +71,7 @@ class Rescoring:
 
     def __init__(self, run: Run, names: Sequence[str]) -> None:
         self._run, self._planner = run, run.plan.planner
-        self._metrics = {name: metric_called(name, run.registry) for name in names}
+        self._metrics = {name: find_metric(name, run.registry) for name in names}
         self._cells = [cell for cell in run.cells if cell.dataset is not None]
         _refuse_other_task(self._metrics, self._cells)
         self._codes = {name: self._planner.metric_code(name) for name in names}
@@ -235,7 +235,7 @@ def add(run: Run, names: Sequence[str]) -> list[Added]:
     return Rescoring(run, names).add()
 
 
-def metric_called(name: str, registry: Registry) -> Metric:
+def find_metric(name: str, registry: Registry) -> Metric:
     """Return a metric that is computed from predictions, by its name.
 
     SuiteError is raised where there is none.

@@ -55,7 +55,7 @@ from kbench.records import (
 )
 from kbench_sharing import bundle_records, zip_file
 from kbench_sharing.bundle_records import Bundle, SharedResult
-from kbench_sharing.dependencies import not_reused, why_changed
+from kbench_sharing.dependencies import count_not_reused, find_changes
 from kbench_sharing.fetching import is_url
 from kbench_sharing.reading import ROWS, read_bundle
 from kbench_sharing.recomputed import Records, checks_of, kept
@@ -84,7 +84,7 @@ def keep(bundle: Bundle) -> tuple[Path, bool]:
     path = folder() / slug(bundle.manifest.suite) / name
     if path.exists():
         return path, False
-    data = bundle.files[bundle_records.ROWS_FILE] if is_rows else zip_file.zipped(bundle.files)
+    data = bundle.files[bundle_records.ROWS_FILE] if is_rows else zip_file.pack_zip(bundle.files)
     try:
         write_file(path, data, mode=0o400)
     except OSError as error:
@@ -113,7 +113,7 @@ def find(name: str) -> Bundle:
     return _read(found[0])
 
 
-def of_suite(name: str, notice: Callable[[str], None]) -> Iterator[Bundle]:
+def bundles_of_suite(name: str, notice: Callable[[str], None]) -> Iterator[Bundle]:
     """Yield the imported bundles of a suite; `notice` is called for each one that is skipped."""
     # earlier versions kept them in one folder, in formats that are not read now
     if earlier := [path for path in folder().glob("*") if path.suffix in _ENDS]:
@@ -183,7 +183,7 @@ def rows_of(bundle: Bundle, metric: Metric, records: Records) -> Iterator[Import
         yield ImportedRow(row, metric, bundle.author, cpu, bundle.id[:SHORT], versions, checks)
 
 
-def kept_rows(
+def imported_rows(
     suite: str, metric: Metric | None = None, notice: Callable[[str], None] = lambda text: None
 ) -> list[ImportedRow]:
     """Return the rows of a suite in imported bundles, without their times.
@@ -194,7 +194,7 @@ def kept_rows(
     """
     records = kept()
     found: dict[tuple[str, str, str, str], ImportedRow] = {}
-    for bundle in of_suite(suite, notice):
+    for bundle in bundles_of_suite(suite, notice):
         metric = metric or metric_of(bundle)
         for other in rows_of(bundle, metric, records):
             place = (other.author, other.cpu, other.row.key, other.row.made_from)
@@ -204,7 +204,7 @@ def kept_rows(
     return list(found.values())
 
 
-def stored_results(name: str) -> StoredResults:
+def read_stored_results(name: str) -> StoredResults:
     """Return the latest row of each cell of a bundle, of all machines of its author."""
     bundle = find(name)
     metric = metric_of(bundle)
@@ -277,7 +277,7 @@ _SHOWN = 5
 _PINNED = ("kbench-core", "numpy", "scipy", "scikit-learn")
 
 
-def named(names: Sequence[str] | None, recompute: bool = False) -> list[Bundle]:
+def read_named_bundles(names: Sequence[str] | None, recompute: bool = False) -> list[Bundle]:
     """Read the bundles of `--reuse-bundle`, by file or id.
 
     SuiteError is raised if everything is to be recomputed, BundleError if there is no such bundle.
@@ -291,7 +291,7 @@ def named(names: Sequence[str] | None, recompute: bool = False) -> list[Bundle]:
 
 def notices(bundle: Bundle, present: Present) -> list[str]:
     """Return the reasons why results of a bundle are not reused; empty if all are valid here."""
-    reasons = not_reused(bundle, present)
+    reasons = count_not_reused(bundle, present)
     texts = [f"{counted(n, 'split')}: {reason}" for reason, n in reasons.most_common(_SHOWN)]
     if more := len(reasons) - len(texts):
         texts.append(f"and {counted(more, 'other reason')}")
@@ -311,16 +311,16 @@ def reusable(bundles: Iterable[Bundle], present: Present) -> dict[str, Mapping[i
     for bundle in bundles:
         for key, results in bundle.results.items():
             ok = {
-                split: _known(bundle, each)
+                split: _list_known(bundle, each)
                 for split, each in results.items()
-                if each.status == "ok" and not why_changed(bundle, each, present, is_reused=True)
+                if each.status == "ok" and not find_changes(bundle, each, present, is_reused=True)
             }
             if ok:
                 found.setdefault(key, ok)
     return found
 
 
-def _known(bundle: Bundle, shared: SharedResult) -> Result:
+def _list_known(bundle: Bundle, shared: SharedResult) -> Result:
     cpu = bundle.manifest.machines[shared.machine].cpu
     number = f", machine {shared.machine + 1}" if len(bundle.manifest.machines) > 1 else ""
     result = shared.result(f"{bundle.author} on {cpu}{number}", cpu)

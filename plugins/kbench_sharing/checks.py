@@ -245,7 +245,7 @@ _ROWS = ("n_test", "n_train")
 _LARGEST_FOLD = 100_000
 
 
-def of_time(seconds: float) -> float:
+def round_time(seconds: float) -> float:
     """Round a time.
 
     >>> of_time(0.0123456), of_time(1234.5)
@@ -254,7 +254,7 @@ def of_time(seconds: float) -> float:
     return float(f"{seconds:.{TIME_DIGITS}g}")
 
 
-def of_value(value: float) -> float:
+def round_metric(value: float) -> float:
     """Round a metric that is not a fraction of rows.
 
     >>> of_value(0.12345678912345)
@@ -264,19 +264,19 @@ def of_value(value: float) -> float:
 
 
 @lru_cache(maxsize=1 << 16)
-def of_score(value: float) -> float:
+def round_score(value: float) -> float:
     """Round a validation score that is not a fraction of the rows of a fold.
 
     >>> of_score(17 / 42), of_score(0.12345678912345)
     (0.40476190476190477, 0.1234568)
     """
     if not 0.0 <= value <= 1.0:
-        return of_value(value)
+        return round_metric(value)
     share = float(Fraction(value).limit_denominator(_LARGEST_FOLD))
-    return value if share == value else of_value(value)
+    return value if share == value else round_metric(value)
 
 
-def of_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
+def round_all(metrics: Mapping[str, float]) -> dict[str, float]:
     """Round metrics of a split; fractions of its test or training rows stay exact.
 
     >>> of_metrics({"accuracy": 29 / 30, "n_test": 30.0, "log_loss": 1 / 7})
@@ -285,11 +285,11 @@ def of_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
     rows = [metrics[name] for name in _ROWS if metrics.get(name, 0.0) > 0]
     errors = {1.0 - metrics[name] for name in ("accuracy", f"{DEFAULT}accuracy") if name in metrics}
     return {
-        name: of_time(value)
+        name: round_time(value)
         if name.endswith("_s")
         else value
         if value in errors or any(is_share(value, n) for n in rows)
-        else of_value(value)
+        else round_metric(value)
         for name, value in metrics.items()
     }
 

@@ -32,7 +32,7 @@ def line_of(value: Json) -> bytes:
         return f"{dumps(encodable(value))}\n".encode()
 
 
-def packed(results: Iterable[JsonObject], keys: Sequence[str]) -> bytes:
+def pack(results: Iterable[JsonObject], keys: Sequence[str]) -> bytes:
     """Return the lines of results; `keys` are those of all cells, in order."""
     numbers = {key: number for number, key in enumerate(keys)}
     given = ({**result, "cell": numbers[result["cell"]]} for result in results)
@@ -63,7 +63,7 @@ def _fields(result: JsonObject) -> Iterator[tuple[str, Json]]:
                 yield f"{name}/{inner}", each
 
 
-def unpacked(
+def unpack(
     lines: Iterable[tuple[str, Json]], keys: Sequence[str], most: int
 ) -> Iterator[tuple[str, JsonObject]]:
     """Yield each result with the place of its block; raise BundleError for an invalid one.

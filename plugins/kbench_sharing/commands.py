@@ -71,7 +71,7 @@ def create(
     """
     from kbench.features import Journal, chosen_suite, find, load_registry
     from kbench_sharing import zip_file
-    from kbench_sharing.writing import files_of, known_results
+    from kbench_sharing.writing import files_of, recall_results
 
     if output is None and for_paper is None:
         raise SuiteError("name the file to write, with -o FILE or --for-paper FOLDER")
@@ -79,7 +79,7 @@ def create(
     filters, add = (dataset, feature_map, learner), (add_datasets, add_feature_maps, add_learners)
     chosen = chosen_suite(suite, registry, *filters, add=add, n_splits=n_splits, data=data)
     journal = Journal()
-    known = known_results(chosen, registry, journal)
+    known = recall_results(chosen, registry, journal)
     folder = None if data is None else Path(data)
     files = files_of(
         known,
@@ -209,19 +209,19 @@ def verify(
     for (key, split), found in verifying.verify(chosen) if chosen else ():
         verdicts[found.verdict] += 1
         detail = found.detail and f": {found.detail}"
-        echo(f"  {_said(found.verdict)}: {names[key]}, split {split}{detail}")
+        echo(f"  {_format_verdict(found.verdict)}: {names[key]}, split {split}{detail}")
         if found.verdict != "not recomputed":
             result = bundle.results[key][split]
             records.append(recomputed.record_of(result, found.verdict, author, versions()))
             recomputed.keep(records[-1])
-    of_predictions = _of_predictions(verifying, bundle, units)
+    of_predictions = _print_prediction_checks(verifying, bundle, units)
     if folder is not None:
         n_new = publish_records(bundle, records, folder)
         echo(f"{folder}: {counted(n_new, 'new file')} of recomputed splits")
     _conclude(verdicts, of_predictions)
 
 
-def _of_predictions(verifying: Verifying, bundle: Bundle, units: Sequence[Unit]) -> bool:
+def _print_prediction_checks(verifying: Verifying, bundle: Bundle, units: Sequence[Unit]) -> bool:
     """Compare metrics with those of the predictions; return whether one differs."""
     having = [unit for unit in units if unit in bundle.predictions]
     if not having:
@@ -231,19 +231,19 @@ def _of_predictions(verifying: Verifying, bundle: Bundle, units: Sequence[Unit])
     for (key, split), found in verifying.predictions(having):
         verdicts[found.verdict] += 1
         if found.verdict != "equal":
-            echo(f"  {_said(found.verdict)}: {names[key]}, split {split}: {found.detail}")
+            echo(f"  {_format_verdict(found.verdict)}: {names[key]}, split {split}: {found.detail}")
     echo(f"metrics from the predictions of {len(having)} splits: {_counts(verdicts)}")
     return verdicts["different"] > 0
 
 
-def _said(verdict: Finding) -> str:
+def _format_verdict(verdict: Finding) -> str:
     from kbench.features import VERDICTS
 
     return "cannot be recomputed" if verdict == "not recomputed" else VERDICTS[verdict]
 
 
 def _counts(verdicts: Counter[Finding]) -> str:
-    return ", ".join(f"{n} {_said(verdict)}" for verdict, n in verdicts.items())
+    return ", ".join(f"{n} {_format_verdict(verdict)}" for verdict, n in verdicts.items())
 
 
 def check_author(author: str, bundle: Bundle) -> None:
@@ -269,14 +269,14 @@ def describe(bundle: Bundle) -> None:
 
 def _conclude(verdicts: Counter[Finding], is_refuted: bool) -> None:
     """Print the verdicts, and end with the exit code."""
-    from kbench_sharing.verifying import noticed
+    from kbench_sharing.verifying import p_detect
 
     k = verdicts.total() - verdicts["not recomputed"]
     if not k:
         echo("no result was recomputed: the numbers are unverified")
         raise typer.Exit(1)
     echo(f"\n{_counts(verdicts)}")
-    shares = "; ".join(f"{noticed(f, k):.0%} if {f:.0%} of them are forged" for f in _SHARES)
+    shares = "; ".join(f"{p_detect(f, k):.0%} if {f:.0%} of them are forged" for f in _SHARES)
     echo(f"{k} recomputed results detect a forgery with probability 1 - (1 - f)^{k}: {shares}")
     raise typer.Exit(1 if verdicts["different"] or is_refuted else 0)
 
@@ -296,9 +296,9 @@ def add(
     """
     from kbench_sharing.added_bundles import SHORT, keep
     from kbench_sharing.fetching import is_url
-    from kbench_sharing.reading import read_bundle, read_fetched
+    from kbench_sharing.reading import read_bundle, read_url
 
-    bundle = read_fetched(file) if is_url(file) else read_bundle(Path(file).expanduser())
+    bundle = read_url(file) if is_url(file) else read_bundle(Path(file).expanduser())
     describe(bundle)
     _, is_new = keep(bundle)
     short = bundle.id[:SHORT]

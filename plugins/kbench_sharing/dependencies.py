@@ -125,7 +125,7 @@ def _shown(text: str) -> str:
 # -- differences to this machine
 
 
-def why_changed(
+def find_changes(
     bundle: Bundle, result: SharedResult, present: Present, is_reused: bool = False
 ) -> str:
     """Return the dependencies of a result that differ here; empty if there are none.
@@ -136,13 +136,13 @@ def why_changed(
     manifest = bundle.dependencies.get(result.manifest)
     if manifest is None:
         return UNKNOWN
-    return _changed(manifest, present) or (_not_shared(manifest) if is_reused else "")
+    return _format_changes(manifest, present) or (_list_not_shared(manifest) if is_reused else "")
 
 
-def not_reused(bundle: Bundle, present: Present) -> Counter[str]:
+def count_not_reused(bundle: Bundle, present: Present) -> Counter[str]:
     """Count the splits of a bundle that are not valid here, by reason."""
     reasons = (
-        why_changed(bundle, result, present, is_reused=True)
+        find_changes(bundle, result, present, is_reused=True)
         for of_cell in bundle.results.values()
         for result in of_cell.values()
         if result.status == "ok"
@@ -150,7 +150,7 @@ def not_reused(bundle: Bundle, present: Present) -> Counter[str]:
     return Counter(filter(None, reasons))
 
 
-def _changed(manifest: Manifest, present: Present) -> str:
+def _format_changes(manifest: Manifest, present: Present) -> str:
     files = {name: v for name, v in manifest.files.items() if not _OUTSIDE.fullmatch(name)}
     variables = {name: v for name, v in manifest.variables.items() if v is None}
     changed = present.why_changed(replace(manifest, files=files, variables=variables))
@@ -158,7 +158,7 @@ def _changed(manifest: Manifest, present: Present) -> str:
     return "; ".join(changed[:_SHOWN]) + more
 
 
-def _not_shared(manifest: Manifest) -> str:
+def _list_not_shared(manifest: Manifest) -> str:
     """Return the dependencies that can be compared on the author's machine only."""
     n_files = sum(_OUTSIDE.fullmatch(name) is not None for name in manifest.files)
     names = sorted(name for name, value in manifest.variables.items() if value is not None)

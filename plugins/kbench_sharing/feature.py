@@ -27,9 +27,9 @@ def kbench_run_notices(options: Options) -> Sequence[str]:
     if not names:
         return ()
     from kbench.features import Present
-    from kbench_sharing.added_bundles import named, notices
+    from kbench_sharing.added_bundles import notices, read_named_bundles
 
-    bundles, present = named(names, options.recompute), Present()
+    bundles, present = read_named_bundles(names, options.recompute), Present()
     texts = [text for bundle in bundles for text in notices(bundle, present)]
     present.save()
     return texts
@@ -43,9 +43,9 @@ def kbench_known_results(
     names = run.options.given.get("reuse_bundles")
     if not names:
         return None
-    from kbench_sharing.added_bundles import named, reusable
+    from kbench_sharing.added_bundles import read_named_bundles, reusable
 
-    results = reusable(named(names, run.options.recompute), run.plan.planner.present)
+    results = reusable(read_named_bundles(names, run.options.recompute), run.plan.planner.present)
     if not any(cell.missing and cell.key in results for cell in cells):
         run.notice("no missing result of this run is available in a bundle")
     return results
@@ -56,9 +56,9 @@ def kbench_stored_results(query: Query) -> StoredResults | None:
     """Read a bundle, which need not be imported."""
     if not query.file:
         return None
-    from kbench_sharing.added_bundles import stored_results
+    from kbench_sharing.added_bundles import read_stored_results
 
-    return stored_results(query.file)
+    return read_stored_results(query.file)
 
 
 @hookimpl
@@ -66,6 +66,6 @@ def kbench_imported_rows(
     suite: str, metric: Metric | None, notice: Callable[[str], None]
 ) -> Sequence[ImportedRow]:
     """Return the rows of imported bundles."""
-    from kbench_sharing.added_bundles import kept_rows
+    from kbench_sharing.added_bundles import imported_rows
 
-    return kept_rows(suite, metric, notice)
+    return imported_rows(suite, metric, notice)

@@ -45,7 +45,7 @@ def fetched(url: str, most: int = MAX_ZIPPED) -> bytes:
     """
     shown = printable(masked(url), 200)
     try:
-        return _in_time(url, most)
+        return _fetch_in_thread(url, most)
     except BundleError as error:
         raise BundleError(f"{shown} is rejected: {error}") from None
     except urllib.error.HTTPError as error:
@@ -58,13 +58,13 @@ def fetched(url: str, most: int = MAX_ZIPPED) -> bytes:
         raise BundleError(f"{shown} cannot be fetched: {reason}") from None
 
 
-def _in_time(url: str, most: int) -> bytes:
+def _fetch_in_thread(url: str, most: int) -> bytes:
     """Fetch in a thread: DNS, connections and headers have no timeout."""
     ended: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
 
     def fetch() -> None:
         try:
-            ended.put(_fetched(url, most))
+            ended.put(_fetch_bytes(url, most))
         except Exception as error:
             ended.put(error)
 
@@ -78,7 +78,7 @@ def _in_time(url: str, most: int) -> bytes:
     return found
 
 
-def _fetched(url: str, most: int) -> bytes:
+def _fetch_bytes(url: str, most: int) -> bytes:
     parts = _checked(url)
     opener = urllib.request.build_opener(_Redirects(parts))
     headers = {"User-Agent": f"kbench/{__version__}", "Accept-Encoding": "identity"}

@@ -23,7 +23,7 @@ from kbench_sharing.added_bundles import SHORT, same_environment
 from kbench_sharing.bundle_records import Bundle
 from kbench_sharing.reading import bundle_of
 from kbench_sharing.writing import Known
-from kbench_sharing.zip_file import zipped
+from kbench_sharing.zip_file import pack_zip
 
 _TABLES: Mapping[str, str] = {
     "scores": "of each method on each dataset",
@@ -54,7 +54,7 @@ def paper_files(known: Known, files: Mapping[str, bytes], registry: Registry) ->
         of_cell_in_full(cell, machine.machine_id(), known.suite.compared) for cell in known.cells
     ]
     content = ReportData(known.suite.name, rows, metric=known.suite.compared)
-    made: dict[str, bytes] = {"results.zip": zipped(files)}
+    made: dict[str, bytes] = {"results.zip": pack_zip(files)}
     for name, words in _TABLES.items():
         table = table_named(name, content)
         if table.rows:

@@ -53,7 +53,7 @@ def lines_of_predictions(
                     yield {"cell": number, "split": result.split, "seed": seed, "data": text}
 
 
-def checked_predictions(
+def check_predictions(
     lines: Iterable[tuple[str, SharedPredictions]], bundle: Bundle, most: int
 ) -> Mapping[tuple[str, int], Sequence[Predictions]]:
     """Return predictions of a bundle, checked as far as that needs no data.

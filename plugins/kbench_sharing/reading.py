@@ -27,10 +27,10 @@ from kbench_sharing.bundle_records import (
     SharedResult,
 )
 from kbench_sharing.checks import Alike, check_cells, check_datasets, check_result
-from kbench_sharing.columns import line_of, packed, unpacked
+from kbench_sharing.columns import line_of, pack, unpack
 from kbench_sharing.dependencies import read_dependencies
 from kbench_sharing.fetching import fetched
-from kbench_sharing.untrusted_text import MAX_COLUMN, MAX_LINE, parsed
+from kbench_sharing.untrusted_text import MAX_COLUMN, MAX_LINE, parse_json
 from kbench_sharing.zip_file import Bounds
 
 Record = TypeVar("Record", bound=Line)
@@ -54,31 +54,31 @@ def read_bundle(path: Path) -> Bundle:
     """
     try:
         if path.is_dir():
-            return bundle_of(zip_file.of_folder(path))
+            return bundle_of(zip_file.read_folder(path))
         try:
             data = read_file(path, zip_file.MAX_ZIPPED)
         except OSError as error:
             raise BundleError(f"it cannot be read: {error.strerror or error}") from error
-        return _of_file(data)
+        return _read_file(data)
     except BundleError as error:
         raise BundleError(f"{path} is invalid: {error}") from None
 
 
-def read_fetched(url: str) -> Bundle:
+def read_url(url: str) -> Bundle:
     """Fetch a bundle or a rows file from a server, and check it as a file is checked.
 
     BundleError is raised if it cannot be fetched, or is invalid.
     """
     data = fetched(url)
     try:
-        return _of_file(data)
+        return _read_file(data)
     except BundleError as error:
         raise BundleError(f"what {printable(masked(url), 200)} sent is invalid: {error}") from None
 
 
-def _of_file(data: bytes) -> Bundle:
+def _read_file(data: bytes) -> Bundle:
     if data.startswith(zip_file.ZIP):
-        return bundle_of(zip_file.of_zip(data), Bounds(len(data)))
+        return bundle_of(zip_file.read_zip(data), Bounds(len(data)))
     if not data.startswith(b"{"):
         raise BundleError("it is neither a zip file nor a rows file")
     if len(data) > MAX_ROWS:
@@ -106,15 +106,15 @@ def bundle_of(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundle:
         _lines(files, bundle_records.DATASETS, SharedDataset),
         cells,
         list(_lines(files, bundle_records.PLUGINS, SharedPlugin)),
-        unpacked(blocks, [cell.key for cell in cells], bounds.lists),
+        unpack(blocks, [cell.key for cell in cells], bounds.lists),
         _lines(files, bundle_records.DEPENDENCIES, SharedDependencies),
     )
     if bundle_records.PREDICTIONS in files:
-        from kbench_sharing.predictions import checked_predictions
+        from kbench_sharing.predictions import check_predictions
 
         given = _values(files, bundle_records.PREDICTIONS, MAX_COLUMN)
         lines = ((place, SharedPredictions.read(value, place)) for place, value in given)
-        return replace(bundle, predictions=checked_predictions(lines, bundle, bounds.predictions))
+        return replace(bundle, predictions=check_predictions(lines, bundle, bounds.predictions))
     return bundle
 
 
@@ -134,7 +134,7 @@ def bundle_of_rows(data: bytes) -> Bundle:
             "its lines end with CR LF, probably changed by an editor or by `git` with "
             "core.autocrlf: use the published file"
         )
-    values = [parsed(line, f"line {number}") for number, line in enumerate(lines[:3], 1)]
+    values = [parse_json(line, f"line {number}") for number, line in enumerate(lines[:3], 1)]
     # the same results have one form only, and so one name
     for number, (line, value) in enumerate(zip(lines, values, strict=False), 1):
         if line_of(value) != line:
@@ -144,10 +144,10 @@ def bundle_of_rows(data: bytes) -> Bundle:
         raise BundleError("it names no author")
     cell = SharedCell.read(values[2], "line 3")
     blocks = [
-        (f"line {number}", parsed(line, f"line {number}", MAX_COLUMN))
+        (f"line {number}", parse_json(line, f"line {number}", MAX_COLUMN))
         for number, line in enumerate(lines[3:], 4)
     ]
-    results = list(unpacked(blocks, [cell.key], bounds.lists))
+    results = list(unpack(blocks, [cell.key], bounds.lists))
     bundle = _checked(
         zip_file.sha256(data),
         head,
@@ -158,7 +158,7 @@ def bundle_of_rows(data: bytes) -> Bundle:
         results,
         head.dependencies,
     )
-    if packed((result for _, result in results), [cell.key]) != b"".join(lines[3:]):
+    if pack((result for _, result in results), [cell.key]) != b"".join(lines[3:]):
         raise BundleError("its results are not in canonical form")
     return bundle
 
@@ -204,7 +204,7 @@ def _check_lists(files: Iterable[bytes], bounds: Bounds) -> None:
 def _manifest(files: dict[str, bytes]) -> Manifest:
     """Return the manifest, whose sizes and sums are those of the other files."""
     manifest = Manifest.read(
-        parsed(files[bundle_records.MANIFEST], bundle_records.MANIFEST), bundle_records.MANIFEST
+        parse_json(files[bundle_records.MANIFEST], bundle_records.MANIFEST), bundle_records.MANIFEST
     )
     if missing := sorted(set(bundle_records.FILES) - files.keys()):
         raise BundleError(f"it lacks {missing[0]}")
@@ -225,7 +225,7 @@ def _values(
     """Yield the place and the value of each line of a file."""
     for number, line in enumerate(files[name].splitlines(), 1):
         place = f"line {number} of {name}"
-        yield place, parsed(line, place, most)
+        yield place, parse_json(line, place, most)
 
 
 def _lines(files: Mapping[str, bytes], name: str, record: type[Record]) -> Iterator[Record]:

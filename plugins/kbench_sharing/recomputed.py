@@ -32,7 +32,7 @@ from kbench_sharing.bundle_records import (
 from kbench_sharing.checks import DAY_MS
 from kbench_sharing.columns import line_of
 from kbench_sharing.reading import ROWS
-from kbench_sharing.untrusted_text import check_digest, parsed
+from kbench_sharing.untrusted_text import check_digest, parse_json
 from kbench_sharing.zip_file import read_named, sha256
 
 _FILE = "recomputed.jsonl"
@@ -94,14 +94,14 @@ def kept() -> Records:
         with suppress(BundleError):
             given = {name: value for name, value in line.items() if name not in ("kind", "crc")}
             found.append(Record.read(given, "a record"))
-    return grouped(found)
+    return group_records(found)
 
 
 def _journal() -> Journal:
     return Journal(state_folder() / _FILE)
 
 
-def grouped(records: Iterable[Record]) -> Records:
+def group_records(records: Iterable[Record]) -> Records:
     """Return records by key of the cell and number of the split."""
     found: dict[tuple[str, int], list[Record]] = {}
     for record in records:
@@ -155,7 +155,7 @@ def read_records(repository: Path, name: str, bundle: Bundle) -> list[Record]:
     records = []
     for number, line in enumerate(read_named(repository, name, MAX_CHECKS).splitlines(), 1):
         place = f"line {number}"
-        records.append(Record.read(parsed(line, place), place))
+        records.append(Record.read(parse_json(line, place), place))
     splits = {(record.cell, record.split) for record in records}
     if len(splits) < len(records) or not records:
         raise BundleError(f"it has {counted(len(records), 'line')} of {len(splits)} splits")

@@ -27,7 +27,7 @@ from kbench.features import read_file, write_file
 from kbench.messages import masked, printable
 from kbench_sharing.bundle_records import Bundle, Origin, SharedCell
 from kbench_sharing.checks import Alike
-from kbench_sharing.columns import line_of, packed
+from kbench_sharing.columns import line_of, pack
 from kbench_sharing.dependencies import lines_of
 from kbench_sharing.reading import MAX_ROWS, ROWS, bundle_of_rows
 from kbench_sharing.recomputed import (
@@ -36,7 +36,7 @@ from kbench_sharing.recomputed import (
     Record,
     Records,
     file_of,
-    grouped,
+    group_records,
     read_records,
 )
 from kbench_sharing.untrusted_text import slug
@@ -84,7 +84,7 @@ def rows_files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
             {**each.model_dump(exclude_unset=True), "machine": used.index(each.machine)}
             for each in results
         )
-        data = b"".join(map(line_of, lines)) + packed(given, [cell.key])
+        data = b"".join(map(line_of, lines)) + pack(given, [cell.key])
         yield place(bundle.manifest.suite, cell, data), data
 
 
@@ -188,7 +188,7 @@ class Checked:
                 for each in checks.pop(f"{CHECKS}/{bundle.id}", ()):
                     with self._noted(each):
                         records += read_records(self._repository, each, bundle)
-                yield name, bundle, grouped(records)
+                yield name, bundle, group_records(records)
         left = sorted(name for names in checks.values() for name in names)
         why = f"it does not belong in {CHECKS}: the repository has no rows file of this name"
         self.problems += [f"{printable(name, 300)}: {why}" for name in left]

@@ -130,7 +130,7 @@ def boards(files: Iterable[tuple[str, Bundle, Records]]) -> list[Board]:
 
 def _complete(board: Board) -> None:
     """Put the rows in order, and choose those that are compared: one protocol for a dataset."""
-    rows = _with_data_named(board.rows)
+    rows = _name_data(board.rows)
     references = _references(rows)
     ordered: list[Published] = []
     chosen: dict[Labels, Published] = {}
@@ -153,7 +153,7 @@ def _complete(board: Board) -> None:
         board.compared = [without_times(row) for row in board.compared]
 
 
-def _with_data_named(rows: Sequence[Published]) -> list[Published]:
+def _name_data(rows: Sequence[Published]) -> list[Published]:
     """Name data that share a label with others by their checksums."""
     seen: dict[str, set[str]] = {}
     for each in rows:
@@ -249,7 +249,7 @@ def pages(found: Sequence[Board]) -> Iterable[tuple[str, str]]:
     said = ["Published results by suite. Each can be recomputed."]
     yield "index.html", template.render(title="Results", sentences=said, path=[], suites=suites)
     for board, place in zip(found, folders, strict=True):
-        for name, text in _of_board(board, template):
+        for name, text in _board_pages(board, template):
             yield f"{place}/{name}", text
 
 
@@ -274,7 +274,7 @@ def _line(board: Board, address: str) -> JsonObject:
     }
 
 
-def _of_board(board: Board, template: Template) -> Iterable[tuple[str, str]]:
+def _board_pages(board: Board, template: Template) -> Iterable[tuple[str, str]]:
     """Yield the pages of a suite, of its datasets and of its methods."""
     made = leaderboard(board.compared, board.metric)
     table = leaderboard_table(made)

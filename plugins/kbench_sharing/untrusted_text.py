@@ -79,7 +79,7 @@ def _unique(pairs: list[tuple[str, Json]]) -> JsonObject:
 _DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique)
 
 
-def parsed(line: bytes, place: str, most: int = MAX_LINE) -> Json:
+def parse_json(line: bytes, place: str, most: int = MAX_LINE) -> Json:
     """Parse a JSON value; raise BundleError for NaN, duplicate names and deep nesting."""
     if len(line) > most:
         raise BundleError(f"{place} has more than {most >> 20} MiB")

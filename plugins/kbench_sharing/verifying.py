@@ -45,8 +45,8 @@ from kbench.records import DEFAULT, Block, Cell, DatasetFacts, Limits, Protocol,
 from kbench.records.canonical import Json, to_json
 from kbench_sharing.added_bundles import other_versions
 from kbench_sharing.bundle_records import Bundle, SharedCell, SharedResult
-from kbench_sharing.checks import CLOSE, of_metrics
-from kbench_sharing.dependencies import why_changed
+from kbench_sharing.checks import CLOSE, round_all
+from kbench_sharing.dependencies import find_changes
 from kbench_sharing.predictions import differing
 
 Unit = tuple[str, int]
@@ -71,7 +71,7 @@ def sample(units: Iterable[Unit], bundle_id: str, nonce: str, k: int) -> list[Un
     return sorted(units, key=place)[:k]
 
 
-def noticed(share: float, k: int) -> float:
+def p_detect(share: float, k: int) -> float:
     """Return a lower bound on the probability that a sample has a forged result.
 
     Sampling is without replacement, which can only increase it.
@@ -117,7 +117,7 @@ def agreement(
     if theirs.details.chosen != details.get("chosen"):
         return Agreement("different", "the search chose different parameters")
     noise = ""
-    metrics = {**metrics, **of_metrics({n: v for n, v in metrics.items() if math.isfinite(v)})}
+    metrics = {**metrics, **round_all({n: v for n, v in metrics.items() if math.isfinite(v)})}
     for name, value in theirs.metrics.items():
         if name.endswith(_NOT_COMPARED) or name in added:
             continue
@@ -191,7 +191,7 @@ class Verifying:
             for split, result in results.items():
                 if result.status != "ok":
                     continue
-                if reason := of_cell or why_changed(self._bundle, result, present):
+                if reason := of_cell or find_changes(self._bundle, result, present):
                     reasons[reason] += 1
                 else:
                     units.append((key, split))

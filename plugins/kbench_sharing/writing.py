@@ -38,8 +38,8 @@ from kbench.records import DatasetFacts, Ref, Result, Suite
 from kbench.records.canonical import Json, JsonObject, digest, to_json, with_label
 from kbench_sharing import bundle_records, zip_file
 from kbench_sharing.bundle_records import SOURCES
-from kbench_sharing.checks import of_metrics, of_score, of_time
-from kbench_sharing.columns import line_of, packed
+from kbench_sharing.checks import round_all, round_score, round_time
+from kbench_sharing.columns import line_of, pack
 from kbench_sharing.dependencies import lines_of as lines_of_dependencies
 from kbench_sharing.dependencies import portable
 from kbench_sharing.predictions import lines_of_predictions
@@ -73,7 +73,7 @@ class Known:
         return manifest
 
 
-def known_results(suite: Suite, registry: Registry, journal: Journal) -> Known:
+def recall_results(suite: Suite, registry: Registry, journal: Journal) -> Known:
     """Return the cells of a suite whose results hold: all they were made from is as it was.
 
     BundleError is raised where there are none.
@@ -141,7 +141,7 @@ def files_of(
             _dataset(refs[label], datasets[label]) for label in sorted(refs)
         ),
         bundle_records.CELLS: _lines(_cell(cell, refs, known) for cell in cells),
-        bundle_records.RESULTS: packed(
+        bundle_records.RESULTS: pack(
             (
                 _result(result, known, numbers[result.machine, result.cpu], with_errors)
                 for cell in {cell.key: cell for cell in cells}.values()
@@ -255,14 +255,14 @@ def _result(result: Result, known: Known, number: int, with_errors: bool) -> Jso
     line = result.to_json()
     details = {**asdict(result.details)} if result.is_ok else {}
     if details:
-        details["work_s"] = of_time(details["work_s"])
-        details["search_seconds"] = [of_time(value) for value in details["search_seconds"]]
-        details["search"] = [_rounded(candidate) for candidate in details["search"]]
+        details["work_s"] = round_time(details["work_s"])
+        details["search_seconds"] = [round_time(value) for value in details["search_seconds"]]
+        details["search"] = [_round_candidate(candidate) for candidate in details["search"]]
     names = bundle_records.SharedResult.model_fields.keys()
     limits = {n: v if math.isfinite(v) else None for n, v in line["limits"].items()}
     return {
         **{name: line[name] for name in names if name in line},
-        **{name: of_time(line[name]) for name in _TIMES},
+        **{name: round_time(line[name]) for name in _TIMES},
         **dict.fromkeys(("error", "printed"), ""),
         **({"error": result.error, "printed": result.printed} if with_errors else {}),
         "cell": result.cell_key,
@@ -271,7 +271,7 @@ def _result(result: Result, known: Known, number: int, with_errors: bool) -> Jso
         "limits": limits,
         "details": details,
         # a metric that is not defined has no value in JSON, and none in a table
-        "metrics": of_metrics({n: v for n, v in result.metrics.items() if math.isfinite(v)}),
+        "metrics": round_all({n: v for n, v in result.metrics.items() if math.isfinite(v)}),
     }
 
 
@@ -282,10 +282,10 @@ def _predictions(cells: Sequence[PlannedCell], journal: Journal) -> bytes:
     return _lines(lines)
 
 
-def _rounded(candidate: Mapping[str, Json]) -> JsonObject:
+def _round_candidate(candidate: Mapping[str, Json]) -> JsonObject:
     """Return a candidate of a search whose scores are rounded, but for shares of rows."""
     return {
-        name: [of_score(v) if isinstance(v, float) else v for v in value]
+        name: [round_score(v) if isinstance(v, float) else v for v in value]
         if name == "values"
         else value
         for name, value in candidate.items()

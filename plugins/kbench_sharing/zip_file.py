@@ -94,7 +94,7 @@ def write(path: Path, files: Mapping[str, bytes]) -> None:
         write_folder(path, files)
         return
     try:
-        write_file(path, zipped(files))
+        write_file(path, pack_zip(files))
     except OSError as error:
         raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
 
@@ -130,7 +130,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def zipped(files: Mapping[str, bytes]) -> bytes:
+def pack_zip(files: Mapping[str, bytes]) -> bytes:
     """Return a zip file with sorted entries and fixed dates."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
@@ -146,7 +146,7 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
     return content.getvalue()
 
 
-def of_zip(data: bytes) -> dict[str, bytes]:
+def read_zip(data: bytes) -> dict[str, bytes]:
     """Return the files of a zip file by name; BundleError says what is wrong with it.
 
     Names and sizes are checked before anything is unpacked.
@@ -161,9 +161,9 @@ def of_zip(data: bytes) -> dict[str, bytes]:
             left = most - sum(entry.file_size for entry in entries)
             files = {}
             for entry in entries:
-                content = _unpacked(archive, entry)
+                content = _unpack(archive, entry)
                 if entry.filename.endswith(_XZ):
-                    content = _of_xz(content, left, most)
+                    content = _decompress_xz(content, left, most)
                     left -= len(content)
                 files[entry.filename.removesuffix(_XZ)] = content
             return files
@@ -171,7 +171,7 @@ def of_zip(data: bytes) -> dict[str, bytes]:
         raise BundleError("the zip file is damaged") from None
 
 
-def _of_xz(data: bytes, left: int, most: int) -> bytes:
+def _decompress_xz(data: bytes, left: int, most: int) -> bytes:
     """Unpack a file, which never gets more memory than is `left` of `most`, and what xz needs."""
     try:
         unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
@@ -212,7 +212,7 @@ def _check_entries(entries: list[zipfile.ZipInfo], most: int) -> None:
         )
 
 
-def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     with archive.open(entry) as file:
         # never more than the entry says, whatever is packed in it
         data = file.read(entry.file_size + 1)
@@ -221,7 +221,7 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     return data
 
 
-def of_folder(folder: Path) -> dict[str, bytes]:
+def read_folder(folder: Path) -> dict[str, bytes]:
     """Return the files of a folder by name; links are not followed."""
     if not os.path.lexists(folder / MANIFEST):
         # a results repository, or any other folder: its files say nothing to the user

@@ -22,6 +22,6 @@ def kbench_strategy(run: Run) -> Strategy | None:
 @hookimpl
 def kbench_sized_cells(text: str, name: str, registry: Registry) -> Sequence[Cell]:
     """Return the cells of a suite with rules on the size of data."""
-    from kbench_tables.size_rules import every_cell
+    from kbench_tables.size_rules import list_cells
 
-    return every_cell(text, name, registry)
+    return list_cells(text, name, registry)

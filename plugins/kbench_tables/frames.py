@@ -30,7 +30,7 @@ def is_frame(data: object) -> bool:
     )
 
 
-def written(data: Any, path: Path) -> list[str]:
+def write_frame(data: Any, path: Path) -> list[str]:
     """Write a data frame as a parquet file; return notices on what is dropped."""
     import pyarrow.parquet
 
@@ -41,9 +41,9 @@ def written(data: Any, path: Path) -> list[str]:
         )
     notices: list[str] = []
     if type(data).__module__.partition(".")[0] == "pandas":
-        table = _of_pandas(data, notices)
+        table = _read_pandas(data, notices)
     else:
-        table = _of_others(data)
+        table = _read_other_frame(data)
     if not table.num_columns:
         raise DatasetError("data has no columns")
     if not table.num_rows:
@@ -53,7 +53,7 @@ def written(data: Any, path: Path) -> list[str]:
     return notices
 
 
-def _of_others(data: object) -> pyarrow.Table:
+def _read_other_frame(data: object) -> pyarrow.Table:
     import pyarrow
     from pyarrow.interchange import from_dataframe
 
@@ -66,7 +66,7 @@ def _of_others(data: object) -> pyarrow.Table:
         raise DatasetError(f"data cannot be read as a data frame: {first}") from None
 
 
-def _of_pandas(frame: pandas.DataFrame, notices: list[str]) -> pyarrow.Table:
+def _read_pandas(frame: pandas.DataFrame, notices: list[str]) -> pyarrow.Table:
     import pandas
     import pyarrow
 
@@ -120,10 +120,10 @@ def _plain(series: Any, name: str) -> Any:
         )
     if not pandas.api.types.is_object_dtype(dtype):
         return series
-    return _of_one_type(series, name)
+    return _check_one_type(series, name)
 
 
-def _of_one_type(series: pandas.Series, name: str) -> pandas.Series:
+def _check_one_type(series: pandas.Series, name: str) -> pandas.Series:
     """Return a column of objects of one type; raise DatasetError otherwise."""
     import pandas
 

@@ -270,7 +270,7 @@ def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: A
             fate = Fate(name, "not read", LEFT_OUT, 0, option("drop"))
         else:
             fate = _fate(profiles[name], asked)
-        decided = _with(decided, fate, profiles.get(name), asked)
+        decided = _add(decided, fate, profiles.get(name), asked)
     if not any(fate.n_columns for fate in decided.fates):
         left = [f"{f.name!r} ({f.read_as})" for f in decided.fates if f.encoded_as == LEFT_OUT]
         why = (
@@ -286,7 +286,7 @@ DRESSED = "numbers with "
 _INDICATORS = "indicator"
 
 
-def _with(decided: Decided, fate: Fate, profile: ColumnProfile | None, asked: Asked) -> Decided:
+def _add(decided: Decided, fate: Fate, profile: ColumnProfile | None, asked: Asked) -> Decided:
     """Add the encoding of a column, and the options for it."""
     name = fate.name
     lists: dict[str, Any] = {"fates": (*decided.fates, fate)}
@@ -314,7 +314,7 @@ def _fate(profile: ColumnProfile, asked: Asked) -> Fate:
         return Fate(name, "nothing", LEFT_OUT, 0, "all values are missing")
     holds_dates = "dates" in profile.kinds or (profile.formats and profile.kinds == {"strings"})
     if holds_dates and "date_formats" in asked.taken and name not in asked.categorical:
-        return _of_dates(profile, asked)
+        return _encode_dates(profile, asked)
     if name in asked.date_formats:
         raise DatasetError(_not_dates(profile, asked.date_formats[name].format, asked.what))
     if name not in asked.categorical and not is_kept and (lost := profile.lost()):
@@ -326,23 +326,23 @@ def _fate(profile: ColumnProfile, asked: Asked) -> Fate:
         note = f"the same value in all rows; {_keeping(name)}"
         return Fate(name, "a constant", LEFT_OUT, 0, note)
     if profile.kinds == {"numbers"} and name not in asked.categorical:
-        return _of_numbers(profile, is_kept)
+        return _encode_numbers(profile, is_kept)
     share = profile.n_different / max(1, n)
     is_free = name not in asked.categorical and "strip_units" in asked.taken
     if is_free and not (_is_id(name) and share > 0.5):
         column = profile.units.column(name) if profile.kinds == {"strings"} else None
         if column is not None:
-            return _of_units(profile, column)
+            return _encode_units(profile, column)
     is_text = profile.n_different > TEXT_ABOVE and (share > 0.5 or profile.is_many)
     if is_text and not is_kept:
         n_different = f"more than {MAX_KEPT:,}" * profile.is_many or f"{profile.n_different:,}"
         what = "an identifier" if _is_id(name) else "text"
         note = f"{n_different} different values in {n:,} rows; {_keeping(name)}"
         return Fate(name, what, LEFT_OUT, 0, note + (_formats(profile) or _signs(profile)))
-    return _of_categories(profile, asked)
+    return _encode_categories(profile, asked)
 
 
-def _of_numbers(profile: ColumnProfile, is_kept: bool) -> Fate:
+def _encode_numbers(profile: ColumnProfile, is_kept: bool) -> Fate:
     name, n = profile.name, profile.n_rows
     is_id = _is_id(name) and profile.is_whole and profile.n_different > n / 2
     counts = profile.is_whole and profile.is_consecutive and n > 2 and not profile.n_missing
@@ -363,14 +363,14 @@ def _of_numbers(profile: ColumnProfile, is_kept: bool) -> Fate:
     )
 
 
-def _of_units(profile: ColumnProfile, column: UnitColumn) -> Fate:
+def _encode_units(profile: ColumnProfile, column: UnitColumn) -> Fate:
     read_as = DRESSED + (f"`{column.unit}`" if column.unit else "signs")
     has_missing = bool(profile.n_missing) or profile.units.has_missing
     encoded_as = "number" + ", and whether it is missing" * has_missing
     return Fate(profile.name, read_as, encoded_as, 1 + has_missing, sentence(column))
 
 
-def _of_categories(profile: ColumnProfile, asked: Asked) -> Fate:
+def _encode_categories(profile: ColumnProfile, asked: Asked) -> Fate:
     name, k = profile.name, profile.n_different
     is_truth = profile.kinds == {"booleans"}
     what = "booleans" if is_truth else "categories" + _marks(profile)[1]
@@ -383,7 +383,7 @@ def _of_categories(profile: ColumnProfile, asked: Asked) -> Fate:
     return Fate(name, how_many, f"{counted(k, _INDICATORS)}{missing}", width, note)
 
 
-def _of_dates(profile: ColumnProfile, asked: Asked) -> Fate:
+def _encode_dates(profile: ColumnProfile, asked: Asked) -> Fate:
     column = _date_column(profile, asked)
     n = len(column.feature_names)
     encoded = "days since 1970"

@@ -153,7 +153,7 @@ def read_for(
     )
 
 
-def every_cell(text: str, name: str, registry: Registry) -> list[Cell]:
+def list_cells(text: str, name: str, registry: Registry) -> list[Cell]:
     """Return the cells of all blocks of a suite with rules on size, for 1,000 rows.
 
     SuiteError is raised with all errors of the file.
@@ -163,7 +163,7 @@ def every_cell(text: str, name: str, registry: Registry) -> list[Cell]:
     return cells(replace(sized.suite, blocks=blocks), registry)
 
 
-def chosen_cells(
+def choose_cells(
     sized: SizedSuite,
     registry: Registry,
     feature_maps: Sequence[str] = (),

@@ -15,7 +15,7 @@ def check_labels(subject: Subject) -> None:
     for names in (np.array([3, 7, 11]), np.array(["ash", "beech", "oak"])):
         given = names[y]
         predicted = subject.output(subject.fitted(X, given), X)
-        advice = "{error}; return self.classes_[...] instead of positions or signs"
+        advice = "{error}; return self.classes_[...] instead of indices or signs"
         with subject.failing(advice, PluginError):
             checked_labels(predicted, np.unique(given), len(y), "it")
 
@@ -66,9 +66,9 @@ def check_better_than_majority(subject: Subject) -> None:
         accuracy = float(np.mean(predicted == y_new))
         if accuracy < (1 + majority) / 2:
             raise subject.fail(
-                f"accuracy {accuracy:.2f} on {n_classes} well separated classes, of which the "
-                f"largest has {majority:.0%}; check signs, the intercept and the loss (a learner "
-                "that is meant to be poor has the tag classifier_tags.poor_score)"
+                f"accuracy {accuracy:.2f} on {n_classes} well separated classes (the largest has "
+                f"{majority:.0%}); check signs, the intercept and the loss (a learner that is "
+                "meant to be poor has the tag classifier_tags.poor_score)"
             )
 
 
@@ -82,14 +82,14 @@ def check_one_class(subject: Subject) -> None:
         if "class" in str(error) or "label" in str(error):
             return
         raise subject.fail(
-            f"refuses a single class with {named_error(error)}; say that there is one class"
+            f"rejects a single class with {named_error(error)}; say that there is one class"
         ) from error
     except Exception as error:
         raise subject.fail(
-            f"meets a single class with {named_error(error)}; raise a ValueError that says so"
+            f"fails on a single class with {named_error(error)}; raise a ValueError that says so"
         ) from error
     if not np.array_equal(predicted, y):
         raise subject.fail(
             "was fitted on a single class and predicts another; raise a ValueError in fit"
         )
-    subject.warn("accepts a single class, where a ValueError would show the mistake")
+    subject.warn("accepts a single class; raise a ValueError in fit")

@@ -69,13 +69,13 @@ def check_labels(subject: Subject) -> None:
         return
     if y.dtype.kind not in "iu":
         raise subject.fail(
-            f"labels are {y.dtype}; they are integers 0..k-1: "
-            "target_names, y = numpy.unique(labels, return_inverse=True)"
+            f"labels are {y.dtype}; they must be integers 0..k-1: target_names, y = "
+            "numpy.unique(labels, return_inverse=True)"
         )
     classes = np.unique(y)
     if len(classes) < 2 or not np.array_equal(classes, np.arange(len(classes))):
         raise subject.fail(
-            f"labels are {classes[:5].tolist()}; they are 0..k-1 without a gap, two or more: "
+            f"labels are {classes[:5].tolist()}; they must be 0..k-1 without a gap, k >= 2: "
             "target_names, y = numpy.unique(labels, return_inverse=True)"
         )
     if len(data.target_names) != len(classes):
@@ -87,7 +87,7 @@ def _check_targets(subject: Subject, y: np.ndarray) -> None:
     if y.dtype.kind not in "fiu":
         raise subject.fail(f"targets are {y.dtype}; convert them to float64")
     if not np.isfinite(y).all():
-        raise subject.fail("y has values that are not finite; leave these rows out")
+        raise subject.fail("y has values that are not finite; drop these rows")
     if len(y) and y.min() == y.max():
         raise subject.fail(f"all targets are {y[0]:g}; nothing can be predicted")
 
@@ -111,8 +111,8 @@ def check_checksum(subject: Subject) -> None:
     """Two loads give the same content."""
     if _loaded(subject).checksum != _loaded(subject).checksum:
         raise subject.fail(
-            "two loads give different content, so no result could ever be reused; draw with "
-            "numpy.random.default_rng(seed), sort what came from a set"
+            "two loads return different content, so no result could be reused; use "
+            "numpy.random.default_rng(seed), and sort the elements of sets"
         )
 
 
@@ -129,6 +129,4 @@ def check_endings(subject: Subject) -> None:
     for ending, implied in subject.record.extensions.items():
         unknown = [name for name in ("path", *implied) if taken is not None and name not in taken]
         if unknown:
-            raise subject.fail(
-                f"load has no parameter {unknown[0]!r}, which files that end in {ending} give it"
-            )
+            raise subject.fail(f"load has no parameter {unknown[0]!r}, which {ending} files need")

@@ -56,8 +56,8 @@ def check_grid(subject: Subject) -> None:
             )
         for value in alternatives(Tune(tuple(values))):
             with subject.failing(
-                f"cannot be built with {name}={value!r} of its grid: {{error}}; "
-                "take that value out, or accept it"
+                f"cannot be built with {name}={value!r} of its grid: {{error}}; remove that "
+                "value, or accept it"
             ):
                 subject.build(**{name: value})
 
@@ -133,8 +133,8 @@ def check_pickle_and_clone(subject: Subject) -> None:
     is_steady = agree(expected, subject.output(fitted, X))
     if is_steady and not agree(expected, subject.output(restored, X)):
         raise subject.fail(
-            "gives other outputs after it was pickled and read back; __getstate__ and "
-            "__setstate__ must keep everything that was fitted"
+            "has different outputs after pickling; __getstate__ and __setstate__ must keep all "
+            "fitted attributes"
         )
 
 
@@ -157,8 +157,8 @@ def check_width(subject: Subject) -> None:
             continue
         except Exception as error:
             raise subject.fail(
-                f"meets inputs of another width with {named_error(error)}; call "
-                "validate_data(self, X, reset=False), which raises a ValueError that says so"
+                f"fails on inputs of another width with {named_error(error)}; call "
+                "validate_data(self, X, reset=False), which raises a ValueError"
             ) from error
         raise subject.fail(
             f"was fitted on {X.shape[1]} columns and accepts {wrong.shape[1]}; call "
@@ -183,7 +183,7 @@ def check_unfitted(subject: Subject) -> None:
             f"{method} before fit raises {named_error(error)}; call check_is_fitted(self) first"
         ) from error
     if subject.is_learner:
-        raise subject.fail("predicts before it was fitted; call check_is_fitted(self) first")
+        raise subject.fail("predicts before it is fitted; call check_is_fitted(self) first")
     if tags_of(estimator).requires_fit:
         subject.warn("works before fit; if it has no state, say so with the tag requires_fit=False")
 

@@ -64,7 +64,7 @@ def check_outputs(subject: Subject) -> None:
         widths.add(Z.shape[1])
     if len(widths) > 1:
         raise subject.fail(
-            f"gives {widths} features for different batches; their number is settled by fit"
+            f"gives {widths} features for different batches; fit must determine their number"
         )
 
 
@@ -118,7 +118,7 @@ def check_learns_nothing_from_y(subject: Subject) -> None:
         raise subject.skip("not deterministic: see check_determinism")
     if not (same(features[0], features[2]) and same(features[0], features[3])):
         raise subject.fail(
-            "features depend on y; declare supervised=True in the record, or leave y alone"
+            "features depend on y; declare supervised=True in the record, or do not use y"
         )
 
 
@@ -133,8 +133,8 @@ def check_float32(subject: Subject) -> None:
         if "float32" in str(error):
             return
         raise subject.fail(
-            f"fails on float32: {named_error(error)}; convert with "
-            "validate_data(self, X, dtype=numpy.float64), or refuse with a message naming float32"
+            f"fails on float32: {named_error(error)}; convert with validate_data(self, X, "
+            "dtype=numpy.float64), or raise an error that names float32"
         ) from error
     scale = max(float(np.abs(Z).max(initial=0.0)), 1e-300)
     if dense(Z32).shape != Z.shape or not np.isfinite(dense(refit)).all():
@@ -149,8 +149,8 @@ def check_float32(subject: Subject) -> None:
     tags = tags_of(fitted).transformer_tags
     if tags is not None and "float32" in tags.preserves_dtype and refit.dtype != np.float32:
         raise subject.fail(
-            f"has the tag preserves_dtype with float32, and returns {refit.dtype} for it; "
-            "keep the dtype, or take float32 out of the tag"
+            f"has the tag preserves_dtype with float32, and returns {refit.dtype} for it; keep "
+            "the dtype, or remove float32 from the tag"
         )
 
 
@@ -168,13 +168,13 @@ def check_sparse(subject: Subject) -> None:
             if isinstance(error, TypeError | ValueError) and "sparse" in str(error).lower():
                 continue
             raise subject.fail(
-                f"fails on sparse inputs: {named_error(error)}; refuse them by "
-                "validate_data(self, X), which says so, or accept them with accept_sparse='csr'"
+                f"fails on sparse inputs: {named_error(error)}; reject them by "
+                "validate_data(self, X), or accept them with accept_sparse='csr'"
             ) from error
     if len(results) == 1:
-        raise subject.fail("accepts sparse inputs in one of fit and transform only; see to both")
+        raise subject.fail("accepts sparse inputs in only one of fit and transform")
     if results and not same(Z, results[0], rtol=1e-6):
-        raise subject.fail("sparse inputs give other features than the same inputs as an array")
+        raise subject.fail("sparse and dense inputs with the same values give different features")
     if results and not np.isfinite(dense(results[1])).all():
         raise subject.fail("fitted on sparse inputs, features are not finite")
 
@@ -224,8 +224,8 @@ def check_set_output(subject: Subject) -> None:
             Z_frame = fitted.fit(frame, targets(X, subject.task)).transform(frame)
     if not isinstance(Z_frame, pd.DataFrame) or not Z_frame.index.equals(index):
         raise subject.fail(
-            "set_output(transform='pandas') gives no frame with the index of the inputs; leave "
-            "the wrapping to TransformerMixin"
+            "set_output(transform='pandas') gives no frame with the index of the inputs; let "
+            "TransformerMixin wrap the output"
         )
     if Z_frame.shape != Z.shape:
         raise subject.fail(f"set_output gives shape {Z_frame.shape} instead of {Z.shape}")
@@ -273,7 +273,7 @@ def check_unbiased(subject: Subject) -> None:
         raise subject.fail(
             f"inner products are {np.mean(grams, axis=0)[i, j]:.4g} on average over {n_seeds} "
             f"seeds where the kernel is {exact[i, j]:.4g}; check the scaling of the features, or "
-            "take unbiased=True out of the record"
+            "remove unbiased=True from the record"
         )
 
 

@@ -116,4 +116,4 @@ def check_run(subject: Subject) -> None:
         last = (done.stderr.strip().splitlines() or ["nothing was printed"])[-1]
         raise subject.fail(f"a run of one task ends with code {done.returncode}: {last}")
     if n_results != 1:
-        raise subject.fail("a run of one task has not one result in the journal")
+        raise subject.fail("a run of one task must have one result in the journal")

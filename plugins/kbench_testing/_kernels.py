@@ -112,7 +112,7 @@ def _prepared(subject: Subject) -> tuple[Any, np.ndarray]:
             continue
         return kernel, X
     raise subject.fail(
-        "accepts no inputs that were tried (any numbers, nonnegative, in the unit ball, binary; "
+        "rejects all inputs of the checks (any numbers, nonnegative, in the unit ball, binary; "
         "4 columns and 16): " + "; ".join(dict.fromkeys(refusals))
     )
 
@@ -181,14 +181,14 @@ def check_repr(subject: Subject) -> None:
     kernel, X = _prepared(subject)
     text = repr(kernel)
     if text.startswith("<"):
-        subject.warn("has no repr that reads back; make it a frozen dataclass")
+        subject.warn("has no evaluable repr; make it a frozen dataclass")
         return
     names = {**vars(kbench.kernels), **vars(sys.modules[type(kernel).__module__]), "np": np}
     names |= {"array": np.array, "inf": np.inf, "nan": np.nan}
     with subject.failing(f"its repr {text} cannot be read back: {{error}}"):
         restored = eval(text, names)
     if not same(_gram(kernel, X, X[:9]), _gram(restored, X, X[:9]), rtol=1e-12):
-        raise subject.fail(f"its repr {text} reads back as another kernel")
+        raise subject.fail(f"its repr {text} evaluates to another kernel")
 
 
 def check_inputs_untouched(subject: Subject) -> None:
@@ -199,5 +199,5 @@ def check_inputs_untouched(subject: Subject) -> None:
     if not np.array_equal(given, X):
         raise subject.fail("changes its inputs in place; work on a copy")
     given.flags.writeable = False
-    with subject.failing("refuses read-only inputs: {error}", ValueError):
+    with subject.failing("fails on read-only inputs: {error}", ValueError):
         copy.deepcopy(kernel)(given, given)

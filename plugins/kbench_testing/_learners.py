@@ -46,7 +46,8 @@ def check_path(subject: Subject) -> None:
     estimator = subject.build()
     if not callable(getattr(estimator, "fit_path", None)):
         raise subject.fail(
-            f"has the path {name!r} and no method fit_path(X, y, values); write it, or drop path"
+            f"has the path {name!r} and no method fit_path(X, y, values); implement it, or "
+            "remove path"
         )
     values, (X, y) = _path_values(subject), _data(subject)
     along = _in_order(subject, "fit_path", estimator.fit_path(X.copy(), y.copy(), values), values)
@@ -223,7 +224,7 @@ def _is_close(some: list[Estimator], others: list[Estimator], X: np.ndarray) -> 
 def check_simpler(subject: Subject) -> None:
     """`simpler` orders the values of numeric parameters, the simpler model fitting noise worse."""
     simpler = subject.record.simpler
-    how = 'say simpler={"C": "smaller"}, or "larger", for each parameter that regularises'
+    how = 'set simpler={"C": "smaller"}, or "larger", for each parameter that regularises'
     allowed = subject.parameters()
     for name, direction in simpler.items():
         if allowed is not None and name not in allowed:
@@ -238,7 +239,7 @@ def check_simpler(subject: Subject) -> None:
         if strange:
             raise subject.fail(
                 f"simpler orders {name!r}, and its grid has {strange[0]!r}, which is not a "
-                "Python number: the one-standard-error rule would pass it over"
+                "Python number: the one-standard-error rule would skip it"
             )
         if len(set(values)) > 1:
             _check_order(subject, name, direction, sorted(values, reverse=direction == "larger"))

@@ -34,7 +34,7 @@ def _planned(subject: Subject) -> Sequence[Cell]:
         "kbench_sized_cells", text=text, name=name, registry=registry
     )
     if found is None:
-        raise subject.skip("has rules on the size of data, and no feature here reads them")
+        raise subject.skip("has rules on the size of data, which no installed feature supports")
     return found
 
 

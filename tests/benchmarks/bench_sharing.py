@@ -24,8 +24,8 @@ import numpy as np
 
 from kbench.planning.planner import key_of_json
 from kbench_sharing import bundle_records, repository, zip_file
-from kbench_sharing.checks import of_time, of_value
-from kbench_sharing.columns import packed
+from kbench_sharing.checks import round_metric, round_time
+from kbench_sharing.columns import pack
 from kbench_sharing.reading import bundle_of, bundle_of_rows, read_bundle
 from kbench_sharing.site import write_site
 from kbench_sharing.zip_file import Bounds
@@ -41,7 +41,7 @@ def redrawn(result, draw, start_ms):
     new = {}
     for name, value in metrics.items():
         if name.endswith("_s"):
-            new[name] = of_time(value * draw.lognormal(0, 0.1))
+            new[name] = round_time(value * draw.lognormal(0, 0.1))
         elif name.endswith("_mib"):
             new[name] = round(value * draw.lognormal(0, 0.1), 3)
         elif name.endswith(("n_test", "n_train", "n_features", "n_components")):
@@ -49,7 +49,7 @@ def redrawn(result, draw, start_ms):
         elif 0 < value < 1 and n_test and round(value * n_test) / n_test == value:
             new[name] = float(draw.binomial(int(n_test), value) / n_test)
         elif value % 1 and value not in (0.0, 1.0):
-            new[name] = of_value(value * (1 - 0.01 * draw.random()))
+            new[name] = round_metric(value * (1 - 0.01 * draw.random()))
         else:
             new[name] = value
     for one, other in (("accuracy_non_duplicates", "accuracy"), ("expected_error", "accuracy")):
@@ -69,10 +69,10 @@ def redrawn(result, draw, start_ms):
         best = max(details["search"], key=lambda c: sum(c["values"]))
         details["chosen"] = {k: v for k, v in best.items() if k not in ("values", "converged")}
     factors = {v: draw.lognormal(0, 0.1) for v in dict.fromkeys(details["search_seconds"])}
-    details["search_seconds"] = [of_time(v * factors[v]) for v in details["search_seconds"]]
-    details["work_s"] = of_time(details["work_s"] * draw.lognormal(0, 0.1))
+    details["search_seconds"] = [round_time(v * factors[v]) for v in details["search_seconds"]]
+    details["work_s"] = round_time(details["work_s"] * draw.lognormal(0, 0.1))
     for name in ("seconds", "cpu_s"):
-        made[name] = of_time(made[name] * draw.lognormal(0, 0.1))
+        made[name] = round_time(made[name] * draw.lognormal(0, 0.1))
     for name in ("fit_time_s", "predict_time_s", "search_time_s"):
         new[name] = min(new.get(name, 0.0), made["seconds"])
     made["started_ms"] = start_ms
@@ -138,7 +138,7 @@ def large(paths, n_cells):
         json.dumps(c, sort_keys=True, separators=(",", ":")) + "\n" for c in cells
     ).encode()
     begun = time.process_time()
-    files[bundle_records.RESULTS] = packed(results, keys)
+    files[bundle_records.RESULTS] = pack(results, keys)
     print(f"columns of {len(results):,} splits: {time.process_time() - begun:.1f} s of CPU")
     manifest = json.loads(files.pop(bundle_records.MANIFEST))
     manifest["author"] = "Ada"
@@ -170,7 +170,7 @@ def main():
     parser.add_argument("--keep", type=Path, help="write the bundle to this file")
     given = parser.parse_args()
     files = timed("drawn", lambda: large(given.bundles, given.n_cells))
-    zipped = timed("packed", lambda: zip_file.zipped(files))
+    zipped = timed("packed", lambda: zip_file.pack_zip(files))
     print(f"{given.n_cells:,} cells: {len(zipped) / 1e6:.1f} MB")
     for name, data in sorted(files.items()):
         print(f"  {name}: {len(data) / 1e6:.1f} MB")
@@ -178,7 +178,7 @@ def main():
         given.keep.write_bytes(zipped)
     bundle = timed(
         "read and checked",
-        lambda: bundle_of(zip_file.of_zip(zipped), Bounds(len(zipped))),
+        lambda: bundle_of(zip_file.read_zip(zipped), Bounds(len(zipped))),
     )
     print(f"{bundle.n_results:,} splits")
     if not given.site:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from kbench.records import ACCURACY as ACCURACY_METRIC
-from kbench_mlflow.reading import of_run
+from kbench_mlflow.reading import row_of_run
 from kbench_mlflow.runs import method_runs
 from kbench_mlflow.tracking.store import Store
 from kbench_mlflow.tracking.views import View, ui_address
@@ -87,7 +87,7 @@ def served(migrated_store, tmp_path_factory):
     labels = {"dataset": "wdbc", "feature_map": "identity", "learner": "ridge"}
     store.log(experiment, replace(FAILED, name="failed", params=labels))
     report = store.log_report(experiment, "m1", {"report.html": HTML})
-    rows = [of_run(run) for run in store.cells(experiment, "m1")]
+    rows = [row_of_run(run) for run in store.cells(experiment, "m1")]
     assert store.log_methods(experiment, "m1", method_runs(rows, ACCURACY_METRIC)) == 2
     store.present(experiment, {view.key: view for view in VIEWS.values()})
     assert len(live(store, experiment)) == 9

@@ -15,7 +15,7 @@ import pytest
 import typer
 
 from kbench.cli import completion
-from kbench_mlflow.known_stores import stored_suites
+from kbench_mlflow.known_stores import list_stored_suites
 
 FOUND = [
     ("kbench suite uci-s", "uci-small"),
@@ -56,11 +56,11 @@ def desk(tmp_path, monkeypatch):
 
 
 def test_stored_suites_are_those_with_runs(desk):
-    assert set(stored_suites()) == {"my-trial", *HOSTILE, "my-torn\nmy-tail"}
-    assert stored_suites("sqlite:///elsewhere.db") == []
-    assert stored_suites("http://nowhere.invalid") == []
+    assert set(list_stored_suites()) == {"my-trial", *HOSTILE, "my-torn\nmy-tail"}
+    assert list_stored_suites("sqlite:///elsewhere.db") == []
+    assert list_stored_suites("http://nowhere.invalid") == []
     (desk / "broken.db").write_text("no database")
-    assert stored_suites(f"sqlite:///{desk}/broken.db") == []
+    assert list_stored_suites(f"sqlite:///{desk}/broken.db") == []
 
 
 def test_names_that_a_shell_would_evaluate_are_not_offered(desk):

@@ -12,8 +12,8 @@ from kbench.records import ACCURACY, DatasetFacts, Details, Metric, Problem
 from kbench.results.row_builders import of_cell, of_cell_in_full
 from kbench.results.rows import COLUMNS, TIMES, Row, columns, ranks
 from kbench.results.stats import scores
-from kbench_mlflow.reading import of_run
-from kbench_mlflow.runs import as_run
+from kbench_mlflow.reading import row_of_run
+from kbench_mlflow.runs import build_run
 from kbench_mlflow.tracking.store import Store
 from tests.support.report_rows import changed, row
 
@@ -187,9 +187,9 @@ def test_a_row_of_the_journal_is_that_of_its_run(cell, metric, store_uri):
     """What `kbench recommend` shows is what `kbench results` and reports show."""
     store = Store(store_uri)
     experiment = store.experiment("trial")
-    store.log(experiment, as_run(cell, "trial", "m1", metric))
+    store.log(experiment, build_run(cell, "trial", "m1", metric))
     (run,) = store.read("trial")
-    here, there = of_cell_in_full(cell, "m1", metric), of_run(run)
+    here, there = of_cell_in_full(cell, "m1", metric), row_of_run(run)
     # the rest is on the pages of MLflow only
     assert dataclasses.replace(there, values_by_split={}) == dataclasses.replace(
         here, values_by_split={}
@@ -243,13 +243,13 @@ def test_splits_keep_the_order_of_their_numbers():
         i: Result("t", "c", i, "ok", {"accuracy": 0.5, "fit_time_s": 1.0, "predict_time_s": 1.0})
         for i in range(12)
     }
-    run = as_run(
+    run = build_run(
         PlannedCell(cell, "k", DatasetFacts("c", dataset_family="g"), 12, results=results), "s", "m"
     )
     assert list(json.loads(run.tags["accuracy_by_split"])) == [str(i) for i in range(12)]
     assert list(json.loads(run.tags["split_hash"])) == [str(i) for i in range(12)]
     nothing = PlannedCell(cell, "k", None, 2, Problem("unavailable", "gone", 1))
-    assert "dataset_family" not in as_run(nothing, "s", "m").tags
+    assert "dataset_family" not in build_run(nothing, "s", "m").tags
 
 
 def test_chosen_numbers_are_metrics_that_pages_can_draw():
@@ -261,7 +261,7 @@ def test_chosen_numbers_are_metrics_that_pages_can_draw():
     results = {
         i: a_result(i, details=Details(chosen=grid[i], search=grid)) for i in range(len(grid) - 1)
     }
-    run = as_run(PlannedCell(CELL, "k", FACTS, 2, results=results), "s", "m")
+    run = build_run(PlannedCell(CELL, "k", FACTS, 2, results=results), "s", "m")
     chosen = {name: value for name, value in run.metrics.items() if name.startswith("chosen.")}
     # a grid with 0 has no logarithms
     assert chosen == pytest.approx({"chosen.log10.learner.C": -1.0, "chosen.map.factor": 0.5})
@@ -272,8 +272,8 @@ def test_chosen_numbers_are_no_metrics_of_results(store_uri):
     store = Store(store_uri)
     grid = [{"learner.C": 1.0}, {"learner.C": 8.0}]
     results = {0: a_result(0, details=Details(chosen=grid[1], search=grid))}
-    run = as_run(PlannedCell(CELL, "k", FACTS, 1, results=results), "s", "m")
+    run = build_run(PlannedCell(CELL, "k", FACTS, 1, results=results), "s", "m")
     assert run.metrics["chosen.learner.C"] == 8.0
     store.log(store.experiment("trial"), run)
     (stored,) = store.read("trial")
-    assert not any(name.startswith("chosen.") for name in of_run(stored).metrics)
+    assert not any(name.startswith("chosen.") for name in row_of_run(stored).metrics)

@@ -14,7 +14,7 @@ from kbench.planning.planner import Planner
 from kbench.planning.suite_file import find, read
 from kbench.records import DatasetFacts, Details, Limits, Manifest, Result
 from kbench.storage.datacache import DataCache
-from kbench_sharing.columns import unpacked
+from kbench_sharing.columns import unpack
 from kbench_sharing.writing import Known, files_of
 
 SUITE = """
@@ -134,7 +134,7 @@ def signed(bundle: dict[str, bytes]) -> dict[str, bytes]:
 def results_of(bundle: dict[str, bytes]) -> list[dict]:
     """Return the results of a bundle, one after the other."""
     parsed = ((f"line {i}", line) for i, line in enumerate(lines(bundle["results.jsonl"]), 1))
-    return [result for _, result in unpacked(parsed, _keys(bundle), 1 << 40)]
+    return [result for _, result in unpack(parsed, _keys(bundle), 1 << 40)]
 
 
 def with_results(bundle: dict[str, bytes], results) -> dict[str, bytes]:

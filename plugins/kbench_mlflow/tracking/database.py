@@ -163,7 +163,7 @@ def file_system(path: Path) -> str:
     return next((types[str(f)] for f in (target, *target.parents) if str(f) in types), "")
 
 
-def delivered_without_mlflow(uri: str, experiment_id: str) -> set[tuple[str, str]] | None:
+def read_delivered_runs(uri: str, experiment_id: str) -> set[tuple[str, str]] | None:
     """Return (key, digest) of the live runs that are complete and not superseded.
 
     Empty where the store or the experiment is gone; None where the runs are not

@@ -42,11 +42,11 @@ def cut(value: object, limit: int) -> str:
 
 def cut_all(values: Mapping[str, str], limit: int) -> dict[str, str]:
     """Return `values` under allowed names, each of at most `limit` characters."""
-    names = allowed(values)
+    names = escape_name(values)
     return {names[name]: cut(value, limit) for name, value in values.items()}
 
 
-def allowed(names: Collection[str]) -> dict[str, str]:
+def escape_name(names: Collection[str]) -> dict[str, str]:
     """Map names into MLflow's alphabet, distinct ones staying distinct.
 
     >>> allowed(["a b", "ä", "../x"])
@@ -144,7 +144,7 @@ class CellRun:
 
         Its tags have their full names, as have its values by split.
         """
-        names = allowed([*self.metrics, *(f"{name}_by_split" for name in self.by_split)])
+        names = escape_name([*self.metrics, *(f"{name}_by_split" for name in self.by_split)])
         by_split = {
             names[f"{name}_by_split"]: _finite(values) for name, values in self.by_split.items()
         }
@@ -168,7 +168,7 @@ class CellRun:
             tags=cut_all(tags, TAG_CHARS),
             metrics={names[name]: value for name, value in _finite(self.metrics).items()},
             by_split=by_split,
-            dataset=self.dataset and _shortened(self.dataset),
+            dataset=self.dataset and _shorten(self.dataset),
             artifacts={inside(path): printable(text) for path, text in self.artifacts.items()},
         )
 
@@ -203,7 +203,7 @@ def _finite(values: Mapping[_Key, float]) -> dict[_Key, float]:
     return {key: float(value) for key, value in values.items() if math.isfinite(value)}
 
 
-def _shortened(data: DatasetInput) -> DatasetInput:
+def _shorten(data: DatasetInput) -> DatasetInput:
     return replace(
         data,
         name=cut(data.name, NAME_CHARS),
@@ -377,7 +377,7 @@ class StoredRun:
         )
 
 
-def found_runs(client: Client, experiment_id: str, where: str = "") -> Iterator[Entity]:
+def find_runs(client: Client, experiment_id: str, where: str = "") -> Iterator[Entity]:
     """Yield MLflow's entities of an experiment's runs that are not deleted, page by page."""
     token = None
     while True:
@@ -392,7 +392,7 @@ def found_runs(client: Client, experiment_id: str, where: str = "") -> Iterator[
 def live_runs(client: Client, experiment_id: str, where: str = "") -> Iterator[StoredRun]:
     """Yield the runs of kbench in an experiment that are not deleted, each once."""
     seen: set[str] = set()
-    for run in map(StoredRun.of, found_runs(client, experiment_id, where)):
+    for run in map(StoredRun.of, find_runs(client, experiment_id, where)):
         if run.is_ours and run.run_id not in seen:
             seen.add(run.run_id)
             yield run

@@ -25,7 +25,7 @@ from kbench_mlflow.tracking.run import (
     identity,
     live_runs,
 )
-from kbench_mlflow.tracking.summaries import MethodRun, abandoned, log_methods, log_report
+from kbench_mlflow.tracking.summaries import MethodRun, find_abandoned, log_methods, log_report
 from kbench_mlflow.tracking.upsert import owner_is_gone, upsert
 from kbench_mlflow.tracking.views import Facts, View, experiment_tags
 
@@ -293,7 +293,7 @@ class Store:
         with self._calls("cannot look for abandoned runs") as client:
             running = self._live(client, experiment.id, "attributes.status = 'RUNNING'")
             run_ids = [run.run_id for run in running if owner_is_gone(run.tags)]
-            run_ids += abandoned(client, experiment)
+            run_ids += find_abandoned(client, experiment)
             for run_id in run_ids:
                 client.set_terminated(run_id, "KILLED")
         if run_ids:

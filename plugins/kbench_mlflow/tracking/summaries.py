@@ -20,10 +20,10 @@ from kbench_mlflow.tracking.run import (
     Client,
     Entity,
     Experiment,
-    allowed,
     cut,
     cut_all,
-    found_runs,
+    escape_name,
+    find_runs,
     inside,
     sha,
 )
@@ -66,7 +66,7 @@ def on_dataset(metric: str, dataset: str) -> str:
     False
     """
     name = f"{dataset}: {metric}"
-    clean = allowed([name])[name]
+    clean = escape_name([name])[name]
     return clean if clean == name else f"{clean[: KEY_CHARS - 7]}_{sha(name)[:6]}"
 
 
@@ -101,7 +101,7 @@ def _write(client: Client, experiment: Experiment, machine: str, run: MethodRun)
         tags=cut_all(tags, TAG_CHARS) | owner(),
         run_name=cut(run.name, KEY_CHARS) or "-",
     )
-    names = allowed(run.metrics)
+    names = escape_name(run.metrics)
     metrics = [
         Metric(names[name], float(value), run.end_ms, 0)
         for name, value in run.metrics.items()
@@ -136,10 +136,10 @@ def log_report(
     return run_id
 
 
-def abandoned(client: Client, experiment: Experiment) -> list[str]:
+def find_abandoned(client: Client, experiment: Experiment) -> list[str]:
     """Return the ids of unfinished reports whose writer is gone."""
     unfinished = f"{_KIND} = '{REPORT}' AND attributes.status = 'RUNNING'"
-    found = found_runs(client, experiment.id, unfinished)
+    found = find_runs(client, experiment.id, unfinished)
     return [run.info.run_id for run in found if owner_is_gone(run.data.tags)]
 
 
@@ -148,5 +148,5 @@ def _identifying(kind: str, experiment: Experiment, machine: str) -> dict[str, s
 
 
 def _of_kind(client: Client, experiment: Experiment, kind: str, machine: str) -> list[Entity]:
-    found = found_runs(client, experiment.id, f"{_KIND} = '{kind}'")
+    found = find_runs(client, experiment.id, f"{_KIND} = '{kind}'")
     return [run for run in found if run.data.tags.get("kbench.machine") == machine]

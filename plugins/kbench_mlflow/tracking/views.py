@@ -68,7 +68,7 @@ class Facts:
         return tuple(dict.fromkeys(name for names in self.searches for name in names))
 
 
-def filled(value: Json, facts: Facts, bound: Mapping[str, str] | None = None) -> Json:
+def fill(value: Json, facts: Facts, bound: Mapping[str, str] | None = None) -> Json:
     """Put facts into every text; duplicates that this makes in a list are removed.
 
     `bound` are the texts in braces that have one value here.
@@ -87,12 +87,12 @@ def filled(value: Json, facts: Facts, bound: Mapping[str, str] | None = None) ->
         return re.sub(r"\{(\w+)\}", lambda found: texts.get(found[1], found[0]), value)
     if isinstance(value, Mapping):
         return {
-            filled(name, *each): filled(inner, *each)
+            fill(name, *each): fill(inner, *each)
             for name, inner in value.items()
             for each in _repetitions(name, facts, bound)
         }
     if isinstance(value, list):
-        items = [filled(item, *each) for item in value for each in _repetitions(item, facts, bound)]
+        items = [fill(item, *each) for item in value for each in _repetitions(item, facts, bound)]
         return [item for i, item in enumerate(items) if item not in items[:i]]
     return value
 
@@ -187,7 +187,7 @@ class View:
         """
         envelope = {"name": self.name, "createdAt": created, "updatedAt": created}
         for n_datasets in range(len(facts.on_dataset), -1, -1):
-            state = filled(self.state, replace(facts, on_dataset=facts.on_dataset[:n_datasets]))
+            state = fill(self.state, replace(facts, on_dataset=facts.on_dataset[:n_datasets]))
             for column in (widths := state.get("columnWidths", {})):
                 # MLflow cuts headings, of about 8 pixels per character and 40 for icons
                 if heading := column.partition("`")[2].rstrip("`"):

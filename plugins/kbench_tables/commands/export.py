@@ -86,7 +86,7 @@ def export(
         check_export,
         export_cell,
     )
-    from kbench_tables.recommend.data import fetched
+    from kbench_tables.recommend.data import fetch_dataset
 
     if output is None:
         raise SuiteError("-o FOLDER is missing: the folder to make")
@@ -107,7 +107,7 @@ def export(
         )
     facts = planned.dataset
     if facts is None:
-        facts = fetched(planned.cell.dataset, registry)
+        facts = fetch_dataset(planned.cell.dataset, registry)
         again = planner.plan(chosen, {**known, planned.cell.dataset.label: facts})
         planned = next(cell for cell in again if cell.cell == planned.cell)
     done = export_cell(
@@ -156,9 +156,9 @@ def _suite(
 ) -> Suite:
     """Return the suite of a name, or that of a file of data, with the filters applied."""
     from kbench.features import LISTS, chosen_suite, is_data_file, names_in
-    from kbench_tables.recommend.data import prepared, suite_for
+    from kbench_tables.recommend.data import prepare_data, suite_for
     from kbench_tables.recommend.metric import comparison
-    from kbench_tables.recommend.timed_suite import parsed, with_settings
+    from kbench_tables.recommend.timed_suite import apply_settings, parse_settings
 
     if not is_data_file(name, registry):
         for option, value in options.items():
@@ -174,13 +174,13 @@ def _suite(
         raise SuiteError(f"--dataset does not apply: {name} is the dataset")
     given = {option: value for option, value in options.items() if value}
     wanted, probabilities = given.pop("metric", None), given.pop("probabilities", False)
-    settings = parsed(given.pop("params", ()))
-    own = prepared(name, registry, **given)
+    settings = parse_settings(given.pop("params", ()))
+    own = prepare_data(name, registry, **given)
     by = comparison(wanted, probabilities, own.facts, registry)
     for text in (*own.notices, own.target):
         echo(f"kbench: {text}", err=True)
     maps, learners = names_in(feature_map), names_in(learner)
-    return with_settings(
+    return apply_settings(
         suite_for(own.ref, own.facts, registry, maps, learners, by=by), settings, registry
     )
 

@@ -72,7 +72,7 @@ def recommend(
     from kbench.features import Options, check_limit, load_registry
     from kbench.features import write_output as write_file
     from kbench_tables.recommend.answer import lead_of, page_of
-    from kbench_tables.recommend.data import prepared
+    from kbench_tables.recommend.data import prepare_data
     from kbench_tables.recommend.metric import comparison
 
     if time_limit is not None:
@@ -80,7 +80,7 @@ def recommend(
     if output is not None and not output.absolute().parent.is_dir():
         raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
     registry = load_registry()
-    data = _with_flags(prepared(file, registry, **own))
+    data = _with_flags(prepare_data(file, registry, **own))
     by = comparison(metric, probabilities, data.facts, registry)
     rounds = rounds_of(data, by, registry, feature_map or (), learner or (), time_limit)
     _show_columns(data, as_json)

@@ -19,7 +19,7 @@ from kbench.features import content_of, folders_of, source_of
 Import = ast.Import | ast.ImportFrom
 
 
-def reached(
+def import_closure(
     modules: Iterable[str], packages: Iterable[str], left_out: Collection[str] = ()
 ) -> set[str]:
     """Return the modules that these import, directly or not, and themselves.
@@ -98,7 +98,7 @@ class _Sources:
         for node, _ in imports_of(content_of(path)):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
-            elif base := _resolved("." * node.level + (node.module or ""), package):
+            elif base := _resolve_name("." * node.level + (node.module or ""), package):
                 yield base
                 for alias in node.names:
                     yield from self._exporting(base, alias.name)
@@ -187,7 +187,7 @@ def _top_level_modules(distribution: metadata.Distribution) -> set[str]:
     return {name for name in names if name and name.isidentifier()}
 
 
-def _resolved(name: str, package: str) -> str:
+def _resolve_name(name: str, package: str) -> str:
     """Return the absolute name of a module; empty where it would lie beyond the top."""
     with contextlib.suppress(ImportError):
         return importlib.util.resolve_name(name, package)
@@ -207,7 +207,7 @@ def _called(call: ast.Call) -> Import | None:
     if level and not isinstance(package, str):  # __package__, or what only a run knows
         statement: Import = ast.ImportFrom(name[level:], [], level)
     else:
-        statement = ast.Import([ast.alias(_resolved(name, str(package)))])
+        statement = ast.Import([ast.alias(_resolve_name(name, str(package)))])
     return ast.copy_location(statement, call)
 
 
@@ -238,15 +238,15 @@ def _exports_of(source: bytes) -> dict[str, str]:
         if isinstance(value, ast.Call) and _name_of(value.func) == "attach":
             given = dict(zip(("package", "submodules", "submod_attrs"), value.args, strict=False))
             given |= {k.arg: k.value for k in value.keywords if k.arg}
-            for name, names in _evaluated(given.get("submod_attrs"), {}).items():
+            for name, names in _evaluate(given.get("submod_attrs"), {}).items():
                 exports |= dict.fromkeys(names, name)
-            exports |= {name: name for name in _evaluated(given.get("submodules"), ())}
+            exports |= {name: name for name in _evaluate(given.get("submodules"), ())}
         elif any(_name_of(target) == "__all__" for target in getattr(node, "targets", ())):
-            exports |= {name: name for name in _evaluated(value, ()) if isinstance(name, str)}
+            exports |= {name: name for name in _evaluate(value, ()) if isinstance(name, str)}
     return exports
 
 
-def _evaluated(node: ast.expr | None, default: object) -> Any:
+def _evaluate(node: ast.expr | None, default: object) -> Any:
     """Evaluate a literal; `default` if it is not one of that type."""
     with contextlib.suppress(ValueError, TypeError):
         value = ast.literal_eval(node) if node is not None else default

@@ -17,7 +17,7 @@ from pathlib import Path
 from kbench.errors import ExportError
 from kbench.features import content_of, source_of
 from kbench.messages import option
-from kbench_tables.export.closure import Import, imports_of, reached
+from kbench_tables.export.closure import Import, import_closure, imports_of
 from kbench_tables.export.plain_objects import BASE
 
 OWN = ("kbench", "kbench_tables")
@@ -84,17 +84,17 @@ class Code:
     """Distributions that the modules belong to."""
 
 
-def is_own(module: str, packages: Collection[str]) -> bool:
+def is_bundled(module: str, packages: Collection[str]) -> bool:
     """Whether a module belongs to one of the bundled top-level packages."""
     return module.partition(".")[0] in packages
 
 
-def code_of(modules: Iterable[str], packages: Iterable[str]) -> Code:
+def collect_code(modules: Iterable[str], packages: Iterable[str]) -> Code:
     """Collect the code that these modules import, in `packages` and in editable distributions.
 
     ExportError is raised for a compiled module, and for one that cannot be read.
     """
-    names = reached([*modules, *ALWAYS], {*packages, *OWN}, left_out=_REPLACED)
+    names = import_closure([*modules, *ALWAYS], {*packages, *OWN}, left_out=_REPLACED)
     tops = {name.partition(".")[0] for name in names} | {*OWN, "lazy_loader"}
     files = {
         _path(name, is_package=name == "kbench"): text.encode() for name, text in _REPLACED.items()
@@ -209,7 +209,7 @@ def _distributions(tops: Collection[str]) -> set[str]:
     return {owner for top in tops for owner in owners.get(top, ())} | {"kbench-core"}
 
 
-def licences_of(distribution: str) -> dict[str, bytes]:
+def license_files(distribution: str) -> dict[str, bytes]:
     """Return the licence files of a distribution by their names."""
     try:
         found = metadata.distribution(distribution)
@@ -229,7 +229,7 @@ def licences_of(distribution: str) -> dict[str, bytes]:
     return texts
 
 
-def expression_of_licence(distribution: str) -> str:
+def license_expression(distribution: str) -> str:
     """Return the licence expression in the metadata of a distribution."""
     try:
         about = metadata.metadata(distribution)

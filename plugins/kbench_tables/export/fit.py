@@ -27,9 +27,9 @@ from kbench.features import (
     search_side,
 )
 from kbench.records import Cell, Dataset
-from kbench_tables.export.held_out import Part, calibration, held_out, intervals
+from kbench_tables.export.held_out import Part, calibration, cross_val_predictions, intervals
 from kbench_tables.export.intervals import Intervals
-from kbench_tables.export.tables import decoded, encoder_of, row_ids_of
+from kbench_tables.export.tables import decode_table, encoder_of, row_ids_of
 
 # a 64-bit integer in canonical decimal form
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -88,7 +88,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     if protocol.missing == "drop_rows":
         kept = ~missing_rows(dataset.X)
         parts = None if parts is None else parts[kept]
-        dataset = _without_missing(dataset)
+        dataset = _drop_missing(dataset)
     X, task = dataset.X, dataset.task
     kinds, missing = list(dataset.feature_kinds), protocol.missing
     data = Data(
@@ -134,7 +134,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         found = None
         if task == "regression":
             last = ScaledTarget(unfitted).with_fitted(fitted.learner, fitted.scale)
-            found = intervals(held_out(predict, data.y, task, seed, folds), data.y)
+            found = intervals(cross_val_predictions(predict, data.y, task, seed, folds), data.y)
         else:
             last = NamedClasses(unfitted, typed(dataset.target_names))
             # as its own `fit` would do, but with the estimator that is fitted already
@@ -143,19 +143,19 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
                 fitted.learner, "decision_function"
             ):
                 last.calibration_ = calibration(
-                    held_out(predict, data.y, task, seed, folds), data.y
+                    cross_val_predictions(predict, data.y, task, seed, folds), data.y
                 )
     embedding = fitted.embedding
     prepare = PreprocessingStep.of(embedding.steps)
     steps = [("prepare", prepare), ("feature_map", embedding.map_), ("learner", last)]
     if encoder is not None:
         steps.insert(0, ("encode", encoder))
-    table = X if encoder is None else decoded(X, encoder)
+    table = X if encoder is None else decode_table(X, encoder)
     chosen = {name: getattr(value, "label", value) for name, value in best.params.items()}
     return Fitted(Pipeline(steps), table, dataset, chosen, is_own, found)
 
 
-def _without_missing(dataset: Dataset) -> Dataset:
+def _drop_missing(dataset: Dataset) -> Dataset:
     """Leave out the rows with missing values."""
     kept = np.flatnonzero(~missing_rows(dataset.X))
     weight = dataset.sample_weight

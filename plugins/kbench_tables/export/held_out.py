@@ -41,7 +41,7 @@ class Part:
     sd: np.ndarray | None = None
 
 
-def held_out(
+def cross_val_predictions(
     predict: Callable[[np.ndarray, np.ndarray], Part],
     y: np.ndarray,
     task: TaskType,

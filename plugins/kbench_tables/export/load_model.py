@@ -54,7 +54,7 @@ def opened(folder: Path, checksum: str | None = None) -> Model:
         )
     if not isinstance(package, str) or not _PACKAGE.fullmatch(package):
         raise ExportError(f"{listing}: {package!r} is not the name of a model's package")
-    contents = {name: _verified(folder, name, digest) for name, digest in listed.items()}
+    contents = {name: _verify_file(folder, name, digest) for name, digest in listed.items()}
     code = {name.partition("/")[2]: c for name, c in contents.items() if name.startswith(package)}
     _refuse_unlisted(folder, package, listed)
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
@@ -69,7 +69,7 @@ def opened(folder: Path, checksum: str | None = None) -> Model:
     return model
 
 
-def _verified(folder: Path, name: str, digest: str) -> bytes:
+def _verify_file(folder: Path, name: str, digest: str) -> bytes:
     """Return the content of a listed file; refuse names that lead elsewhere."""
     path = PurePosixPath(name)
     is_odd = path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name

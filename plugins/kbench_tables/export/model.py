@@ -58,7 +58,7 @@ class Finding:
         )
 
 
-def merged(findings: Iterable[Finding]) -> list[Finding]:
+def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Return one finding for each column and kind, of several blocks of rows."""
     known: dict[tuple[str, str], Finding] = {}
     for each in findings:

@@ -102,7 +102,7 @@ def write(
         if form == PORTABLE:
             package = package_name(fitted.dataset.checksum, key)
             own = write_package(temporary, package, cell, fitted, owners or {})
-            own["latency_s"] = _tried(temporary, fitted, expected, own)
+            own["latency_s"] = _compare_in_process(temporary, fitted, expected, own)
         else:
             own = _one_file(temporary / f"model.{form}", fitted, expected, form)
         if onnx:
@@ -155,7 +155,7 @@ def _one_file(file: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], fo
     }
 
 
-def _tried(
+def _compare_in_process(
     folder: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], own: Mapping[str, Any]
 ) -> dict[str, float]:
     """Compare the predictions of a new process without kbench; return its seconds per row."""
@@ -240,7 +240,7 @@ def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, own: Mapping[s
         "n_rows": len(dataset.y),
         "task": dataset.task,
         "is_weighted": dataset.sample_weight is not None,
-        "measured": row and _measured(row, dataset.task),
+        "measured": row and _read_scores(row, dataset.task),
         "is_calibrated": getattr(fitted.pipeline[-1], "calibration_", None) is not None,
         **own,
         "kbench": __version__,
@@ -262,7 +262,7 @@ def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, own: Mapping[s
     return facts
 
 
-def _measured(row: Row, task: TaskType) -> Facts:
+def _read_scores(row: Row, task: TaskType) -> Facts:
     """Return the means and standard deviations of the task's metrics for ``model.json``."""
     names = [name for name, metric in METRICS.items() if metric.task == task]
     columns = [column for name in names for column in (name, f"{name}_sd")]
@@ -313,7 +313,7 @@ def export_cell(
     check_export(folder, form, onnx)
     facts = planned.dataset
     assert facts is not None
-    planned, where = recalled(planned)
+    planned, where = recall_results(planned)
     row = of_cell_in_full(planned, where, metric) if planned.done else None
     announce(f"fitting {planned.cell.name} on {facts.n_samples:,} rows")
     # the model is fitted, saved and loaded again by this process
@@ -324,7 +324,7 @@ def export_cell(
     return Exported(written, fitted.raw)
 
 
-def recalled(planned: PlannedCell) -> tuple[PlannedCell, str]:
+def recall_results(planned: PlannedCell) -> tuple[PlannedCell, str]:
     """Return a cell with its results, of this machine or of its clusters.
 
     The results of the one with more splits are used; they are not mixed.

@@ -16,7 +16,14 @@ from kbench.errors import ExportError
 from kbench.messages import option
 from kbench.records import Cell
 from kbench_tables.export import plain_objects
-from kbench_tables.export.code import OWN, Code, code_of, expression_of_licence, is_own, licences_of
+from kbench_tables.export.code import (
+    OWN,
+    Code,
+    collect_code,
+    is_bundled,
+    license_expression,
+    license_files,
+)
 from kbench_tables.export.fit import Fitted
 from kbench_tables.export.model import ARRAYS, OBJECTS, Facts, Model, answers_of, versions
 
@@ -71,7 +78,7 @@ def write_package(
     names: set[str] = set()
 
     def own(module: str) -> str | None:
-        if not is_own(module, {*owners, *OWN}):
+        if not is_bundled(module, {*owners, *OWN}):
             return None
         names.add(module)
         return f".{module}"
@@ -79,7 +86,7 @@ def write_package(
     facts = {
         "cell": cell.name,
         "task": fitted.dataset.task,
-        "columns": _seen(fitted),
+        "columns": _describe_columns(fitted),
         "dialect": _dialect(cell),
         "target_column": cell.dataset.params.get("target"),
         "left_out": list(cell.dataset.params.get("drop", ())),
@@ -100,7 +107,7 @@ def write_package(
         raise ExportError(
             f"this model cannot be saved without pickle: {error}; {option('format', 'joblib')} can"
         ) from error
-    code = code_of(names, owners)
+    code = collect_code(names, owners)
     facts["needed"] = list(code.needed)
     target = folder / package
     for path, content in code.files.items():
@@ -150,10 +157,10 @@ def _licences(target: Path, code: Code, owners: Mapping[str, str]) -> Iterator[t
     tops = {path.partition("/")[0].removesuffix(".py") for path in code.files}
     distributions = {*code.distributions, *(owners[top] for top in tops if top in owners)}
     for name in sorted(distributions - {"unknown", ""}):
-        texts = licences_of(name)
+        texts = license_files(name)
         for file, content in texts.items():
             _write(target / "LICENSES" / name / file, content)
-        yield name, {"licence": expression_of_licence(name), "files": sorted(texts)}
+        yield name, {"licence": license_expression(name), "files": sorted(texts)}
 
 
 def _dialect(cell: Cell) -> Facts:
@@ -164,7 +171,7 @@ def _dialect(cell: Cell) -> Facts:
     }
 
 
-def _seen(fitted: Fitted) -> Facts:
+def _describe_columns(fitted: Fitted) -> Facts:
     """Describe each column of the training data, for `kbench_tables.export.model`."""
     encoder = fitted.pipeline.named_steps.get("encode")
     if encoder is None:

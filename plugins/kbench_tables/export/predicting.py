@@ -27,7 +27,7 @@ import numpy as np
 from kbench.errors import KbenchError
 from kbench.messages import counted, listed
 from kbench.tables.texts import PREAMBLE, preamble
-from kbench_tables.export.model import Finding, Model, merged
+from kbench_tables.export.model import Finding, Model, merge_findings
 
 BLOCK = 20_000
 """Rows of a block."""
@@ -165,7 +165,7 @@ def predict_file(
                     first = outcome.n_rows + 1
                     columns, found = _predicted(model, block, ids, coverage, first, guard)
                     writer.writerows(zip(*columns, strict=True))
-                    findings = merged([*findings, *found])
+                    findings = merge_findings([*findings, *found])
                     outcome.n_rows += n_rows
             file.flush()
             os.fsync(file.fileno())

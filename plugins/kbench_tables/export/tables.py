@@ -67,7 +67,7 @@ def _columns_of(dataset: Dataset) -> list[tuple[str, list[str] | None]]:
     return columns
 
 
-def decoded(X: np.ndarray, encoder: TableEncoder) -> Any:
+def decode_table(X: np.ndarray, encoder: TableEncoder) -> Any:
     """Return the table that an encoder encodes as these rows; dates are strings."""
     import pandas
 
@@ -78,7 +78,7 @@ def decoded(X: np.ndarray, encoder: TableEncoder) -> Any:
         block, categories = np.asarray(X[:, place]), known[name]
         first = block[:, 0]
         if name in formats:
-            table[name] = [_written(day, formats[name]) for day in first.tolist()]
+            table[name] = [_format_date(day, formats[name]) for day in first.tolist()]
         elif categories is None:
             table[name] = first
         else:
@@ -89,7 +89,7 @@ def decoded(X: np.ndarray, encoder: TableEncoder) -> Any:
     return pandas.DataFrame(table)
 
 
-def _written(day: float, format_: str) -> str | None:
+def _format_date(day: float, format_: str) -> str | None:
     if np.isnan(day):
         return None
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=day)

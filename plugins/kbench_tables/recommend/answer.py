@@ -87,7 +87,7 @@ def page_of(found: ComparedMethods, data: OwnData, lead: Lead, registry: Registr
         table = Table.of("columns", list(map(Column, COLUMNS)), lines, title=title)
         parts.append(Folded(title, table))
     if found.explanation:
-        parts += explained(found.explanation, report.suite.compared)
+        parts += explanation_section(found.explanation, report.suite.compared)
     top = Lead(lead.sentences, about, lead.command, parts)
     content = ReportData(
         report.suite.name,
@@ -100,7 +100,7 @@ def page_of(found: ComparedMethods, data: OwnData, lead: Lead, registry: Registr
     return page(content, registry, top)
 
 
-def explained(found: Explanation, metric: Metric) -> list[Part]:
+def explanation_section(found: Explanation, metric: Metric) -> list[Part]:
     """Show permutation importances and errors of the recommended method."""
     note = (
         f"Permutation importance: how much worse the {metric.words} is if a column is permuted "

@@ -187,10 +187,10 @@ def compare(
         nested=time_limit is not None,
         shares=class_shares(data.facts),
     )
-    rows = [_with_reason(row, time_limit) for row in rows]
+    rows = [_add_reason(row, time_limit) for row in rows]
     found = ComparedMethods(report, rows, advice, rounds.on_all_rows)
     if schedule is not None and advice is not None:
-        found = replace(found, explained=_extrapolated(found, schedule))
+        found = replace(found, explained=_extrapolate_cost(found, schedule))
     if not explains or advice is None:
         return found
     left = math.inf
@@ -198,7 +198,7 @@ def compare(
         rest = min(LAST_SHARE * time_limit, LAST_S)
         left = time_limit - started.seconds - rest
         left = max(left, EXPLAIN_LEAST * time_limit)
-    return _explained(found, left)
+    return _add_explanation(found, left)
 
 
 def _with_shared_memory(rounds: Rounds, options: Options) -> Rounds:
@@ -216,14 +216,14 @@ def _time_to_explain(data: OwnData, time_limit: float) -> Callable[[PlannedCell]
         n_columns = min(n_columns, data.look.n_columns)
 
     def seconds(planned: PlannedCell) -> float:
-        from kbench_tables.recommend.explain import wanted_seconds
+        from kbench_tables.recommend.explain import seconds_to_explain
 
-        return min(wanted_seconds(planned, n_columns), EXPLAIN_MOST * time_limit)
+        return min(seconds_to_explain(planned, n_columns), EXPLAIN_MOST * time_limit)
 
     return seconds
 
 
-def _explained(found: ComparedMethods, seconds: float) -> ComparedMethods:
+def _add_explanation(found: ComparedMethods, seconds: float) -> ComparedMethods:
     """Add permutation importances and errors, if they take at most some seconds."""
     from kbench.features import import_registry
     from kbench_tables.recommend.explain import explain
@@ -237,7 +237,7 @@ def _explained(found: ComparedMethods, seconds: float) -> ComparedMethods:
     return replace(found, explanation=result, explained=sentences)
 
 
-def _extrapolated(found: ComparedMethods, schedule: Schedule) -> tuple[str, ...]:
+def _extrapolate_cost(found: ComparedMethods, schedule: Schedule) -> tuple[str, ...]:
     """Return the predicted cost of a method on all rows, if it was fitted on a sample."""
     planned = found.chosen
     assert planned is not None
@@ -254,7 +254,7 @@ def _without_rows(cell: Cell) -> Cell:
     return replace(cell, dataset=Ref(""), protocol=Protocol())
 
 
-def _with_reason(row: Row, time_limit: float | None) -> Row:
+def _add_reason(row: Row, time_limit: float | None) -> Row:
     """Return a row, with a reason if there was no time for it."""
     if row.status != "skipped" or row.error or time_limit is None:
         return row

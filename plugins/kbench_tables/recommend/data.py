@@ -24,9 +24,9 @@ from kbench.records import (
 )
 from kbench.tables.table_rows import unchanged
 from kbench_tables.recommend.metric import Comparison
-from kbench_tables.recommend.table_preview import Look, look, with_look
+from kbench_tables.recommend.table_preview import Look, add_preview, look
 from kbench_tables.recommend.target import TargetColumn, choose
-from kbench_tables.size_rules import Size, SizedSuite, chosen_cells, read_for
+from kbench_tables.size_rules import Size, SizedSuite, choose_cells, read_for
 
 OWN_TABLES: Mapping[TaskType, str] = {
     "classification": "recommend-classification",
@@ -64,7 +64,7 @@ class OwnData:
         return self.look.doubts if self.look else ()
 
 
-def prepared(
+def prepare_data(
     path: str, registry: Registry, keep: Sequence[str] | None = None, **options: Any
 ) -> OwnData:
     """Profile and load a user's file, and choose the task of its target.
@@ -83,19 +83,19 @@ def prepared(
 
 def _looked_at(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) -> OwnData:
     looked = look(ref, registry, keep)
-    ref = with_look(ref, looked)
+    ref = add_preview(ref, looked)
     asked: TaskType | None = ref.params.get("task")
     what = f"file {path!r}"
     taken = parameters_of(registry.get("dataset", ref.name).load)
     if taken is not None and "task" not in taken:  # the source decides
-        facts = fetched(ref, registry)
+        facts = fetch_dataset(ref, registry)
         return OwnData(ref, looked, facts, f"target {_name(ref)!r}: {facts.task}")
     if looked is not None:
         choice = choose(looked.target, _name(ref), what, asked)
         # the source decides about labels
         if looked.target.kind == "numbers" or asked:
             ref = _with_task(ref, choice.task)
-        facts = fetched(ref, registry)
+        facts = fetch_dataset(ref, registry)
         told = leaks(facts, [fate.name for fate in looked.fates])
         looked = replace(looked.for_classes(facts.n_classes), doubts=(*looked.doubts, *told))
         return OwnData(ref, looked, facts, choice.sentence)
@@ -112,19 +112,19 @@ def _chosen_after_loading(
 ) -> OwnData:
     """Choose the task of a file that has to be loaded to see its target."""
     try:
-        facts = fetched(ref, registry)
+        facts = fetch_dataset(ref, registry)
     except DatasetError as refused:
         if asked:
             raise
         # too many integers for classes, or an error for any task
         try:
-            facts = fetched(_with_task(ref, "regression"), registry)
+            facts = fetch_dataset(_with_task(ref, "regression"), registry)
         except DatasetError:
             raise refused from None
     choice = choose(_read(facts), _name(ref), what, asked)
     if choice.task != "classification" or facts.task != "classification":
         ref = _with_task(ref, choice.task)
-        facts = fetched(ref, registry)
+        facts = fetch_dataset(ref, registry)
     return OwnData(ref, None, facts, choice.sentence)
 
 
@@ -143,7 +143,7 @@ def _with_task(ref: Ref, task: TaskType) -> Ref:
     return Ref(ref.name, {**ref.params, "task": task}, ref.label)
 
 
-def fetched(ref: Ref, registry: Registry) -> DatasetFacts:
+def fetch_dataset(ref: Ref, registry: Registry) -> DatasetFacts:
     """Load a dataset into the data cache and return its facts; raise DatasetError if that fails."""
     registry.get("dataset", ref.name)
     with opened(registry) as fetching:
@@ -176,7 +176,7 @@ def suite_for(
         Block((ref,), (c.feature_map,), (c.learner,), by.protocol(c.protocol, known.n_classes))
         for c in methods
     ]
-    return named_suite(sized, ref, blocks, by)
+    return name_suite(sized, ref, blocks, by)
 
 
 def sized_methods(
@@ -199,7 +199,7 @@ def sized_methods(
     size = size or Size(known.n_samples, known.n_features, known.sparse)
     own_table = find(OWN_TABLES[known.task], registry)
     sized = read_for(ref, size, *own_table, registry, installed_only=True)
-    cells = chosen_cells(sized, registry, feature_maps, learners)
+    cells = choose_cells(sized, registry, feature_maps, learners)
     if known.n_splits:  # by groups or by order
         cells = [
             replace(c, protocol=replace(c.protocol, cv="official", inner_cv="official"))
@@ -208,7 +208,7 @@ def sized_methods(
     return sized, cells
 
 
-def named_suite(sized: SizedSuite, ref: Ref, blocks: Sequence[Block], by: Comparison) -> Suite:
+def name_suite(sized: SizedSuite, ref: Ref, blocks: Sequence[Block], by: Comparison) -> Suite:
     """Return a suite named after the file, with these blocks and this metric."""
     name = Path(ref.params["path"]).name
     if is_pattern(name):

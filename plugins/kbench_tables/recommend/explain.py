@@ -100,7 +100,7 @@ class Effort:
         return cls(n_fitted, n_test, repeats)
 
 
-def wanted_seconds(planned: PlannedCell, n_columns: int) -> float:
+def seconds_to_explain(planned: PlannedCell, n_columns: int) -> float:
     """Return the seconds needed to explain an evaluated method well."""
     fit_s, row_s = _times(planned)
     return fit_s + row_s * (n_columns * REPEATS + 1) * WANTED_ROWS
@@ -151,11 +151,11 @@ def explain(
             f"{option('explain')}: {len(groups) + 1:,} predictions of each test row take longer "
             f"than the {duration(left)} that are left: increase {option('time_limit')}"
         )
-    shown = _some(assignment, effort, rng)
+    shown = _sample(assignment, effort, rng)
     data, given = parts(Inputs.of(dataset), shown.visible, cell.protocol)
     X = np.asarray(given[:])
     repeats = effort.repeats
-    copies = [X, *(_permuted(X, places, rng) for _, places in groups for _ in range(repeats))]
+    copies = [X, *(_permute(X, places, rng) for _, places in groups for _ in range(repeats))]
     fitting = Fitting(method, data, cell.protocol, seed)
     found = fit_in_memory(fitting, candidate).predict(np.concatenate(copies))
     n = len(X)
@@ -234,7 +234,7 @@ def _width(planned: PlannedCell) -> int:
     return int(planned.done[0].metrics.get(WIDTH, 0.0))
 
 
-def _some(assignment: Assignment, effort: Effort, rng: np.random.Generator) -> Assignment:
+def _sample(assignment: Assignment, effort: Effort, rng: np.random.Generator) -> Assignment:
     """Return a split with some of its rows; each class keeps a training row."""
     seen = assignment.visible
     rows = np.sort(rng.permutation(len(assignment.y_test))[: effort.n_test])
@@ -266,7 +266,7 @@ def _at(values: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
     return None if values is None else values[rows]
 
 
-def _permuted(X: np.ndarray, places: list[int], rng: np.random.Generator) -> np.ndarray:
+def _permute(X: np.ndarray, places: list[int], rng: np.random.Generator) -> np.ndarray:
     """Return rows with some columns taken from other rows."""
     X = X.copy()
     X[:, places] = X[rng.permutation(len(X))][:, places]

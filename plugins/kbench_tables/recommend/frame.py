@@ -27,12 +27,12 @@ from kbench.features import (
     write_file,
 )
 from kbench_tables.export.model_folder import check_export, export_cell
-from kbench_tables.frames import written
+from kbench_tables.frames import write_frame
 from kbench_tables.recommend.answer import lead_of, page_of
 from kbench_tables.recommend.compared_methods import ComparedMethods, Start, compare, rounds_of
-from kbench_tables.recommend.data import OwnData, fetched, prepared, suite_for
+from kbench_tables.recommend.data import OwnData, fetch_dataset, prepare_data, suite_for
 from kbench_tables.recommend.metric import Comparison, comparison
-from kbench_tables.recommend.timed_suite import with_settings
+from kbench_tables.recommend.timed_suite import apply_settings
 
 if TYPE_CHECKING:
     import pandas
@@ -137,9 +137,9 @@ class Recommendation:
         check_export(folder, format, onnx)
         registry, data = load_registry(), self._data
         maps, learners = [chosen.cell.feature_map.name], [chosen.cell.learner.name]
-        facts = fetched(data.ref, registry)  # again, if the cache was emptied
+        facts = fetch_dataset(data.ref, registry)  # again, if the cache was emptied
         suite = suite_for(data.ref, facts, registry, maps, learners, by=self._by)
-        suite = with_settings(suite, self._found.settings, registry)
+        suite = apply_settings(suite, self._found.settings, registry)
         planned = Planner(registry, DataCache()).plan(suite, {data.ref.label: facts})[0]
         export_cell(
             planned, folder, registry, suite.compared, form=format, onnx=onnx, mlflow=mlflow
@@ -307,8 +307,8 @@ def recommend(
     registry = load_registry()
     try:
         if folder is not None:
-            notices = written(data, Path(path))
-        own = prepared(path, registry, target=target, **options)
+            notices = write_frame(data, Path(path))
+        own = prepare_data(path, registry, target=target, **options)
         by = comparison(metric, probabilities, own.facts, registry)
         methods = (names_in(feature_map), names_in(learner))
         found = compare(

@@ -165,7 +165,7 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
     n_rows = rows.scan({**profiles, target: kept})
     if not n_rows:
         raise DatasetError(f"{what}: it has no rows")
-    labels, unit = _without_unit(kept.series(), target, decimal, ref, asked)
+    labels, unit = _strip_unit(kept.series(), target, decimal, ref, asked)
     decided = decide(
         profiles,
         rows.names,
@@ -209,7 +209,7 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
     )
 
 
-def _without_unit(
+def _strip_unit(
     labels: Any, target: str, decimal: str, ref: Ref, asked: Mapping[str, Any]
 ) -> tuple[Any, list[UnitColumn]]:
     """Return labels that are numbers with a unit as plain numbers, and their format."""
@@ -286,7 +286,7 @@ class _Kept:
         return parts[0] if len(parts) == 1 else pandas.concat(parts, ignore_index=True)
 
 
-def with_look(ref: Ref, looked: Look | None) -> Ref:
+def add_preview(ref: Ref, looked: Look | None) -> Ref:
     """Return the dataset entry with the parameters of its preview."""
     if looked is None or not looked.params:
         return ref

@@ -17,9 +17,9 @@ from kbench.features import (
 )
 from kbench.messages import option
 from kbench.records import Block, Cell, DatasetFacts, Protocol, Ref, Suite
-from kbench_tables.recommend.data import FIRST_ROUNDS, named_suite, sized_methods
+from kbench_tables.recommend.data import FIRST_ROUNDS, name_suite, sized_methods
 from kbench_tables.recommend.metric import Comparison
-from kbench_tables.size_rules import Size, chosen_cells, read_for
+from kbench_tables.size_rules import Size, choose_cells, read_for
 from kbench_tables.time_budget.sample_sizes import Name
 
 Setting: TypeAlias = int | float | str | bool
@@ -29,7 +29,7 @@ SIDES = {"feature_map": "feature_maps", "learner": "learners"}
 """Sides of a method, and the lists of a block that have them."""
 
 
-def parsed(texts: Iterable[str]) -> dict[str, object]:
+def parse_settings(texts: Iterable[str]) -> dict[str, object]:
     """Parse settings such as ``learner.C=8``; raise SuiteError for an invalid one.
 
     >>> parsed(["learner.C=8", "feature_map.bandwidth_factor=0.5"])
@@ -46,7 +46,7 @@ def parsed(texts: Iterable[str]) -> dict[str, object]:
     return found
 
 
-def with_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry) -> Suite:
+def apply_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry) -> Suite:
     """Return a suite whose methods have given parameters.
 
     SuiteError is raised if a method has no such parameter.
@@ -54,7 +54,7 @@ def with_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry)
     blocks = []
     for block in suite.blocks:
         lists: dict[str, Any] = {
-            key: tuple(_given(ref, side, settings) for ref in getattr(block, key))
+            key: tuple(_apply_to_ref(ref, side, settings) for ref in getattr(block, key))
             for side, key in SIDES.items()
         }
         blocks.append(replace(block, **lists))
@@ -66,7 +66,7 @@ def with_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry)
     return replace(suite, blocks=tuple(blocks))
 
 
-def _given(ref: Ref, side: str, settings: Mapping[str, object]) -> Ref:
+def _apply_to_ref(ref: Ref, side: str, settings: Mapping[str, object]) -> Ref:
     """Return a map or learner with the settings for it."""
     more = {
         name.partition(".")[2]: value
@@ -179,11 +179,11 @@ def rounds_for(
         least = min(least, max(MIN_OF_WIDE, MIN_OF_CLASS * known.n_classes))
     for rows in [*_samples(n_train, least), None]:
         size = Size(rows or known.n_samples, known.n_features, known.sparse)
-        line = ref if rows is None else Ref(ref.name, ref.params, _sampled(ref.label, rows))
+        line = ref if rows is None else Ref(ref.name, ref.params, _sample_ref(ref.label, rows))
         cells: list[Cell] = []
         if not (feature_maps or learners):
             text, name = find(FIRST_ROUNDS[known.task], registry)
-            cells = chosen_cells(read_for(line, size, text, name, registry, True), registry)
+            cells = choose_cells(read_for(line, size, text, name, registry, True), registry)
         named |= {cell.method for cell in cells}
         first |= dict.fromkeys(cell.method for cell in cells if not is_late(cell))
         _, others = sized_methods(line, known, registry, feature_maps, learners, size)
@@ -198,7 +198,7 @@ def rounds_for(
                 max_train_rows=rows,
             )
             blocks.append(Block((line,), (cell.feature_map,), (cell.learner,), protocol))
-    suite = named_suite(sized, ref, blocks, by)
+    suite = name_suite(sized, ref, blocks, by)
     time_s = min(suite.limits.task_timeout_s, max(total_s / SHARE, SHORTEST_S))
     limits = replace(suite.limits, task_timeout_s=time_s)
     return Rounds(replace(suite, limits=limits), tuple(first), tuple(methods))
@@ -234,5 +234,5 @@ def _n_train(protocol: Protocol, n_samples: int) -> int:
     return n_samples * (protocol.n_folds - 1) // protocol.n_folds
 
 
-def _sampled(label: str, rows: int) -> str:
+def _sample_ref(label: str, rows: int) -> str:
     return f"{label} ({rows:,} rows)"

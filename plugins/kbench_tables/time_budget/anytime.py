@@ -26,11 +26,11 @@ from kbench_tables.time_budget.sample_sizes import (
     Ladder,
     LadderCosts,
     Name,
+    apply_chosen,
     class_shares,
     is_done,
     refinements,
     standard_error,
-    with_chosen,
 )
 
 FIRST_SHARE, SEARCH_SHARE = 0.75, 0.25
@@ -312,7 +312,7 @@ class Schedule:
         if self._fits(ladder, cell, share):
             return cell
         below = ladder.cells[reached]
-        chosen = with_chosen(cell.cell, below)
+        chosen = apply_chosen(cell.cell, below)
         if chosen is None:
             return None
         if (cell.key, below.key) not in self._fixed:

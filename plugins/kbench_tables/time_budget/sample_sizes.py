@@ -79,7 +79,7 @@ def n_train(planned: PlannedCell) -> int:
     return facts.n_samples * (protocol.n_folds - 1) // protocol.n_folds
 
 
-def with_chosen(cell: Cell, below: PlannedCell) -> Cell | None:
+def apply_chosen(cell: Cell, below: PlannedCell) -> Cell | None:
     """Return a cell with the parameters that a search on fewer rows chose; None without one."""
     chosen = {"feature_map": dict[str, Any](), "learner": dict[str, Any]()}
     if below.cell.protocol.n_candidates == 1 < cell.protocol.n_candidates:

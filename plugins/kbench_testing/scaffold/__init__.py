@@ -56,7 +56,7 @@ def new(name: str, kind: str, registry: Registry, folder: Path) -> Path:
     _refuse_bad_name(name, registry)
     target = folder / name
     if target.exists() or target.is_symlink():
-        raise PluginError(f"{target} exists already; choose another name or remove it")
+        raise PluginError(f"{target} exists; choose another name or remove it")
     try:
         # a folder of its own first, so that a fault leaves nothing half-written
         with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as draft:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from kbench.cli.app import app
 from kbench.errors import KbenchError, SuiteError
-from kbench_compare.command import _parsed
+from kbench_compare.command import _parse_side
 from kbench_mlflow.tracking.store import Store
 from tests.support.tracking_runs import a_run
 
@@ -358,12 +358,12 @@ def test_names_are_text(stores):
     ],
 )
 def test_sides(text, expected):
-    assert _parsed(text) == expected
+    assert _parse_side(text) == expected
 
 
 def test_a_side_that_is_no_side():
     with pytest.raises(SuiteError, match="neither a store"):
-        _parsed("uci@versoin=1")
+        _parse_side("uci@versoin=1")
 
 
 def test_a_report_is_kept_in_mlflow_unless_told_otherwise(stores, tmp_path):

@@ -249,13 +249,13 @@ def test_several_machines_or_rows_of_a_cell_are_refused():
     for a, b, side in (([row(), slow], [row()], "A"), ([row()], [slow, row("wine")], "B")):
         with pytest.raises(SuiteError, match=rf"{side} contains results of 2 machines \(m1, m2\)"):
             compare(a, b)
-    with pytest.raises(SuiteError, match=r"B holds rff \+ ridge on iris twice"):
+    with pytest.raises(SuiteError, match=r"B contains rff \+ ridge on iris twice"):
         compare([row()], [row(), row(accuracies=[0.1] * 5)])
 
 
 def test_other_splits_are_refused():
     b = row("wine", split_hash={str(i): "other" for i in range(5)})
-    with pytest.raises(SuiteError, match=r"1 of 2 common cells .* other splits \(wine\)"):
+    with pytest.raises(SuiteError, match=r"1 of 2 common cells .* different splits \(wine\)"):
         compare([row(), row("wine")], [row(), b])
     with pytest.raises(SuiteError, match="no cell in common"):
         compare([row()], [row("wine")])

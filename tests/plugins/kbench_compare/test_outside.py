@@ -11,7 +11,7 @@ from kbench.errors import SuiteError
 from kbench.records import ACCURACY, Metric
 from kbench.results.rows import TIMES, Row
 from kbench_compare.comparison import compare
-from kbench_compare.outside import from_outside
+from kbench_compare.outside import parse_outside_row
 
 BY_SPLIT = {"0": 0.9, "1": 0.8}
 ROW = Row(
@@ -34,7 +34,7 @@ LONG = "x" * 20_000
 
 
 def test_what_a_row_writes_is_read_back():
-    row, metric = from_outside(json.loads(json.dumps(GOOD)))
+    row, metric = parse_outside_row(json.loads(json.dumps(GOOD)))
     assert metric == ACCURACY
     for name in ("labels", "status", "machine", "protocol", "values_by_split", "split_hash"):
         assert getattr(row, name) == getattr(ROW, name)
@@ -49,7 +49,7 @@ def test_the_metric_and_its_values_are_those_of_the_row():
         "better": "lower",
         "values_by_split": {"log_loss": losses},
     }
-    row, metric = from_outside(told)
+    row, metric = parse_outside_row(told)
     assert metric == Metric("log_loss", "lower")
     assert row.by_split("log_loss") == losses
     assert {name: row.by_split(name) for name in TIMES} == {name: {} for name in TIMES}
@@ -57,14 +57,14 @@ def test_the_metric_and_its_values_are_those_of_the_row():
 
 def test_a_row_need_not_know_how_many_rows_there_were_and_may_say_more():
     bare = {name: value for name, value in GOOD.items() if name not in ("n_train", "n_test")}
-    row, _ = from_outside(bare | {"accuracy": "high", "search": [[]], "anything": {"x": None}})
+    row, _ = parse_outside_row(bare | {"accuracy": "high", "search": [[]], "anything": {"x": None}})
     assert row.metrics == {}
 
 
 @pytest.mark.parametrize("name", ["dataset", "status", "metric", "machine", "machine_speed_s"])
 def test_what_a_comparison_needs_must_be_there(name):
     with pytest.raises(ValueError, match=rf"^{name} is missing or not text$"):
-        from_outside({key: value for key, value in GOOD.items() if key != name})
+        parse_outside_row({key: value for key, value in GOOD.items() if key != name})
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_what_a_comparison_needs_must_be_there(name):
 )
 def test_each_thing_that_is_wrong_is_one_message(changes, message):
     with pytest.raises(ValueError) as refused:
-        from_outside(GOOD | changes)
+        parse_outside_row(GOOD | changes)
     assert str(refused.value) == message
 
 
 @pytest.mark.parametrize("value", [None, 7, "row", [GOOD], [], True])
 def test_what_is_no_object_is_no_row(value):
     with pytest.raises(ValueError, match=r"^not an object$"):
-        from_outside(value)
+        parse_outside_row(value)
 
 
 TEXTS = st.text(st.characters(codec=None), max_size=5)
@@ -146,7 +146,7 @@ NUMBERS = st.dictionaries(st.sampled_from("01"), st.integers() | st.floats(), ma
 def test_whatever_a_row_holds_it_is_compared_or_refused_in_one_line(changes, values):
     row = GOOD | {"values_by_split": values} | changes
     try:
-        read, metric = from_outside(row)
+        read, metric = parse_outside_row(row)
         compare([read], [read], metric).rows()
     except (ValueError, SuiteError) as refused:
         text = str(refused)

@@ -21,7 +21,7 @@ from kbench.runner import Options, Run, Watcher, execute, preview
 from kbench.storage.journal import Journal
 from kbench_costs import costs, trials
 from kbench_costs.trials import Samples
-from kbench_mlflow.reading import of_run
+from kbench_mlflow.reading import row_of_run
 from kbench_mlflow.tracking.store import Store
 from tests.support.command_here import command
 from tests.support.planted import CENTROIDS
@@ -155,7 +155,7 @@ def test_a_run_predicts_and_keeps_what_it_predicted(runner, store_uri):
     row = of_cell(cell)
     assert row.metrics["predicted_memory_mib"] == cell.cost.memory_mib.value
     assert row.metrics["task_time_cpu_s"] == result.cpu_s
-    (stored,) = map(of_run, Store(store_uri).read("trial"))
+    (stored,) = map(row_of_run, Store(store_uri).read("trial"))
     assert stored.metrics["predicted_time_s"] == cell.cost.seconds.value
 
     # a later process reads it from the journal; nothing is tried again

@@ -197,7 +197,7 @@ def test_a_cell_without_tasks_is_not_tried():
 
 def test_a_short_search_has_two_candidates():
     cell = planned(10, width=Tune((8, 16))).cell
-    short = chosen.shortened(cell)
+    short = chosen.shorten(cell)
     assert (short.protocol.search_method, short.protocol.n_candidates) == ("random", 2)
     assert short.feature_map == cell.feature_map
     narrow = of_width(cell, 4)

@@ -12,7 +12,7 @@ from kbench.registry.registry import build
 from kbench_files import _typed
 from kbench_files._files import load_arff
 from kbench_tables.export.tables import example_of
-from kbench_tables.recommend.data import prepared
+from kbench_tables.recommend.data import prepare_data
 
 HEAD = """@relation r
 @attribute id numeric
@@ -59,7 +59,7 @@ def write_sparse(name="sparse.arff"):
 
 def test_each_column_has_a_fate(registry):
     write_dense()
-    data = prepared("mine.arff", registry, target="churn")
+    data = prepare_data("mine.arff", registry, target="churn")
     fates = {f.name: (f.read_as, f.encoded_as, f.n_columns) for f in data.look.fates}
     assert fates == {
         "id": ("row numbers", "left out", 0),
@@ -102,7 +102,7 @@ def test_the_result_does_not_depend_on_the_blocks(monkeypatch):
 
 def test_a_model_gets_the_table_as_it_is_in_the_file(registry):
     write_dense()
-    ref = prepared("mine.arff", registry, target="churn").ref
+    ref = prepare_data("mine.arff", registry, target="churn").ref
     encoder = load_arff(**ref.params).encoder
     cell = Cell(ref, Ref("identity"), Ref("ridge"), Protocol())
     frame = example_of(cell, encoder, registry, 10)
@@ -110,12 +110,12 @@ def test_a_model_gets_the_table_as_it_is_in_the_file(registry):
     assert frame["joined"].iloc[1] == "2024-02-02"
     assert list(frame["plan"].cat.categories) == ["pro", "basic"]
     write_sparse()
-    assert load_arff(**prepared("sparse.arff", registry, target="y").ref.params).encoder is None
+    assert load_arff(**prepare_data("sparse.arff", registry, target="y").ref.params).encoder is None
 
 
 def test_sparse_rows_have_no_fates_and_refuse_what_needs_them(registry):
     write_sparse()
-    data = prepared("sparse.arff", registry, target="y")
+    data = prepare_data("sparse.arff", registry, target="y")
     assert data.look is None
     assert (data.facts.sparse, data.facts.n_features, data.facts.n_samples) == (True, 2, N)
     words = "file 'sparse.arff': date_formats does not apply to sparse rows, whose"
@@ -123,9 +123,9 @@ def test_sparse_rows_have_no_fates_and_refuse_what_needs_them(registry):
         load_arff("sparse.arff", "y", date_formats=["a=ISO8601"])
     for option in ("categorical", "date_formats"):
         with pytest.raises(DatasetError, match=f"{option} has no meaning for sparse rows"):
-            prepared("sparse.arff", registry, target="y", **{option: ["a=ISO8601"]})
+            prepare_data("sparse.arff", registry, target="y", **{option: ["a=ISO8601"]})
     with pytest.raises(DatasetError, match="`keep` has no meaning for sparse rows"):
-        prepared("sparse.arff", registry, target="y", keep=["a"])
+        prepare_data("sparse.arff", registry, target="y", keep=["a"])
 
 
 def test_a_mistake_in_the_file_is_named_with_its_line(registry):
@@ -136,7 +136,7 @@ def test_a_mistake_in_the_file_is_named_with_its_line(registry):
         rf"line {HEAD.count(chr(10)) + N + 1}: 'none' is not among the declared values of 'plan'"
     )
     with pytest.raises(DatasetError, match=words):
-        prepared("mine.arff", registry, target="churn")
+        prepare_data("mine.arff", registry, target="churn")
     write_dense()
     with pytest.raises(DatasetError, match="there is no column 'churm'; did you mean 'churn'"):
-        prepared("mine.arff", registry, target="churm")
+        prepare_data("mine.arff", registry, target="churm")

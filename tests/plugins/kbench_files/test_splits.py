@@ -75,7 +75,7 @@ def test_repeated_holdouts_may_overlap(here):
             "s,t\n1,0\n0,0\n0,0\n0,0\n",
             "column 't' has no row in the test set; a split needs training rows",
         ),
-        ("s,t\n1,1\n0,1\n0,1\n0,1\n", "column 't' tests all 4 rows"),
+        ("s,t\n1,1\n0,1\n0,1\n0,1\n", "column 't' has all 4 rows in the test set"),
         ("s\n1\n2\n0\n0\n", "column 's' must be 0 or 1 (a test row), got 2 in row 2"),
         ("s\n1\n0.5\n0\n0\n", "column 's' must be 0 or 1 (a test row), got 0.5 in row 2"),
         ("s,t\n1,0\n0,1\n0,\n0,0\n", "column 't' must be 0 or 1 (a test row), got nothing in "),

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 from kbench.features import row_hashes
-from kbench_leakage.check import measured
+from kbench_leakage.check import run_split
 from kbench_leakage.scoring import MAX_CLASSES, Targets, is_sorted
 
 N = 600
@@ -22,7 +22,7 @@ def halves(n, seed=1):
 
 
 def check(X, y, is_numeric=True, **options):
-    return measured(X, np.asarray(y), *halves(X.shape[0]), is_numeric, **options)
+    return run_split(X, np.asarray(y), *halves(X.shape[0]), is_numeric, **options)
 
 
 def signs(X, y, is_numeric=True, **options):

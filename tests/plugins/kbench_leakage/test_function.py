@@ -97,4 +97,4 @@ def test_a_copy_of_few_or_rare_classes_is_a_sign(n, share):
     assert "x2 alone predicts" in str(kbench.find_leakage(X, y, task="classification"))
     # too few of the rare class to say
     X[:, 2] = rng.normal(size=n)
-    assert "no sign" in str(kbench.find_leakage(X, y, task="classification"))
+    assert "no evidence" in str(kbench.find_leakage(X, y, task="classification"))

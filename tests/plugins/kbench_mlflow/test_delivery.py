@@ -10,8 +10,8 @@ from kbench.evaluation.definitions import METRICS
 from kbench.planning.planned import PlannedCell
 from kbench.records import DatasetFacts, Details, Result
 from kbench.results.row_builders import of_cell_in_full
-from kbench_mlflow.reading import budget_of, metric_of, of_run
-from kbench_mlflow.runs import TAG_CHARS, as_run
+from kbench_mlflow.reading import budget_of, metric_of, row_of_run
+from kbench_mlflow.runs import TAG_CHARS, build_run
 from tests.support.tracking_runs import as_stored
 
 ERROR = Metric("expected_error", "lower")
@@ -65,10 +65,10 @@ def stored(run):
 
 
 def test_the_metric_that_a_suite_compares_comes_back_with_its_splits():
-    run = as_run(planned(), "s", "m", ERROR)
+    run = build_run(planned(), "s", "m", ERROR)
     assert run.metrics["expected_error_sd"] == pytest.approx(0.0707, abs=1e-4)
     assert run.by_split["expected_error"] == {0: 0.4, 1: pytest.approx(0.3)}
-    row = of_run(stored(run))
+    row = row_of_run(stored(run))
     assert row.by_split("expected_error") == {"0": 0.4, "1": pytest.approx(0.3)}
     assert row.by_split("accuracy") == {"0": 0.5, "1": 0.6}
     assert (row.equivalence, row.family, row.dataset_family) == ("e", "trees", "flowers")
@@ -76,9 +76,11 @@ def test_the_metric_that_a_suite_compares_comes_back_with_its_splits():
 
 
 def test_the_budget_that_a_suite_claims_comes_back():
-    run = as_run(planned(), "s", "m", budget="seconds")
-    assert budget_of([stored(run), stored(run), stored(as_run(planned(), "s", "m"))]) == "seconds"
-    assert "equal_budget" not in as_run(planned(), "s", "m").tags
+    run = build_run(planned(), "s", "m", budget="seconds")
+    assert (
+        budget_of([stored(run), stored(run), stored(build_run(planned(), "s", "m"))]) == "seconds"
+    )
+    assert "equal_budget" not in build_run(planned(), "s", "m").tags
 
 
 def test_a_run_of_a_regression_task_has_no_accuracy():
@@ -89,18 +91,18 @@ def test_a_run_of_a_regression_task_has_no_accuracy():
     }
     facts = dataclasses.replace(one.dataset, task="regression")
     one = dataclasses.replace(one, dataset=facts, results=results)
-    run = as_run(one, "s", "m", METRICS["rmse_standardized"])
+    run = build_run(one, "s", "m", METRICS["rmse_standardized"])
     assert run.metrics["rmse_sd"] == pytest.approx(0.7071, abs=1e-4)
     assert run.by_split["rmse"] == {0: 2.0, 1: 3.0}
     assert not [name for name in (*run.tags, *run.by_split, *run.metrics) if "accuracy" in name]
-    row = of_run(stored(run))
+    row = row_of_run(stored(run))
     assert row.task == "regression"
     assert row.by_split("rmse") == {"0": 2.0, "1": 3.0}
     assert metric_of([stored(run)]).in_units is False
 
 
 def test_what_the_search_saw_comes_back():
-    row = of_run(stored(as_run(planned(), "s", "m")))
+    row = row_of_run(stored(build_run(planned(), "s", "m")))
     assert row.search == {
         "learner.alpha": [[0.0, 0.5, 0.0, 2, False], [1.0, 0.500001, 0.0, 2, True]]
     }
@@ -124,34 +126,34 @@ def of_seeds(n_seeds):
 
 def test_scores_by_seed_come_back():
     made, values = of_seeds(3)
-    run = as_run(made, "s", "m", ERROR)
-    row = of_run(stored(run))
+    run = build_run(made, "s", "m", ERROR)
+    row = row_of_run(stored(run))
     assert [list(row.by_seed("accuracy", str(i))) for i in values] == list(values.values())
     assert row.by_seed("expected_error", "1") == values[1]
     assert row.to_json()["values_by_seed"] == of_cell_in_full(made, "m", ERROR).values_by_seed
     artifact = json.loads(run.artifacts["seeds.json"])
     assert artifact["0"] == {"accuracy": values[0], "expected_error": values[0]}
-    assert "seeds.json" not in as_run(planned(), "s", "m").artifacts
+    assert "seeds.json" not in build_run(planned(), "s", "m").artifacts
     edited = dataclasses.replace(run, tags=run.tags | {"accuracy_by_seed": '{"0": "x"}'})
-    assert of_run(stored(edited)).by_seed("accuracy", "0") == ()
+    assert row_of_run(stored(edited)).by_seed("accuracy", "0") == ()
 
 
 def test_scores_by_seed_that_fit_into_no_tag_are_not_known():
-    run = as_run(of_seeds(1000)[0], "s", "m")
+    run = build_run(of_seeds(1000)[0], "s", "m")
     assert "accuracy_by_seed" not in run.tags
-    assert of_run(stored(run)).by_seed("accuracy", "0") == ()
+    assert row_of_run(stored(run)).by_seed("accuracy", "0") == ()
     assert len(json.loads(run.artifacts["seeds.json"])["0"]["accuracy"]) == 1000
 
 
 def test_a_map_without_a_seed_has_one_score():
     made = planned()
     results = {i: result.with_metric("n_map_seeds", 1.0) for i, result in made.results.items()}
-    row = of_run(stored(as_run(dataclasses.replace(made, results=results), "s", "m")))
+    row = row_of_run(stored(build_run(dataclasses.replace(made, results=results), "s", "m")))
     assert row.by_seed("accuracy", "1") == [0.6]
 
 
 def test_a_grid_that_fits_into_no_tag_stays_in_the_artifact():
-    run = as_run(planned(2000), "s", "m")
+    run = build_run(planned(2000), "s", "m")
     assert run.tags.get("search_curves", "{}") == "{}"
     assert all(len(tag) <= TAG_CHARS for tag in run.tags.values())
     assert len(json.loads(run.artifacts["search.json"])["0"]) == 2000
@@ -168,8 +170,8 @@ def test_what_a_map_says_of_itself_is_kept_with_the_names_of_columns():
     }
     names = ("a", "b", "c", "d")
     facts = dataclasses.replace(first.dataset, feature_names=names)
-    run = as_run(dataclasses.replace(first, results=done, dataset=facts), "s", "m")
+    run = build_run(dataclasses.replace(first, results=done, dataset=facts), "s", "m")
     assert json.loads(run.artifacts["map.json"]) == {"0": said, "1": said}
     expected = {**said, "split": 0, "feature_names": ["a", "b", "c"]}
-    assert of_run(stored(run)).map_details == expected
-    assert "map.json" not in as_run(first, "s", "m").artifacts
+    assert row_of_run(stored(run)).map_details == expected
+    assert "map.json" not in build_run(first, "s", "m").artifacts

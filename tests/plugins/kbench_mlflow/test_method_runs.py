@@ -4,7 +4,7 @@ import pytest
 
 from kbench.evaluation.definitions import METRICS
 from kbench.records import ACCURACY
-from kbench_mlflow.reading import of_run
+from kbench_mlflow.reading import row_of_run
 from kbench_mlflow.runs import method_runs
 from kbench_mlflow.tracking.store import Store
 from kbench_mlflow.tracking.summaries import MethodRun
@@ -76,7 +76,7 @@ def test_runs_of_methods_are_written_once_and_are_no_cells(store_uri):
     params = {"dataset": "iris", "feature_map": "a", "learner": "ridge"}
     cell = a_run(key="k", name="a + ridge on iris", params=params, metrics={"accuracy": 0.5})
     store.log(experiment, cell)
-    rows = [of_run(run) for run in store.cells(experiment, "m1")]
+    rows = [row_of_run(run) for run in store.cells(experiment, "m1")]
     runs = method_runs(rows, ACCURACY)
     assert store.log_methods(experiment, "m1", runs) == 1
     assert store.log_methods(experiment, "m1", runs) == 0

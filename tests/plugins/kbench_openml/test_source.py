@@ -75,7 +75,7 @@ def test_suite_of_tasks(connect_openml, monkeypatch):
             expand(openml_suite=8)
         with pytest.raises(SourceUnreachableError, match="cannot be reached"):
             load(openml_suite=8)
-        with pytest.raises(DatasetError, match="stands for 2 datasets"):
+        with pytest.raises(DatasetError, match="expands to 2 datasets"):
             load(openml_suite=7)
     assert expand(data_id=61) == []
     with pytest.raises(ValueError, match="openml_suite"):

@@ -102,7 +102,7 @@ def test_progress_tells_of_bytes(connect_openml):
     said = []
     with OpenMLServer() as server:
         connect_openml(server)
-        with _transport.watched(lambda *what: said.append(what)):
+        with _transport.limit_time(lambda *what: said.append(what)):
             load(data_id=61)
     address, received, of = said[-2] if "qualities" in said[-1][0] else said[-1]
     assert "download/61" in address

@@ -22,7 +22,7 @@ from kbench.report import charts, write
 from kbench.report.tables import table_named, table_names
 from kbench.results.imported import Check, ImportedRow
 from kbench.results.stats import corrected_t, on_dataset
-from kbench_mlflow.reading import of_run
+from kbench_mlflow.reading import row_of_run
 from kbench_reporting import diagram, pictures
 from kbench_reporting.charts import scatter
 from kbench_reporting.findings import decimals_for, entries, growth
@@ -409,12 +409,12 @@ def test_a_run_in_full_has_all_metrics_and_what_tests_need():
         start_ms=1,
         end_ms=2,
     )
-    found = of_run(run)
+    found = row_of_run(run)
     assert (found.dataset_family, found.converged) == ("flowers", False)
     assert found.value("margin_error") == 0.3
     assert found.by_split("accuracy") == {"0": 0.5, "1": 0.75}
     assert found.protocol == {"cv": "stratified"}
-    bare = of_run(dataclasses.replace(run, tags={"kbench.cell_key": "k"}))
+    bare = row_of_run(dataclasses.replace(run, tags={"kbench.cell_key": "k"}))
     assert (bare.dataset_family, bare.by_split("accuracy"), bare.notes) == ("iris", {}, "")
 
 

@@ -12,7 +12,7 @@ from kbench.planning.planned import task_key
 from kbench.storage.predictions import packed
 from kbench_sharing import zip_file
 from kbench_sharing.bundle_records import SharedPredictions
-from kbench_sharing.predictions import checked_predictions
+from kbench_sharing.predictions import check_predictions
 from kbench_sharing.reading import bundle_of, read_bundle
 from kbench_sharing.zip_file import Bounds
 from tests.support.bundles import dumped, files, lines, results_of, signed, with_results
@@ -25,7 +25,7 @@ def honest():
 
 def written(bundle, folder):
     path = folder / "b.zip"
-    path.write_bytes(zip_file.zipped(signed(bundle)))
+    path.write_bytes(zip_file.pack_zip(signed(bundle)))
     return path
 
 
@@ -93,9 +93,9 @@ def test_predictions_are_bounded_together(honest):
         return f"line {split}", SharedPredictions(cell=0, split=split, seed=0, data=text)
 
     given = [line(split) for split in range(3)]
-    assert len(checked_predictions(given, bundle, 3 * 240)) == 3
+    assert len(check_predictions(given, bundle, 3 * 240)) == 3
     with pytest.raises(BundleError, match=r"line 2: .* 30 bytes, more than the 0 allowed"):
-        checked_predictions(given, bundle, 2 * 240)
+        check_predictions(given, bundle, 2 * 240)
 
 
 def test_the_bounds_grow_with_the_file_up_to_the_largest():

@@ -12,7 +12,7 @@ from kbench.execution.plugins import load_registry
 from kbench.planning.current_state import Present
 from kbench.records import Details, Ref, Result
 from kbench_sharing import bundle_records, zip_file
-from kbench_sharing.dependencies import not_reused
+from kbench_sharing.dependencies import count_not_reused
 from kbench_sharing.reading import bundle_of, read_bundle
 from kbench_sharing.verifying import agreement
 from kbench_sharing.writing import Known, files_of, plugin_lines, plugin_sources
@@ -94,10 +94,12 @@ def test_a_result_of_unknown_dependencies_is_not_shared():
 def test_what_results_were_made_from_holds_where_all_of_it_is_the_same():
     shared, present = bundle_of(files()), Present()
     (manifest,) = shared.dependencies.values()
-    assert not_reused(shared, present) == {}
+    assert count_not_reused(shared, present) == {}
     other = {**manifest.modules, "kbench_learners._ridge": "0" * 64}
     changed = replace(shared, dependencies={manifest.digest: replace(manifest, modules=other)})
-    assert not_reused(changed, present) == {"kbench_learners/_ridge.py changed": shared.n_results}
+    assert count_not_reused(changed, present) == {
+        "kbench_learners/_ridge.py changed": shared.n_results
+    }
 
 
 def test_shares_are_exact_and_times_have_three_digits():

@@ -8,7 +8,7 @@ import pytest
 
 from kbench.errors import BundleError
 from kbench_sharing import columns
-from kbench_sharing.columns import packed, unpacked
+from kbench_sharing.columns import pack, unpack
 from tests.support.bundles import files, results_of
 
 KEYS = ["a" * 64, "b" * 64]
@@ -16,7 +16,7 @@ KEYS = ["a" * 64, "b" * 64]
 
 def back(text, keys=KEYS, most=1 << 30):
     parsed = ((f"line {i}", json.loads(line)) for i, line in enumerate(text.splitlines(), 1))
-    return [result for _, result in unpacked(parsed, keys, most)]
+    return [result for _, result in unpack(parsed, keys, most)]
 
 
 def same(one, other):
@@ -99,7 +99,7 @@ ODD = {
 
 @pytest.mark.parametrize("kind", ODD)
 def test_an_odd_result_comes_back_as_it_was(kind):
-    assert same(back(packed([ODD[kind]], KEYS)), [ODD[kind]])
+    assert same(back(pack([ODD[kind]], KEYS)), [ODD[kind]])
 
 
 def test_all_odd_results_come_back_beside_each_other():
@@ -108,22 +108,22 @@ def test_all_odd_results_come_back_beside_each_other():
     random.Random(0).shuffle(some)
     for number, each in enumerate(some):
         each["split"], each["cell"] = number, KEYS[number % 2]
-    assert same(back(packed(some, KEYS)), some)
+    assert same(back(pack(some, KEYS)), some)
 
 
 def test_made_up_results_come_back_and_become_the_same_lines(honest, monkeypatch):
     keys = list(dict.fromkeys(each["cell"] for each in honest))
-    text = packed(honest, keys)
+    text = pack(honest, keys)
     assert same(back(text, keys), honest)
-    assert packed(back(text, keys), keys) == text
+    assert pack(back(text, keys), keys) == text
     monkeypatch.setattr(columns, "BLOCK", 7)
-    blocks = packed(honest, keys)
+    blocks = pack(honest, keys)
     assert blocks.count(b"\n") == 6
     assert same(back(blocks, keys), honest)
 
 
 def test_candidates_of_a_search_are_columns():
-    written = json.loads(packed([ODD["a grid of shares"]], KEYS))
+    written = json.loads(pack([ODD["a grid of shares"]], KEYS))
     assert written["details/search/values"] == [SHARES]
     assert written["details/search/learner.C"] == [[1.0, 2.0]]
 
@@ -167,9 +167,9 @@ def test_hostile_columns_are_refused_with_their_own_sentence(kind):
 )
 def test_columns_cannot_grow_without_bound(given):
     """A few characters become a result or a candidate, of which each takes much more memory."""
-    assert list(unpacked([("line 1", given)], ["key"], 200_000))
+    assert list(unpack([("line 1", given)], ["key"], 200_000))
     with pytest.raises(BundleError, match="line 1 has more results or candidates of searches"):
-        list(unpacked([("line 1", given)], ["key"], 1000))
+        list(unpack([("line 1", given)], ["key"], 1000))
 
 
 def test_results_cannot_be_too_many(monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 from kbench.errors import BundleError
 from kbench_sharing import fetching, repository, zip_file
 from kbench_sharing.fetching import fetched
-from kbench_sharing.reading import bundle_of, read_fetched
+from kbench_sharing.reading import bundle_of, read_url
 from tests.support.bundles import files
 
 
@@ -49,23 +49,23 @@ def server(monkeypatch):
 
 def test_a_bundle_and_a_rows_file_are_fetched_and_checked(server):
     honest = files(author="Ada")
-    server.answers["/b.zip"] = (200, {}, zip_file.zipped(honest))
-    bundle = read_fetched(f"{server.url}/b.zip")
+    server.answers["/b.zip"] = (200, {}, zip_file.pack_zip(honest))
+    bundle = read_url(f"{server.url}/b.zip")
     assert bundle.id == bundle_of(honest).id
     _, rows = next(iter(repository.rows_files(bundle)))
     server.answers["/rows"] = (302, {"Location": "/moved"}, b"")
     server.answers["/moved"] = (200, {"Content-Length": str(len(rows))}, rows)
-    assert read_fetched(f"{server.url}/rows").n_results == 5
+    assert read_url(f"{server.url}/rows").n_results == 5
 
 
 def test_what_a_server_sends_is_refused_as_a_file_is(server):
     forged = {**files(), "run.sh": b"rm -rf ~"}
-    server.answers["/b.zip"] = (200, {}, zip_file.zipped(forged))
+    server.answers["/b.zip"] = (200, {}, zip_file.pack_zip(forged))
     server.answers["/page"] = (200, {}, b"<html>")
     with pytest.raises(BundleError, match=r"what http://.*/b.zip sent is invalid: .*'run.sh'"):
-        read_fetched(f"{server.url}/b.zip")
+        read_url(f"{server.url}/b.zip")
     with pytest.raises(BundleError, match="it is neither a zip file nor a rows file"):
-        read_fetched(f"{server.url}/page")
+        read_url(f"{server.url}/page")
 
 
 def test_the_size_is_checked_before_anything_is_read(server):

@@ -28,7 +28,7 @@ def own_state(tmp_path, monkeypatch):
 def test_add(moment, bundle, own_state):
     killed_at(lambda: added_bundles.keep(bundle), *moment, 1)
     assert added_bundles._files() == []
-    assert list(added_bundles.of_suite("shared", pytest.fail)) == []
+    assert list(added_bundles.bundles_of_suite("shared", pytest.fail)) == []
     path, is_new = added_bundles.keep(bundle)
     assert is_new
     assert added_bundles.find(path.stem).id == bundle.id
@@ -66,7 +66,7 @@ def test_a_folder_of_a_bundle(n, bundle, tmp_path):
     killed_at(lambda: zip_file.write(tmp_path / "b", bundle.files), Path, "replace", n)
     assert not (tmp_path / "b").exists()
     zip_file.write(tmp_path / "b", bundle.files)
-    assert zip_file.of_folder(tmp_path / "b") == bundle.files
+    assert zip_file.read_folder(tmp_path / "b") == bundle.files
 
 
 def test_site(bundle, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from kbench.errors import BundleError
 from kbench.records import ACCURACY
 from kbench_sharing import added_bundles, recomputed, repository
-from kbench_sharing.added_bundles import kept_rows, rows_of
+from kbench_sharing.added_bundles import imported_rows, rows_of
 from kbench_sharing.reading import bundle_of, bundle_of_rows
 from kbench_sharing.site import boards, write_site
 from kbench_sharing.zip_file import sha256
@@ -32,19 +32,19 @@ def record(bundle, number=0, split=0, verdict="equal", author="Bob"):
 
 def test_kept_rows_say_what_was_recomputed_here(bundle):
     added_bundles.keep(bundle)
-    assert {each.verification for each in kept_rows("shared")} == {"imported"}
+    assert {each.verification for each in imported_rows("shared")} == {"imported"}
     recomputed.keep(record(bundle, author=""))
     recomputed.keep(record(bundle, split=1, verdict="noise"))
-    states = {each.row.key: each.verification for each in kept_rows("shared")}
+    states = {each.row.key: each.verification for each in imported_rows("shared")}
     said = states.pop(bundle.cells[0].key)
     assert said.startswith("recomputed: 2 of 5 splits by Bob and here, ")
     assert said.endswith("; equal, within the noise of BLAS")
     assert set(states.values()) == {"imported"}
-    assert not kept_rows("another suite")
+    assert not imported_rows("another suite")
 
 
 def test_a_record_holds_for_the_same_result_in_any_file_and_for_no_other(bundle):
-    records = recomputed.grouped([record(bundle)])
+    records = recomputed.group_records([record(bundle)])
     _, data = next(iter(repository.rows_files(bundle)))
     (row,) = rows_of(bundle_of_rows(data), ACCURACY, records)
     assert len(row.checks) == 1
@@ -65,7 +65,7 @@ def test_rows_of_an_author_are_shown_once_without_times(bundle):
     added_bundles.keep(bundle)
     for _, data in repository.rows_files(bundle):
         added_bundles.keep(bundle_of_rows(data))
-    found = kept_rows("shared")
+    found = imported_rows("shared")
     assert len(found) == len(known().cells)
     assert not any("fit_time_s" in each.row.metrics for each in found)
 
@@ -75,7 +75,7 @@ def test_a_kept_bundle_that_was_changed_is_left_out_and_named(bundle):
     path.chmod(0o600)
     path.write_bytes(path.read_bytes()[:-100])
     said = []
-    assert not kept_rows("shared", notice=said.append)
+    assert not imported_rows("shared", notice=said.append)
     assert len(said) == 1
     assert str(path) in said[0]
 
@@ -166,6 +166,6 @@ def test_bundles_that_an_earlier_version_kept_are_named(tmp_path, monkeypatch):
     added_bundles.folder().mkdir(parents=True)
     (added_bundles.folder() / f"{'0' * 64}.zip").touch()
     said = []
-    assert kept_rows("shared", notice=said.append) == []
+    assert imported_rows("shared", notice=said.append) == []
     (text,) = said
     assert text.startswith("1 bundle of an unsupported format in")

@@ -7,7 +7,7 @@ import pytest
 from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench_sharing import repository
-from kbench_sharing.columns import line_of, packed, unpacked
+from kbench_sharing.columns import line_of, pack, unpack
 from kbench_sharing.reading import bundle_of, read_bundle
 from kbench_sharing.writing import Known, files_of
 from kbench_sharing.zip_file import sha256
@@ -37,9 +37,9 @@ def rewritten(folder, change):
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
     key = lines[2]["key"]
     blocks = ((f"line {i}", line) for i, line in enumerate(lines[3:], 4))
-    lines[3:] = [result for _, result in unpacked(blocks, [key], 1 << 40)]
+    lines[3:] = [result for _, result in unpack(blocks, [key], 1 << 40)]
     change(lines)
-    data = b"".join(map(line_of, lines[:3])) + packed(lines[3:], [key])
+    data = b"".join(map(line_of, lines[:3])) + pack(lines[3:], [key])
     path.unlink()
     (path.parent / f"{sha256(data)}.jsonl").write_bytes(data)
 

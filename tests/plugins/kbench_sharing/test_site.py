@@ -11,7 +11,7 @@ from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench_sharing import repository
 from kbench_sharing.reading import bundle_of
-from kbench_sharing.site import _with_data_named, boards, pages, write_site
+from kbench_sharing.site import _name_data, boards, pages, write_site
 from kbench_sharing.writing import Known, files_of
 from tests.support.boards import board_of
 from tests.support.bundles import SUITE, known
@@ -149,7 +149,7 @@ def test_data_that_share_a_name_are_told_apart(repo):
     place = f"{one.place}x"
     row = dataclasses.replace(one.row, checksum="f" * 64)
     other = dataclasses.replace(one, place=place, other=dataclasses.replace(one.other, row=row))
-    names = {each.place: each.row.dataset for each in _with_data_named([*board.rows, other])}
+    names = {each.place: each.row.dataset for each in _name_data([*board.rows, other])}
     assert names[place] == f"{one.row.dataset} [ffffffff]"
     assert names[one.place] == f"{one.row.dataset} [{one.row.checksum[:8]}]"
 

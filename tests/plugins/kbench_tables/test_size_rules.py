@@ -11,7 +11,7 @@ from kbench.planning.suite_file import read
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench_tables.recommend.data import OWN_TABLES
-from kbench_tables.size_rules import Size, chosen_cells, read_for
+from kbench_tables.size_rules import Size, choose_cells, read_for
 
 MINE = Ref("wine", {}, "mine")
 
@@ -50,7 +50,7 @@ def read_text(registry, rows=500, features=10, sparse=False, text=TEXT, **option
 
 
 def methods(sized, registry, **named):
-    found = chosen_cells(sized, registry, **named)
+    found = choose_cells(sized, registry, **named)
     assert all(cell.dataset == MINE for cell in found)
     return [f"{cell.feature_map.label} + {cell.learner.label}" for cell in found]
 
@@ -124,7 +124,7 @@ def test_named_components_are_taken_as_the_file_has_them(registry):
         "identity + ridge",
     ]
     with pytest.raises(SuiteError, match="no feature map is called 'rf'; did you mean 'rff'"):
-        chosen_cells(sized, registry, ["rf"])
+        choose_cells(sized, registry, ["rf"])
 
 
 def test_without_learners_at_the_top_those_of_the_cells_are_taken(registry):

@@ -107,7 +107,7 @@ def test_a_bad_name_is_one_message_and_writes_nothing(name, words, here, monkeyp
 def test_an_existing_folder_is_left_alone(here, monkeypatch, capsys):
     (here / "my-map").mkdir()
     code, _, err = invoke(monkeypatch, capsys, "plugin", "new", "my-map")
-    assert (code, "exists already" in err) == (2, True)
+    assert (code, "exists" in err) == (2, True)
     assert not list((here / "my-map").iterdir())
 
 

@@ -11,7 +11,7 @@ import pytest
 from kbench import StoreError
 from kbench_mlflow.tracking import database
 from kbench_mlflow.tracking.address import Address, default_uri, engine_uri, sqlite_path, sqlite_uri
-from kbench_mlflow.tracking.database import delivered_without_mlflow
+from kbench_mlflow.tracking.database import read_delivered_runs
 from kbench_mlflow.tracking.store import Store
 from tests.support.credentials import ADDRESSES, CANARY
 from tests.support.tracking_runs import a_free_port, a_run
@@ -115,7 +115,7 @@ def test_a_store_lies_in_its_folder_whatever_that_is_called(name, tmp_path, migr
     run = a_run(artifacts={"error.txt": "no"})
     run_id = store.log(experiment, run)
     assert [each.key for each in store.read("trial")] == [run.key]
-    assert delivered_without_mlflow(store.uri, experiment.id) == {(run.key, run.digest)}
+    assert read_delivered_runs(store.uri, experiment.id) == {(run.key, run.digest)}
     store.close()
     assert [each.name for each in tmp_path.iterdir()] == [name]
     assert list((folder / "mlartifacts").rglob(f"{run_id}/**/error.txt"))

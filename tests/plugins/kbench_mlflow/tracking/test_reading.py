@@ -10,7 +10,7 @@ import pytest
 
 from kbench.errors import StoreError
 from kbench_mlflow.tracking import run
-from kbench_mlflow.tracking.database import delivered_without_mlflow
+from kbench_mlflow.tracking.database import read_delivered_runs
 from kbench_mlflow.tracking.run import FORMAT
 from kbench_mlflow.tracking.store import Store
 from kbench_mlflow.tracking.upsert import begin, owner, process_start
@@ -26,7 +26,7 @@ def test_superseded_runs_are_not_read_until_they_are_planned_again(store, uci):
     assert store.supersede(uci, "m1", planned) == 1
     assert store.supersede(uci, "m1", planned) == 0
     assert {row.key for row in store.read("uci")} == {"new", "apart", "elsewhere"}
-    assert delivered_without_mlflow(store.uri, uci.id) == {
+    assert read_delivered_runs(store.uri, uci.id) == {
         (row.key, row.tags["kbench.digest"]) for row in store.read("uci")
     }
     back = Store(store.uri)
@@ -69,7 +69,7 @@ def test_cells_of_one_key_are_runs_of_their_own(store, uci):
     assert {row.params["dataset"] for row in store.read("uci")} == {"iris", "mine"}
     both = {iris.name: ["k1"], mine.name: ["k1"]}
     assert store.supersede(uci, "m1", both) == 0
-    assert delivered_without_mlflow(store.uri, uci.id) == {
+    assert read_delivered_runs(store.uri, uci.id) == {
         (each.key, each.digest) for each in (iris, mine)
     }
     # labels that were renamed: the row of the old ones goes
@@ -198,17 +198,17 @@ def test_what_is_delivered_is_known_without_mlflow(store, uci):
     client_of(store).delete_run(store.log(uci, a_run(key="deleted")))
     client_of(store).set_terminated(store.log(uci, a_run(key="killed")), "KILLED")
     begin(client_of(store), uci.id, a_run(key="begun"))
-    delivered = delivered_without_mlflow(store.uri, uci.id)
+    delivered = read_delivered_runs(store.uri, uci.id)
     assert delivered == {(r.key, r.tags["kbench.digest"]) for r in store.read("uci")}
     assert delivered == {(r.key, r.digest) for r in [a_run(key=f"k{i}") for i in range(3)]} | {
         ("failed", replace(FAILED, key="failed").digest)
     }
     client_of(store).delete_experiment(uci.id)
-    assert delivered_without_mlflow(store.uri, uci.id) == set()
+    assert read_delivered_runs(store.uri, uci.id) == set()
 
 
 def test_what_cannot_be_told_without_mlflow(tmp_path):
-    assert delivered_without_mlflow("http://127.0.0.1:5000", "1") is None
-    assert delivered_without_mlflow(f"sqlite:///{tmp_path}/none.db", "1") == set()
+    assert read_delivered_runs("http://127.0.0.1:5000", "1") is None
+    assert read_delivered_runs(f"sqlite:///{tmp_path}/none.db", "1") == set()
     (tmp_path / "odd.db").write_text("not a database")
-    assert delivered_without_mlflow(f"sqlite:///{tmp_path}/odd.db", "1") is None
+    assert read_delivered_runs(f"sqlite:///{tmp_path}/odd.db", "1") is None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbench_mlflow.tracking.run import allowed, cut, printable
+from kbench_mlflow.tracking.run import cut, escape_name, printable
 from tests.support.tracking_runs import FAILED, IRIS, a_run, client_of, state
 
 
@@ -122,7 +122,7 @@ def test_names_and_values_from_anywhere_are_accepted(store, uci):
 def test_names_become_allowed_and_stay_distinct(names):
     from mlflow.utils.validation import _validate_metric_name
 
-    renamed = allowed(names)
+    renamed = escape_name(names)
     assert list(renamed) == names
     assert len(set(renamed.values())) == len(names)
     for name in renamed.values():

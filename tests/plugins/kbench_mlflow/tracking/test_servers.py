@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from kbench import StoreError
-from kbench_mlflow.tracking.database import delivered_without_mlflow
+from kbench_mlflow.tracking.database import read_delivered_runs
 from kbench_mlflow.tracking.store import Store
 from tests.support.tracking_runs import (
     FAILED,
@@ -293,7 +293,7 @@ def test_postgresql_holds_what_a_local_store_holds(postgresql, store):
             each.log(experiment, replace(run, artifacts={}))
         states.append(sorted(state(each, experiment), key=str))
     assert states[0] == states[1]
-    assert delivered_without_mlflow(postgresql, "1") is None
+    assert read_delivered_runs(postgresql, "1") is None
     with pytest.raises(StoreError) as raised:
         Store(f"{postgresql}-none").open()
     assert "secret" not in str(raised.value)

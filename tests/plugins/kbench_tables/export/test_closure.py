@@ -11,7 +11,7 @@ from site import addsitedir
 
 import pytest
 
-from kbench_tables.export.closure import imports_of, reached
+from kbench_tables.export.closure import import_closure, imports_of
 from tests.support.paths import ROOT
 
 COMPILED = sysconfig.get_config_var("EXT_SUFFIX")
@@ -48,7 +48,7 @@ def install(folder, name, top_level="", record="", origin=""):
 def reached_by(folder, statement):
     """Return the modules that the plugin reaches beside itself."""
     write(folder, {"lab_plugin/_map.py": f"{statement}\n"})
-    return reached(["lab_plugin._map"], ["lab_plugin"]) - {"lab_plugin", "lab_plugin._map"}
+    return import_closure(["lab_plugin._map"], ["lab_plugin"]) - {"lab_plugin", "lab_plugin._map"}
 
 
 # -- statements
@@ -128,7 +128,7 @@ def test_what_is_left_out_is_not_followed(folder):
         },
     )
     left_out = {"lab_plugin", "lab_plugin.words"}
-    assert reached(["lab_plugin._map"], ["lab_plugin"], left_out) == {"lab_plugin._map"}
+    assert import_closure(["lab_plugin._map"], ["lab_plugin"], left_out) == {"lab_plugin._map"}
 
 
 def test_statements_are_found_wherever_they_stand():
@@ -210,7 +210,7 @@ def test_a_plugin_in_a_namespace_package_is_reached(folder):
     write(
         folder, {"space/part/plugin/__init__.py": "from . import a", "space/part/plugin/a.py": ""}
     )
-    found = reached(["space.part.plugin"], ["space"])
+    found = import_closure(["space.part.plugin"], ["space"])
     assert found == {"space", "space.part", "space.part.plugin", "space.part.plugin.a"}
 
 

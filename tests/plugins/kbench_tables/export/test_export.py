@@ -20,7 +20,7 @@ from kbench.storage.journal import Journal, state_folder
 from kbench.tables.encoder import TableEncoder
 from kbench_tables.export.card import _code
 from kbench_tables.export.fit import refit, typed
-from kbench_tables.export.model_folder import recalled, write
+from kbench_tables.export.model_folder import recall_results, write
 from kbench_tables.export.pipeline import NamedClasses
 from kbench_tables.export.tables import encoder_of
 from tests.support.command_here import command
@@ -252,7 +252,7 @@ def test_results_of_clusters_are_known_but_not_mixed_with_this_machines(here, th
     planned = PlannedCell(Cell(IRIS, Ref("identity"), Ref("ridge"), FEW), "k" * 64, FACTS, 2)
     finish(planned, machine_id(), here)
     finish(planned, cluster_id(), there)
-    found, where = recalled(planned)
+    found, where = recall_results(planned)
     assert [result.metrics["accuracy"] for result in found.done] == expected[0]
     assert where == expected[1] + machine_id()
     assert not planned.results

@@ -11,7 +11,7 @@ from kbench.registry.registry import build
 from kbench_tables.export.fit import refit
 from kbench_tables.export.model import Model
 from kbench_tables.export.predicting import csv_blocks, predict_file
-from kbench_tables.recommend.table_preview import look, with_look
+from kbench_tables.recommend.table_preview import add_preview, look
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
@@ -62,7 +62,7 @@ def looked_at(path, registry, target="y", **params):
     source = {".csv": "csv", ".parquet": "parquet", ".xlsx": "excel"}[path.suffix]
     ref = Ref(source, {"path": str(path), "target": target, **params}, "t")
     found = look(ref, registry)
-    return found, with_look(ref, found)
+    return found, add_preview(ref, found)
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "xlsx"])

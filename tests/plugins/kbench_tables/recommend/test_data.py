@@ -17,8 +17,8 @@ from kbench.planning.cells import cells
 from kbench.records import TASK_TYPES, DatasetFacts
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
-from kbench_tables.recommend.data import fetched, prepared, suite_for
-from kbench_tables.recommend.table_preview import look, with_look
+from kbench_tables.recommend.data import fetch_dataset, prepare_data, suite_for
+from kbench_tables.recommend.table_preview import add_preview, look
 from kbench_tables.recommend.timed_suite import rounds_for
 from tests.support.command_here import command
 
@@ -364,9 +364,9 @@ def test_a_plugin_adds_a_kind_of_file(customers, store_uri, install_plugin, capf
 
 def test_a_file_is_fetched_once(customers, registry):
     ref = dataset_of_file(str(customers), "churn", registry=registry)
-    first = fetched(ref, registry)
+    first = fetch_dataset(ref, registry)
     assert (first.n_samples, first.n_features, first.n_missing > 0) == (60, 3, True)
-    assert fetched(ref, registry).checksum == first.checksum
+    assert fetch_dataset(ref, registry).checksum == first.checksum
 
 
 @pytest.mark.slow
@@ -436,13 +436,13 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
     assert found.notices() == [
         "left out: 'date', text: 90 different values in 90 rows; `keep='date'` keeps it"
     ]
-    kept = fetched(with_look(ref, found), registry)
+    kept = fetch_dataset(add_preview(ref, found), registry)
     assert (kept.n_samples, kept.n_features) == (60, 3)
     # what is named is kept, and the source agrees on what is text
     named = dataset_of_file("mine.csv", "y", categorical=["date"], registry=registry)
-    assert "date" not in with_look(named, look(named, registry)).params.get("drop", ())
+    assert "date" not in add_preview(named, look(named, registry)).params.get("drop", ())
     with pytest.raises(DatasetError, match=r"`drop=\['date'\]`"):
-        fetched(ref, registry)
+        fetch_dataset(ref, registry)
     with pytest.raises(DatasetError, match="did you mean 'y'"):
         look(dataset_of_file("mine.csv", "yy", registry=registry), registry)
 
@@ -491,7 +491,7 @@ def counts(tmp_path, monkeypatch):
 @pytest.mark.parametrize("asked", [None, "classification", "regression"])
 def test_all_formats_have_the_same_rule(counts, registry, ending, asked):
     options = {"task": asked} if ending == "svm" else {"task": asked, "target": "n"}
-    data = prepared(f"counts.{ending}", registry, **options)
+    data = prepare_data(f"counts.{ending}", registry, **options)
     assert data.facts.task == (asked or "regression")
     assert data.ref.params["task"] == data.facts.task
     if asked is None:
@@ -504,7 +504,7 @@ def test_all_formats_have_the_same_rule(counts, registry, ending, asked):
 def test_labels_of_other_formats_stay_classes(tmp_path, monkeypatch, registry):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.svm").write_text("".join(f"{[-1, 1][i % 2]} 1:{i}\n" for i in range(40)))
-    data = prepared("a.svm", registry)
+    data = prepare_data("a.svm", registry)
     assert data.facts.task == "classification"
     assert data.target == (
         "target 'label' has 2 different integers, treated as classes (`task='regression'` treats "
@@ -579,7 +579,7 @@ def test_many_categories_have_a_mean_for_each_of_three_classes(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     lines = [f"S{i % 30},{i / 4},{'abc'[i % 7 % 3]}" for i in range(150)]
     (tmp_path / "mine.csv").write_text("\n".join(["street,x,y", *lines]) + "\n")
-    data = prepared("mine.csv", registry, target="y")
+    data = prepare_data("mine.csv", registry, target="y")
     street = data.look.fates[0]
     assert (street.encoded_as, street.n_columns) == ("target mean by category and class", 3)
     assert data.facts.feature_kinds == ("target_encoded", "numeric")

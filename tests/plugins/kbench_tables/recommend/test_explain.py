@@ -112,7 +112,7 @@ def test_the_effort_fits_into_the_time():
     assert within(1.0, slow, 10, 2000).n_train == own_explain.MIN_FITTED
     assert within(1.0, measured(20_000, 100.0, 0.1, width=1000), 10, 100).n_train == 2000
     # for a good explanation there is as much as `wanted_seconds`
-    seconds = own_explain.wanted_seconds(planned, 10)
+    seconds = own_explain.seconds_to_explain(planned, 10)
     assert within(seconds + 0.01, planned, 10, 2000) == own_explain.Effort(20_000, 200, 3)
 
 

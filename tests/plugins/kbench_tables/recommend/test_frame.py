@@ -10,7 +10,7 @@ import pytest
 
 import kbench
 from kbench.errors import DatasetError, ExportError, KbenchError
-from kbench_tables.frames import written
+from kbench_tables.frames import write_frame
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
@@ -104,7 +104,7 @@ def test_frames_of_other_libraries_are_the_same(tmp_path):
             return ours.__arrow_c_stream__(*args, **options)
 
     for number, data in enumerate((frame, ours, Interchanged(), Streamed())):
-        written(data, tmp_path / f"{number}.parquet")
+        write_frame(data, tmp_path / f"{number}.parquet")
         stored = pyarrow.parquet.read_table(tmp_path / f"{number}.parquet")
         assert stored.to_pylist() == ours.to_pylist()
 
@@ -177,11 +177,11 @@ def test_columns_of_unusual_types_are_stored_as_plain_ones(tmp_path, values, exp
     frame = pandas.DataFrame({"x": values})
     if expected is None:
         frame["x"] = pandas.cut(pandas.Series([1, 2, 3]), 2)
-    written(frame, tmp_path / "file.parquet")
+    write_frame(frame, tmp_path / "file.parquet")
     stored = pyarrow.parquet.read_table(tmp_path / "file.parquet")["x"].to_pylist()
     assert stored == (expected or [str(each) for each in frame["x"]])
 
 
 def test_only_frames_are_written(tmp_path):
     with pytest.raises(DatasetError, match="must be a data frame"):
-        written({"a": [1]}, tmp_path / "file.parquet")
+        write_frame({"a": [1]}, tmp_path / "file.parquet")

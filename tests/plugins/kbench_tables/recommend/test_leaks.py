@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from kbench.execution.plugins import load_registry
-from kbench_tables.recommend.data import prepared
+from kbench_tables.recommend.data import prepare_data
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def table():
 def doubts(tmp_path):
     def of(table, target="y"):
         table.to_csv(tmp_path / "mine.csv", index=False)
-        return prepared(str(tmp_path / "mine.csv"), load_registry(), target=target).doubts
+        return prepare_data(str(tmp_path / "mine.csv"), load_registry(), target=target).doubts
 
     return of
 

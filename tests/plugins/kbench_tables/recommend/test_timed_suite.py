@@ -8,7 +8,7 @@ from kbench.records import DatasetFacts, Ref
 from kbench.registry.installed import installed
 from kbench.registry.registry import build
 from kbench_tables.recommend.data import suite_for
-from kbench_tables.recommend.timed_suite import parsed, rounds_for, with_settings
+from kbench_tables.recommend.timed_suite import apply_settings, parse_settings, rounds_for
 
 FILE = Ref("csv", {"path": "mine.csv", "target": "y"}, "mine")
 
@@ -92,15 +92,15 @@ def test_boosting_comes_last_where_there_are_many_columns(registry):
 def test_settings_replace_a_search(registry):
     facts = DatasetFacts("c" * 64, n_samples=600, n_features=5)
     suite = suite_for(FILE, facts, registry, ["rff"], ["ridge"])
-    settings = parsed(["learner.alpha=0.5", "feature_map.n_components=20"])
-    (block,) = with_settings(suite, settings, registry).blocks
+    settings = parse_settings(["learner.alpha=0.5", "feature_map.n_components=20"])
+    (block,) = apply_settings(suite, settings, registry).blocks
     assert block.learners[0].params["alpha"] == 0.5
     assert block.feature_maps[0].params["n_components"] == 20
-    assert with_settings(suite, {}, registry) == suite
+    assert apply_settings(suite, {}, registry) == suite
     with pytest.raises(SuiteError, match=r"alfa.*did you mean 'alpha'"):
-        with_settings(suite, parsed(["learner.alfa=1"]), registry)
+        apply_settings(suite, parse_settings(["learner.alfa=1"]), registry)
     for wrong in ("alpha=1", "learner.=1", "learner.alpha", "map.x=1"):
         with pytest.raises(
             SuiteError, match=r"`params` must be feature_map\.NAME=VALUE or learner"
         ):
-            parsed([wrong])
+            parse_settings([wrong])
