@@ -96,7 +96,7 @@ def test_published_rows_have_an_author(tmp_path):
         (lambda lines: lines.append(lines[3]), "twice"),
         (lambda lines: lines[2].update(key="0" * 64), "has a key that does not match its data"),
         (lambda lines: lines[1].update(checksum="0" * 64), "has a key that does not match its"),
-        (lambda lines: lines[0].update(author=""), "has no author"),
+        (lambda lines: lines[0].update(author=""), "names no author"),
         (lambda lines: lines[0].update(author="\u202eAda"), "cannot be displayed"),
         (lambda lines: lines[0].update(suite="../other"), "folder of another suite"),
         (lambda lines: lines[0].update(more=1), "not permitted"),

@@ -46,7 +46,7 @@ def test_a_european_file_is_read_and_all_columns_are_accounted_for(here, store_u
     code, out, err = command(*words, "-o", "page.html", capfd=capfd)
     assert code == 0, err
     assert "Warning" not in err
-    assert "eu: `;` between values, `,` as the decimal mark, cp1252" in out
+    assert "eu: `;` as the delimiter, `,` as the decimal mark, cp1252" in out
     assert "is not UTF-8, so the file is read as cp1252" in err
     lines = {line.split("  ")[0]: " ".join(line.split()) for line in out.splitlines()}
     assert lines["id"].startswith("id row numbers left out 0 --keep id keeps it")
