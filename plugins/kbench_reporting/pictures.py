@@ -168,8 +168,8 @@ def _ranks(content: ReportData) -> Figure:
         axes.plot(x, label.y, "ko", ms=4.5)
         weight = "bold" if standings[label.number].method in content.focus else "normal"
         for words, left in (("\n".join(label.lines), 50), (f"{label.rank:.2f}", 14)):
-            at = plan.start - left, label.y
-            written = axes.text(*at, words, ha="right", va="center", size=9, weight=weight)
+            x = plan.start - left
+            written = axes.text(x, label.y, words, ha="right", va="center", size=9, weight=weight)
             written.set_parse_math(False)  # a name is not a formula
     if not is_stable(content):
         words = "The first rank is not certain."
