@@ -270,7 +270,7 @@ def _once(original, what, server, deadline, session, method, url, options) -> re
     except requests.exceptions.ConnectionError as error:
         if _is_refused(error):
             raise _unreachable(what, url, error) from None
-        raise _RequestFailedError("the connection broke off") from None
+        raise _RequestFailedError("the connection was lost") from None
     except (urllib3.exceptions.HTTPError, requests.exceptions.ChunkedEncodingError):
         raise _RequestFailedError("the connection was lost during the response") from None
     except requests.exceptions.RequestException as error:
