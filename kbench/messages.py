@@ -23,7 +23,7 @@ def counted(n: int, what: str, many: str = "") -> str:
 def option(name: str, value: object = None) -> str:
     """Name an option in a message, as Python and suite files write it.
 
-    A command that has the option shows its flag instead: see `kbench.cli.echo.with_flags`.
+    A command that has the option shows its flag instead: see `kbench.cli.echo.put_flags`.
 
     >>> option("keep"), option("time_limit", 120), option("drop", ["a", "b"])
     ('`keep`', '`time_limit=120`', "`drop=['a', 'b']`")
@@ -46,7 +46,7 @@ def number(value: float) -> str:
     return f"{rounded:,.{max(0, 3 - exponent)}f}"
 
 
-def shared_targets(feature_map: str) -> str:
+def explain_shared_targets(feature_map: str) -> str:
     """Return why a map that uses the targets is not fitted once for all inner folds."""
     return (
         f"{feature_map} uses the targets, and refit_maps_in_inner_folds = false in [protocol] "
@@ -90,7 +90,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; there are: {shown}" if names else ""
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
+def list_some(names: Sequence[str], most: int = 8) -> str:
     """Write names for a message, the first ones of many."""
     shown = ", ".join(repr(name[:60]) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
@@ -156,13 +156,13 @@ _SECRET = re.compile(r"pass|pwd|secret|token|key|auth|cred|sig|odbc", re.IGNOREC
 _MASK = "***"
 
 
-def split_address(address: str) -> tuple[str, str, str, str]:
+def split_url(address: str) -> tuple[str, str, str, str]:
     """Split a URL into scheme, user info, the rest, and its query.
 
     The user info ends with the last @, so that it may have any characters, also those
     that must be quoted there.
 
-    >>> split_address("postgresql://me:a/b@c@host/db?sslmode=require")
+    >>> split_url("postgresql://me:a/b@c@host/db?sslmode=require")
     ('postgresql', 'me:a/b@c', 'host/db', 'sslmode=require')
     """
     scheme, _, rest = address.partition("://")
@@ -175,21 +175,21 @@ def split_address(address: str) -> tuple[str, str, str, str]:
     return scheme, user, main, query
 
 
-def masked(text: str) -> str:
+def mask(text: str) -> str:
     """Hide what may be a secret in the URL that a string contains or ends with.
 
     The user name in a database URL is kept; in the URL of a server it may be a token.
 
-    >>> masked("--store=postgresql://me:secret@host/db?password=x&sslmode=require")
+    >>> mask("--store=postgresql://me:secret@host/db?password=x&sslmode=require")
     '--store=postgresql://me:***@host/db?password=***&sslmode=require'
-    >>> masked("https://TOKEN@host/path")
+    >>> mask("https://TOKEN@host/path")
     'https://***@host/path'
     """
     found = _SCHEME.search(text)
     if found is None or found[1].lower().startswith(("sqlite", "file")):
         return text
     before, address = text[: found.start()], text[found.start() :]
-    scheme, user, rest, query = split_address(address)
+    scheme, user, rest, query = split_url(address)
     if user:
         name, colon, _ = user.partition(":")
         is_name = _NAME.fullmatch(name) and not scheme.lower().startswith("http")
@@ -204,22 +204,22 @@ def _masked_pair(pair: str) -> str:
     return f"{name}={_MASK}" if sign and _SECRET.search(unquote(name)) else pair
 
 
-def of_memory(megabytes: float) -> str:
+def format_memory(megabytes: float) -> str:
     """Write an amount of memory with two digits; 1 GiB is 1024 MiB.
 
-    >>> of_memory(41_984), of_memory(4096), of_memory(1536), of_memory(512), of_memory(2_200_000)
-    ('41 GiB', '4 GiB', '1.5 GiB', '512 MiB', '2,100 GiB')
+    >>> [format_memory(n) for n in (41_984, 4096, 1536, 512, 2_200_000)]
+    ['41 GiB', '4 GiB', '1.5 GiB', '512 MiB', '2,100 GiB']
     """
     if megabytes < 1024:
         return f"{_digits(megabytes, 3)} MiB"
     return f"{_digits(megabytes / 1024, 2)} GiB"
 
 
-def of_seconds(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """Write a time with two digits.
 
-    >>> of_seconds(0.123), of_seconds(41.3), of_seconds(640), of_seconds(7300), of_seconds(1e6)
-    ('0.12 s', '41 s', '11 min', '2 h', '280 h')
+    >>> [format_seconds(s) for s in (0.123, 41.3, 640, 7300, 1e6)]
+    ['0.12 s', '41 s', '11 min', '2 h', '280 h']
     """
     if seconds < 100:
         return f"{_digits(seconds, 2)} s"

@@ -259,14 +259,14 @@ def _message(name: str, allowed: str, otherwise: str, value: object) -> str:
     return f"{name} must be {allowed}{alternatives}, got {value!r}"
 
 
-def named_files(path: str | Path) -> list[Path]:
+def list_files(path: str | Path) -> list[Path]:
     """Return the files that a parameter names: a file, or all in a folder or of a pattern.
 
     Patterns have ``*``, ``?`` and ``[...]``. Files of which the name begins with a dot or an
     underscore are left out: other programs keep notes there. A name of which there is no
     file is returned as it is.
 
-    >>> named_files("no/such/file.csv")
+    >>> list_files("no/such/file.csv")
     [PosixPath('no/such/file.csv')]
     """
     path = Path(path).expanduser()

@@ -116,7 +116,7 @@ def check_toml(text):
     from kbench.planning.cells import cells
     from kbench.planning.component_refs import has_rules
     from kbench.planning.suite_file import read
-    from kbench.registry.installed import installed
+    from kbench.registry.installed import list_plugins
     from kbench.registry.registry import build
     from kbench_tables.size_rules import Size, read_for
 
@@ -126,7 +126,7 @@ def check_toml(text):
     least = {"datasets": ["iris"], "feature_maps": ["identity"], "learners": ["ridge"]}
     given = {key for block in (table, *table.get("block", ())) for key in block}
     whole = "".join(f"{key} = {value!r}\n" for key, value in least.items() if key not in given)
-    registry = build(installed())
+    registry = build(list_plugins())
     if has_rules(table):
         sized = read_for(Ref("iris"), Size(150, 4, False), text, "a-page", registry)
         assert cells(sized.suite, registry)

@@ -8,13 +8,15 @@ import tomllib
 import pytest
 from PIL import Image
 
-from kbench.registry.installed import HOST, installed
+from kbench.registry.installed import HOST, list_plugins
 from kbench.registry.registry import build
 from tests.support.paths import ROOT
 
 DOCS, BENCHMARKS = ROOT / "docs", ROOT / "tests" / "benchmarks"
 PAGES, PICTURES = DOCS / "reference" / "maps", DOCS / "images" / "maps"
-MAPS = build([plugin for plugin in installed() if plugin.distribution == HOST]).all("feature map")
+MAPS = build([plugin for plugin in list_plugins() if plugin.distribution == HOST]).all(
+    "feature map"
+)
 UNLEARNED = {name for name, record in MAPS.items() if record.family != "learned"}
 MAX_BYTES = 1_500_000
 

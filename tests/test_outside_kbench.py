@@ -11,10 +11,10 @@ from sklearn.pipeline import make_pipeline
 
 from kbench.records import Ref
 from kbench.registry.callables import makers, resolve
-from kbench.registry.installed import HOST, installed
+from kbench.registry.installed import HOST, list_plugins
 from kbench.registry.registry import build
 
-REGISTRY = build([each for each in installed() if each.distribution == HOST])
+REGISTRY = build([each for each in list_plugins() if each.distribution == HOST])
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,9 @@ import pytest
 from kbench import Protocol, SuiteError
 from kbench.planning.suite_file import read
 from kbench.records import Block, Suite
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
-from kbench.results.row_builders import of_cell
+from kbench.results.row_builders import make_row
 from kbench.results.rows import COLUMNS
 from kbench.runner import Options, Run, Watcher, execute, preview
 from kbench.storage.journal import Journal
@@ -138,7 +138,7 @@ def plugin(install_plugin, tmp_path):
 @pytest.fixture
 def run_suite(plugin, store_uri):
     def run_these(*maps, jobs=2, text=SUITE, **options):
-        registry = build(installed())
+        registry = build(list_plugins())
         lines = ", ".join(maps or ('"obedient"',))
         suite = read(text.replace("{maps}", lines), "trial", registry)
         seen = Seen()
@@ -159,7 +159,7 @@ def rows_of(store_uri):
 
 
 def rows_shown(report):
-    return shown(of_cell(cell) for cell in report.cells)
+    return shown(make_row(cell) for cell in report.cells)
 
 
 def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
@@ -177,7 +177,7 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     again, seen = run_suite()
     assert seen.tasks == 0
     assert again.deliveries[0].written == 0
-    assert [of_cell(c) for c in again.cells] == [of_cell(c) for c in report.cells]
+    assert [make_row(c) for c in again.cells] == [make_row(c) for c in report.cells]
 
     # editing a helper that the map imports redoes its cells, and nothing stale is shown
     plugin.with_name("trial_helper.py").write_text("SHIFT = 1.0\n")
@@ -203,7 +203,7 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     sys.modules.pop("trial_plugin"), sys.modules.pop("trial_helper")
     reverted, seen = run_suite()
     assert seen.tasks == 0
-    assert [of_cell(c) for c in reverted.cells] == [of_cell(c) for c in report.cells]
+    assert [make_row(c) for c in reverted.cells] == [make_row(c) for c in report.cells]
     assert rows_of(store_uri) == rows_shown(report)
     addresses = {each.cells[0].results[0].address for each in (report, edited, fresh)}
     assert len(addresses) == 2
@@ -223,7 +223,7 @@ def test_a_grid_that_changes_between_the_plan_and_a_task_is_refused(
     text = SUITE.replace("{maps}", '"obedient"').replace('["blobs", "gone"]', '["blobs"]')
 
     def run_after(change):
-        registry = build(installed())
+        registry = build(list_plugins())
         suite = read(text, "trial", registry)
         grid.write_text(change)
         report = execute(Run(suite, registry, Options(given={"store": store_uri})))
@@ -367,7 +367,7 @@ def test_a_misspelt_parameter_is_found_before_anything_runs(run_suite, store_uri
 
 
 def test_a_plan_computes_and_fetches_nothing(plugin, store_uri):
-    registry = build(installed())
+    registry = build(list_plugins())
     suite = read(SUITE.replace("{maps}", '"obedient"'), "trial", registry)
     report = preview(Run(suite, registry, Options(given={"store": store_uri})))
     assert [len(cell.missing) for cell in report.cells] == [3, 3]
@@ -405,7 +405,7 @@ class Releases(Seen):
     ],
 )
 def test_exclusive_timing_has_the_machine_alone(plugin, store_uri, timing, held_shared, words):
-    registry = build(installed())
+    registry = build(list_plugins())
     suite = read(SUITE.replace("{maps}", '"obedient"'), "trial", registry)
     watcher, held = Releases(), threading.Event()
 

@@ -21,9 +21,9 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import nested_parse_with_titles
 
-from kbench.records import written
+from kbench.records import write_value
 from kbench.registry.callables import makers, resolve
-from kbench.registry.installed import HOST, installed
+from kbench.registry.installed import HOST, list_plugins
 from kbench.registry.registry import Registry, build
 
 SCIKIT_LEARN = "https://scikit-learn.org/stable/modules/generated"
@@ -32,7 +32,7 @@ KINDS = ("dataset", "kernel", "feature map", "learner")
 
 def built_ins() -> Registry:
     """Return the components of kbench itself, without other installed plugins."""
-    return build([plugin for plugin in installed() if plugin.distribution == HOST])
+    return build([plugin for plugin in list_plugins() if plugin.distribution == HOST])
 
 
 def maker(record):
@@ -136,7 +136,7 @@ class Components(Lines):
             yield f"     - {summary(*made(record))}"
             if searched:
                 grid = [
-                    f"``{key}``: {', '.join(map(written, values))}"
+                    f"``{key}``: {', '.join(map(write_value, values))}"
                     for key, values in record.grid.items()
                 ]
                 yield f"     - {'; '.join(grid) or 'nothing'}"

@@ -17,17 +17,17 @@ from sphinx.util.docutils import SphinxDirective
 
 from kbench.records import Metric
 from kbench.report.content import ReportData
-from kbench.report.paper import turned
+from kbench.report.paper import transpose_table
 from kbench.report.tables import leaderboard_table, table_named, table_names
 from kbench.report.text import Table
 from kbench.results.leaderboard import leaderboard
-from kbench.results.rows import Row, known_metric
+from kbench.results.rows import Row, complete_metric
 
 
 def stored(path: Path) -> ReportData:
     """Return the content of a stored run."""
     lines = json.loads(path.read_text(encoding="utf-8"))
-    metric = known_metric(Metric(lines[0]["metric"], lines[0]["better"]))
+    metric = complete_metric(Metric(lines[0]["metric"], lines[0]["better"]))
     return ReportData("uci", [row_of(line) for line in lines], metric=metric)
 
 
@@ -68,7 +68,7 @@ class Stored(SphinxDirective):
         else:
             raise self.error(f"no such table: {name}; there are {', '.join(table_names())}")
         if "transpose" in self.options:
-            made = turned(made)
+            made = transpose_table(made)
         busy = sum(bool(row.contention) for row in content.rows)
         text = f"{len(content.rows)} cells of {len(content.datasets)} datasets."
         if busy:

@@ -17,10 +17,10 @@ import numpy as np
 
 from kbench.api.inputs import (
     Names,
-    checked_options,
-    chosen_suite,
+    check_options,
     option_names,
-    stored_results,
+    read_results,
+    select_suite,
 )
 from kbench.api.result_set import Results
 from kbench.api.running import run_shown
@@ -28,18 +28,18 @@ from kbench.errors import DatasetError, SuiteError
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
 from kbench.evaluation.specs import EstimatorSpec
-from kbench.execution.fetching import opened
+from kbench.execution.fetching import open_fetching
 from kbench.execution.plugins import import_registry, load_registry
 from kbench.parameters import check_integer
-from kbench.planning.component_refs import Lines, for_task, parameter_problems
+from kbench.planning.component_refs import Lines, parameter_problems, relabel_for_task
 from kbench.planning.planner import how_many_splits
 from kbench.planning.tasks import calibration_problem, search_problem
 from kbench.records import Dataset, Delivered, Limits, Problem, Protocol, Ref, TaskType
-from kbench.registry.callables import makers, module_of, resolve
+from kbench.registry.callables import get_module, makers, resolve
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
-from kbench.results.row_builders import of_cell_in_full
-from kbench.results.rows import by_dataset
+from kbench.results.row_builders import make_full_row
+from kbench.results.rows import sort_by_dataset
 from kbench.results.stored import Query
 from kbench.runner import Options
 from kbench.storage.datacache import DataCache, check_dataset
@@ -148,7 +148,7 @@ def run_suite(
     0    iris  dummy-majority  0.333333
     """
     registry = load_registry()
-    chosen = chosen_suite(
+    chosen = select_suite(
         suite,
         registry,
         *(dataset, feature_map, learner),
@@ -158,7 +158,7 @@ def run_suite(
         memory_mib=memory_limit,
         data=data,
     )
-    given = checked_options("run_suite", features)
+    given = check_options("run_suite", features)
     options = Options(jobs, recompute, retry_failed, offline, timing, given=given)
     report = run_shown(chosen, registry, options, quiet=not progress)
     if report.interrupted:
@@ -167,7 +167,7 @@ def run_suite(
     delivered = next(iter(report.deliveries), Delivered("", report.suite.name))
     return Results(
         suite,
-        by_dataset([of_cell_in_full(cell, report.place, metric) for cell in report.cells]),
+        sort_by_dataset([make_full_row(cell, report.place, metric) for cell in report.cells]),
         metric,
         store=delivered.uri,
         experiment=delivered.experiment,
@@ -206,8 +206,8 @@ def load_results(
     StoreError, SuiteError
         There is no such store, or it has no runs of the suite.
     """
-    given = checked_options("load_results", features)
-    stored = stored_results(Query(suite, given, machine, outdated=outdated, notice=warnings.warn))
+    given = check_options("load_results", features)
+    stored = read_results(Query(suite, given, machine, outdated=outdated, notice=warnings.warn))
     return Results(
         suite,
         stored.rows,
@@ -357,7 +357,7 @@ def _side(
             raise SuiteError(f"{kind} {ref.name!r} is for {' and '.join(able)}, not for {task}")
         if kind == "feature map":
             return ref, map_side(ref, registry)
-        return for_task(ref, task, registry), learner_side(ref, registry, task)
+        return relabel_for_task(ref, task, registry), learner_side(ref, registry, task)
     wanted = ("fit", "transform") if kind == "feature map" else ("fit", "predict")
     if isinstance(given, type) or not all(hasattr(given, name) for name in wanted):
         raise SuiteError(
@@ -402,7 +402,7 @@ def _registered(estimator: Any, kind: Kind, registry: Registry) -> Any:
     every = [(record, make) for record in registry.all(kind).values() for make in makers(record)]
     for record, maker in every:
         # import only modules that may define or export the class
-        if not own.__module__.startswith(module_of(maker)):
+        if not own.__module__.startswith(get_module(maker)):
             continue
         make = resolve(maker)
         preset: Mapping[str, object] = {}
@@ -431,7 +431,7 @@ def _dataset(given: object, registry: Registry) -> Dataset:
             f"{type(given).__name__}"
         )
     ref = _ref(given, "dataset", registry)
-    with opened(registry) as fetching:
+    with open_fetching(registry) as fetching:
         known = fetching.dataset(ref)
     if isinstance(known, Problem):
         raise DatasetError(known.reason)

@@ -12,12 +12,12 @@ from typing import Any
 from kbench.errors import DatasetError, SuiteError
 from kbench.execution.plugins import load_registry
 from kbench.messages import did_you_mean, option
-from kbench.parameters import check_choice, check_integer, check_number, is_pattern, named_files
+from kbench.parameters import check_choice, check_integer, check_number, is_pattern, list_files
 from kbench.planning.cells import select
 from kbench.planning.planner import Planner
-from kbench.planning.suite_file import find, in_folder, read, with_published
+from kbench.planning.suite_file import add_published, find, move_to_folder, read
 from kbench.records import TASK_TYPES, DatasetSource, Metric, Ref, Suite
-from kbench.registry.callables import parameters_of
+from kbench.registry.callables import read_parameters
 from kbench.registry.collecting import Kind
 from kbench.registry.features import features, working
 from kbench.registry.installed import HOST
@@ -25,7 +25,7 @@ from kbench.registry.registry import Registry
 from kbench.registry.verbs import Verbs
 from kbench.results.imported import ImportedRow
 from kbench.results.rows import Method, Row
-from kbench.results.stored import Query, StoredResults, current, from_journal, with_validity
+from kbench.results.stored import Query, StoredResults, current, from_journal, mark_outdated
 from kbench.runner import Options
 from kbench.storage.datacache import DataCache
 
@@ -38,7 +38,7 @@ _PARAMETERS |= {"group": "group_by", "time_column": "order_by"}
 _SIDES: tuple[Kind, Kind] = ("feature map", "learner")
 
 
-def chosen_suite(
+def select_suite(
     name: str,
     registry: Registry,
     datasets: Names = None,
@@ -56,10 +56,10 @@ def chosen_suite(
     The options are those of `kbench.run_suite`. Raises SuiteError if there is no such suite,
     its file has errors, a filter fits nothing, a limit is not positive, or files are not there.
     """
-    suite = with_published(read(*find(name, registry), registry), name, registry)
+    suite = add_published(read(*find(name, registry), registry), name, registry)
     of_data, of_maps, of_learners = map(names_in, (datasets, feature_maps, learners))
     suite = select(suite, registry, of_data, of_maps, of_learners, [*map(names_in, add)])
-    suite = in_folder(suite, None if data is None else Path(data))
+    suite = move_to_folder(suite, None if data is None else Path(data))
     limits = suite.limits
     if n_splits is not None:
         check_integer(n_splits, option("n_splits"), least=1, error=SuiteError)
@@ -95,7 +95,7 @@ def source_of_file(path: str, registry: Registry) -> DatasetSource:
         raise DatasetError(
             f"file {path!r}: its name must end in one of {', '.join(sources)}, got {ending!r}"
         )
-    files = named_files(file)
+    files = list_files(file)
     if not (files and files[0].exists()):
         raise DatasetError(f"file {path!r}: there is no such file (looked for {file.absolute()})")
     return sources[ending]
@@ -129,7 +129,7 @@ def dataset_of_file(
     source, file = source_of_file(path, registry), Path(path).expanduser()
     if options.get("group") and options.get("time_column"):
         raise DatasetError(f"give one of {option('group')} and {option('time_column')}, not both")
-    taken = parameters_of(source.load)
+    taken = read_parameters(source.load)
     # absolute: the journal and the data cache are there whatever the folder
     params: dict[str, Any] = {"path": str(file.absolute()), **source.extensions[_ending(file)]}
     for name, value in {**options, "target": target}.items():
@@ -163,15 +163,15 @@ def _ending(file: Path) -> str:
     return endings[-1] if endings else ""
 
 
-def known_suite(name: str, registry: Registry) -> Suite:
+def read_suite_or_empty(name: str, registry: Registry) -> Suite:
     """Return the suite of a file; one that says nothing if there is no such file."""
     try:
-        return with_published(read(*find(name, registry), registry), name, registry)
+        return add_published(read(*find(name, registry), registry), name, registry)
     except SuiteError:
         return Suite(name, ())
 
 
-def own_methods(rows: Sequence[Row], registry: Registry) -> list[Method]:
+def find_plugin_methods(rows: Sequence[Row], registry: Registry) -> list[Method]:
     """Return the methods whose map or learner comes from a plugin of another project.
 
     Empty if all methods do.
@@ -194,7 +194,7 @@ def _component(label: str) -> str:
     return re.split(r"[ (\[]", label, maxsplit=1)[0]
 
 
-def notices(registry: Registry, options: Options, verbs: Verbs) -> list[str]:
+def collect_notices(registry: Registry, options: Options, verbs: Verbs) -> list[str]:
     """Return notices to show before a run: those of features, and of plugins left out."""
     said: list[str] = []
     for feature, texts in verbs.each("kbench_run_notices", options=options):
@@ -215,7 +215,7 @@ def notices(registry: Registry, options: Options, verbs: Verbs) -> list[str]:
     return [*said, *broken, *left_out]
 
 
-def stored_results(query: Query) -> StoredResults:
+def read_results(query: Query) -> StoredResults:
     """Read the results of a suite back: from where a feature keeps them, or from the journal.
 
     Raises an error if there are none, or all are out of date.
@@ -224,7 +224,7 @@ def stored_results(query: Query) -> StoredResults:
     found: StoredResults | None = verbs.one("kbench_stored_results", query=query)
     if found is None and query.file:
         raise SuiteError(f"no feature reads {query.file}")
-    stored = with_validity(found or from_journal(query), Planner(load_registry(), DataCache()))
+    stored = mark_outdated(found or from_journal(query), Planner(load_registry(), DataCache()))
     return stored if query.outdated or query.superseded else current(stored, query.notice)
 
 
@@ -238,7 +238,7 @@ def option_names(function: str) -> set[str]:
     }
 
 
-def checked_options(function: str, given: Mapping[str, object]) -> dict[str, object]:
+def check_options(function: str, given: Mapping[str, object]) -> dict[str, object]:
     """Return the options of features that a function was given; TypeError for any other."""
     known = option_names(function)
     for name in given:
@@ -251,7 +251,7 @@ def checked_options(function: str, given: Mapping[str, object]) -> dict[str, obj
     return {name: value for name, value in as_text.items() if value not in (None, "")}
 
 
-def imported_rows(
+def read_imported(
     suite: str, metric: Metric | None = None, notice: Callable[[str], None] = lambda text: None
 ) -> list[ImportedRow]:
     """Return the rows of a suite that others computed and that features know."""

@@ -18,11 +18,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.segment import Segment
 from rich.table import Table
 
-from kbench.messages import counted, last_line, of_memory, printable_lines
+from kbench.messages import counted, format_memory, last_line, printable_lines
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Cost, Metric, Result
-from kbench.report import shown
-from kbench.results.row_builders import of_cell
+from kbench.report import write_cell
+from kbench.results.row_builders import make_row
 from kbench.runner import Watcher
 
 
@@ -161,10 +161,10 @@ class Log(Quiet):
         if not result.is_ok:
             _log(_failure(cell, result))
         if not cell.missing:
-            row, name = of_cell(cell, self._metric), self._metric.name
+            row, name = make_row(cell, self._metric), self._metric.name
             _log(
                 f"[{self._done}/{self._n_tasks} {_clock(time.monotonic() - self._started)}] "
-                f"{cell.cell.name}: {row.status} {shown(name, row.value(name))}"
+                f"{cell.cell.name}: {row.status} {write_cell(name, row.value(name))}"
             )
 
     def delivering(self) -> None:
@@ -256,9 +256,9 @@ class LiveTable(Display):
                 numeric = name in names[3:]
                 table.add_column(name, justify="right" if numeric else "left", no_wrap=True)
             for cell in self._latest:
-                row = of_cell(cell, metric)
+                row = make_row(cell, metric)
                 style = "" if row.status == "ok" else "red"
-                values = [escape(shown(name, row.value(name))) for name in names]
+                values = [escape(write_cell(name, row.value(name))) for name in names]
                 if row.status != "ok":
                     values[3] = row.status
                 table.add_row(*values, style=style)
@@ -330,7 +330,7 @@ def _in_words(cost: Cost | None) -> str:
     if cost is None:
         return "no prediction"
     seconds = "" if cost.seconds is None else f", {cost.seconds.as_seconds()}"
-    return f"{of_memory(cost.memory_mib.value)}{seconds}"
+    return f"{format_memory(cost.memory_mib.value)}{seconds}"
 
 
 def _failure(cell: PlannedCell, result: Result) -> str:

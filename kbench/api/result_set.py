@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbench.api.inputs import Names, imported_rows, known_suite, names_in
+from kbench.api.inputs import Names, names_in, read_imported, read_suite_or_empty
 from kbench.errors import FeatureError, SuiteError
 from kbench.execution.plugins import load_registry
 from kbench.messages import counted
@@ -18,12 +18,12 @@ from kbench.records import Metric
 from kbench.registry.verbs import Verbs
 from kbench.report.content import ReportData, machine_facts
 from kbench.report.pages import picture
-from kbench.report.paper import chosen_datasets, chosen_methods, turned
+from kbench.report.paper import select_datasets, select_methods, transpose_table
 from kbench.report.tables import check_table, table_named
-from kbench.report.text import FORMATS, shown, write
-from kbench.results.imported import BesideOwn, beside_own
+from kbench.report.text import FORMATS, write, write_cell
+from kbench.results.imported import BesideOwn, match_local_rows
 from kbench.results.leaderboard import Leader, Leaderboard, leaderboard
-from kbench.results.rows import Row, columns, task_of
+from kbench.results.rows import Row, columns, find_row_task
 from kbench.storage.files import write_file
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Results:
         """
         import pandas
 
-        names = columns(self.metric, task_of(self._rows))
+        names = columns(self.metric, find_row_task(self._rows))
         frame = pandas.DataFrame(
             [{name: row.value(name) for name in names} for row in self._rows], columns=names
         )
@@ -134,20 +134,20 @@ class Results:
         import pandas
 
         notice = partial(warnings.warn, stacklevel=4)
-        kept = imported_rows(self.experiment, self.metric, notice)
-        lines = [_of_imported(each) for each in beside_own(self._rows, kept, self.metric)]
+        kept = read_imported(self.experiment, self.metric, notice)
+        lines = [_of_imported(each) for each in match_local_rows(self._rows, kept, self.metric)]
         names = [self.metric.name if name == "value" else name for name in _IMPORTED]
         return pandas.DataFrame(lines, columns=names)
 
     def content(self, methods: Names = None, datasets: Names = None) -> ReportData:
         """Return what reports, tables and figures of some methods and datasets are made of."""
-        kept = chosen_methods(self._rows, names_in(methods))
-        wanted = chosen_datasets(self._rows, names_in(datasets))
+        kept = select_methods(self._rows, names_in(methods))
+        wanted = select_datasets(self._rows, names_in(datasets))
         rows = [row for row in self._rows if row.method in kept and row.dataset in wanted]
         return ReportData(
             self.experiment,
             sorted(rows, key=lambda row: wanted.index(row.dataset)),
-            known_suite(self.suite, load_registry()).published,
+            read_suite_or_empty(self.suite, load_registry()).published,
             machine_facts(self._rows[0].machine) if self._rows else {},
             self.store,
             metric=self.metric,
@@ -194,7 +194,7 @@ class Results:
         forms = tuple(form for form in FORMATS if form != "table")
         check_choice(format, "format", (None, *forms), error=SuiteError)
         made = table_named(name, self.content(methods, datasets))
-        made = turned(made) if transpose else made
+        made = transpose_table(made) if transpose else made
         if format is not None:
             return write(made, format)
         names = [column.name for column in made.columns]
@@ -294,15 +294,15 @@ class Results:
     def _cells(self, line: Leader) -> list[str]:
         interval = ""
         if line.low is not None and line.high is not None:
-            interval = f"[{shown(self.metric.name, line.low)}, "
-            interval += f"{shown(self.metric.name, line.high)}]"
+            interval = f"[{write_cell(self.metric.name, line.low)}, "
+            interval += f"{write_cell(self.metric.name, line.high)}]"
         return [
             "" if line.place is None else str(line.place),
             *line.method,
-            shown(self.metric.name, line.mean),
+            write_cell(self.metric.name, line.mean),
             interval,
             "" if line.wins is None else str(line.wins),
-            shown("fit_time_s", line.fit_time_s),
+            write_cell("fit_time_s", line.fit_time_s),
         ]
 
     def _repr_html_(self) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kbench.api import progress
-from kbench.api.inputs import notices
+from kbench.api.inputs import collect_notices
 from kbench.planning.planned import PlannedCell, set_aside
 from kbench.records import Suite
 from kbench.registry.registry import Registry
 from kbench.registry.verbs import Verbs
-from kbench.results.row_builders import of_cell_in_full
-from kbench.results.rows import Row, known_metric
+from kbench.results.row_builders import make_full_row
+from kbench.results.rows import Row, complete_metric
 from kbench.runner import Options, Report, Run, execute, preview
 
 
@@ -29,7 +29,7 @@ def run_shown(
     """Run or only plan a suite, and show progress; `words` writes options that a notice names."""
     early: list[str] = []
     verbs = Verbs(early.append)
-    early += notices(registry, options, verbs)
+    early += collect_notices(registry, options, verbs)
     run = Run(suite, registry, options, verbs=verbs)
     run.watch = display = progress.choose(as_json, quiet, run.options.jobs)
     display.words = words
@@ -40,7 +40,7 @@ def run_shown(
         return preview(run) if dry_run else execute(run)
 
 
-def known_beside(
+def collect_rows(
     whole: Suite, report: Report, registry: Registry, options: Options
 ) -> tuple[list[Row], list[Row], int]:
     """Return rows of a run, of the suite's other methods, and how many of these are unknown.
@@ -61,13 +61,13 @@ def known_beside(
         if (label := cell.cell.dataset.label) in run.plan.datasets
         and (label, *cell.cell.method) not in ours
     ]
-    metric = known_metric(report.suite.compared)
+    metric = complete_metric(report.suite.compared)
     of_here, imported = set_aside(planned, run.results_from_elsewhere(planned))
     known = [cell for cell in of_here if cell.is_finished and cell.done] + imported
     elsewhere = {id(cell) for cell in (*report.foreign, *imported)}
 
     def row(cell: PlannedCell) -> Row:
         machine = cell.done[0].machine if id(cell) in elsewhere else run.place
-        return of_cell_in_full(cell, machine, metric)
+        return make_full_row(cell, machine, metric)
 
     return [row(cell) for cell in ran], [row(cell) for cell in known], len(planned) - len(known)

@@ -16,11 +16,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kbench._version import __version__
-from kbench.cli.command_options import with_options
-from kbench.cli.echo import echo, with_flags
+from kbench.cli.command_options import add_options
+from kbench.cli.echo import echo, put_flags
 from kbench.errors import FeatureError, KbenchError
 from kbench.registry.features import Command as About
-from kbench.registry.features import Feature, features, options_of, working
+from kbench.registry.features import Feature, features, get_options, working
 
 if TYPE_CHECKING:
     from typer._click import Command as ClickCommand
@@ -85,7 +85,7 @@ class Command(TyperCommand):
         try:
             return super().invoke(ctx)
         except KbenchError as error:
-            error.args = (with_flags(str(error)),)
+            error.args = (put_flags(str(error)),)
             raise
 
     def format_epilog(self, ctx: Context, formatter: HelpFormatter) -> None:
@@ -138,10 +138,10 @@ class Group(TyperGroup):
             return made
         if feature is None:
             module, _, name = about.target.partition(":")
-            return _described(command_of(path, getattr(import_module(module), name)), about)
+            return _described(build_command(path, getattr(import_module(module), name)), about)
         target = feature.load(about.target)
         try:
-            return _described(command_of(path, target), about)
+            return _described(build_command(path, target), about)
         except Exception as error:  # of typer: an annotation that it does not understand
             what = f"{type(error).__name__}: {error}"
             raise FeatureError(
@@ -181,10 +181,10 @@ def _described(made: Command, about: About) -> ClickCommand:
     return made
 
 
-def command_of(name: str, function: Callable[..., Any]) -> Any:
+def build_command(name: str, function: Callable[..., Any]) -> Any:
     """Return the command of a function, with the options that features add to it."""
     single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
-    made = with_options(_evaluated(function), options_of(name))
+    made = add_options(_evaluated(function), get_options(name))
     single.command(name.rpartition(" ")[2], cls=Command)(made)
     return typer.main.get_command(single)
 

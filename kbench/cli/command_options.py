@@ -14,7 +14,7 @@ import typer
 
 from kbench.cli import completion
 from kbench.cli.echo import echo
-from kbench.registry.dependencies import content_of, source_of
+from kbench.registry.dependencies import find_source, read_source
 from kbench.registry.features import Option, found_without, working
 
 if TYPE_CHECKING:
@@ -116,8 +116,8 @@ def _documented(function: str) -> dict[str, DocstringParam]:
         name: at for each in found_without(()) for name, at in each.metadata.functions.items()
     }
     module, _, name = targets.get(function, f"kbench.api.functions:{function}").partition(":")
-    path = source_of(module, {})
-    body = ast.parse(content_of(path)).body if path else []
+    path = find_source(module, {})
+    body = ast.parse(read_source(path)).body if path else []
     found = (each for each in body if isinstance(each, ast.FunctionDef) and each.name == name)
     doc = next(map(ast.get_docstring, found), None) or ""
     return {each: param for param in parse(doc).params for each in param.arg_name.split(", ")}
@@ -168,11 +168,11 @@ def _with_parameters(
     return call
 
 
-def as_words(given: Mapping[str, object]) -> list[str]:
+def format_options(given: Mapping[str, object]) -> list[str]:
     """Return options that are given as words of a command that repeats them.
 
-    >>> as_words({"jobs": 2, "params": ["a", "b"], "quiet": True, "views": False, "data": None})
-    ['--jobs', '2', '--param', 'a', '--param', 'b', '--quiet', '--no-views']
+    >>> format_options({"jobs": 2, "params": ["a", "b"], "views": False, "data": None})
+    ['--jobs', '2', '--param', 'a', '--param', 'b', '--no-views']
     """
     words = []
     for name, value in given.items():
@@ -188,13 +188,13 @@ def as_words(given: Mapping[str, object]) -> list[str]:
 _given: ContextVar[Mapping[str, Any] | None] = ContextVar("given", default=None)
 
 
-def given() -> dict[str, Any]:
+def get_given() -> dict[str, Any]:
     """Return the options of features that the user has given to this command, by name."""
     return dict(_given.get() or {})
 
 
-def with_options(function: Callable[..., Any], options: Mapping[str, Option]) -> Callable[..., Any]:
-    """Return a function with further parameters, whose values `given` returns."""
+def add_options(function: Callable[..., Any], options: Mapping[str, Option]) -> Callable[..., Any]:
+    """Return a function with further parameters, whose values `get_given` returns."""
     parameters = list(inspect.signature(function).parameters.values())
     taken = {"help", "-h", "--help"}
     taken |= {word for each in parameters for word in (each.name, *_flags(each))}

@@ -29,7 +29,7 @@ def suites(incomplete: str) -> list[str]:
     return _beginning(incomplete, runnable(load_registry()))
 
 
-def stored(ctx: typer.Context, incomplete: str) -> list[str]:
+def complete_stored_suites(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the suites that begin so and have runs in the store, else those installed."""
     from kbench.registry.features import working
 
@@ -75,7 +75,7 @@ def metrics(incomplete: str) -> list[str]:
     return _beginning(incomplete, [*METRICS, *sorted(load_registry().all("metric"))])
 
 
-def of(names: Iterable[str]) -> Complete:
+def complete_from(names: Iterable[str]) -> Complete:
     """Return the function that completes names known at this place."""
     return lambda incomplete: _beginning(incomplete, names)
 

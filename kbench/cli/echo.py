@@ -16,7 +16,7 @@ _OPTION = re.compile(r"`(\w+)(?:=([^`]+))?`")
 """An option in a message, as `kbench.messages.option` names it."""
 
 
-def with_flags(text: str) -> str:
+def put_flags(text: str) -> str:
     """Write the options that a message names as flags, if the command that runs has them."""
     from typer._click.globals import get_current_context
 
@@ -48,7 +48,7 @@ def _word(value: object) -> str:
 
 def echo(text: object = "", err: bool = False, nl: bool = True, **style: Any) -> None:
     """Print one or several lines in a style of `typer.style`; messages go to `err`."""
-    shown = printable_lines(with_flags(str(text)) if err else str(text))
+    shown = printable_lines(put_flags(str(text)) if err else str(text))
     if os.environ.get("NO_COLOR"):  # rich respects it by itself
         style = {name: value for name, value in style.items() if name not in ("fg", "bg")}
     typer.echo(typer.style(shown, **style) if style else shown, err=err, nl=nl)

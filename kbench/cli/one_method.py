@@ -11,14 +11,14 @@ from functools import partial
 from rich.console import Console
 from rich.markup import escape
 
-from kbench.api.running import known_beside
+from kbench.api.running import collect_rows
 from kbench.cli import printing
 from kbench.messages import counted
 from kbench.records import Metric, Suite
 from kbench.registry.registry import Registry
-from kbench.report.text import Column, Table, p_value, shown, signed
+from kbench.report.text import Column, Table, p_value, write_cell, write_signed
 from kbench.results.one_vs_all import Against, Place, against, places
-from kbench.results.rows import Method, Row, known_metric
+from kbench.results.rows import Method, Row, complete_metric
 from kbench.runner import Options, Report
 
 _MOST = 4
@@ -38,8 +38,8 @@ def print_beside(
     `again` is the command that computes the whole suite on the datasets of the run.
     """
     whole = replace(whole, limits=report.suite.limits)
-    ours, known, n_unknown = known_beside(whole, report, registry, options)
-    metric = known_metric(report.suite.compared)
+    ours, known, n_unknown = collect_rows(whole, report, registry, options)
+    metric = complete_metric(report.suite.compared)
     methods = list(dict.fromkeys(row.method for row in ours if row.status != "unavailable"))
     new = [method for method in methods if set(method) & set(added)]
     console = printing.console()
@@ -83,7 +83,7 @@ def print_focus(
 
 
 def _print_against(console: Console, compared: Sequence[Against], metric: Metric) -> None:
-    written = partial(signed, written=partial(shown, metric.name))
+    written = partial(write_signed, written=partial(write_cell, metric.name))
     counts = ["datasets", "won", "tied", "lost"]
     counts += ["untested"] if any(each.untested for each in compared) else []
     columns = [
@@ -104,10 +104,10 @@ def _print_places(console: Console, found: Sequence[Place], metric: Metric) -> N
     """Print the datasets with the best and the worst ranks of a method."""
 
     def line(place: Place) -> str:
-        values = f"{shown(metric.name, place.value)}, {' + '.join(place.best)} "
+        values = f"{write_cell(metric.name, place.value)}, {' + '.join(place.best)} "
         return (
             f"  {place.dataset}: rank {place.rank:g} of {place.of} "
-            f"({values}{shown(metric.name, place.best_value)})"
+            f"({values}{write_cell(metric.name, place.best_value)})"
         )
 
     n = 3 if len(found) > 6 else len(found)

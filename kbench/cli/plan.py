@@ -12,7 +12,7 @@ from rich.console import Console
 
 from kbench.cli import printing
 from kbench.cli.show import ON_A_SCREEN
-from kbench.messages import counted, of_memory
+from kbench.messages import counted, format_memory
 from kbench.planning.planned import PlannedCell
 from kbench.report.text import Column, Line, Table
 from kbench.results.rows import LABELS
@@ -121,7 +121,7 @@ def _written_cost(cell: PlannedCell) -> tuple[str, str]:
     if cost is None:
         return "", ""
     seconds = "" if cost.seconds is None else cost.seconds.as_seconds()
-    return of_memory(cost.memory_mib.value), seconds
+    return format_memory(cost.memory_mib.value), seconds
 
 
 def _estimated_s(report: Report) -> float | None:

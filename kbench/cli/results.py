@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.cli import completion
-from kbench.cli.command_options import Datasets, Form, Format, Highlight, given, options_from
+from kbench.cli.command_options import Datasets, Form, Format, Highlight, get_given, options_from
 from kbench.cli.echo import echo
 from kbench.errors import StoreError, SuiteError
 from kbench.messages import counted, printable_json
@@ -29,7 +29,8 @@ def results(
     suite: Annotated[
         str,
         typer.Argument(
-            help="Name of a suite, or of its MLflow experiment.", autocompletion=completion.stored
+            help="Name of a suite, or of its MLflow experiment.",
+            autocompletion=completion.complete_stored_suites,
         ),
     ],
     form: Format = Form.table,
@@ -68,14 +69,19 @@ def results(
     datasets that all methods finished, times, size, and the number of candidates it searched.
     """
     from kbench import report
-    from kbench.api.inputs import imported_rows, known_suite, own_methods, stored_results
+    from kbench.api.inputs import (
+        find_plugin_methods,
+        read_imported,
+        read_results,
+        read_suite_or_empty,
+    )
     from kbench.cli import printing, show
     from kbench.cli.one_method import print_focus
     from kbench.execution.plugins import load_registry
     from kbench.report import tables
-    from kbench.report.paper import chosen_methods, listed
+    from kbench.report.paper import select_methods, split_names
     from kbench.results.rows import columns as columns_of
-    from kbench.results.rows import task_of
+    from kbench.results.rows import find_row_task
     from kbench.results.stored import Query
 
     if (columns or families) and not leaderboard:
@@ -84,7 +90,7 @@ def results(
         raise SuiteError("--leaderboard compares the runs of one machine; name it with --machine")
     notice = partial(echo, err=True)
     try:
-        stored = stored_results(Query(suite, given(), machine, outdated=outdated, notice=notice))
+        stored = read_results(Query(suite, get_given(), machine, outdated=outdated, notice=notice))
     except (StoreError, SuiteError):
         if (
             leaderboard
@@ -94,7 +100,7 @@ def results(
             raise
         return
     rows, metric = stored.rows, stored.metric
-    others = partial(imported_rows, stored.name, metric, notice)
+    others = partial(read_imported, stored.name, metric, notice)
     if dataset or max_fit_time is not None:
         if leaderboard or highlight:
             raise SuiteError(
@@ -103,14 +109,14 @@ def results(
             )
         rows = _chosen(rows, dataset or [], max_fit_time, metric)
     if leaderboard:
-        chosen = chosen_methods(rows, highlight, "highlight") if highlight else ()
-        _print_leaderboard(rows, metric, form, listed(columns), families or (), chosen)
+        chosen = select_methods(rows, highlight, "highlight") if highlight else ()
+        _print_leaderboard(rows, metric, form, split_names(columns), families or (), chosen)
     elif highlight:
         _print_highlighted(rows, highlight, metric, form, machine)
     elif form is Form.table:
         registry = load_registry()
-        show.print_rows(rows, columns_of(metric, task_of(rows)))
-        show.print_published(rows, known_suite(suite, registry).published, metric)
+        show.print_rows(rows, columns_of(metric, find_row_task(rows)))
+        show.print_published(rows, read_suite_or_empty(suite, registry).published, metric)
         fewer = sum(row.n_splits_done < row.n_splits for row in rows)
         echo(
             f"\n{counted(len(rows), 'cell')}"
@@ -121,7 +127,7 @@ def results(
                 name = f"{row.feature_map} + {row.learner} on {row.dataset}"
                 echo(f"skipped: {name}: {row.error}")
         show.print_imported(_beside(rows, others(), dataset or [], metric), metric)
-        if machine != "all" and (own := own_methods(rows, registry)):
+        if machine != "all" and (own := find_plugin_methods(rows, registry)):
             print_focus(printing.console(), rows, own, metric)
     elif form is Form.json:
         # with all fields, so that `kbench compare` can read it back
@@ -136,12 +142,12 @@ def _beside(
     own: Sequence[Row], others: Sequence[ImportedRow], datasets: Sequence[str], metric: Metric
 ) -> list[BesideOwn]:
     """Return the imported results on some datasets, or on all, next to the local ones."""
-    from kbench.results.imported import beside_own
+    from kbench.results.imported import match_local_rows
 
     def wanted(name: str) -> bool:
         return not datasets or any(fnmatchcase(name, pattern) for pattern in datasets)
 
-    return beside_own(own, [each for each in others if wanted(each.row.dataset)], metric)
+    return match_local_rows(own, [each for each in others if wanted(each.row.dataset)], metric)
 
 
 def _print_imported_alone(
@@ -149,12 +155,12 @@ def _print_imported_alone(
 ) -> bool:
     """Print imported results if there are no local ones; return whether there are any."""
     from kbench import report
-    from kbench.api.inputs import imported_rows
+    from kbench.api.inputs import read_imported
     from kbench.cli import show
-    from kbench.planning.component_refs import experiment_of
+    from kbench.planning.component_refs import get_experiment
     from kbench.report.tables import imported_table
 
-    kept = imported_rows(experiment_of(suite), notice=notice)
+    kept = read_imported(get_experiment(suite), notice=notice)
     if not kept:
         return False
     metric = kept[0].metric
@@ -173,9 +179,9 @@ def _chosen(
     rows: list[Row], datasets: list[str], max_fit_time: float | None, metric: Metric
 ) -> list[Row]:
     """Return the cells of some datasets; with a limit of their time, the best ones first."""
-    from kbench.report.paper import chosen_datasets
+    from kbench.report.paper import select_datasets
 
-    wanted = chosen_datasets(rows, datasets, "dataset")
+    wanted = select_datasets(rows, datasets, "dataset")
     rows = sorted(
         (row for row in rows if row.dataset in wanted), key=lambda row: wanted.index(row.dataset)
     )
@@ -202,13 +208,13 @@ def _print_highlighted(
     """Print some methods, each compared with all others."""
     from kbench.cli import printing
     from kbench.cli.one_method import print_focus
-    from kbench.report.paper import chosen_methods
+    from kbench.report.paper import select_methods
 
     if form is not Form.table:
         raise SuiteError("--highlight prints no table; leave out --format")
     if machine == "all":
         raise SuiteError("--highlight compares the runs of one machine; name it with --machine")
-    methods = chosen_methods(rows, highlight, "highlight")
+    methods = select_methods(rows, highlight, "highlight")
     print_focus(printing.console(), rows, methods, metric)
 
 

@@ -15,17 +15,17 @@ from rich.markup import escape
 from kbench import machine
 from kbench.cli import printing
 from kbench.cli.echo import echo
-from kbench.messages import counted, of_memory
+from kbench.messages import counted, format_memory
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Metric, Published, Result
 from kbench.registry.verbs import Verbs
-from kbench.report import Column, Table, shown, tables
+from kbench.report import Column, Table, tables, write_cell
 from kbench.report.content import NO_FAILURE, ReportData
-from kbench.report.pages import Section, sections_of
+from kbench.report.pages import Section, collect_sections
 from kbench.results import row_builders, stats
 from kbench.results import rows as result_rows
 from kbench.results.imported import BesideOwn
-from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Row, known_metric, task_of
+from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Row, complete_metric, find_row_task
 from kbench.results.rows import columns as columns_of
 from kbench.runner import Report
 
@@ -60,7 +60,7 @@ def print_rows(
         "bold" if place == 1 else {"ok": "", "unavailable": "dim"}.get(row.status, "red")
         for row, place in ranks
     ]
-    made = [tables.column_of(name) for name in columns]
+    made = [tables.make_column(name) for name in columns]
     made += [Column("rank", written="{:g}".format, numeric=True)] if ranked else []
     table = Table("cells", "", made, lines, styles=dict(enumerate(styles)))
     printing.print_table(printing.console(), table, narrowed=True)
@@ -92,10 +92,10 @@ def print_report(
     methods. A suite has more cells if `filtered`, and no more methods if `ranked`. Unless
     `every` is set, only the best of many cells are printed for each dataset.
     """
-    metric = known_metric(report.suite.compared)
+    metric = complete_metric(report.suite.compared)
     cells = (*report.cells, *report.foreign)
-    rows = result_rows.by_dataset([row_builders.of_cell(cell, metric) for cell in cells])
-    task = task_of(rows)
+    rows = result_rows.sort_by_dataset([row_builders.make_row(cell, metric) for cell in cells])
+    task = find_row_task(rows)
     columns: Sequence[str] = columns_of(metric, task)
     if as_json:
         authors = {
@@ -192,8 +192,10 @@ def _retries(report: Report, repeat: str, again: Sequence[str]) -> list[tuple[st
         higher = shlex.join(["kbench", "suite", *_without("--memory-limit", again)])
         command = f"{higher} --memory-limit {needed}"
         here = machine.memory_mib()
-        too_much = f", more than the {of_memory(here)} of this machine" if 0 < here < needed else ""
-        what = f"compute {counted(len(by_memory), 'cell')} with {of_memory(needed)} of memory"
+        too_much = (
+            f", more than the {format_memory(here)} of this machine" if 0 < here < needed else ""
+        )
+        what = f"compute {counted(len(by_memory), 'cell')} with {format_memory(needed)} of memory"
         commands.append((command, f"{what}{too_much}"))
     return commands
 
@@ -285,8 +287,8 @@ def _summary(console: Console, rows: Sequence[Row], metric: Metric) -> None:
     columns = [
         *map(Column, LABELS[1:]),
         Column("rank", written="{:.2f}".format, numeric=True),
-        Column("mean", metric.name, partial(shown, metric.name), True),
-        *(tables.column_of(name) for name in TIMES),
+        Column("mean", metric.name, partial(write_cell, metric.name), True),
+        *(tables.make_column(name) for name in TIMES),
     ]
     rows_of = [
         {**vars(each), **dict(zip(LABELS[1:], each.method, strict=True))} for each in standings
@@ -314,7 +316,7 @@ def print_published(
         return
     data = ReportData("", list(rows), figures, metric=metric)
     verbs = Verbs(partial(echo, err=True))
-    for feature, section in sections_of(data, verbs):
+    for feature, section in collect_sections(data, verbs):
         if section.within == "terminal" and section.shown():
             try:
                 _print_section(section)

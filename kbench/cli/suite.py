@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from kbench.cli.command_options import JsonEvents, Quiet, as_words, given, options_from
-from kbench.cli.echo import with_flags
+from kbench.cli.command_options import JsonEvents, Quiet, format_options, get_given, options_from
+from kbench.cli.echo import put_flags
 
 
 @options_from("run_suite")
@@ -47,7 +47,7 @@ def suite(
 
     A cell is a dataset with a feature map and a learner. Cached results are not computed again.
     """
-    from kbench.api.inputs import chosen_suite
+    from kbench.api.inputs import select_suite
     from kbench.api.running import run_shown
     from kbench.cli import show
     from kbench.cli.one_method import print_beside
@@ -58,7 +58,7 @@ def suite(
     registry = load_registry()
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
-    chosen = chosen_suite(
+    chosen = select_suite(
         suite,
         registry,
         *(dataset, feature_map, learner),
@@ -68,7 +68,7 @@ def suite(
         memory_mib=memory_limit,
         data=data,
     )
-    options = Options(jobs, recompute, retry_failed, offline, timing, given=given())
+    options = Options(jobs, recompute, retry_failed, offline, timing, given=get_given())
     report = run_shown(
         chosen,
         registry,
@@ -76,17 +76,17 @@ def suite(
         as_json=as_json,
         quiet=quiet,
         dry_run=dry_run,
-        words=with_flags,
+        words=put_flags,
     )
     if dry_run:
         print_plan(report, as_json=as_json, every=every)
         return
     limits = {"n_splits": n_splits, "task_timeout": task_timeout, "memory_limit": memory_limit}
-    others = {"add_datasets": add_datasets, **limits, "data": data, **given()}
+    others = {"add_datasets": add_datasets, **limits, "data": data, **get_given()}
     filters = {"dataset": dataset, "feature_map": feature_map, "learner": learner}
     added = {"add_feature_maps": add_feature_maps, "add_learners": add_learners}
-    again = [suite, *as_words({**filters, **added, **others})]
-    whole_again = ["kbench", "suite", suite, *as_words({"dataset": dataset, **others})]
+    again = [suite, *format_options({**filters, **added, **others})]
+    whole_again = ["kbench", "suite", suite, *format_options({"dataset": dataset, **others})]
     of_methods = bool(feature_map or learner)
     new = [*(add_feature_maps or []), *(add_learners or [])]
 
@@ -94,7 +94,7 @@ def suite(
         if report.foreign:
             show.print_origins(report)
         if (of_methods or new) and not report.interrupted:
-            whole = chosen_suite(suite, registry, dataset, add=(add_datasets, (), ()), data=data)
+            whole = select_suite(suite, registry, dataset, add=(add_datasets, (), ()), data=data)
             print_beside(report, whole, registry, options, whole_again, new)
 
     show.print_report(

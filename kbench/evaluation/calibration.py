@@ -19,11 +19,17 @@ from sklearn.calibration import CalibratedClassifierCV
 
 from kbench.estimators import DecisionValues
 from kbench.evaluation.block_fits import BlockFits
-from kbench.evaluation.checked_predictions import FittedLearner, Predictions, checked_decision
+from kbench.evaluation.checked_predictions import FittedLearner, Predictions, validate_decision
 from kbench.evaluation.embedding import Embedding, Fitting
 from kbench.evaluation.lazy_rows import Matrix
-from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
-from kbench.evaluation.search._folds import Embedded, embedded, fit_learners, inner_folds, selected
+from kbench.evaluation.passes import Pass, fit_from_sums, fit_shared_map, pass_over, takes_sums
+from kbench.evaluation.search._folds import (
+    Embedded,
+    embed_fold,
+    fit_learners,
+    inner_folds,
+    make_fold_selector,
+)
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.splits import Fold, rare_classes
 from kbench.evaluation.timing import Stopwatch
@@ -83,7 +89,7 @@ def _out_of_fold(
     converged = []
     what = fitting.learner.what
     for fitted, blocks, has_converged in _fits(fitting, folds, candidate):
-        given = [checked_decision(fitted.decision_function(Z), Z.shape[0], what) for Z in blocks]
+        given = [validate_decision(fitted.decision_function(Z), Z.shape[0], what) for Z in blocks]
         decision = np.concatenate(given)
         values.append(decision.reshape(len(decision), -1))
         converged.append(has_converged)
@@ -102,16 +108,16 @@ def _fits(
     embed: Callable[[Fold], Embedded]
     data = fitting.data
     if not fitting.protocol.refit_maps_in_inner_folds and not data.pairwise:
-        shared, is_large = embedding_of(fitting, [candidate])
+        shared, is_large = fit_shared_map(fitting, [candidate])
         if is_large:
             fits, found = _over_blocks(shared, fitting, candidate, folds)
             for ((fitted, converged),), (_, test) in zip(found, folds, strict=True):
                 blocks = fits.shared.embedded_blocks(data.X, test, Stopwatch())
                 yield fitted, (Z for _, Z in blocks), converged and fits.shared.converged
             return
-        embed = selected(shared.embedded(data.X), shared.converged)
+        embed = make_fold_selector(shared.embedded(data.X), shared.converged)
     else:
-        embed = partial(embedded, fitting, candidate)
+        embed = partial(embed_fold, fitting, candidate)
     given = [candidate], fitting.learner_seed
     for fold in folds:
         Z, Z_test, map_converged = embed(fold)

@@ -78,26 +78,26 @@ class Predictions:
         """Return the predictions in the types of `scores`, or raise PluginError.
 
         PluginError is raised with the learner, `what` it returned and what is
-        expected; see `checked_labels` and the functions after it. `classes` are the
+        expected; see `validate_labels` and the functions after it. `classes` are the
         labels of the training set.
         """
         if task == "regression":
             return Predictions(
-                checked_numbers(self.predicted, n_test, f"predict of {what}"),
-                sd=None if self.sd is None else checked_deviations(self.sd, n_test, what),
+                validate_numbers(self.predicted, n_test, f"predict of {what}"),
+                sd=None if self.sd is None else validate_deviations(self.sd, n_test, what),
             )
         k = len(classes)
 
         def probabilities(values: ArrayLike | None, method: str) -> np.ndarray | None:
             if values is None:
                 return None
-            return checked_probabilities(values, n_test, k, f"{method} of {what}")
+            return validate_probabilities(values, n_test, k, f"{method} of {what}")
 
         decision = self.decision
         return Predictions(
-            checked_labels(self.predicted, classes, n_test, what),
+            validate_labels(self.predicted, classes, n_test, what),
             probabilities(self.probabilities, "predict_proba"),
-            None if decision is None else checked_decision(decision, n_test, what),
+            None if decision is None else validate_decision(decision, n_test, what),
             probabilities(self.label_probabilities, "label_probabilities"),
         )
 
@@ -113,7 +113,7 @@ class Committed:
     """Those of the default candidate; empty if there was no search."""
 
 
-def predictions_of(
+def predict_all(
     learner: FittedLearner, Z: Matrix, predicted: np.ndarray, task: TaskType
 ) -> Predictions:
     """Return everything that a fitted learner predicts for some rows besides labels or targets.
@@ -146,7 +146,7 @@ def has_distribution(regressor: FittedLearner) -> bool:
     return "return_std" in inspect.signature(regressor.predict).parameters
 
 
-def restored(predictions: Predictions, scale: Scale, n_rows: int, what: str) -> Predictions:
+def unstandardise(predictions: Predictions, scale: Scale, n_rows: int, what: str) -> Predictions:
     """Return standardised predictions in the target's units, checked."""
     checked = predictions.checked("regression", np.empty(0), n_rows, what)
     sd = None if checked.sd is None else scale.sd * checked.sd
@@ -190,7 +190,9 @@ def check_embedding(Z: Matrix, n_rows: int, what: str) -> None:
         raise PluginError(f"{what} returned {bad} {expected}")
 
 
-def checked_labels(predicted: ArrayLike, classes: np.ndarray, n_rows: int, what: str) -> np.ndarray:
+def validate_labels(
+    predicted: ArrayLike, classes: np.ndarray, n_rows: int, what: str
+) -> np.ndarray:
     """Return predicted labels as an array; reject anything that is not one label per row.
 
     Parameters
@@ -228,7 +230,7 @@ def checked_labels(predicted: ArrayLike, classes: np.ndarray, n_rows: int, what:
     return labels
 
 
-def checked_numbers(predicted: ArrayLike, n_rows: int, what: str) -> np.ndarray:
+def validate_numbers(predicted: ArrayLike, n_rows: int, what: str) -> np.ndarray:
     """Return predicted numbers in float64; reject anything that is not one per row.
 
     Parameters
@@ -247,7 +249,7 @@ def checked_numbers(predicted: ArrayLike, n_rows: int, what: str) -> np.ndarray:
 
     Examples
     --------
-    >>> checked_numbers(np.zeros((3, 1)), 3, "predict of learner 'ridge'")
+    >>> validate_numbers(np.zeros((3, 1)), 3, "predict of learner 'ridge'")
     Traceback (most recent call last):
     kbench.errors.PluginError: predict of learner 'ridge' returned an array of shape (3, 1) and
     dtype float64; expected 3 finite numbers in an array of shape (3,)
@@ -261,10 +263,10 @@ def checked_numbers(predicted: ArrayLike, n_rows: int, what: str) -> np.ndarray:
     return given.astype(np.float64)
 
 
-def checked_deviations(values: ArrayLike, n_rows: int, what: str) -> np.ndarray:
+def validate_deviations(values: ArrayLike, n_rows: int, what: str) -> np.ndarray:
     """Return predictive standard deviations; raises PluginError unless all are positive."""
     method = f"predict with return_std of {what}"
-    sd = checked_numbers(values, n_rows, method)
+    sd = validate_numbers(values, n_rows, method)
     if len(sd) and sd.min() <= 0:
         raise PluginError(
             f"{method} returned the standard deviation {sd.min():g}; expected positive numbers"
@@ -272,7 +274,7 @@ def checked_deviations(values: ArrayLike, n_rows: int, what: str) -> np.ndarray:
     return sd
 
 
-def checked_probabilities(values: ArrayLike, n_rows: int, n_classes: int, what: str) -> np.ndarray:
+def validate_probabilities(values: ArrayLike, n_rows: int, n_classes: int, what: str) -> np.ndarray:
     """Return probabilities, of `what`; PluginError for anything other than a distribution per row.
 
     A row must sum to 1, to 1e-6; to 1e-3 in float32.
@@ -295,7 +297,7 @@ def checked_probabilities(values: ArrayLike, n_rows: int, n_classes: int, what: 
     return np.asarray(np.clip(given, 0.0, 1.0))
 
 
-def checked_decision(values: ArrayLike, n_rows: int, what: str) -> np.ndarray:
+def validate_decision(values: ArrayLike, n_rows: int, what: str) -> np.ndarray:
     """Return decision values in float64; PluginError unless there is one finite row per input."""
     expected = f"from decision_function; expected {n_rows:,} rows of finite real numbers"
     given = np.asarray(values)

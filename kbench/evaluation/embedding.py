@@ -11,14 +11,14 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.evaluation.checked_predictions import FittedLearner, FittedMap, check_embedding
-from kbench.evaluation.lazy_rows import Matrix, Rows, blocks, is_sparse, numbered_blocks, whole
+from kbench.evaluation.lazy_rows import Matrix, Rows, blocks, is_sparse, iterate_row_numbers, whole
 from kbench.evaluation.method import Method
-from kbench.evaluation.preprocessing import Preprocessing, stacked
+from kbench.evaluation.preprocessing import Preprocessing, stack_rows
 from kbench.evaluation.specs import Candidate, EstimatorSpec
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.targets import Scale
-from kbench.evaluation.timing import Run, Stopwatch, Timed, once, timed
-from kbench.messages import shared_targets
+from kbench.evaluation.timing import Run, Stopwatch, Timed, once, time_step
+from kbench.messages import explain_shared_targets
 from kbench.records import Protocol, TaskType
 
 FIT_BYTES = 2**28
@@ -168,16 +168,16 @@ class Embedding:
         """
         feature_map, data = fitting.feature_map, fitting.data
         if feature_map.supervised:
-            raise PluginError(shared_targets(feature_map.what))
+            raise PluginError(explain_shared_targets(feature_map.what))
         parts = [X for X in (data.X, data.unlabeled) if X is not None]
         samples = [_sample(X, derive_seed(fitting.seed, "sample")) for X in parts]
         steps = fitting.steps(candidate)
-        sample = samples[0] if len(samples) == 1 else stacked(*map(whole, samples))
+        sample = samples[0] if len(samples) == 1 else stack_rows(*map(whole, samples))
         steps.fit_blocks(lambda: chain.from_iterable(map(blocks, parts)), sample)
         type_ = np.dtype(dtype)
         inputs = _preprocessed(steps, samples[-1], type_)
         del sample
-        given = cls._fitted(fitting, candidate, steps, (inputs, data.y, None), timed)
+        given = cls._fitted(fitting, candidate, steps, (inputs, data.y, None), time_step)
         n_fitted, n_rows = inputs.shape[0], parts[-1].shape[0]
         return replace(given, dtype=type_, n_fitted=n_fitted, n_rows=n_rows)
 
@@ -237,7 +237,7 @@ class Embedding:
         self, X: Matrix | Rows, rows: np.ndarray, clock: Stopwatch
     ) -> Iterator[tuple[np.ndarray, Matrix]]:
         """Yield blocks of row numbers with their embedding in `dtype`, dense or CSR."""
-        for part in numbered_blocks(rows):
+        for part in iterate_row_numbers(rows):
             with clock:
                 Z = self.embed(X[part]).astype(self.dtype, copy=False)
             check_embedding(Z, len(part), self.what)
@@ -245,7 +245,7 @@ class Embedding:
 
     def check_rows(self, X: Matrix | Rows) -> None:
         """Raise a PluginError unless a block is embedded as its rows are one by one."""
-        block = next(numbered_blocks(np.arange(X.shape[0])))[:CHECKED_ROWS]
+        block = next(iterate_row_numbers(np.arange(X.shape[0])))[:CHECKED_ROWS]
         rows = block[:: max(1, len(block) // 4)]
         together = _dense(self.embed(X[block]))[rows]
         alone = np.vstack([_dense(self.embed(X[rows[i : i + 1]])) for i in range(len(rows))])

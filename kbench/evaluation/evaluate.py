@@ -19,18 +19,18 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import PluginError
-from kbench.evaluation.checked_predictions import Committed, FittedMap, Predictions, restored
+from kbench.evaluation.checked_predictions import Committed, FittedMap, Predictions, unstandardise
 from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.fitting import FittedMethod, Tested, fit, fit_in_memory
 from kbench.evaluation.lazy_rows import Matrix, Rows
 from kbench.evaluation.method import Kernel, Method, MetricFunction
-from kbench.evaluation.scores import Evaluation, refuse_overwriting, scored
+from kbench.evaluation.scores import Evaluation, compute_scores, refuse_overwriting
 from kbench.evaluation.search import search
 from kbench.evaluation.search._result import SearchResult
 from kbench.evaluation.specs import Candidate, Nested
 from kbench.evaluation.split_view import Visible, assign
 from kbench.evaluation.splits import derive_seed, strata
-from kbench.evaluation.timing import Stopwatch, timed
+from kbench.evaluation.timing import Stopwatch, time_step
 from kbench.records import Dataset, Details, Inputs, Protocol
 
 WARM_UP_ROWS = 200
@@ -59,7 +59,7 @@ def evaluate_split(
         return assignment.y_test
 
     metrics, details = run_split(Inputs.of(dataset), assignment.visible, method, protocol, reveal)
-    return scored(assignment, handed_over[0], metrics, details, method.learner.what)
+    return compute_scores(assignment, handed_over[0], metrics, details, method.learner.what)
 
 
 def run_split(
@@ -89,7 +89,7 @@ def run_split(
             _warm_up(fitting, best)
     passed = searched.passed_for(best)
     other = None if searched.default is best else searched.default
-    fitted = fit(fitting, best, timed, passed, other)
+    fitted = fit(fitting, best, time_step, passed, other)
     tested = fitted.tested(X_test)
     split = _Split(inputs, fitting, X_test, searched, fitted, tested)
     for extra in EXTRAS:
@@ -144,7 +144,7 @@ class _Split:
     def _committable(self, given: Predictions) -> Predictions:
         data, n_test, what = self.fitting.data, self.X_test.shape[0], self.fitting.learner.what
         if data.task == "regression":
-            return restored(given, self.fitted.scale, n_test, what)
+            return unstandardise(given, self.fitted.scale, n_test, what)
         return given.checked(data.task, np.unique(data.y), n_test, what)
 
 

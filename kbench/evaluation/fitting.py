@@ -16,14 +16,14 @@ from kbench.evaluation.checked_predictions import (
     FittedMap,
     Predictions,
     check_embedding,
-    predictions_of,
+    predict_all,
 )
 from kbench.evaluation.embedding import Embedding, Fitting, has_converged
 from kbench.evaluation.lazy_rows import BLOCK_ROWS, Matrix, Rows, whole
-from kbench.evaluation.passes import Pass, embedding_of, fit_from_sums, pass_over, takes_sums
+from kbench.evaluation.passes import Pass, fit_from_sums, fit_shared_map, pass_over, takes_sums
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.targets import Scale
-from kbench.evaluation.timing import Clock, Run, Stopwatch, Timed, once, timed, times
+from kbench.evaluation.timing import Clock, Run, Stopwatch, Timed, once, time_step, times
 from kbench.records import TaskType
 
 MEASURED_ROWS = 1000
@@ -77,7 +77,7 @@ class FittedMethod:
             return Predictions.joined([self._predictions(self.learner, Z) for _, Z in blocks])
 
     def _predictions(self, learner: FittedLearner, Z: Matrix) -> Predictions:
-        return predictions_of(learner, Z, learner.predict(Z), self.task)
+        return predict_all(learner, Z, learner.predict(Z), self.task)
 
     def tested(self, X_test: Matrix | Rows) -> Tested:
         """Predict the test set and measure its time, and the sizes of the model."""
@@ -87,10 +87,10 @@ class FittedMethod:
         X_test = self.embedding.steps.transform(whole(X_test))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            Z = timed(lambda: map_.transform(X_test))
+            Z = time_step(lambda: map_.transform(X_test))
             check_embedding(Z.value, X_test.shape[0], self.embedding.what)
-            predicted = timed(lambda: learner.predict(Z.value))
-        predictions, default = predictions_of(learner, Z.value, predicted.value, self.task), None
+            predicted = time_step(lambda: learner.predict(Z.value))
+        predictions, default = predict_all(learner, Z.value, predicted.value, self.task), None
         if self.default is not None:
             with _untroubled():
                 default = self._predictions(self.default, Z.value)
@@ -106,7 +106,7 @@ class FittedMethod:
             for several, each in zip(given, learners, strict=True):
                 with predicting if each is self.learner else Stopwatch():
                     predicted = each.predict(Z)
-                several.append(predictions_of(each, Z, predicted, self.task))
+                several.append(predict_all(each, Z, predicted, self.task))
         predictions, *default = [Predictions.joined(several) for several in given]
         first = X_test[:MEASURED_ROWS]
         return self._measured(
@@ -168,11 +168,11 @@ def sizes(map_: FittedMap, learner: FittedLearner, Z: Matrix) -> dict[str, float
     return {
         "n_components": float(n_components),
         "nnz_per_row": nnz / n_rows,
-        "n_stored_floats": float(stored_numbers([map_, learner])),
+        "n_stored_floats": float(count_stored_numbers([map_, learner])),
     }
 
 
-def stored_numbers(fitted: Any) -> int:
+def count_stored_numbers(fitted: Any) -> int:
     """Count the array elements that fitted estimators store, without zeros of sparse ones.
 
     Attributes, lists, tuples and dicts are followed; the inside of compiled objects
@@ -217,7 +217,7 @@ def fit(
         return fit_in_memory(fitting, candidate, run=run, default=default)
     if passed is not None:
         return _fit_from_sums(fitting, candidate, passed, run, True, default)
-    shared, is_large = embedding_of(fitting, [candidate])
+    shared, is_large = fit_shared_map(fitting, [candidate])
     if not is_large:
         fitted = fit_in_memory(fitting, candidate, None, shared, run, default)
         if fitting.protocol.block_dtype == "float64":

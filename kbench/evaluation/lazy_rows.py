@@ -61,7 +61,7 @@ def whole(X: Matrix | Rows) -> Matrix:
     return X[:] if isinstance(X, Rows) else X
 
 
-def numbered_blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
+def iterate_row_numbers(rows: np.ndarray) -> Iterator[np.ndarray]:
     """Yield row numbers, `BLOCK_ROWS` at a time."""
     for start in range(0, len(rows), BLOCK_ROWS):
         yield rows[start : start + BLOCK_ROWS]
@@ -69,7 +69,7 @@ def numbered_blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
 
 def blocks(X: Matrix | Rows) -> Iterator[Matrix]:
     """Yield all rows of a matrix, `BLOCK_ROWS` at a time."""
-    for rows in numbered_blocks(np.arange(X.shape[0])):
+    for rows in iterate_row_numbers(np.arange(X.shape[0])):
         yield X[rows]
 
 
@@ -95,7 +95,7 @@ def row_hashes(X: Matrix) -> np.ndarray:
         return hashes
     step = max(1, VALUES // max(d, 1))
     for start in range(0, n, step):
-        mixed = hashed(X[start : start + step], salts)
+        mixed = hash_values(X[start : start + step], salts)
         hashes[start : start + step] = mixed.sum(axis=1, dtype=np.uint64)
     return hashes
 
@@ -110,12 +110,12 @@ def _add_sparse(hashes: np.ndarray, X: csr_matrix, salts: np.ndarray) -> None:
         ends = X.indptr[start : start + step + 1]
         values = np.asarray(X.data[ends[0] : ends[-1]])
         rows = np.repeat(np.arange(start, start + len(ends) - 1), np.diff(ends))
-        mixed = hashed(values, salts[X.indices[ends[0] : ends[-1]]])
+        mixed = hash_values(values, salts[X.indices[ends[0] : ends[-1]]])
         stored = values != 0
         np.add.at(hashes, rows[stored], mixed[stored])
 
 
-def hashed(values: np.ndarray, salts: np.ndarray) -> np.ndarray:
+def hash_values(values: np.ndarray, salts: np.ndarray) -> np.ndarray:
     """Hash each value with its salt (the finaliser of SplitMix64), a multiple of `SALT`."""
     plain = np.asarray(values, dtype=np.float64) + 0.0  # -0 becomes 0
     plain[np.isnan(plain)] = np.nan  # one bit pattern for all of them

@@ -12,7 +12,7 @@ import numpy as np
 from kbench.evaluation.checked_predictions import FittedLearner
 from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
 from kbench.evaluation.gram_sums import Sums, Targets
-from kbench.evaluation.lazy_rows import is_sparse, numbered_blocks
+from kbench.evaluation.lazy_rows import is_sparse, iterate_row_numbers
 from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
 from kbench.evaluation.timing import Stopwatch
 
@@ -91,7 +91,7 @@ class Pass:
             self.parts.append(sums)
 
 
-def embedding_of(fitting: Fitting, candidates: Sequence[Candidate]) -> tuple[Embedding, bool]:
+def fit_shared_map(fitting: Fitting, candidates: Sequence[Candidate]) -> tuple[Embedding, bool]:
     """Fit the map that candidates share, and return whether its embedding is too large to hold.
 
     It is never too large for a learner that needs it as one matrix.
@@ -110,7 +110,7 @@ def embedding_of(fitting: Fitting, candidates: Sequence[Candidate]) -> tuple[Emb
     if is_sparse(Z):
         if shared.dtype != np.float64:
             shared = fitted("float64")  # sums of sparse rows are not shifted
-        rows = next(numbered_blocks(np.arange(n)))
+        rows = next(iterate_row_numbers(np.arange(n)))
         some = shared.embed(data.X[rows])
         row_bytes = 12 * (some.nnz if is_sparse(some) else some.size) / len(rows)
         del some  # a map may be fitted below, which needs the memory

@@ -188,12 +188,12 @@ class Preprocessing:
         Only categories use the targets.
         """
         self._categories = None
-        if categories := categories_of(self.kinds):
+        if categories := find_categories(self.kinds):
             self._categories = CategoryMeans(categories, self.task)
             X = self._categories.fit_transform(X, y)
             if unlabeled is not None:
                 unlabeled = self._categories.transform(unlabeled)
-        everything = stacked(X, unlabeled)
+        everything = stack_rows(X, unlabeled)
         self._fit(lambda: (everything,), everything)
         return self._scaled(X)
 
@@ -205,7 +205,7 @@ class Preprocessing:
         Imputed values are those of `sample`. DatasetError is raised for columns of categories,
         which need the targets.
         """
-        if categories_of(self.kinds):
+        if find_categories(self.kinds):
             raise DatasetError(SHARED_CATEGORIES)
         self._categories = None
         self._fit(blocks, sample)
@@ -256,12 +256,12 @@ IMPUTING = ("impute", "impute_with_indicators")
 """Treatments of missing values that replace them."""
 
 
-def categories_of(kinds: Sequence[str]) -> list[int]:
+def find_categories(kinds: Sequence[str]) -> list[int]:
     """Return the columns of categories."""
     return [column for column, kind in enumerate(kinds) if kind == "target_encoded"]
 
 
-def stacked(X: Matrix, more: Matrix | None) -> Matrix:
+def stack_rows(X: Matrix, more: Matrix | None) -> Matrix:
     """Stack two blocks of rows; `more` may be None."""
     if more is None:
         return X

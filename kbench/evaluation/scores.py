@@ -9,7 +9,7 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.evaluation.checked_predictions import Committed, Predictions
-from kbench.evaluation.metrics import COMPUTE, METRICS, applies, rows_of
+from kbench.evaluation.metrics import COMPUTE, METRICS, applies, take_rows
 from kbench.evaluation.split_view import Assignment
 from kbench.records import Details
 
@@ -31,7 +31,7 @@ class Evaluation:
         return self.of_seeds[0]
 
 
-def scored(
+def compute_scores(
     assignment: Assignment,
     committed: Committed,
     metrics: Mapping[str, float],
@@ -83,7 +83,7 @@ def scores(assignment: Assignment, predictions: Predictions) -> dict[str, float]
         if applies(METRICS[name], truth.task, predictions)
     }
     if assignment.seen is not None and truth.task == "classification":
-        unseen = rows_of(truth, predictions, np.flatnonzero(~assignment.seen))
+        unseen = take_rows(truth, predictions, np.flatnonzero(~assignment.seen))
         values["accuracy_non_duplicates"] = COMPUTE["accuracy"](*unseen)
     metrics = {name: value for name, value in values.items() if value is not None}
     metrics["n_test"] = float(len(truth.y))

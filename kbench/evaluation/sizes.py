@@ -30,7 +30,7 @@ def holdout_problem(n: int, protocol: Protocol, name: str) -> str:
     return f"{name} has {n} rows; {' and '.join(sizes)} need {max(n_train, 1) + max(n_test, 1)}"
 
 
-def split_problem(n: int, protocol: Protocol, name: str) -> str:
+def check_split_size(n: int, protocol: Protocol, name: str) -> str:
     """Return why a dataset of `n` rows is too small for its splits; empty if it is not."""
     if protocol.cv in ("holdout", "ordered"):
         return holdout_problem(n, protocol, name)

@@ -8,7 +8,7 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.evaluation.lazy_rows import Matrix, is_sparse
-from kbench.evaluation.splits import inner_parts, rare_classes, row_groups, split
+from kbench.evaluation.splits import inner_parts, make_split, rare_classes, row_groups
 from kbench.evaluation.targets import Scale, Truth
 from kbench.messages import counted
 from kbench.records import Dataset, Protocol, Split, TaskType
@@ -91,7 +91,7 @@ def assign(
     y = np.asarray(dataset.y)
     if protocol.missing == "error" and not dataset.pairwise:
         refuse_missing(dataset)
-    rows = split(dataset, protocol, index)
+    rows = make_split(dataset, protocol, index)
     train, test, unlabeled = rows.train, rows.test, rows.unlabeled
     if protocol.missing == "drop_rows" and not dataset.pairwise:
         holes = missing_rows(dataset.X)

@@ -37,7 +37,7 @@ def derive_seed(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
 
-def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
+def make_split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
     """Return one split of a dataset, numbered from 0.
 
     Of the protocol `cv`, the sizes, `n_folds` and `seed` matter. Beyond `n_folds`,
@@ -75,7 +75,7 @@ def split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
     if protocol.max_train_rows is not None:
         train = sample(train, y, protocol.max_train_rows, derive_seed(seed, "train_rows"))
     if protocol.unlabeled_size:
-        rng = np.random.default_rng(derive_seed(seed, "unlabeled"))
+        rng = np.random.default_rng(derive_seed(seed, "unlabelled"))
         n_unlabelled = count(protocol.unlabeled_size, len(train))
         if n_unlabelled >= len(train):
             raise DatasetError(
@@ -176,7 +176,7 @@ def stratified_folds(
     return Folds(fold_of, n_folds)
 
 
-def stratified_order(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def shuffle_stratified(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Shuffle all rows so that any consecutive ones hold their share of every class."""
     # Every class is spread evenly over [0, 1); the jitter decides which class gets
     # the odd row of a part.
@@ -201,7 +201,7 @@ def sample(rows: np.ndarray, y: np.ndarray, n: int, seed: int) -> np.ndarray:
     """
     if n >= len(rows):
         return rows
-    order = stratified_order(y[rows], np.random.default_rng(seed))
+    order = shuffle_stratified(y[rows], np.random.default_rng(seed))
     first = np.unique(y[rows][order], return_index=True)[1]
     others = np.delete(order, first)
     return np.sort(rows[np.concatenate([order[first], others])[:n]])
@@ -258,7 +258,7 @@ def _holdout(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw a holdout whose two parts are stratified as evenly as possible."""
     n_train, n_test = _holdout_sizes(len(y), protocol, name)
-    order = stratified_order(y, rng)
+    order = shuffle_stratified(y, rng)
     test, train = order[:n_test], order[n_test : n_test + n_train]
     return np.sort(train), np.sort(test)
 
@@ -268,7 +268,7 @@ def inner_parts(dataset: Dataset, protocol: Protocol, rows: np.ndarray) -> np.nd
 
     Where each row is in the test set of one official split, these are the parts: rows of a
     group are in one. Of a single split, the parts are the places of the rows in its training
-    set, which `folds_of` divides into consecutive blocks; its test rows come last.
+    set, which `make_folds` divides into consecutive blocks; its test rows come last.
 
     Raises DatasetError if the test sets overlap, or leave rows out.
     """
@@ -293,14 +293,14 @@ def inner_parts(dataset: Dataset, protocol: Protocol, rows: np.ndarray) -> np.nd
     return found
 
 
-def folds_of(parts: np.ndarray, n_folds: int) -> Folds:
+def make_folds(parts: np.ndarray, n_folds: int) -> Folds:
     """Return folds of about equal size, none of which divides a part.
 
     Parts of one row each are put together in their order.
 
-    >>> [test.tolist() for _, test in folds_of(np.array([7, 7, 2, 4, 4, 4, 2]), 2)]
+    >>> [test.tolist() for _, test in make_folds(np.array([7, 7, 2, 4, 4, 4, 2]), 2)]
     [[3, 4, 5], [0, 1, 2, 6]]
-    >>> [test.tolist() for _, test in folds_of(np.array([3, 2, 1, 0]), 2)]
+    >>> [test.tolist() for _, test in make_folds(np.array([3, 2, 1, 0]), 2)]
     [[2, 3], [0, 1]]
     """
     names, place, counts = np.unique(parts, return_inverse=True, return_counts=True)

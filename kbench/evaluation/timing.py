@@ -60,7 +60,7 @@ class Stopwatch:
         self.cpu += time.process_time() - self._start[1]
 
 
-def timed(step: Callable[[], S]) -> Timed[S]:
+def time_step(step: Callable[[], S]) -> Timed[S]:
     """Run a step and measure its time; a short step is repeated.
 
     A step under 50 ms is run up to 5 times, until 50 ms are spent, or until the first 3
@@ -90,7 +90,7 @@ def timed(step: Callable[[], S]) -> Timed[S]:
 
 
 class Run(Protocol):
-    """How a step is run: `once`, or `timed`."""
+    """How a step is run: `once`, or `time_step`."""
 
     def __call__(self, step: Callable[[], S]) -> Timed[S]:
         """Run a step, and say how long it took."""

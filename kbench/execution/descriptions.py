@@ -26,11 +26,11 @@ from kbench.planning.current_state import variable
 from kbench.planning.digests import read_kept, write_kept
 from kbench.registry.callables import Reference
 from kbench.registry.collecting import Record, collect
-from kbench.registry.dependencies import Dependencies, source_of
-from kbench.registry.described import description_of, records_of
-from kbench.registry.installed import Plugin, installed, packages
+from kbench.registry.dependencies import Dependencies, find_source
+from kbench.registry.described import describe_records, read_records
+from kbench.registry.installed import Plugin, list_plugins, packages
 from kbench.registry.registry import build, why_left_out
-from kbench.storage.files import State, state_of
+from kbench.storage.files import State, read_state
 from kbench.storage.journal import state_folder
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ class Description:
     expires: float = 0.0
 
 
-def described(plugin: Plugin) -> list[Record]:
+def describe_plugin(plugin: Plugin) -> list[Record]:
     """Return the records of a plugin without importing it; their callables are references.
 
     Raises PluginError if it has to be left out.
     """
-    known = cached(plugin)
+    known = read_description(plugin)
     if known is not None:
         with contextlib.suppress(*_WRONG):
             return _records(known, plugin)
@@ -82,10 +82,10 @@ def described(plugin: Plugin) -> list[Record]:
 def _records(description: Description, plugin: Plugin) -> list[Record]:
     if description.reason:
         raise PluginError(description.reason)
-    return records_of(description.records, plugin, _ask)
+    return read_records(description.records, plugin, _ask)
 
 
-def cached(plugin: Plugin) -> Description | None:
+def read_description(plugin: Plugin) -> Description | None:
     """Return the kept description of a plugin; None if it must be made."""
     try:
         given = read_kept(_path(plugin))
@@ -127,7 +127,7 @@ def _concluded(outcome: CallOutcome, state: ImportState) -> Description:
     # a plugin may list the files of a folder: suites, dashboards
     paths = [each.get("path") for each in records if isinstance(each, dict)]
     folders = {str(Path(path).parent) for path in paths if isinstance(path, str)}
-    files = {**state.files, **{folder: state_of(folder) for folder in folders}}
+    files = {**state.files, **{folder: read_state(folder) for folder in folders}}
     return Description("", records, replace(state, files=files))
 
 
@@ -203,7 +203,7 @@ class ImportState:
                     modules |= {} if "." in name else {name: path}
             missing = (n for n, (sha, _) in each.get("modules", {}).items() if sha is None)
             modules |= dict.fromkeys(missing)
-            files |= {path: state_of(path) for path in each.get("files", {})}
+            files |= {path: read_state(path) for path in each.get("files", {})}
             variables |= each.get("variables", {})
         return cls(files, modules, variables)
 
@@ -211,10 +211,10 @@ class ImportState:
         """Return whether the files are as they were, and the modules where they were."""
         known: dict[str, Path | None] = {}
         return (
-            all(state_of(file) == state for file, state in self.files.items())
+            all(read_state(file) == state for file, state in self.files.items())
             and all(variable(name) == value for name, value in self.variables.items())
             and all(
-                source_of(module, known) == (None if file is None else Path(file))
+                find_source(module, known) == (None if file is None else Path(file))
                 for module, file in self.modules.items()
             )
         )
@@ -231,7 +231,7 @@ def describe(payload: Mapping[str, str]) -> dict[str, object]:
     recording.begin(Dependencies(frozenset({plugin.module})))
     recording.audit()
     try:
-        return {"reason": "", "records": description_of(collect(plugin))}
+        return {"reason": "", "records": describe_records(collect(plugin))}
     except (Exception, SystemExit) as error:
         return {"reason": why_left_out(error, plugin.distribution), "records": []}
 
@@ -257,4 +257,4 @@ def call(payload: Mapping[str, Any]) -> dict[str, object]:
 
 def _plugin(names: Mapping[str, str]) -> Plugin:
     wanted = (names["distribution"], names["plugin"])
-    return next(each for each in installed() if (each.distribution, each.name) == wanted)
+    return next(each for each in list_plugins() if (each.distribution, each.name) == wanted)

@@ -26,7 +26,7 @@ from kbench.messages import option
 from kbench.planning.current_state import Present
 from kbench.records import STOPPING, Limits, Task
 from kbench.storage.datacache import DataCache
-from kbench.storage.files import Holder, named_holder
+from kbench.storage.files import Holder, describe_holder
 from kbench.storage.journal import Journal
 
 
@@ -107,7 +107,7 @@ class ThisMachine:
             if self._exclusive
             else f"which holds this machine exclusively ({option('timing', 'exclusive')})"
         )
-        self._notice(f"waiting for {named_holder(holder)}, {why}")
+        self._notice(f"waiting for {describe_holder(holder)}, {why}")
 
 
 T = TypeVar("T")

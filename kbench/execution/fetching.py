@@ -110,7 +110,7 @@ class Fetching:
 
 
 @contextmanager
-def opened(registry: Registry, many: bool = False) -> Iterator[Fetching]:
+def open_fetching(registry: Registry, many: bool = False) -> Iterator[Fetching]:
     """Open a `Fetching` outside of a run.
 
     For `many` datasets, plugins and scikit-learn are loaded once for all of them.

@@ -26,7 +26,7 @@ def settings() -> dict[str, object]:
     >>> import numpy as np
     >>> before = settings()
     >>> with np.errstate(divide="raise"):
-    ...     changed_settings(before)
+    ...     find_changed_settings(before)
     ["numpy.geterr()['divide'] is 'raise', was 'warn'"]
     """
     import numpy as np
@@ -49,7 +49,7 @@ _TORCH = (
 )
 
 
-def changed_settings(before: Mapping[str, object]) -> list[str]:
+def find_changed_settings(before: Mapping[str, object]) -> list[str]:
     """Name the settings that differ from a snapshot, with both values."""
     now = settings()
     return [
@@ -70,8 +70,8 @@ def watch() -> None:
 def changes(before: Mapping[str, object]) -> list[str]:
     """Name what has changed since `watch`, if it was called, else since settings `before`."""
     if _watched is None:
-        return changed_settings(before)
-    return [*changed_settings(_watched[0]), *replaced_members(_watched[1])]
+        return find_changed_settings(before)
+    return [*find_changed_settings(_watched[0]), *find_replaced_members(_watched[1])]
 
 
 _OFTEN_PATCHED = (
@@ -95,7 +95,7 @@ def members() -> Members:
     return dict(_members())
 
 
-def replaced_members(before: Members) -> list[str]:
+def find_replaced_members(before: Members) -> list[str]:
     """Name the functions and classes that are not those of a snapshot.
 
     Examples
@@ -103,7 +103,7 @@ def replaced_members(before: Members) -> list[str]:
     >>> import math
     >>> before, exact = members(), math.sqrt
     >>> math.sqrt = lambda x: 1.0
-    >>> replaced_members(before)
+    >>> find_replaced_members(before)
     ['math.sqrt was replaced']
     >>> math.sqrt = exact
     """

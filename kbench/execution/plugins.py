@@ -13,7 +13,7 @@ from dataclasses import replace
 from kbench.messages import did_you_mean
 from kbench.registry.collecting import Record, collect
 from kbench.registry.features import features
-from kbench.registry.installed import DISABLED, HOST, Plugin, disabled, installed
+from kbench.registry.installed import DISABLED, HOST, Plugin, list_disabled, list_plugins
 from kbench.registry.registry import Registry, build, why_left_out
 
 
@@ -23,8 +23,8 @@ def load_registry() -> Registry:
     Callables of third-party plugins are references (`kbench.registry.callables`).
     Unknown names in `DISABLED` are reported on standard error.
     """
-    plugins = installed()
-    if unknown := set(disabled()) - (names := {plugin.name for plugin in plugins}):
+    plugins = list_plugins()
+    if unknown := set(list_disabled()) - (names := {plugin.name for plugin in plugins}):
         names |= {feature.name for feature in features()}
         for name in sorted(unknown - names):
             hint = did_you_mean(name, names)
@@ -34,7 +34,7 @@ def load_registry() -> Registry:
 
 def import_registry() -> Registry:
     """Return a registry for a process that runs the code of all plugins by itself."""
-    return build(importable(installed()))
+    return build(importable(list_plugins()))
 
 
 def importable(plugins: Iterable[Plugin]) -> list[Plugin]:
@@ -57,9 +57,9 @@ def without_known_failures(plugins: Iterable[Plugin]) -> list[Plugin]:
     """
 
     def known(plugin: Plugin) -> Plugin:
-        from kbench.execution.descriptions import cached
+        from kbench.execution.descriptions import read_description
 
-        description = cached(plugin)
+        description = read_description(plugin)
         return replace(plugin, reason=description.reason) if description else plugin
 
     return [known(each) if _is_third_party(each) else each for each in plugins]
@@ -70,7 +70,7 @@ def _described(plugin: Plugin) -> list[Record]:
         return collect(plugin)
     from kbench.execution import descriptions
 
-    return descriptions.described(plugin)
+    return descriptions.describe_plugin(plugin)
 
 
 def _is_third_party(plugin: Plugin) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from kbench import machine
 from kbench._version import __version__
 from kbench.errors import DatasetError, KbenchError
-from kbench.evaluation.scores import scored
+from kbench.evaluation.scores import compute_scores
 from kbench.evaluation.split_view import Assignment, assign
 from kbench.evaluation.splits import row_groups
 from kbench.execution.handover import Handover
@@ -25,15 +25,21 @@ from kbench.execution.plugins import importable
 from kbench.execution.sandbox import CallOutcome, Sandbox
 from kbench.execution.warm_parents import WarmParents
 from kbench.machine import contention, snapshot
-from kbench.messages import of_memory
+from kbench.messages import format_memory
 from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell, task_key
 from kbench.records import Cell, Cost, Details, Limits, Manifest, Result, Task
-from kbench.records.canonical import encodable, from_json, protocol_of, to_json, with_label
-from kbench.registry.installed import installed
+from kbench.records.canonical import (
+    encodable,
+    from_json,
+    read_protocol,
+    to_json,
+    to_json_with_label,
+)
+from kbench.registry.installed import list_plugins
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
-from kbench.storage.predictions import blob_of_seed, packed
+from kbench.storage.predictions import blob_of_seed, pack
 
 LOCK = "computing"
 """Name of the lock that every kbench of a user holds while it computes."""
@@ -93,7 +99,7 @@ class Request:
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values, for a file or a message."""
         cell = self.task.cell
-        refs = {name: with_label(getattr(cell, name)) for name in _REFS}
+        refs = {name: to_json_with_label(getattr(cell, name)) for name in _REFS}
         task = vars(self.task) | {"cell": {**refs, "protocol": to_json(cell.protocol)}}
         return vars(self) | {"task": task, "limits": asdict(self.limits)}
 
@@ -104,7 +110,7 @@ class Request:
         refs = {name: from_json(cell[name]) for name in _REFS}
         task = {name: from_json(value) for name, value in values["task"].items() if name != "cell"}
         return cls(
-            Task(**task, cell=Cell(**refs, protocol=protocol_of(cell["protocol"]))),
+            Task(**task, cell=Cell(**refs, protocol=read_protocol(cell["protocol"]))),
             Limits(**values["limits"]),
             values["offline"],
             tuple(values["preload"]),
@@ -245,7 +251,7 @@ def compute_here(request: Request) -> Answer:
     while another kbench of this user has the machine alone.
     """
     plugins = request.task.plugins
-    importable(installed())  # the process of the task leaves out what cannot be imported here
+    importable(list_plugins())  # the process of the task leaves out what cannot be imported here
     with (
         Journal().lock(LOCK, shared=True),
         closing(WarmParents({plugins: request.preload})) as parents,
@@ -286,7 +292,7 @@ def _scored(
         # texts of a task may hold what no file and no server can
         value = encodable(value)
         metrics = {str(name): float(number) for name, number in value["metrics"].items()}
-        evaluation = scored(
+        evaluation = compute_scores(
             assignment,
             handover.committed,
             metrics,
@@ -299,7 +305,7 @@ def _scored(
     scored_value = {
         "metrics": evaluation.metrics,
         "details": asdict(evaluation.details),
-        "predictions": [packed(given, key) for given in evaluation.of_seeds],
+        "predictions": [pack(given, key) for given in evaluation.of_seeds],
     }
     return replace(outcome, value=scored_value)
 
@@ -329,7 +335,7 @@ def _error(outcome: CallOutcome, predicted: Cost | None) -> str:
     """Return the error of a task, beside the memory that was predicted if it needed too much."""
     if outcome.status != "out_of_memory" or predicted is None:
         return outcome.error
-    return f"{outcome.error}; {of_memory(predicted.memory_mib.value)} were predicted"
+    return f"{outcome.error}; {format_memory(predicted.memory_mib.value)} were predicted"
 
 
 def write_result(

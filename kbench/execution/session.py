@@ -10,12 +10,12 @@ from kbench.errors import SuiteError
 from kbench.execution.engine import Terms, ThisMachine
 from kbench.execution.fetching import Fetching, is_offline
 from kbench.execution.sandbox import Sandbox
-from kbench.execution.warm_parents import WarmParents, preload_of
+from kbench.execution.warm_parents import WarmParents, make_preload
 from kbench.planning.component_refs import LISTS
 from kbench.planning.suite_plan import SuitePlan
 from kbench.records import DatasetFacts, Problem, Ref, Suite, TaskType
 from kbench.records.canonical import to_json
-from kbench.storage.files import Holder, named_holder
+from kbench.storage.files import Holder, describe_holder
 
 
 class Session:
@@ -29,7 +29,7 @@ class Session:
     ) -> None:
         self._plan, self.cache, self._notice = plan, plan.cache, notice
         self.offline = offline or is_offline()
-        self.parents = WarmParents(preload_of(plan.suite, plan.registry))
+        self.parents = WarmParents(make_preload(plan.suite, plan.registry))
         self.machine = ThisMachine(exclusive, notice)
         self._fetching = Fetching(
             plan.registry, plan.planner, self.cache, self.parents, self.offline
@@ -52,7 +52,7 @@ class Session:
         """
         task = self._plan.task
         if task not in self._checked:
-            components, limits = placed_components(self._plan.suite), self._plan.suite.limits
+            components, limits = list_components(self._plan.suite), self._plan.suite.limits
             with self.parents.using(self.parents.every) as sandbox:
                 check_components(sandbox, components, limits.task_memory_mib, task)
             self._checked |= {None, task}
@@ -60,8 +60,8 @@ class Session:
     def terms(self, until: float) -> Terms:
         """Return what must hold on every host that computes tasks of the plan, until a time."""
         suite = self._plan.suite
-        preload = preload_of(suite, self._plan.registry)
-        return Terms(preload, placed_components(suite), suite.limits, self.offline, until)
+        preload = make_preload(suite, self._plan.registry)
+        return Terms(preload, list_components(suite), suite.limits, self.offline, until)
 
     @contextmanager
     def alone(self, location: str) -> Iterator[None]:
@@ -69,7 +69,7 @@ class Session:
 
         def waiting(holder: Holder | None) -> None:
             self._notice(
-                f"waiting for {named_holder(holder)}, which runs this suite with this store"
+                f"waiting for {describe_holder(holder)}, which runs this suite with this store"
             )
 
         with self._plan.journal.lock(lock_name(self._plan.suite.name, location), waiting):
@@ -93,7 +93,7 @@ Placed = Mapping[str, Sequence[Any]]
 """Components as JSON with their places in the suite, by kind."""
 
 
-def placed_components(suite: Suite) -> Placed:
+def list_components(suite: Suite) -> Placed:
     """Return every component of a suite with its place, by kind, as JSON."""
     places: dict[str, list[Any]] = {kind: [] for kind in LISTS.values()}
     for number, block in enumerate(suite.blocks):

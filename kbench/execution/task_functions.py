@@ -37,13 +37,19 @@ from kbench.execution.plugins import without_known_failures
 from kbench.execution.sandbox import processes
 from kbench.execution.warm_parents import PLUGINS
 from kbench.planning.component_refs import parameter_problems
-from kbench.planning.methods import EVALUATION, Components, components_of, method_code, needed_by
+from kbench.planning.methods import (
+    EVALUATION,
+    Components,
+    list_components,
+    list_dependencies,
+    method_code,
+)
 from kbench.records import Cell, Dataset, Protocol, Ref, TaskType, alternatives
-from kbench.records.canonical import digest, from_json, protocol_of, with_label
+from kbench.records.canonical import digest, from_json, read_protocol, to_json_with_label
 from kbench.registry.callables import resolve
 from kbench.registry.collecting import Kind
 from kbench.registry.dependencies import Dependencies
-from kbench.registry.installed import HOST, installed
+from kbench.registry.installed import HOST, list_plugins
 from kbench.registry.registry import Registry, build
 from kbench.storage.datacache import FILE_PARAMETERS, DataCache, unsure_files
 from kbench.tables.limits import spilling_to
@@ -70,7 +76,7 @@ def _registry() -> Registry:
     All plugins are loaded where the environment does not restrict them.
     """
     chosen = os.environ.get(PLUGINS)
-    plugins = installed()
+    plugins = list_plugins()
     if chosen is not None:
         names = chosen.split(",")
         plugins = [p for p in plugins if p.distribution == HOST or p.name in names]
@@ -80,7 +86,7 @@ def _registry() -> Registry:
 def load_plugins() -> None:
     """Load the plugins of this process, unless a module of theirs failed in its trial."""
     names = os.environ.get(PLUGINS, "").split(",")
-    foreign = [p for p in installed() if p.distribution != HOST and p.name in names]
+    foreign = [p for p in list_plugins() if p.distribution != HOST and p.name in names]
     if all(plugin.module in sys.modules for plugin in foreign):
         _registry()
 
@@ -181,7 +187,7 @@ def expand(payload: Mapping[str, object]) -> dict[str, object]:
     """
 
     def listed(ref: Ref, refs: Iterable[Ref]) -> dict[str, object]:
-        return {"refs": list(map(with_label, refs))}
+        return {"refs": list(map(to_json_with_label, refs))}
 
     return _ask_source("expand", payload, listed)
 
@@ -230,7 +236,7 @@ def probe(payload: Mapping[str, object]) -> dict[str, object]:
     needed = Dependencies(frozenset({EVALUATION}))
     for kind, ref in ((kind, ref) for kind, refs in _components(payload) for _, ref in refs):
         with suppress(KbenchError):
-            needed |= needed_by(_registry().reached((kind, ref)), _registry())
+            needed |= list_dependencies(_registry().reached((kind, ref)), _registry())
     recording.begin(needed)
     return {}
 
@@ -363,12 +369,12 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
     cell's ``feature_map``, ``learner``, ``protocol`` and ``split``. Rows, labels and predictions
     cross the channel (see `kbench.execution.handover`); ``records`` of the answer is their digest.
     """
-    protocol = protocol_of(payload["protocol"])
+    protocol = read_protocol(payload["protocol"])
     sides = from_json(payload["feature_map"]), from_json(payload["learner"])
     cache = DataCache(Path(payload["cache"]))
     inputs = cache.inputs(payload["checksum"], payload["kinds"])
     cell = Cell(Ref(""), *sides, protocol)
-    components = _registry().reached(*components_of(cell, _registry()))
+    components = _registry().reached(*list_components(cell, _registry()))
     _record(components, inputs.task, EVALUATION)
     visible = receive_visible(channel, payload["split"])
     n_classes = cache.describe(payload["checksum"]).n_classes
@@ -393,7 +399,7 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
 
 def _record(components: Components, task: TaskType | None = None, *modules: str) -> None:
     """Report from now on what these components load and read, and these modules."""
-    needed = needed_by(components, _registry(), task)
+    needed = list_dependencies(components, _registry(), task)
     recording.begin(needed | Dependencies(frozenset(modules)))
 
 

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from kbench.execution.sandbox import Sandbox
-from kbench.planning.methods import components_of
+from kbench.planning.methods import list_components
 from kbench.records import Cell, Ref, Suite
-from kbench.registry.callables import makes, module_of
+from kbench.registry.callables import get_module, makes
 from kbench.registry.collecting import HOOKS, Kind
-from kbench.registry.dependencies import declared
+from kbench.registry.dependencies import read_declared
 from kbench.registry.installed import HOST, packages
 from kbench.registry.registry import Registry
 
@@ -41,14 +41,14 @@ variables it gets even if they hold credentials: `GIVEN` and the name."""
 GIVEN = "$"
 
 
-def preload_of(suite: Suite, registry: Registry) -> Preload:
+def make_preload(suite: Suite, registry: Registry) -> Preload:
     """Return the modules and functions that the warm parents of a suite's tasks load."""
     sets: dict[tuple[str, ...], list[tuple[Kind, Ref]]] = {(): []}
     for block in suite.blocks:
         for feature_map in block.feature_maps:
             for learner in block.learners:
                 cell = Cell(block.datasets[0], feature_map, learner, block.protocol)
-                components = components_of(cell, registry)
+                components = list_components(cell, registry)
                 sets.setdefault(registry.plugins_of(*components), []).extend(components)
     for ref in suite.datasets:
         sets.setdefault(registry.plugins_of(("dataset", ref)), [])
@@ -81,7 +81,7 @@ def _variables(plugins: tuple[str, ...], registry: Registry) -> tuple[str, ...]:
         for name, record in registry.all(kind).items()
         if registry.owner(kind, name).name in plugins
     )
-    return tuple(sorted({f"{GIVEN}{name}" for r in records for name in declared(r).variables}))
+    return tuple(sorted({f"{GIVEN}{name}" for r in records for name in read_declared(r).variables}))
 
 
 def _union(sets: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ def _preload(
     foreign: set[str] = set()
     for kind, ref in components:
         record = registry.get(kind, ref.name)
-        modules = {module_of(make) for make in makes(record).values()}
+        modules = {get_module(make) for make in makes(record).values()}
         is_own = registry.owner(kind, ref.name).distribution == HOST
         (own if is_own else foreign).update(modules)
     # scikit-learn first: each trial import of a plugin's module would load it again
@@ -118,7 +118,7 @@ def _preload(
 
 
 class WarmParents:
-    """Sandboxes by their third-party plugins (see `preload_of`); each starts when first used."""
+    """Sandboxes by their third-party plugins (see `make_preload`); each starts when first used."""
 
     def __init__(self, preload: Preload | None = None) -> None:
         self._preload = dict(preload or {})

@@ -2,22 +2,22 @@ from kbench import machine
 from kbench.api.inputs import (
     Names,
     check_limit,
-    checked_options,
-    chosen_suite,
+    check_options,
+    collect_notices,
     dataset_of_file,
-    imported_rows,
+    find_plugin_methods,
     is_data_file,
-    known_suite,
     names_in,
-    notices,
-    own_methods,
+    read_imported,
+    read_results,
+    read_suite_or_empty,
+    select_suite,
     source_of_file,
-    stored_results,
 )
 from kbench.api.progress import print_event
 from kbench.api.running import run_shown
 from kbench.cli import completion, printing, show
-from kbench.cli.app import command_of
+from kbench.cli.app import build_command
 from kbench.cli.command_options import (
     Datasets,
     Form,
@@ -27,31 +27,31 @@ from kbench.cli.command_options import (
     Open,
     Quiet,
     Store,
-    as_words,
-    given,
+    format_options,
+    get_given,
     options_from,
 )
-from kbench.cli.echo import echo, with_flags
+from kbench.cli.echo import echo, put_flags
 from kbench.cli.printing import write_file as write_output
 from kbench.errors import FeatureError, KbenchError, SuiteError
 from kbench.evaluation.block_fits import Sample
 from kbench.evaluation.checked_predictions import (
     Predictions,
     check_embedding,
-    checked_labels,
-    checked_numbers,
-    predictions_of,
-    restored,
+    predict_all,
+    unstandardise,
+    validate_labels,
+    validate_numbers,
 )
 from kbench.evaluation.definitions import COMPUTED, METRICS, NEVER_RANKED, SEARCHED
 from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.evaluate import parts
 from kbench.evaluation.fitting import fit_in_memory
 from kbench.evaluation.gram_sums import Sums, Targets
-from kbench.evaluation.lazy_rows import BLOCK_ROWS, SALT, hashed, row_hashes
+from kbench.evaluation.lazy_rows import BLOCK_ROWS, SALT, hash_values, row_hashes
 from kbench.evaluation.method import Method as FitMethod
 from kbench.evaluation.method import learner_side, map_side, search_side
-from kbench.evaluation.metrics import COMPUTE, Criterion, applies, rows_of, takes_weights
+from kbench.evaluation.metrics import COMPUTE, Criterion, applies, take_rows, takes_weights
 from kbench.evaluation.passes import MAX_COLUMNS, WHOLE_BYTES, LinearModels, labels
 from kbench.evaluation.preprocessing import Imputer
 from kbench.evaluation.scores import scores as split_scores
@@ -68,7 +68,7 @@ from kbench.evaluation.split_view import (
 from kbench.evaluation.splits import derive_seed, inner_parts, strata, stratified_folds
 from kbench.evaluation.targets import Scale, Truth
 from kbench.execution.engine import Engine, EngineOffer, LocalEngine, Terms, ThisMachine, over_slots
-from kbench.execution.fetching import LOAD_TIME_S, Fetching, load_memory_mib, opened
+from kbench.execution.fetching import LOAD_TIME_S, Fetching, load_memory_mib, open_fetching
 from kbench.execution.handover import Handover, send_scored
 from kbench.execution.plugins import import_registry, importable, load_registry
 from kbench.execution.request import (
@@ -84,51 +84,51 @@ from kbench.execution.request import (
 from kbench.execution.sandbox import CallOutcome
 from kbench.execution.session import (
     check_components,
+    list_components,
     lock_name,
     parameter_mistakes,
-    placed_components,
 )
-from kbench.execution.warm_parents import Preload, WarmParents, preload_of, preload_of_metrics
+from kbench.execution.warm_parents import Preload, WarmParents, make_preload, preload_of_metrics
 from kbench.hookspecs import hookimpl
 from kbench.machine import cluster_id, machine_id
 from kbench.planning.cached_results import Validity, recall, recall_added
-from kbench.planning.cells import WIDTH, cells, given_width, of_width
+from kbench.planning.cells import WIDTH, cells, get_width, set_width
 from kbench.planning.component_refs import (
     LISTS,
-    experiment_of,
+    add_label,
+    get_experiment,
     has_rules,
     is_share,
-    labelled,
-    lists_of,
+    iterate_lists,
     parameter_problems,
-    parsed,
+    parse_toml,
     runnable,
 )
-from kbench.planning.component_refs import tables_of as tables_of_file
+from kbench.planning.component_refs import list_tables as tables_of_file
 from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell, Strategy, n_candidates, n_missing, task_key
 from kbench.planning.planner import (
     Planner,
     deciding_kinds,
+    expand_datasets,
     how_many_splits,
-    key_of_json,
     line_key,
-    with_expanded,
+    make_key_from_json,
 )
 from kbench.planning.plans import Plans, checksums
 from kbench.planning.schema import BlockTable, ProtocolTable, StrictTable, SuiteFile
-from kbench.planning.schema import explained as explained_mistakes
-from kbench.planning.suite_file import checked as checked_suite
+from kbench.planning.schema import explain_errors as explained_mistakes
+from kbench.planning.suite_file import check_suite as checked_suite
 from kbench.planning.suite_file import (
-    context_of,
     find,
-    in_folder,
-    of_block,
-    own_or_shared,
+    make_context,
+    make_suite,
+    move_to_folder,
     read,
-    suite_of,
+    read_block_list,
+    read_block_protocol,
 )
-from kbench.planning.tasks import with_metric
+from kbench.planning.tasks import set_metric
 from kbench.records import (
     Added,
     Cell,
@@ -146,16 +146,16 @@ from kbench.records import (
     Task,
     Trial,
 )
-from kbench.registry.callables import Reference, makers, outline, parameters_of, resolve
+from kbench.registry.callables import Reference, makers, outline, read_parameters, resolve
 from kbench.registry.collecting import Kind
-from kbench.registry.dependencies import content_of, folders_of, modules_of, source_of
+from kbench.registry.dependencies import find_folders, find_source, list_modules, read_source
 from kbench.registry.features import CORE_COMMANDS, Feature, features
 from kbench.registry.features import FILE as FEATURE_FILE
 from kbench.registry.features import read as read_feature
-from kbench.registry.installed import DISABLED, HOST, Plugin, how_to_get, installed
+from kbench.registry.installed import DISABLED, HOST, Plugin, how_to_get, list_plugins
 from kbench.registry.registry import Registry, build
 from kbench.registry.summaries import Summaries, first_sentence
-from kbench.registry.verbs import DEADLINE_S, Verbs, implemented, still_working
+from kbench.registry.verbs import DEADLINE_S, Verbs, import_hooks, still_working
 from kbench.report.charts import BOTTOM as CHART_BOTTOM
 from kbench.report.charts import HEIGHT as CHART_HEIGHT
 from kbench.report.charts import (
@@ -173,13 +173,13 @@ from kbench.report.charts import (
     duration_unit,
     linear,
     logarithmic,
+    make_metric_axis,
     number,
-    of_metric,
     spans_decade,
     tick,
 )
 from kbench.report.charts import WIDTH as CHART_WIDTH
-from kbench.report.content import ALPHA, NO_FAILURE, ROPE, ReportData, machine_facts, name_of
+from kbench.report.content import ALPHA, NO_FAILURE, ROPE, ReportData, format_method, machine_facts
 from kbench.report.pages import (
     Chart,
     Folded,
@@ -188,26 +188,32 @@ from kbench.report.pages import (
     Note,
     Part,
     Section,
+    collect_sections,
     environment_of_pages,
     page,
     picture,
-    sections_of,
 )
-from kbench.report.paper import as_float, chosen_datasets, chosen_methods, listed, turned
-from kbench.report.svg import document, element, escape, text, width_of, wrapped
+from kbench.report.paper import (
+    select_datasets,
+    select_methods,
+    split_names,
+    transpose_table,
+    wrap_in_float,
+)
+from kbench.report.svg import document, element, escape, estimate_width, text, wrap_name
 from kbench.report.tables import (
     IMPORTED,
     best_marks,
     check_table,
     few_splits,
-    headings_of,
     imported_table,
     lacking,
     leaderboard_sentences,
     leaderboard_table,
+    make_headings,
+    make_tables,
     table_named,
     table_names,
-    tables_of,
     value_writer,
     why_not,
 )
@@ -218,17 +224,17 @@ from kbench.report.text import (
     Place,
     Table,
     Written,
-    beside,
     decimals,
     heading,
-    joined,
+    join,
     latex_text,
-    named,
+    name_some,
     p_value,
     share,
-    shown,
-    signed,
     write,
+    write_cell,
+    write_sd,
+    write_signed,
 )
 from kbench.report.text import Line as TableLine
 from kbench.results import row_builders, stats
@@ -240,14 +246,19 @@ from kbench.results.imported import (
     Check,
     ImportedRow,
     Verdict,
-    as_one_side,
-    beside_own,
+    make_side,
+    match_local_rows,
     why_not_comparable,
     without_times,
 )
-from kbench.results.leaderboard import compared_rows, leaderboard, shared_splits, split_values
+from kbench.results.leaderboard import (
+    collect_split_values,
+    find_shared_splits,
+    leaderboard,
+    select_compared_rows,
+)
 from kbench.results.one_vs_all import against
-from kbench.results.row_builders import by_split, of_cell_in_full, of_cell_with_splits
+from kbench.results.row_builders import collect_by_split, make_full_row, make_split_row
 from kbench.results.rows import (
     LABELS,
     NOT_MEASURED,
@@ -257,12 +268,12 @@ from kbench.results.rows import (
     Labels,
     Method,
     Row,
-    by_dataset,
     columns,
-    known_metric,
+    complete_metric,
+    find_row_task,
     newest,
-    rounded,
-    task_of,
+    round_mean,
+    sort_by_dataset,
     unequal_splits,
 )
 from kbench.results.rows import is_share as is_share_metric
@@ -278,6 +289,7 @@ from kbench.results.stats import (
     Standing,
     Status,
     corrected_t,
+    find_unit,
     holdout_ratio,
     holm,
     on_dataset,
@@ -285,15 +297,14 @@ from kbench.results.stats import (
     ranks,
     scores,
     smallest_p,
-    unit_of,
 )
 from kbench.results.stored import Query, StoredResults
 from kbench.runner import Options, Report, Run, Watcher, execute
 from kbench.storage.datacache import FILE_PARAMETERS, DataCache
 from kbench.storage.datacache import default_root as default_cache
-from kbench.storage.files import Holder, named_holder, read_file, write_file
+from kbench.storage.files import Holder, describe_holder, read_file, write_file
 from kbench.storage.journal import Journal, state_folder
-from kbench.storage.predictions import DamagedPredictionsError, blob_of_seed, most_bytes, unpacked
+from kbench.storage.predictions import DamagedPredictionsError, blob_of_seed, most_bytes, unpack
 
 __all__ = [
     "ALPHA",
@@ -452,50 +463,42 @@ __all__ = [
     "WarmParents",
     "Watcher",
     "Written",
+    "add_label",
     "against",
     "applies",
-    "as_float",
-    "as_one_side",
-    "as_words",
     "assign",
-    "beside",
-    "beside_own",
     "best_marks",
     "blob_of_seed",
     "budgets_of",
     "build",
-    "by_dataset",
-    "by_split",
+    "build_command",
     "candidates",
     "cells",
     "cells_table",
     "check_components",
     "check_embedding",
     "check_limit",
+    "check_options",
     "check_table",
-    "checked_labels",
-    "checked_numbers",
-    "checked_options",
     "checked_suite",
     "checksums",
-    "chosen_datasets",
-    "chosen_methods",
-    "chosen_suite",
     "cluster_id",
+    "collect_by_split",
+    "collect_notices",
+    "collect_sections",
+    "collect_split_values",
     "columns",
-    "command_of",
-    "compared_rows",
+    "complete_metric",
     "completion",
     "compute",
     "compute_here",
-    "content_of",
-    "context_of",
     "corrected_t",
     "dataset_of_file",
     "deciding_kinds",
     "decimals",
     "default_cache",
     "derive_seed",
+    "describe_holder",
     "document",
     "draw_lines",
     "duration",
@@ -504,45 +507,47 @@ __all__ = [
     "element",
     "environment_of_pages",
     "escape",
+    "estimate_width",
     "execute",
-    "experiment_of",
+    "expand_datasets",
     "explained_mistakes",
     "features",
     "few_splits",
     "find",
+    "find_folders",
+    "find_plugin_methods",
+    "find_row_task",
+    "find_shared_splits",
+    "find_source",
+    "find_unit",
     "first_sentence",
     "fit_in_memory",
-    "folders_of",
+    "format_method",
+    "format_options",
     "geometric_mean",
-    "given",
-    "given_width",
+    "get_experiment",
+    "get_given",
+    "get_width",
     "has_rules",
-    "hashed",
+    "hash_values",
     "heading",
-    "headings_of",
     "holdout_ratio",
     "holdout_sizes",
     "holm",
     "hookimpl",
     "how_many_splits",
     "how_to_get",
-    "implemented",
+    "import_hooks",
     "import_registry",
     "importable",
-    "imported_rows",
     "imported_table",
-    "in_folder",
     "inner_parts",
-    "installed",
     "is_data_file",
     "is_number",
     "is_share",
     "is_share_metric",
-    "joined",
-    "key_of_json",
-    "known_metric",
-    "known_suite",
-    "labelled",
+    "iterate_lists",
+    "join",
     "labels",
     "lacking",
     "latex_text",
@@ -552,8 +557,9 @@ __all__ = [
     "learner_side",
     "line_key",
     "linear",
-    "listed",
-    "lists_of",
+    "list_components",
+    "list_modules",
+    "list_plugins",
     "load_memory_mib",
     "load_registry",
     "lock_name",
@@ -561,109 +567,114 @@ __all__ = [
     "machine",
     "machine_facts",
     "machine_id",
+    "make_context",
+    "make_full_row",
+    "make_headings",
+    "make_key_from_json",
+    "make_metric_axis",
+    "make_preload",
+    "make_side",
+    "make_split_row",
+    "make_suite",
+    "make_tables",
     "makers",
     "map_side",
+    "match_local_rows",
     "missing_rows",
-    "modules_of",
     "most_bytes",
+    "move_to_folder",
     "n_candidates",
     "n_missing",
-    "name_of",
-    "named",
-    "named_holder",
+    "name_some",
     "names_in",
     "newest",
-    "notices",
     "now_ms",
     "number",
-    "of_block",
-    "of_cell_in_full",
-    "of_cell_with_splits",
-    "of_metric",
-    "of_width",
     "on_dataset",
-    "opened",
+    "open_fetching",
     "options_from",
     "outline",
     "over_slots",
-    "own_methods",
-    "own_or_shared",
     "p_value",
     "page",
     "parameter_mistakes",
     "parameter_problems",
-    "parameters_of",
     "pareto_front",
-    "parsed",
+    "parse_toml",
     "parts",
     "picture",
-    "placed_components",
-    "predictions_of",
-    "preload_of",
+    "predict_all",
     "preload_of_metrics",
     "print_event",
     "printing",
+    "put_flags",
     "ranks",
     "read",
+    "read_block_list",
+    "read_block_protocol",
     "read_feature",
     "read_file",
+    "read_imported",
+    "read_parameters",
+    "read_results",
+    "read_source",
+    "read_suite_or_empty",
     "recall",
     "recall_added",
     "refuse_missing",
     "resolve",
-    "restored",
-    "rounded",
+    "round_mean",
     "row_builders",
     "row_hashes",
-    "rows_of",
     "run_shown",
     "runnable",
     "scores",
     "search",
     "search_side",
-    "sections_of",
+    "select_compared_rows",
+    "select_datasets",
+    "select_methods",
+    "select_suite",
     "send_scored",
+    "set_metric",
+    "set_width",
     "share",
-    "shared_splits",
     "show",
-    "shown",
-    "signed",
     "smallest_p",
-    "source_of",
+    "sort_by_dataset",
     "source_of_file",
     "spans_decade",
+    "split_names",
     "split_scores",
-    "split_values",
     "state_folder",
     "stats",
     "still_working",
-    "stored_results",
     "strata",
     "stratified_folds",
-    "suite_of",
     "table_named",
     "table_names",
-    "tables_of",
     "tables_of_file",
+    "take_rows",
     "takes_weights",
     "task_key",
-    "task_of",
     "text",
     "tick",
-    "turned",
+    "transpose_table",
     "unequal_splits",
-    "unit_of",
-    "unpacked",
+    "unpack",
+    "unstandardise",
+    "validate_labels",
+    "validate_numbers",
     "value_writer",
     "why_not",
     "why_not_comparable",
-    "width_of",
-    "with_expanded",
-    "with_flags",
-    "with_metric",
     "without_times",
-    "wrapped",
+    "wrap_in_float",
+    "wrap_name",
     "write",
+    "write_cell",
     "write_file",
     "write_output",
+    "write_sd",
+    "write_signed",
 ]

@@ -14,7 +14,7 @@ Matrix: TypeAlias = "np.ndarray | csr_matrix"
 MatrixLike: TypeAlias = "ArrayLike | csr_matrix"
 
 
-def as_rows(X: MatrixLike, name: str) -> Matrix:
+def check_rows(X: MatrixLike, name: str) -> Matrix:
     """Return inputs as rows of floats: 2-d arrays, or sparse matrices as they are."""
     rows: Matrix = X if hasattr(X, "tocsr") else np.asarray(X)
     if isinstance(rows, np.ndarray) and rows.dtype not in (np.float64, np.float32):

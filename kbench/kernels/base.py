@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kbench.kernels.arrays import Matrix, MatrixLike, as_rows, inverse_roots, is_positive
+from kbench.kernels.arrays import Matrix, MatrixLike, check_rows, inverse_roots, is_positive
 from kbench.parameters import check_coefficients, check_number
 
 
@@ -49,9 +49,9 @@ class Kernel:
         ValueError
             If the shapes do not fit, or the result is not finite.
         """
-        X = as_rows(X, "X")
+        X = check_rows(X, "X")
         if Y is not None:
-            Y = as_rows(Y, "Y")
+            Y = check_rows(Y, "Y")
             if X.shape[1] != Y.shape[1]:
                 raise ValueError(
                     f"Y must have as many features as X, {X.shape[1]}, got {Y.shape[1]}"
@@ -87,7 +87,7 @@ class Kernel:
         ndarray, shape (n_samples,)
             The diagonal of ``k(X)``.
         """
-        X = as_rows(X, "X")
+        X = check_rows(X, "X")
         # small blocks: their off-diagonal entries are wasted
         blocks = [
             np.diagonal(self(X[start : start + 32])) for start in range(0, X.shape[0], 32)
@@ -146,7 +146,7 @@ class Kernel:
         """
         if not self.is_differentiable:
             raise ValueError(f"kernel={self!r} has no gradient")
-        X, Y = (np.asarray(as_rows(rows, name)) for rows, name in ((X, "X"), (Y, "Y")))
+        X, Y = (np.asarray(check_rows(rows, name)) for rows, name in ((X, "X"), (Y, "Y")))
         coef = np.asarray(coef, dtype=np.float64)
         check_coefficients(coef.shape, Y.shape[0])
         gradients = np.asarray(
@@ -201,7 +201,7 @@ class UnitDiagonal(Kernel):
 
     def diag(self, X: MatrixLike) -> np.ndarray:
         """Ones."""
-        X = as_rows(X, "X")
+        X = check_rows(X, "X")
         return np.ones(X.shape[0], dtype=X.dtype)
 
 
@@ -418,7 +418,7 @@ class Similarity(Kernel):
         if hasattr(self.function, "diag"):
             return np.asarray(self.function.diag(X))
         if self.pairs:
-            return np.array([float(self.function(x, x)) for x in as_rows(X, "X")])
+            return np.array([float(self.function(x, x)) for x in check_rows(X, "X")])
         return super().diag(X)
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from kbench.kernels.arrays import Matrix, MatrixLike, as_rows, inverse, squared_norms
+from kbench.kernels.arrays import Matrix, MatrixLike, check_rows, inverse, squared_norms
 from kbench.kernels.base import UnitDiagonal
 from kbench.parameters import check_choice, check_number
 
@@ -43,7 +43,7 @@ def median_distance(X: MatrixLike, *, metric: Metric = "l2", n_rows: int = 500) 
     >>> median_distance([[0.0], [1.0], [5.0]])
     4.0
     """
-    X = as_rows(X, "X")
+    X = check_rows(X, "X")
     if X.shape[0] > n_rows:
         rows = np.random.default_rng(0).choice(X.shape[0], n_rows, replace=False)
         X = X[np.sort(rows)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbench.kernels.arrays import Matrix, MatrixLike, as_rows, row_sums
+from kbench.kernels.arrays import Matrix, MatrixLike, check_rows, row_sums
 from kbench.kernels.base import Kernel, UnitDiagonal
 from kbench.parameters import check_number
 
@@ -41,7 +41,7 @@ class _HalfOfSums(Kernel):
 
     def diag(self, X: MatrixLike) -> np.ndarray:
         """``sum_j x_j``."""
-        return row_sums(as_rows(X, "X"))
+        return row_sums(check_rows(X, "X"))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from kbench.kernels.arrays import (
     Matrix,
     MatrixLike,
-    as_rows,
+    check_rows,
     inverse_roots,
     is_positive,
     squared_norms,
@@ -38,7 +38,7 @@ class Linear(Kernel):
 
     def diag(self, X: MatrixLike) -> np.ndarray:
         """``||x||^2``."""
-        return squared_norms(as_rows(X, "X"))
+        return squared_norms(check_rows(X, "X"))
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Polynomial(Kernel):
 
     def diag(self, X: MatrixLike) -> np.ndarray:
         """``(offset + ||x||^2)^degree``."""
-        return self._power(squared_norms(as_rows(X, "X")))
+        return self._power(squared_norms(check_rows(X, "X")))
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Cosine(Kernel):
 
     def diag(self, X: MatrixLike) -> np.ndarray:
         """1, or 0 for a zero row."""
-        return is_positive(squared_norms(as_rows(X, "X")))
+        return is_positive(squared_norms(check_rows(X, "X")))
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Precomputed(Kernel):
         ndarray, shape (n_samples, n_train) or (n_samples, n_columns)
             The similarities.
         """
-        X = as_rows(X, "X")
+        X = check_rows(X, "X")
         if Y is None:
             return np.asarray(X)
         columns = np.asarray(Y)

@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from kbench.errors import SuiteError
-from kbench.messages import did_you_mean, option, shared_targets
-from kbench.planning.component_refs import LISTS, labelled
+from kbench.messages import did_you_mean, explain_shared_targets, option
+from kbench.planning.component_refs import LISTS, add_label
 from kbench.records import Cell, Ref, Suite, Tune
 from kbench.registry.registry import Registry
 
@@ -42,7 +42,7 @@ def cell_problems(suite: Suite, registry: Registry) -> list[str]:
     return [*_indistinct(suite, registry), *_supervised(suite, registry)]
 
 
-def seedless(suite: Suite, registry: Registry) -> list[str]:
+def check_map_seeds(suite: Suite, registry: Registry) -> list[str]:
     """Return one message if a suite sets several seeds of maps, but no map has a seed."""
     several = [cell for cell in cells(suite, registry) if cell.protocol.map_seeds > 1]
     if not several or any(cell.feature_map.name != IDENTITY for cell in several):
@@ -80,7 +80,7 @@ def _supervised(suite: Suite, registry: Registry) -> list[str]:
         if not cell.protocol.refit_maps_in_inner_folds
         and registry.get("feature map", cell.feature_map.name).supervised
     }
-    return [shared_targets(f"feature map {name!r}") for name in names]
+    return [explain_shared_targets(f"feature map {name!r}") for name in names]
 
 
 def select(
@@ -108,7 +108,7 @@ def select(
                 problems.append(f"{option(f'add_{key}')}: no {kind} is called {name!r}{hint}")
             elif not any(_matches(ref, name) for refs in lists for ref in refs):
                 for refs in lists if key == "datasets" else lists[:1]:
-                    refs.append(labelled(name, {}, kind, registry))
+                    refs.append(add_label(name, {}, kind, registry))
         known = [ref for refs in lists for ref in refs]
         for pattern in patterns:
             if not any(_matches(ref, pattern) for ref in known):
@@ -139,7 +139,7 @@ WIDTH = "n_components"
 """Parameter of a map that is the width of its embedding."""
 
 
-def given_width(cell: Cell) -> int | None:
+def get_width(cell: Cell) -> int | None:
     """Return the number of components that a suite line gives: the largest of several."""
     value = cell.feature_map.params.get(WIDTH)
     values = value.values if isinstance(value, Tune) else (value,)
@@ -147,7 +147,7 @@ def given_width(cell: Cell) -> int | None:
     return max(widths, default=None)
 
 
-def of_width(cell: Cell, width: int) -> Cell:
+def set_width(cell: Cell, width: int) -> Cell:
     """Return a cell whose map has another number of components."""
     ref = cell.feature_map
     return replace(cell, feature_map=Ref(ref.name, {**ref.params, WIDTH: width}, ref.label))

@@ -17,7 +17,7 @@ from typing import Any
 from kbench.errors import PluginError, SuiteError
 from kbench.messages import did_you_mean
 from kbench.records import Ref, TaskType, Tune
-from kbench.registry.callables import makers, parameters_of
+from kbench.registry.callables import makers, read_parameters
 from kbench.registry.collecting import NESTED, Kind
 from kbench.registry.registry import Registry
 
@@ -124,7 +124,7 @@ class Lines:
         refs = []
         for values in itertools.product(*eaches.values()):
             chosen = dict(zip(eaches, values, strict=True))
-            ref = labelled(name, {**params, **chosen}, self.kind, self._registry)
+            ref = add_label(name, {**params, **chosen}, self.kind, self._registry)
             if label:
                 own = label + (Ref("", chosen).label if chosen else "")
                 ref = Ref(name, {**ref.params, **self._naming(name, own)}, own)
@@ -292,7 +292,7 @@ def _allowed(record: object, task: TaskType | None = None) -> Mapping[str, Any] 
     Of a learner without a task they are those of all its estimators, required where all require
     them.
     """
-    found = [parameters_of(make) for make in makers(record, task) or makers(record)]
+    found = [read_parameters(make) for make in makers(record, task) or makers(record)]
     known = [parameters for parameters in found if parameters is not None]
     if len(known) < len(found):
         return None
@@ -304,7 +304,7 @@ def _allowed(record: object, task: TaskType | None = None) -> Mapping[str, Any] 
     return merged
 
 
-def labelled(name: str, params: Mapping[str, object], kind: Kind, registry: Registry) -> Ref:
+def add_label(name: str, params: Mapping[str, object], kind: Kind, registry: Registry) -> Ref:
     """Return a ref with its default label; a learner's says how it treats several classes.
 
     The label is the same whether the scheme is given or the learner's default.
@@ -318,9 +318,9 @@ def labelled(name: str, params: Mapping[str, object], kind: Kind, registry: Regi
     return replace(ref, label=f"{others.label} ({scheme})")
 
 
-def for_task(ref: Ref, task: TaskType, registry: Registry) -> Ref:
+def relabel_for_task(ref: Ref, task: TaskType, registry: Registry) -> Ref:
     """Return a learner's ref as it is named for a task: a regressor has no scheme to show."""
-    if task == "regression" and ref == labelled(ref.name, ref.params, "learner", registry):
+    if task == "regression" and ref == add_label(ref.name, ref.params, "learner", registry):
         return Ref(ref.name, ref.params)
     return ref
 
@@ -344,7 +344,7 @@ def _nested(at: str, value: object) -> Iterator[tuple[str, Ref]]:
             yield from _nested(f"{at}[{index}]", item)
 
 
-def parsed(text: str, name: str) -> dict[str, Any]:
+def parse_toml(text: str, name: str) -> dict[str, Any]:
     """Parse the tables of a suite file.
 
     Raises SuiteError if the content is not TOML.
@@ -355,7 +355,7 @@ def parsed(text: str, name: str) -> dict[str, Any]:
         raise SuiteError(f"the file of suite {name!r} is not valid TOML: {error}") from error
 
 
-def tables_of(raw: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def list_tables(raw: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return (place, table) of the file itself, and of each block that is a table."""
     blocks = raw.get("block")
     numbered = enumerate(blocks if isinstance(blocks, list) else ())
@@ -365,11 +365,11 @@ def tables_of(raw: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def lists_of(
+def iterate_lists(
     raw: dict[str, Any], lists: Mapping[str, Kind]
 ) -> Iterator[tuple[str, str, list[Any]]]:
     """Yield (place, key, lines) of every list that can be read at all."""
-    for place, table in tables_of(raw):
+    for place, table in list_tables(raw):
         for key in lists:
             if isinstance(table.get(key), list):
                 yield f"{place}{key}", key, table[key]
@@ -377,11 +377,11 @@ def lists_of(
 
 def has_rules(raw: dict[str, Any]) -> bool:
     """Return whether a suite file has rules on the size of data."""
-    blocks = [table for _, table in tables_of(raw)][1:]
+    blocks = [table for _, table in list_tables(raw)][1:]
     return (
         "rule" in raw
         or any("when" in block for block in blocks)
-        or any(_has_share(given) for _, _, given in lists_of(raw, LISTS))
+        or any(_has_share(given) for _, _, given in iterate_lists(raw, LISTS))
     )
 
 
@@ -408,7 +408,7 @@ def runnable(registry: Registry) -> list[str]:
     return names
 
 
-def experiment_of(suite: str) -> str:
+def get_experiment(suite: str) -> str:
     """Return the name of a suite's experiment: that in its file, else the file's stem."""
     path = Path(suite)
     if path.suffix != ".toml":

@@ -16,8 +16,8 @@ from typing import Any
 
 from kbench.planning.digests import Digests, syntax_digest
 from kbench.records import INSTALLED, NAMESPACE, Manifest
-from kbench.registry.dependencies import folders_of, in_package, is_installed, source_of
-from kbench.storage.files import state_of
+from kbench.registry.dependencies import find_folders, find_source, is_installed, locate_in_package
+from kbench.storage.files import read_state
 
 CHANGED = "changed while it was read"
 """Digest of what was not the same from the first read until the end: it is never valid."""
@@ -103,7 +103,7 @@ class Present:
             distributions[name] = self.distribution(name)
         for path, state in recorded.get("files", {}).items():
             if path not in written:
-                files[in_package(Path(path), self._sources) or path] = self._digest_as_read(
+                files[locate_in_package(Path(path), self._sources) or path] = self._digest_as_read(
                     path, state
                 )
         variables = recorded.get("variables", {})
@@ -114,7 +114,7 @@ class Present:
         if state is None:
             return None
         now = self._path_digest(Path(path))
-        return now if state in (now, state_of(path)) else CHANGED
+        return now if state in (now, read_state(path)) else CHANGED
 
     # -- modules
 
@@ -131,13 +131,13 @@ class Present:
     def _hashed(self, name: str) -> str | None:
         path = self._source(name)
         if path is None:
-            return NAMESPACE if folders_of(name, self._sources) else None
+            return NAMESPACE if find_folders(name, self._sources) else None
         if path.suffix == ".py":
             return self._digests.of_content(path, syntax_digest)
         return self._digests.of_bytes(path)  # compiled
 
     def _source(self, module: str) -> Path | None:
-        return source_of(module, self._sources)
+        return find_source(module, self._sources)
 
     def _readable(self, reason: str) -> str:
         """Name the file of a module that changed."""
@@ -166,9 +166,9 @@ class Present:
         if Path(name).is_absolute() or not relative:
             return Path(name)
         path = self._source(package)
-        folders = [str(path.parent)] if path else folders_of(package, self._sources)
+        folders = [str(path.parent)] if path else find_folders(package, self._sources)
         paths = [Path(folder, relative) for folder in folders]
-        found = (each for each in paths if state_of(each) is not None)
+        found = (each for each in paths if read_state(each) is not None)
         return next(found, Path(*folders[:1], relative))
 
     # -- distributions
@@ -190,13 +190,13 @@ class Present:
         The installer has hashed them. One that changed after the installation is hashed again.
         """
         root = str(found.locate_file(""))
-        installed = state_of(getattr(found, "_path", root)) or [0] * 5
+        installed = read_state(getattr(found, "_path", root)) or [0] * 5
         until = max(installed[3:]) + 2_000_000_000
         lines = []
         for path, sha, *_ in csv.reader(record.splitlines()):
             if path.startswith(("..", "/")) or path.endswith(".pyc") or ".dist-info/" in path:
                 continue
-            state = state_of(f"{root}/{path}")
+            state = read_state(f"{root}/{path}")
             if state is not None and sha and max(state[3:]) <= until:
                 lines.append(f"{path} {sha}")
                 continue

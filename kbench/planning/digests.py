@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from kbench.records.canonical import JsonObject
-from kbench.registry.dependencies import content_of
-from kbench.storage.files import file_digest, may_lie, state_of, write_file
+from kbench.registry.dependencies import read_source
+from kbench.storage.files import file_digest, may_lie, read_state, write_file
 from kbench.storage.journal import state_folder
 
 MOST = 20_000  # files whose digests are kept; with more, all are computed again
@@ -35,10 +35,10 @@ class Digests:
 
     def of_bytes(self, path: str | Path) -> str | None:
         """Return the SHA-256 of a file (hex), one in an archive included; None for none."""
-        state = state_of(path)
+        state = read_state(path)
         if state is None:
             with contextlib.suppress(OSError, ValueError, StopIteration, KeyError):
-                return hashlib.sha256(content_of(Path(path))).hexdigest()
+                return hashlib.sha256(read_source(Path(path))).hexdigest()
             return None
         if not Path(path).is_file():  # a pipe would wait for a writer
             return ""
@@ -50,7 +50,7 @@ class Digests:
         if sha is None:
             return None
         if sha not in self._of_content:
-            self._of_content[sha] = digest(content_of(Path(path)))
+            self._of_content[sha] = digest(read_source(Path(path)))
             self._is_changed = True
         return self._of_content[sha]
 

@@ -8,9 +8,9 @@ from typing import Any
 from kbench.errors import PluginError
 from kbench.records import Cell, Make, Ref, TaskType, Tune, alternatives
 from kbench.records.canonical import dumps, from_json, to_json
-from kbench.registry.callables import Reference, identity_of, makes, resolve
+from kbench.registry.callables import Reference, identify, makes, resolve
 from kbench.registry.collecting import Kind
-from kbench.registry.dependencies import Dependencies, declared
+from kbench.registry.dependencies import Dependencies, read_declared
 from kbench.registry.installed import HOST
 from kbench.registry.registry import Registry
 
@@ -20,7 +20,7 @@ EVALUATION = "kbench.evaluation.evaluate"
 Components = Collection[tuple[Kind, str]]  # kinds and names
 
 
-def components_of(cell: Cell, registry: Registry) -> list[tuple[Kind, Ref]]:
+def list_components(cell: Cell, registry: Registry) -> list[tuple[Kind, Ref]]:
     """Return the components whose code runs in the tasks of a cell."""
     components: list[tuple[Kind, Ref]] = [
         ("feature map", cell.feature_map),
@@ -32,7 +32,7 @@ def components_of(cell: Cell, registry: Registry) -> list[tuple[Kind, Ref]]:
     return components
 
 
-def method_of(cell: Cell) -> list[Any]:
+def describe_method(cell: Cell) -> list[Any]:
     """Return map, learner and protocol of a cell as JSON."""
     return [to_json(cell.feature_map), to_json(cell.learner), to_json(cell.protocol)]
 
@@ -79,7 +79,7 @@ def method_code(cell: Cell, registry: Registry, task: TaskType) -> list[Any]:
         [list(pair) for pair in learner_record.simpler.items()],
         [
             [kind, name, *component_code(kind, name, registry, task)]
-            for kind, name in sorted(registry.reached(*components_of(cell, registry)))
+            for kind, name in sorted(registry.reached(*list_components(cell, registry)))
         ],
     ]
 
@@ -92,12 +92,12 @@ def component_code(
     Of a learner they are those for the task.
     """
     record = registry.get(kind, name)
-    made = {field: identity_of(make).text for field, make in makes(record, task).items()}
+    made = {field: identify(make).text for field, make in makes(record, task).items()}
     meaning = [record.better, record.task, record.needs] if kind == "metric" else []
     return [made, *meaning]
 
 
-def needed_by(
+def list_dependencies(
     components: Components, registry: Registry, task: TaskType | None = None
 ) -> Dependencies:
     """Return the modules that define components, and what their records declare.
@@ -111,11 +111,11 @@ def needed_by(
         # a package may export the name of a module that it loads on first use, and a module
         # may name a preset of what another one defines
         named = makes(record, task).values()
-        identities = [identity_of(each) for make in named for each in (make, resolve(make))]
+        identities = [identify(each) for make in named for each in (make, resolve(make))]
         modules = {module for each in identities for module in each.modules}
         if plugin.distribution != HOST or not all(each.is_importable for each in identities):
             modules.add(plugin.module)
-        found |= declared(record) | Dependencies(frozenset(modules - {""}))
+        found |= read_declared(record) | Dependencies(frozenset(modules - {""}))
     return found
 
 

@@ -18,9 +18,9 @@ from kbench.planning.current_state import Present
 from kbench.planning.methods import (
     Spans,
     component_code,
-    components_of,
+    describe_method,
+    list_components,
     method_code,
-    method_of,
 )
 from kbench.planning.planned import PlannedCell
 from kbench.records import (
@@ -35,23 +35,23 @@ from kbench.records import (
     Suite,
     Task,
     TaskType,
-    family_of,
+    get_family,
 )
 from kbench.records.canonical import digest, to_json
 from kbench.registry.collecting import Kind
-from kbench.registry.dependencies import declared
+from kbench.registry.dependencies import read_declared
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 
 
-def key_of(
+def make_key(
     cell: Cell, checksum: str, task: str, kinds: Sequence[str], code: Sequence[object]
 ) -> str:
     """Return the key of a cell, given what its data and its records say (`Planner.cell_key`)."""
-    return key_of_json(method_of(cell), checksum, task, kinds, code)
+    return make_key_from_json(describe_method(cell), checksum, task, kinds, code)
 
 
-def key_of_json(
+def make_key_from_json(
     method: Sequence[object], checksum: str, task: str, kinds: Sequence[str], code: Sequence[object]
 ) -> str:
     """Return the same key, given map, learner and protocol as JSON, perhaps of another version."""
@@ -60,7 +60,7 @@ def key_of_json(
 
 def line_key(cell: Cell) -> str:
     """Return the key of a cell without data: a hash of its entries in the suite file."""
-    return digest(["line", to_json(cell.dataset), *method_of(cell)])
+    return digest(["line", to_json(cell.dataset), *describe_method(cell)])
 
 
 class Planner:
@@ -150,7 +150,7 @@ class Planner:
 
     def plugins_of(self, cell: Cell) -> tuple[str, ...]:
         """Return the third-party plugins of a cell's map, learner and search_metric."""
-        return self._registry.plugins_of(*components_of(cell, self._registry))
+        return self._registry.plugins_of(*list_components(cell, self._registry))
 
     def cell_key(self, cell: Cell, dataset: DatasetFacts) -> str:
         """Return the SHA-256 of everything that decides a cell's numbers.
@@ -162,13 +162,13 @@ class Planner:
         machine, and no code: a result has that in its manifest.
         """
         kinds = deciding_kinds(cell.protocol, dataset)
-        return key_of(
+        return make_key(
             cell, dataset.checksum, dataset.task, kinds, self.method_code(cell, dataset.task)
         )
 
     def method_code(self, cell: Cell, task: TaskType) -> list[Any]:
         """Return what records say of a cell's method; see `kbench.planning.methods`."""
-        for kind, name in self._registry.reached(*components_of(cell, self._registry)):
+        for kind, name in self._registry.reached(*list_components(cell, self._registry)):
             self._refuse_missing(kind, name)
         return method_code(cell, self._registry, task)
 
@@ -194,7 +194,7 @@ class Planner:
     def _refuse_missing(self, kind: Kind, name: str) -> None:
         """Raise a PluginError where a module or a file that a component declares is not there."""
         declares, plugin = (
-            declared(self._registry.get(kind, name)),
+            read_declared(self._registry.get(kind, name)),
             self._registry.owner(kind, name),
         )
         for module in sorted(declares.modules):
@@ -220,7 +220,7 @@ class Planner:
         return digest([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
 
     def _family(self, cell: Cell) -> str:
-        return family_of(
+        return get_family(
             self._registry.get("feature map", cell.feature_map.name),
             self._registry.get("learner", cell.learner.name),
         )
@@ -264,7 +264,7 @@ def _refused(cell: Cell, dataset: DatasetFacts) -> Problem | None:
     return None
 
 
-def with_expanded(suite: Suite, expanded: Mapping[str, Sequence[Ref]]) -> Suite:
+def expand_datasets(suite: Suite, expanded: Mapping[str, Sequence[Ref]]) -> Suite:
     """Return the suite with each dataset line replaced by the datasets it means."""
     blocks = []
     for block in suite.blocks:

@@ -17,7 +17,7 @@ from kbench.planning.cached_results import Validity, recall, recall_added
 from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell
 from kbench.records import Cell, DatasetFacts, Metric, Problem, Ref, Suite, canonical
-from kbench.records.canonical import dumps, from_json, protocol_of, to_json, with_label
+from kbench.records.canonical import dumps, from_json, read_protocol, to_json, to_json_with_label
 from kbench.storage.journal import Journal
 
 _PLAIN = ("key", "n_splits", "equivalence", "family")
@@ -170,7 +170,7 @@ def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:
     """Write cells with each dataset, ref and protocol once."""
     datasets = _Numbered(lambda facts: facts and dataclasses.asdict(facts))
     protocols = _Numbered(to_json)
-    refs = _Numbered(with_label)
+    refs = _Numbered(to_json_with_label)
     rows = []
     for planned in cells:
         cell = planned.cell
@@ -194,7 +194,7 @@ def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:
 
 def _unpacked(content: Mapping[str, Any]) -> Iterator[PlannedCell]:
     refs = [from_json(ref) for ref in content["refs"]]
-    protocols = list(map(protocol_of, content["protocols"]))
+    protocols = list(map(read_protocol, content["protocols"]))
     for dataset, feature_map, learner, protocol, known, others in content["cells"]:
         facts = content["datasets"][known]
         yield PlannedCell(

@@ -131,7 +131,7 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
         try:
             changed: ProtocolTable = ProtocolTable.model_validate(given, context=context)
         except ValidationError as error:
-            raise SuiteError(*explained(error, given, ProtocolTable, at)) from error
+            raise SuiteError(*explain_errors(error, given, ProtocolTable, at)) from error
         return changed
 
     def record(self) -> Protocol:
@@ -253,7 +253,7 @@ class SuiteFile(StrictTable):
         return Metric(self.metric.name, self.metric.better) if self.metric else None
 
 
-def explained(
+def explain_errors(
     error: ValidationError, raw: Mapping[str, object], model: type[BaseModel], at: str = ""
 ) -> Iterator[str]:
     """Turn pydantic's errors into one line each, with the place as a path.

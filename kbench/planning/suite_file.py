@@ -15,15 +15,15 @@ from pydantic import ValidationError
 
 from kbench.errors import SuiteError
 from kbench.messages import counted, option, similar
-from kbench.parameters import named_files
-from kbench.planning.cells import cell_problems, seedless
+from kbench.parameters import list_files
+from kbench.planning.cells import cell_problems, check_map_seeds
 from kbench.planning.component_refs import (
     LISTS,
     Lines,
     has_rules,
-    lists_of,
+    iterate_lists,
     parameter_problems,
-    parsed,
+    parse_toml,
     runnable,
 )
 from kbench.planning.schema import (
@@ -32,7 +32,7 @@ from kbench.planning.schema import (
     ProtocolTable,
     PublishedTable,
     SuiteFile,
-    explained,
+    explain_errors,
 )
 from kbench.records import Block, Limits, Published, Ref, Suite
 from kbench.registry.collecting import Kind
@@ -59,31 +59,32 @@ def read(text: str, name: str, registry: Registry) -> Suite:
     Raises SuiteError with every error of the file, parameters of components included; a TOML
     syntax error and rules on size stand alone.
     """
-    raw = parsed(text, name)
+    raw = parse_toml(text, name)
     if has_rules(raw):
         raise SuiteError(
             f"the suite {name!r} has rules on the size of data and cannot be run by itself: "
             "`kbench recommend FILE --target COLUMN` compares the methods of such suites on a file"
         )
-    file, lines = checked(raw, SuiteFile, LISTS, registry)
-    context = context_of(registry)
+    file, lines = check_suite(raw, SuiteFile, LISTS, registry)
+    context = make_context(registry)
     tables = file.block or [BlockTable()]
     protocols = [
-        of_block(file.protocol, table, number, context) for number, table in enumerate(tables)
+        read_block_protocol(file.protocol, table, number, context)
+        for number, table in enumerate(tables)
     ]
     if problems := _unused_keys(file.protocol, tables, protocols, file.limits):
         raise SuiteError(*problems)
     blocks = tuple(
         Block(
-            **{key: own_or_shared(lines, f"block[{number}].", key) for key in LISTS},
+            **{key: read_block_list(lines, f"block[{number}].", key) for key in LISTS},
             protocol=protocol.record(),
         )
         for number, protocol in enumerate(protocols)
     )
-    return suite_of(file, name, blocks, registry)
+    return make_suite(file, name, blocks, registry)
 
 
-def checked(
+def check_suite(
     raw: dict[str, Any],
     model: type[File],
     lists: Mapping[str, Kind],
@@ -101,13 +102,13 @@ def checked(
     problems = list(problems)
     file = None
     try:
-        file = model.model_validate(raw, context=context_of(registry))
+        file = model.model_validate(raw, context=make_context(registry))
     except ValidationError as error:
-        problems += explained(error, raw, model)
+        problems += explain_errors(error, raw, model)
     problems += _missing_lists(raw, lists)
     lines = {
         place: Lines(place, (key, given), registry, installed_only)
-        for place, key, given in lists_of(raw, lists)
+        for place, key, given in iterate_lists(raw, lists)
     }
     problems += [problem for part in lines.values() for problem in part.problems]
     if problems:
@@ -120,12 +121,12 @@ def checked(
     return file, lines
 
 
-def context_of(registry: Registry) -> dict[str, Any]:
+def make_context(registry: Registry) -> dict[str, Any]:
     """Return what the validation of a suite file must know: the metrics of plugins."""
     return {"metrics": registry.all("metric")}
 
 
-def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Registry) -> Suite:
+def make_suite(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Registry) -> Suite:
     """Return the suite of a file, given its blocks.
 
     Raises SuiteError if two cells or datasets have the same labels, or a protocol is not
@@ -141,7 +142,7 @@ def suite_of(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Re
         data_source_hint=file.data_source_hint,
         equal_budget=file.equal_budget or "",
     )
-    problems = [*cell_problems(suite, registry), *seedless(suite, registry)]
+    problems = [*cell_problems(suite, registry), *check_map_seeds(suite, registry)]
     threads = sorted({block.protocol.threads for block in blocks})
     if len(threads) > 1:
         problems.append(
@@ -175,7 +176,7 @@ def find(name: str, registry: Registry) -> tuple[str, str]:
     raise SuiteError(f"no suite is called {name!r}{hint}")
 
 
-def of_block(
+def read_block_protocol(
     shared: ProtocolTable, block: BlockTable, number: int, context: object
 ) -> ProtocolTable:
     """Return a block's protocol: that at the top of the file with the block's changes."""
@@ -184,7 +185,7 @@ def of_block(
     return shared.changed_by(f"block[{number}].protocol", block.protocol, context=context)
 
 
-def own_or_shared(lines: Mapping[str, Lines], place: str, key: str) -> tuple[Ref, ...]:
+def read_block_list(lines: Mapping[str, Lines], place: str, key: str) -> tuple[Ref, ...]:
     """Return a block's list; a block without one takes that at the top of the file."""
     return (lines.get(f"{place}{key}") or lines[key]).refs
 
@@ -248,7 +249,7 @@ def _unused(
     return problems
 
 
-def in_folder(suite: Suite, folder: Path | None) -> Suite:
+def move_to_folder(suite: Suite, folder: Path | None) -> Suite:
     """Return a suite whose relative names of files are those in a folder.
 
     Labels stay as they are. Without a folder, names are relative to the current one.
@@ -290,7 +291,7 @@ def _refuse_empty_folder(suite: Suite, folder: Path) -> None:
     if (
         not files
         or len(files) < len(names)
-        or any(found.exists() for file in files for found in named_files(file))
+        or any(found.exists() for file in files for found in list_files(file))
     ):
         return
     source = f" {suite.data_source_hint}" if suite.data_source_hint else ""
@@ -308,7 +309,7 @@ _SHOWN = 10
 """Errors of figures that are named."""
 
 
-def with_published(suite: Suite, name: str, registry: Registry) -> Suite:
+def add_published(suite: Suite, name: str, registry: Registry) -> Suite:
     """Return a suite with the figures of its file; `name` is its name or path, as for `find`.
 
     Raises SuiteError if there is no such file next to the suite, or it has errors.
@@ -397,5 +398,5 @@ def _figure(row: dict[str, str | None], place: str, problems: list[str]) -> list
     try:
         return [Published(**PublishedTable.model_validate(given, strict=False).model_dump())]
     except ValidationError as error:
-        problems += [f"{place}: {each}" for each in explained(error, given, PublishedTable)]
+        problems += [f"{place}: {each}" for each in explain_errors(error, given, PublishedTable)]
         return []

@@ -16,9 +16,9 @@ from kbench.planning.cached_results import Validity, recall, recall_added
 from kbench.planning.cells import cell_problems
 from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell, out_of_date
-from kbench.planning.planner import Planner, with_expanded
+from kbench.planning.planner import Planner, expand_datasets
 from kbench.planning.plans import Plans
-from kbench.planning.tasks import task_of, with_metric
+from kbench.planning.tasks import find_task, set_metric
 from kbench.records import (
     Block,
     Cell,
@@ -63,7 +63,7 @@ class SuitePlan:
 
         Raises SuiteError if the cells of the suite have errors.
         """
-        self.suite = with_expanded(self.suite, expanded)
+        self.suite = expand_datasets(self.suite, expanded)
         if problems := cell_problems(self.suite, self.registry):
             raise SuiteError(*dict.fromkeys(problems))
         for ref in self.suite.datasets:
@@ -84,11 +84,11 @@ class SuitePlan:
     @property
     def task(self) -> TaskType | None:
         """The task of the datasets, once one of them is loaded."""
-        return task_of(self.datasets)
+        return find_task(self.datasets)
 
     def settle_metric(self) -> None:
         """Check the tasks of the datasets, which decide the metric that is compared."""
-        self.suite = with_metric(self.suite, self.datasets, self.registry)
+        self.suite = set_metric(self.suite, self.datasets, self.registry)
 
     def cells(self) -> tuple[list[PlannedCell], str]:
         """Return the cells with their results in the journal, and a notice; empty for none."""

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from kbench.errors import SuiteError
 from kbench.evaluation.definitions import METRICS, NEVER_RANKED, SEARCHED, default_metric
-from kbench.evaluation.sizes import split_problem
+from kbench.evaluation.sizes import check_split_size
 from kbench.messages import similar
 from kbench.planning.cells import cell_problems, cells
-from kbench.planning.component_refs import for_task
+from kbench.planning.component_refs import relabel_for_task
 from kbench.records import Cell, DatasetFacts, Metric, Problem, Protocol, Suite, TaskType
 from kbench.registry.registry import Registry
 
@@ -23,13 +23,13 @@ _SHOWN = 10
 Facts = Mapping[str, DatasetFacts | Problem | None]
 
 
-def task_of(datasets: Facts) -> TaskType | None:
+def find_task(datasets: Facts) -> TaskType | None:
     """Return the task of the first dataset with facts; None if there is none."""
     known = (facts.task for facts in datasets.values() if isinstance(facts, DatasetFacts))
     return next(known, None)
 
 
-def with_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
+def set_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
     """Return a suite that names the metric to compare, checked against its datasets.
 
     `datasets` has the facts of datasets by label. Without any, the suite is returned as
@@ -68,7 +68,7 @@ def with_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
 def _too_small(suite: Suite, datasets: Facts) -> list[str]:
     """Return the datasets that have too few rows for the splits of their protocol."""
     problems = [
-        split_problem(facts.n_samples, block.protocol, ref.label)
+        check_split_size(facts.n_samples, block.protocol, ref.label)
         for block in suite.blocks
         for ref in block.datasets
         if isinstance(facts := datasets.get(ref.label), DatasetFacts) and facts.n_samples
@@ -79,7 +79,9 @@ def _too_small(suite: Suite, datasets: Facts) -> list[str]:
 def _labelled(suite: Suite, task: TaskType, registry: Registry) -> Suite:
     """Return a suite whose learners have their labels for a task."""
     blocks = [
-        replace(block, learners=tuple(for_task(ref, task, registry) for ref in block.learners))
+        replace(
+            block, learners=tuple(relabel_for_task(ref, task, registry) for ref in block.learners)
+        )
         for block in suite.blocks
     ]
     return replace(suite, blocks=tuple(blocks))

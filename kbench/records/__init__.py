@@ -23,7 +23,7 @@ from kbench.records._components import (
     Metric,
     Needs,
     TaskType,
-    family_of,
+    get_family,
 )
 from kbench.records._data import (
     FEATURE_KINDS,
@@ -61,7 +61,7 @@ from kbench.records._suite import (
     Suite,
     Tune,
     alternatives,
-    written,
+    write_value,
 )
 
 __all__ = [
@@ -115,6 +115,6 @@ __all__ = [
     "Tune",
     "alternatives",
     "content_checksum",
-    "family_of",
-    "written",
+    "get_family",
+    "write_value",
 ]

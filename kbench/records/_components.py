@@ -252,7 +252,7 @@ class Learner:
         return self.classifier if task == "classification" else self.regressor
 
 
-def family_of(feature_map: FeatureMap, learner: Learner) -> str:
+def get_family(feature_map: FeatureMap, learner: Learner) -> str:
     """Return the family of a method: within one, methods should have identical candidates.
 
     It is that of the map. On the inputs without a map it is that of the learner, unless
@@ -262,7 +262,7 @@ def family_of(feature_map: FeatureMap, learner: Learner) -> str:
     >>> identity = FeatureMap("identity", "my_maps:Identity", family="inputs")
     >>> ridge = Learner("ridge", "my_learners:Ridge", family="linear")
     >>> svm = Learner("kernel-svm", "my_learners:KernelSVM", family="kernel")
-    >>> family_of(rff, ridge), family_of(identity, ridge), family_of(identity, svm)
+    >>> get_family(rff, ridge), get_family(identity, ridge), get_family(identity, svm)
     ('Fourier', 'inputs', 'kernel')
     """
     if feature_map.family == INPUTS and learner.family != LINEAR:

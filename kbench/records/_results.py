@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeVar
 
-from kbench.messages import counted, of_seconds
+from kbench.messages import counted, format_seconds
 from kbench.records._suite import Limits, Protocol, Ref
 from kbench.records.canonical import AsJson
 
@@ -180,7 +180,8 @@ class Estimate:
         >>> Estimate(41.3, 30.2, 55.9).as_seconds()
         '41 s (30 s to 56 s)'
         """
-        return f"{of_seconds(self.value)} ({of_seconds(self.low)} to {of_seconds(self.high)})"
+        value, low, high = map(format_seconds, (self.value, self.low, self.high))
+        return f"{value} ({low} to {high})"
 
 
 @dataclass(frozen=True)

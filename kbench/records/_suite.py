@@ -45,22 +45,22 @@ class Ref:
     label: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", self.label or written(self))
+        object.__setattr__(self, "label", self.label or write_value(self))
 
 
-def written(value: object) -> str:
+def write_value(value: object) -> str:
     """Write a parameter's value as labels show it.
 
-    >>> written((0.5, True, Ref("gaussian", {"bandwidth": 2.0})))
+    >>> write_value((0.5, True, Ref("gaussian", {"bandwidth": 2.0})))
     '[0.5, true, gaussian(bandwidth=2)]'
     """
     if isinstance(value, Ref):
-        given = ", ".join(f"{key}={written(param)}" for key, param in value.params.items())
+        given = ", ".join(f"{key}={write_value(param)}" for key, param in value.params.items())
         return f"{value.name}({given})" if given else value.name
     if isinstance(value, Tune):
-        return "tune[" + ", ".join(map(written, value.values)) + "]"
+        return "tune[" + ", ".join(map(write_value, value.values)) + "]"
     if isinstance(value, tuple | list):
-        return "[" + ", ".join(map(written, value)) + "]"
+        return "[" + ", ".join(map(write_value, value)) + "]"
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -72,7 +72,7 @@ def alternatives(value: object) -> tuple[Any, ...]:
     Those of several searched parameters of a component are all combinations.
 
     >>> widths = Ref("gaussian", {"bandwidth_factor": Tune((1.0, 0.5))})
-    >>> [written(kernel) for kernel in alternatives(Tune(("linear", widths)))]
+    >>> [write_value(kernel) for kernel in alternatives(Tune(("linear", widths)))]
     ['linear', 'gaussian(bandwidth_factor=1)', 'gaussian(bandwidth_factor=0.5)']
     """
     if isinstance(value, Tune):

@@ -33,13 +33,13 @@ def to_json(value: object) -> Any:
     return value
 
 
-def with_label(ref: Ref) -> dict[str, Any]:
+def to_json_with_label(ref: Ref) -> dict[str, Any]:
     """Return a ref as JSON with its label, which is in no key."""
     return {**to_json(ref), "label": ref.label}
 
 
 def from_json(value: object) -> Any:
-    """Return the parameter value or ref that `to_json` or `with_label` wrote, or a mapping."""
+    """Return the value, ref or mapping that `to_json` or `to_json_with_label` wrote."""
     if isinstance(value, dict) and "tune" in value:
         return Tune(tuple(from_json(item) for item in value["tune"]))
     if isinstance(value, dict) and "mapping" in value:
@@ -52,7 +52,7 @@ def from_json(value: object) -> Any:
     return value
 
 
-def protocol_of(values: Mapping[str, object]) -> Protocol:
+def read_protocol(values: Mapping[str, object]) -> Protocol:
     """Return the protocol that `to_json` wrote."""
     return Protocol(**{name: from_json(value) for name, value in values.items()})
 

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from kbench.errors import PluginError
 from kbench.messages import printable
 from kbench.records import Make, TaskType
-from kbench.registry.installed import HOST, how_to_get, installed
+from kbench.registry.installed import HOST, how_to_get, list_plugins
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,23 +98,23 @@ def resolve(make: Make) -> Callable[..., Any]:
 def _distribution_of(module: str) -> str:
     """Return the distribution of a module's plugin; that of kbench if none is known."""
     top = module.partition(".")[0]
-    owners = [p.distribution for p in installed() if p.module.partition(".")[0] == top]
+    owners = [p.distribution for p in list_plugins() if p.module.partition(".")[0] == top]
     return owners[0] if owners else HOST
 
 
-def module_of(make: Make) -> str:
+def get_module(make: Make) -> str:
     """Return the name of the module that defines a record's `make`, without importing it."""
-    return target_of(make).partition(":")[0]
+    return get_target(make).partition(":")[0]
 
 
-def target_of(make: Make) -> str:
+def get_target(make: Make) -> str:
     """Return a record's `make` as ``"module:name"``; a partial's is that of its function."""
     if isinstance(make, str):
         return make
     if isinstance(make, Reference):
         return make.target
     if isinstance(make, functools.partial):  # else it would be functools
-        return target_of(make.func)
+        return get_target(make.func)
     return f"{make.__module__}:{getattr(make, '__qualname__', type(make).__qualname__)}"
 
 
@@ -155,9 +155,9 @@ class Identity:
 
     Examples
     --------
-    >>> identity_of("json:dumps") == identity_of(json.dumps)
+    >>> identify("json:dumps") == identify(json.dumps)
     True
-    >>> identity_of(functools.partial(int, base=2)).text
+    >>> identify(functools.partial(int, base=2)).text
     '{"arguments":[],"call":"builtins:int","keywords":{"base":2}}'
     """
 
@@ -166,7 +166,7 @@ class Identity:
     is_importable: bool = True
 
 
-def identity_of(make: Make) -> Identity:
+def identify(make: Make) -> Identity:
     """Return the identity of a class, function, partial, method or callable object.
 
     PluginError is raised for what holds a value that cannot be compared between runs.
@@ -322,7 +322,7 @@ def outline(make: Make) -> Outline:
     try:
         parameters = inspect.signature(target).parameters.values()
     except (ValueError, TypeError) as error:
-        raise PluginError(f"{target_of(make)} has no signature: {error}") from error
+        raise PluginError(f"{get_target(make)} has no signature: {error}") from error
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return Outline(
         source=f"{source.__module__}.{getattr(source, '__qualname__', type(source).__qualname__)}",
@@ -336,7 +336,7 @@ def outline(make: Make) -> Outline:
     )
 
 
-def outlined(make: Callable[..., Any], argument: None) -> dict[str, Any]:
+def outline_as_json(make: Callable[..., Any], argument: None) -> dict[str, Any]:
     """Return the outline of a callable as JSON, where its plugin is imported."""
     return asdict(outline(make))
 
@@ -360,7 +360,7 @@ def _parsed(given: Any) -> Outline:
         raise PluginError(f"a plugin's process gave a wrong answer: {error!r}") from error
 
 
-def parameters_of(make: Make) -> Mapping[str, Parameter] | None:
+def read_parameters(make: Make) -> Mapping[str, Parameter] | None:
     """Return the keyword parameters of a component, or None if it takes any.
 
     Raises PluginError if it cannot be imported, or has no signature.

@@ -34,8 +34,8 @@ from kbench.records import (
     Metric,
     Needs,
 )
-from kbench.registry.callables import identity_of, makes
-from kbench.registry.dependencies import declared
+from kbench.registry.callables import identify, makes
+from kbench.registry.dependencies import read_declared
 from kbench.registry.installed import GROUP, Plugin
 
 Kind = Literal[
@@ -99,7 +99,7 @@ def _collect(loaded: object, name: str) -> list[Record]:
             raise PluginError(
                 f"{hook.name} returned {type(given).__name__}, not a list of {type_.__name__}"
             )
-        collected += [(kind, checked_name(hook.name, record, type_), record) for record in given]
+        collected += [(kind, check_name(hook.name, record, type_), record) for record in given]
     for (kind, name), n in Counter((kind, name) for kind, name, _ in collected).items():
         if n > 1:
             raise PluginError(f"gives a {kind} called {name!r} twice")
@@ -118,7 +118,7 @@ def _folder_kept() -> Iterator[None]:
         os.close(folder)
 
 
-def checked_name(hook: str, record: object, type_: type) -> str:
+def check_name(hook: str, record: object, type_: type) -> str:
     """Return the name under which a record is registered."""
     if not isinstance(record, type_):
         raise PluginError(f"{hook} returned a {type(record).__name__} where {type_.__name__} goes")
@@ -143,12 +143,12 @@ def checked_name(hook: str, record: object, type_: type) -> str:
             )
     if isinstance(record, DatasetSource | FeatureMap | KernelSpec | Learner | Metric):
         try:
-            declared(record)
+            read_declared(record)
         except PluginError as error:
             raise PluginError(f"{hook}: {error}") from None
         for field_name, make in makes(record).items():
             try:
-                identity_of(make)
+                identify(make)
             except PluginError as error:
                 raise PluginError(f"{hook}: {field_name} of {name!r} {error}") from None
     for ending, given in getattr(record, "extensions", {}).items():

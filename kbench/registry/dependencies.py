@@ -41,7 +41,7 @@ class Dependencies:
         )
 
 
-def declared(record: Any) -> Dependencies:
+def read_declared(record: Any) -> Dependencies:
     """Return what a record declares in `depends` and `env_vars`.
 
     PluginError is raised for what names neither a module nor a file nor a variable.
@@ -79,7 +79,7 @@ def _file(record: Any, entry: object) -> str:
     if isinstance(text, str):
         package, colon, relative = text.partition(":")
         if Path(text).is_absolute():
-            return in_package(Path(text), {}) or text
+            return locate_in_package(Path(text), {}) or text
         if isinstance(entry, str) and colon and relative and _MODULE.fullmatch(package):
             return entry
     raise PluginError(
@@ -88,7 +88,7 @@ def _file(record: Any, entry: object) -> str:
     )
 
 
-def in_package(path: Path, known: dict[str, Path | None]) -> str:
+def locate_in_package(path: Path, known: dict[str, Path | None]) -> str:
     """Return ``"package:relative/path"`` of a file; empty if it lies in no package."""
     folder = path.parent
     while not (folder / "__init__.py").is_file():
@@ -97,12 +97,12 @@ def in_package(path: Path, known: dict[str, Path | None]) -> str:
         folder = folder.parent
     while (folder.parent / "__init__.py").is_file():
         folder = folder.parent
-    if source_of(folder.name, known) != folder / "__init__.py":
+    if find_source(folder.name, known) != folder / "__init__.py":
         return ""
     return f"{folder.name}:{path.relative_to(folder).as_posix()}"
 
 
-def source_of(module: str, known: dict[str, Path | None]) -> Path | None:
+def find_source(module: str, known: dict[str, Path | None]) -> Path | None:
     """Find a module's file without importing it or its parents; `known` is a cache."""
     if module not in known:
         spec = _spec(module, known)
@@ -111,7 +111,7 @@ def source_of(module: str, known: dict[str, Path | None]) -> Path | None:
     return known[module]
 
 
-def content_of(path: Path) -> bytes:
+def read_source(path: Path) -> bytes:
     """Read a file, which may lie in a zip archive, as modules on ``sys.path`` may."""
     try:
         return path.read_bytes()
@@ -124,15 +124,15 @@ def content_of(path: Path) -> bytes:
             return files.read(name)
 
 
-def modules_of(package: str) -> list[str]:
+def list_modules(package: str) -> list[str]:
     """List the modules of a package with an ``__init__.py``, itself first, without importing any.
 
     Examples
     --------
-    >>> modules_of("kbench.registry")[:2]
+    >>> list_modules("kbench.registry")[:2]
     ['kbench.registry', 'kbench.registry.callables']
     """
-    file = source_of(package, {})
+    file = find_source(package, {})
     if file is None:
         raise ModuleNotFoundError(package, name=package)
     below = [path.relative_to(file.parent) for path in file.parent.rglob("*.py")]
@@ -147,7 +147,7 @@ def _spec(module: str, known: dict[str, Path | None]) -> ModuleSpec | None:
             return importlib.util.find_spec(module)
         except (ImportError, ValueError):
             return None
-    folders = folders_of(parent, known)
+    folders = find_folders(parent, known)
     for finder in sys.meta_path if folders else ():
         # by its last name: for a folder without __init__.py, PathFinder would need the parent
         sought = name if finder is PathFinder else module
@@ -157,9 +157,9 @@ def _spec(module: str, known: dict[str, Path | None]) -> ModuleSpec | None:
     return None
 
 
-def folders_of(package: str, known: dict[str, Path | None]) -> Sequence[str]:
+def find_folders(package: str, known: dict[str, Path | None]) -> Sequence[str]:
     """Return the folders of a package's modules; empty if it is not a package."""
-    file = source_of(package, known)
+    file = find_source(package, known)
     if file is not None:
         return [str(file.parent)] if file.name.startswith("__init__.") else []
     spec = _spec(package, known)  # a namespace package has folders and no file

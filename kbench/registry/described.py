@@ -21,8 +21,8 @@ from kbench.errors import PluginError
 from kbench.messages import printable
 from kbench.records import Ref, Tune
 from kbench.records.canonical import from_json
-from kbench.registry.callables import Identity, Reference, identity_of, target_of
-from kbench.registry.collecting import HOOKS, Kind, Record, checked_name
+from kbench.registry.callables import Identity, Reference, get_target, identify
+from kbench.registry.collecting import HOOKS, Kind, Record, check_name
 from kbench.registry.installed import Plugin
 from kbench.registry.summaries import Summaries
 
@@ -42,7 +42,7 @@ _MAX_BYTES = 2**20
 _HOOK_OF: Mapping[str, str] = {kind: hook for hook, (kind, _) in HOOKS.items()}
 
 
-def description_of(collected: Sequence[Record]) -> list[dict[str, Any]]:
+def describe_records(collected: Sequence[Record]) -> list[dict[str, Any]]:
     """Describe the records that a plugin gives, in the process that has imported it.
 
     PluginError is raised for a value that is not described by JSON values and `Ref`.
@@ -58,7 +58,7 @@ def description_of(collected: Sequence[Record]) -> list[dict[str, Any]]:
     ]
 
 
-def records_of(
+def read_records(
     description: Any, plugin: Plugin, ask: Callable[[Reference, str, Any], Any]
 ) -> list[Record]:
     """Return the records of a plugin from their description; `ask` runs its callables.
@@ -75,7 +75,7 @@ def records_of(
             record: Any = _file(given)
         else:
             record = type_(**dict(_fields(kind, given["fields"], plugin, ask)))
-        collected.append((kind, checked_name(hook, record, type_), record))
+        collected.append((kind, check_name(hook, record, type_), record))
     return collected
 
 
@@ -92,9 +92,9 @@ def _described_fields(kind: Kind, name: str, record: object) -> dict[str, Any]:
                 )
             summary = None if isinstance(value, str) else Summaries().of(value)
             described[field.name] = {
-                "target": target_of(value),
+                "target": get_target(value),
                 "summary": summary,
-                "identity": _plain_identity(identity_of(value)),
+                "identity": _plain_identity(identify(value)),
             }
         else:
             described[field.name] = _plain(value, where)

@@ -28,7 +28,7 @@ from kbench.messages import did_you_mean
 from kbench.registry.installed import (
     DISABLED,
     HOST,
-    disabled,
+    list_disabled,
     name_and_version,
     refuse_other_version,
 )
@@ -219,7 +219,7 @@ def features() -> tuple[Feature, ...]:
 
     A feature whose metadata are wrong, or clash with those of an earlier one, has a reason.
     """
-    return found_without(tuple(disabled()))
+    return found_without(tuple(list_disabled()))
 
 
 @functools.cache
@@ -306,7 +306,7 @@ def working() -> list[Feature]:
     return [feature for feature in features() if not feature.reason]
 
 
-def options_of(command: str) -> Mapping[str, Option]:
+def get_options(command: str) -> Mapping[str, Option]:
     """Return the options that features add to a command, by name."""
     return {
         name: option

@@ -39,13 +39,13 @@ class Plugin:
     entry: str = ""
 
 
-def installed() -> list[Plugin]:
+def list_plugins() -> list[Plugin]:
     """List the installed plugins, kbench's first, without loading them.
 
     Those that `DISABLED` names have this as their reason.
     """
     described = functools.cache(name_and_version)
-    left_out = disabled()
+    left_out = list_disabled()
     plugins = [
         Plugin(
             entry.name,
@@ -64,11 +64,11 @@ def installed() -> list[Plugin]:
 
 def packages(distribution: str = "") -> list[str]:
     """Return the top-level packages of kbench and of installed plugins, or of those of one."""
-    chosen = [each for each in installed() if distribution in ("", each.distribution)]
+    chosen = [each for each in list_plugins() if distribution in ("", each.distribution)]
     return sorted({"kbench", *(plugin.module.partition(".")[0] for plugin in chosen)} - {""})
 
 
-def disabled() -> list[str]:
+def list_disabled() -> list[str]:
     """Return the names of plugins in `DISABLED`."""
     names = (name.strip() for name in os.environ.get(DISABLED, "").split(","))
     return [name for name in names if name]

@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 
 from kbench.registry.callables import Reference
-from kbench.registry.dependencies import source_of
+from kbench.registry.dependencies import find_source
 
 _END = re.compile(r"(?<=[^\s.][^\s.][.!?])\s+(?=[A-Z])")
 """Between two sentences; no sentence begins after an initial or an "e.g."."""
@@ -77,7 +77,7 @@ class Summaries:
 
     def _parse(self, module: str) -> ast.Module:
         """Parse a module; empty if that fails: importing it reports the error."""
-        path = source_of(module, self._files)
+        path = find_source(module, self._files)
         with contextlib.suppress(OSError, SyntaxError, ValueError):
             if path is not None and path.suffix == ".py":
                 return ast.parse(path.read_bytes())

@@ -49,7 +49,7 @@ class Verbs:
         self._lock = threading.Lock()
         self._modules: dict[str, dict[str, Callable[..., Any]]] = {}
         for feature in self.features:
-            if not feature.reason and (wrong := unknown_hooks(feature)):
+            if not feature.reason and (wrong := check_hook_names(feature)):
                 self.fail(feature.name, wrong)
 
     def implementing(self, hook: str, asked: Collection[str] = ()) -> list[Implementation]:
@@ -63,7 +63,7 @@ class Verbs:
                 continue
             try:
                 if feature.name not in self._modules:
-                    self._modules[feature.name] = implemented(feature)
+                    self._modules[feature.name] = import_hooks(feature)
                 found.append((feature, self._modules[feature.name][hook]))
             except FeatureError as error:
                 self._leave_out(feature, str(error), asked)
@@ -121,7 +121,7 @@ class Verbs:
             self.notice(f"the feature {name!r} is left out: {' '.join(reason.split())}")
 
 
-def unknown_hooks(feature: Feature) -> str:
+def check_hook_names(feature: Feature) -> str:
     """Return what is wrong with the names of hooks in the metadata; empty if nothing is."""
     hooks = {name: each for name, each in vars(hookspecs).items() if name.startswith("kbench_")}
     verbs = [name for name, each in hooks.items() if each.__code__.co_argcount]
@@ -134,7 +134,7 @@ def unknown_hooks(feature: Feature) -> str:
     )
 
 
-def implemented(feature: Feature) -> dict[str, Callable[..., Any]]:
+def import_hooks(feature: Feature) -> dict[str, Callable[..., Any]]:
     """Import a feature and return its hooks by name, as functions of keyword arguments.
 
     Raises FeatureError if its hooks or their arguments are not those that there are.
@@ -231,7 +231,7 @@ class _Told:
 
     def _work(self) -> None:
         _here.told = self
-        with in_background():
+        with lower_priority():
             try:
                 for function, context in iter(self._waiting.get, None):
                     function(**context)
@@ -297,7 +297,7 @@ class Notifications:
 
 
 @contextlib.contextmanager
-def in_background() -> Iterator[None]:
+def lower_priority() -> Iterator[None]:
     """Let this thread take neither the CPU nor the interpreter from what computes."""
     with contextlib.suppress(AttributeError, OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)

@@ -11,6 +11,6 @@
     charts    the frame of a chart, lines along an axis, and how methods look
 """
 
-from kbench.report.text import FORMATS, Column, Table, latex_text, shown, write
+from kbench.report.text import FORMATS, Column, Table, latex_text, write, write_cell
 
-__all__ = ["FORMATS", "Column", "Table", "latex_text", "shown", "write"]
+__all__ = ["FORMATS", "Column", "Table", "latex_text", "write", "write_cell"]

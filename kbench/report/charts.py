@@ -76,10 +76,10 @@ def logarithmic(values: Sequence[float], label: str, written: Callable[[float], 
     return Axis(label, low, high, [(mark, written(mark)) for mark in _round(low, high)], log=True)
 
 
-def of_metric(values: Sequence[float], metric: Metric) -> Axis:
+def make_metric_axis(values: Sequence[float], metric: Metric) -> Axis:
     """Return an axis on which better values of a metric come later, whatever its direction.
 
-    >>> axis = of_metric([0.2, 0.3], Metric("rmse", "lower"))
+    >>> axis = make_metric_axis([0.2, 0.3], Metric("rmse", "lower"))
     >>> axis.label, axis.share(0.2) > axis.share(0.3)
     ('rmse (lower is better)', True)
     """
@@ -278,7 +278,7 @@ def draw_lines(
 
 def _better_up(values: Sequence[float], label: str, metric: Metric) -> Axis:
     """Return an axis of a metric, labelled by what the values are."""
-    axis = of_metric(values, metric)
+    axis = make_metric_axis(values, metric)
     return replace(axis, label=axis.label.replace(metric.words, label, 1))
 
 

@@ -12,8 +12,8 @@ from kbench import machine
 from kbench.records import ACCURACY, Metric, Published, TaskType
 from kbench.results import stats
 from kbench.results.imported import ImportedRow
-from kbench.results.leaderboard import Certainty, Leaderboard, of_certainty
-from kbench.results.rows import NOT_MEASURED, Labels, Method, Row, task_of
+from kbench.results.leaderboard import Certainty, Leaderboard, make_leaderboard
+from kbench.results.rows import NOT_MEASURED, Labels, Method, Row, find_row_task
 from kbench.results.stats import Scores, Standing
 
 NO_FAILURE = ("ok", "unavailable", *NOT_MEASURED)
@@ -23,10 +23,10 @@ ALPHA = 0.05
 ROPE = 0.01
 
 
-def name_of(method: Method) -> str:
+def format_method(method: Method) -> str:
     """Write a method for people.
 
-    >>> name_of(("rff", "ridge"))
+    >>> format_method(("rff", "ridge"))
     'rff + ridge'
     """
     return " + ".join(method)
@@ -132,12 +132,12 @@ class ReportData:
     @cached_property
     def leaderboard(self) -> Leaderboard:
         """One line per method."""
-        return of_certainty(self.certainty)
+        return make_leaderboard(self.certainty)
 
     @property
     def task(self) -> TaskType:
         """The task of the datasets."""
-        return task_of(self.rows)
+        return find_row_task(self.rows)
 
 
 def machine_facts(owner: str) -> dict[str, str]:

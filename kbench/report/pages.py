@@ -136,7 +136,7 @@ class Section:
         yield from (*self.tables, *self.only_printed)
 
 
-def sections_of(data: ReportData, verbs: Verbs) -> Iterator[tuple[Feature, Section]]:
+def collect_sections(data: ReportData, verbs: Verbs) -> Iterator[tuple[Feature, Section]]:
     """Yield the sections of features; a feature that fails is left out, and `verbs` says so."""
     for feature, answer in verbs.each("kbench_report_sections", data=data):
         try:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from kbench.errors import SuiteError
 from kbench.messages import did_you_mean, option
-from kbench.report.content import name_of
+from kbench.report.content import format_method
 from kbench.report.text import Column, Table, distinct
 from kbench.results.rows import Method, Row
 
@@ -20,7 +20,7 @@ _SCHEME = re.compile(r" \([^()]*\)$")
 _LABEL = re.compile(r"[A-Za-z0-9:._/+-]+")
 
 
-def chosen_methods(
+def select_methods(
     rows: Sequence[Row], patterns: Sequence[str], name: str = "methods"
 ) -> list[Method]:
     """Return the methods that patterns mean, in their order; all without patterns.
@@ -31,13 +31,17 @@ def chosen_methods(
     SuiteError is raised where a pattern fits nothing.
     """
     names = {
-        row.method: (name_of(row.method), _SCHEME.sub("", name_of(row.method)), row.feature_map)
+        row.method: (
+            format_method(row.method),
+            _SCHEME.sub("", format_method(row.method)),
+            row.feature_map,
+        )
         for row in rows
     }
     return _meant(names, patterns, name)
 
 
-def chosen_datasets(
+def select_datasets(
     rows: Sequence[Row], patterns: Sequence[str], name: str = "datasets"
 ) -> list[str]:
     """Return the datasets that patterns mean, in their order; all without patterns."""
@@ -65,10 +69,10 @@ def _meant(names: Mapping[T, tuple[str, ...]], patterns: Sequence[str], name: st
     return list(found)
 
 
-def listed(text: str) -> list[str]:
+def split_names(text: str) -> list[str]:
     """Split names at commas outside of brackets, which labels of methods have.
 
-    >>> listed("rff(n=10,gamma=1), nystroem")
+    >>> split_names("rff(n=10,gamma=1), nystroem")
     ['rff(n=10,gamma=1)', 'nystroem']
     """
     found, depth = [""], 0
@@ -81,7 +85,7 @@ def listed(text: str) -> list[str]:
     return [name.strip() for name in found if name.strip()]
 
 
-def turned(table: Table) -> Table:
+def transpose_table(table: Table) -> Table:
     """Return a table of datasets against methods with its methods as rows.
 
     SuiteError is raised where the table has other columns.
@@ -114,12 +118,12 @@ def turned(table: Table) -> Table:
     return replace(table, columns=columns, rows=rows, marks=marks, notes=notes)
 
 
-def as_float(tabular: str, caption: str, label: str) -> str:
+def wrap_in_float(tabular: str, caption: str, label: str) -> str:
     r"""Return a LaTeX table with a caption and a label around a tabular.
 
     The caption may have formulas and commands; signs that would break it are escaped.
 
-    >>> print(as_float("TABULAR", "Errors in % of uci_small, $n_1 = 10$.", "tab:main"))
+    >>> print(wrap_in_float("TABULAR", "Errors in % of uci_small, $n_1 = 10$.", "tab:main"))
     \begin{table}
     \centering
     \caption{Errors in \% of uci\_small, $n_1 = 10$.}

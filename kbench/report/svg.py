@@ -41,10 +41,10 @@ def text(content: str, x: float, y: float, **attributes: object) -> str:
     return element("text", escape(content), x=float(x), y=float(y), **attributes)
 
 
-def width_of(content: str, size: float = 13.0) -> float:
+def estimate_width(content: str, size: float = 13.0) -> float:
     """Estimate the width of a text at a font size, rather too wide than too narrow.
 
-    >>> width_of("iiii") < width_of("WWWW") < width_of("\N{SNAKE}" * 4)
+    >>> estimate_width("iiii") < estimate_width("WWWW") < estimate_width("\N{SNAKE}" * 4)
     True
     """
     return size * sum(_em(sign) for sign in content)
@@ -58,10 +58,10 @@ def _em(sign: str) -> float:
     return 0.95 if sign in "mwMW@%" else 0.75 if sign.isupper() else 0.62
 
 
-def wrapped(content: str, longest: int) -> list[str]:
+def wrap_name(content: str, longest: int) -> list[str]:
     """Break a name into lines, at spaces where there are any.
 
-    >>> wrapped("a fairly long name", 10)
+    >>> wrap_name("a fairly long name", 10)
     ['a fairly', 'long name']
     """
     return textwrap.wrap(content, longest, break_on_hyphens=False) or [content]

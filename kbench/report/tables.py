@@ -13,8 +13,8 @@ from kbench.records import Metric
 from kbench.registry.features import working
 from kbench.registry.verbs import Verbs
 from kbench.report.charts import duration, duration_unit, number
-from kbench.report.content import ReportData, name_of
-from kbench.report.pages import sections_of
+from kbench.report.content import ReportData, format_method
+from kbench.report.pages import collect_sections
 from kbench.report.text import (
     Column,
     Line,
@@ -24,36 +24,36 @@ from kbench.report.text import (
     decimals,
     distinct,
     heading,
-    shown,
-    signed,
+    write_cell,
+    write_signed,
 )
 from kbench.results.imported import BesideOwn
 from kbench.results.leaderboard import Leader, Leaderboard
-from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, task_of
+from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, find_row_task
 
 # -- cells
 
 
 def value_writer(metric: Metric, digits: int | None = None) -> Written:
     """Return the function that writes values of a metric, by its size or with some decimals."""
-    return partial(shown, metric.name) if digits is None else partial(decimals, digits=digits)
+    return partial(write_cell, metric.name) if digits is None else partial(decimals, digits=digits)
 
 
-def column_of(name: str, **more: Any) -> Column:
+def make_column(name: str, **more: Any) -> Column:
     """Return a column of results rows."""
     is_text = name in (*COLUMNS[:4], "family")
-    return Column(name, written=partial(shown, name), numeric=not is_text, **more)
+    return Column(name, written=partial(write_cell, name), numeric=not is_text, **more)
 
 
 def cells(rows: Sequence[Row], metric: Metric) -> Table:
     """Return every cell with all columns of results; the best of each dataset is marked."""
-    task = task_of(rows)
+    task = find_row_task(rows)
     plain = PLAIN[task]
     narrow = {*LABELS, metric.name, *TIMES} | ({plain.name} if plain.in_units else set())
     spreads = {metric.name: metric.sd, plain.name: plain.sd}
     default = [metric.of_default] if any(metric.of_default in row.metrics for row in rows) else []
     made = [
-        column_of(name, sd=spreads.get(name, ""), wide=name not in narrow)
+        make_column(name, sd=spreads.get(name, ""), wide=name not in narrow)
         for name in (*columns(metric, task), "family", *default)
     ]
     best: dict[str, float] = {}
@@ -95,9 +95,9 @@ def few_splits(row: Row) -> str:
     return f"{row.n_splits_done} of {row.n_splits} splits"
 
 
-def headings_of(methods: Sequence[Method]) -> dict[Method, str]:
+def make_headings(methods: Sequence[Method]) -> dict[Method, str]:
     """Return the column heading of each method; equal names are numbered."""
-    return dict(zip(methods, distinct(map(name_of, methods)), strict=True))
+    return dict(zip(methods, distinct(map(format_method, methods)), strict=True))
 
 
 # -- the leaderboard
@@ -264,7 +264,7 @@ IMPORTED = (
 
 def imported_table(beside: Sequence[BesideOwn], metric: Metric) -> Table:
     """Return imported results, each next to the local row that it may be compared with."""
-    written = partial(shown, metric.name)
+    written = partial(write_cell, metric.name)
     columns = [
         Column("dataset"),
         Column("feature_map", "feature map"),
@@ -273,7 +273,7 @@ def imported_table(beside: Sequence[BesideOwn], metric: Metric) -> Table:
         Column("splits"),
         Column("metric", heading(metric), written, True),
         Column("local", "", written, True),
-        Column("difference", "difference", partial(signed, written=written), True),
+        Column("difference", "difference", partial(write_signed, written=written), True),
         Column("comparable"),
         Column("verification"),
     ]
@@ -322,7 +322,7 @@ def table_named(name: str, content: ReportData) -> Table:
     return found
 
 
-def tables_of(content: ReportData, verbs: Verbs | None = None) -> dict[str, Table]:
+def make_tables(content: ReportData, verbs: Verbs | None = None) -> dict[str, Table]:
     """Return all tables by name; a feature that fails is left out, and `verbs` reports it."""
     names = list(table_names())
     made = _made(content, verbs or Verbs(), names)
@@ -341,7 +341,7 @@ def _made(content: ReportData, verbs: Verbs, names: Sequence[str]) -> dict[str, 
         except (Exception, SystemExit) as error:
             verbs.fail(feature.name, f"{type(error).__name__}: {error}")
     if set(names) - made.keys():
-        for feature, section in sections_of(content, verbs):
+        for feature, section in collect_sections(content, verbs):
             known = feature.metadata.tables
             made |= {each.name: each for each in section.every_table() if each.name in known}
     return made

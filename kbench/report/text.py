@@ -48,12 +48,12 @@ _MAX_NAMED = 6
 _ABBREVIATIONS = ("auc", "crps", "ece", "mae", "nlpd", "rmse", "roc")
 
 
-def shown(name: str, value: Any) -> str:
+def write_cell(name: str, value: Any) -> str:
     """Write one value of a results row for people.
 
-    >>> shown("accuracy", 0.97333), shown("converged", False), shown("accuracy_sd", None)
+    >>> write_cell("accuracy", 0.97333), write_cell("converged", False), write_cell("sd", None)
     ('0.9733', 'no', '')
-    >>> shown("rmse", 12345.678), shown("rmse", 0.00001234), shown("rmse", 0.5)
+    >>> write_cell("rmse", 12345.678), write_cell("rmse", 0.00001234), write_cell("rmse", 0.5)
     ('12346', '1.234e-05', '0.5000')
     """
     if value is None or value != value:
@@ -62,7 +62,7 @@ def shown(name: str, value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         if name in OF_ANY_SIZE:
-            return of_any_size(value)
+            return format_number(value)
         if name in METRICS or name.removesuffix("_sd") in METRICS:
             return f"{value:.4f}"
         form = _DIGITS.get(name, ".4g" if abs(value) < 1e4 else ".0f")
@@ -70,10 +70,10 @@ def shown(name: str, value: Any) -> str:
     return str(value)
 
 
-def of_any_size(value: float) -> str:
+def format_number(value: float) -> str:
     """Write a number with four decimals, fewer if it is large, and four digits if it is small.
 
-    >>> [of_any_size(value) for value in (0.0, -0.25, 123.456, 1e7, 0.000345)]
+    >>> [format_number(value) for value in (0.0, -0.25, 123.456, 1e7, 0.000345)]
     ['0.0000', '-0.2500', '123.46', '10000000', '0.0003450']
     """
     size = abs(value)
@@ -94,10 +94,10 @@ def decimals(value: Any, digits: int) -> str:
     return "" if value is None or value != value else f"{value:.{digits}f}"
 
 
-def beside(mean: str, sd: float, written: Written) -> str:
+def write_sd(mean: str, sd: float, written: Written) -> str:
     """Write a standard deviation with as many decimals as its mean, unless it would be zero.
 
-    >>> beside("12346", 3.21, str), beside("0.9733", 0.02, str), beside("12346", 0.21, str)
+    >>> write_sd("12346", 3.21, str), write_sd("0.9733", 0.02, str), write_sd("12346", 0.21, str)
     ('3', '0.0200', '0.21')
     """
     if mean in ("", "-") or "e" in mean:
@@ -119,7 +119,7 @@ def heading(metric: Metric) -> str:
 
 def plain(value: object) -> str:
     """Write a value of a column without a number of digits."""
-    return shown("", value)
+    return write_cell("", value)
 
 
 def p_value(p: float | None) -> str:
@@ -133,18 +133,18 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def signed(
+def write_signed(
     value: float | None, digits: int = 4, written: Callable[[float], str] | None = None
 ) -> str:
     """Write a difference with its sign, by `written` or with some decimals; zero has none.
 
     NaN, such as an end of the interval of a single dataset, is empty.
 
-    >>> signed(0.01234), signed(-0.5), signed(-0.00001)
+    >>> write_signed(0.01234), write_signed(-0.5), write_signed(-0.00001)
     ('+0.0123', '−0.5000', '0.0000')
-    >>> signed(float("nan"), written=of_any_size)
+    >>> write_signed(float("nan"), written=of_any_size)
     ''
-    >>> signed(-0.00001, written=of_any_size)
+    >>> write_signed(-0.00001, written=of_any_size)
     '−1.000e-05'
     """
     if value is None or value != value:
@@ -164,22 +164,22 @@ def share(value: float) -> str:
     return "< 1 %" if value < 0.01 else f"{100 * value:.0f} %"
 
 
-def named(names: Iterable[str]) -> str:
+def name_some(names: Iterable[str]) -> str:
     """List names in a sentence, a few of many.
 
-    >>> named(["a", "b"]), named("abcdefgh")
+    >>> name_some(["a", "b"]), name_some("abcdefgh")
     ('a and b', 'a, b, c, d, e, f and 2 more')
     """
     every = list(names)
     if len(every) <= _MAX_NAMED + 1:
-        return joined(every)
+        return join(every)
     return f"{', '.join(every[:_MAX_NAMED])} and {len(every) - _MAX_NAMED} more"
 
 
-def joined(names: Sequence[str]) -> str:
+def join(names: Sequence[str]) -> str:
     """Join names with commas and "and".
 
-    >>> joined(["a", "b", "c"])
+    >>> join(["a", "b", "c"])
     'a, b and c'
     """
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
@@ -338,7 +338,7 @@ class Table:
     def beside(self, place: int, column: Column) -> str:
         """Write the standard deviation of a value; empty where there is none."""
         sd = self.rows[place].get(column.sd) if column.sd else None
-        return "" if sd is None else beside(self.value(place, column), sd, column.written)
+        return "" if sd is None else write_sd(self.value(place, column), sd, column.written)
 
 
 def write(table: Table, form: str) -> str:

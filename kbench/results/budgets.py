@@ -10,7 +10,7 @@ import numpy as np
 
 from kbench.records import ACCURACY, BASELINE, Metric
 from kbench.results.rows import Method, Row
-from kbench.results.search_curves import Candidates, is_whole, values_of
+from kbench.results.search_curves import Candidates, get_values, is_whole
 from kbench.results.stats import Array
 
 
@@ -160,9 +160,9 @@ def budget_curve(
     found = []
     for candidates, seconds in splits:
         known = [
-            (float(np.mean(values_of(each))), spent)
+            (float(np.mean(get_values(each))), spent)
             for each, spent in zip(candidates, seconds, strict=False)
-            if is_whole(each) and values_of(each) and spent > 0
+            if is_whole(each) and get_values(each) and spent > 0
         ]
         if metric is None or len(known) < 2 or len(seconds) != len(candidates):
             return []

@@ -11,7 +11,7 @@ from typing import Literal
 from kbench.messages import counted
 from kbench.records import Metric
 from kbench.records.canonical import JsonObject
-from kbench.results.rows import Row, by_dataset, newest
+from kbench.results.rows import Row, newest, sort_by_dataset
 from kbench.results.stored import StoredResults
 
 Verdict = Literal["equal", "noise", "different"]
@@ -186,7 +186,7 @@ def why_not_comparable(own: Row, other: Row) -> str:
     return "" if common else "no common split"
 
 
-def beside_own(
+def match_local_rows(
     own: Sequence[Row], others: Iterable[ImportedRow], metric: Metric
 ) -> list[BesideOwn]:
     """Return imported rows, each with the local row that it is compared with, if any.
@@ -230,10 +230,10 @@ def _beside(own: Row | None, other: ImportedRow, metric: Metric) -> BesideOwn:
     return BesideOwn(other, value, local, difference, len(common), text)
 
 
-def as_one_side(others: Sequence[ImportedRow], name: str, metric: Metric) -> StoredResults:
+def make_side(others: Sequence[ImportedRow], name: str, metric: Metric) -> StoredResults:
     """Return the last row of each cell as results to compare, without times.
 
     Rows of one author are one side, whatever machines the author has.
     """
     rows = [replace(without_times(each.row), machine=each.author) for each in others]
-    return StoredResults(by_dataset(newest(rows)), name, metric, is_imported=True)
+    return StoredResults(sort_by_dataset(newest(rows)), name, metric, is_imported=True)

@@ -52,11 +52,11 @@ class Certainty:
             return stats.front(scores.tried_gains, costs, alpha=self.alpha)
         if len(scores.datasets) > 1:
             return _no_front(k, "all datasets belong to one group")
-        rows, name = compared_rows(scores, self.rows, scores.datasets[0]), scores.metric.name
-        splits = shared_splits(rows, name)
+        rows, name = select_compared_rows(scores, self.rows, scores.datasets[0]), scores.metric.name
+        splits = find_shared_splits(rows, name)
         if len(splits) < 2:
             return _no_front(k, "all methods share one split of one dataset")
-        gains = scores.metric.gain(split_values(rows, splits, name))
+        gains = scores.metric.gain(collect_split_values(rows, splits, name))
         costs = np.array([[_of_split(row, cost, i) for row in rows] for i in splits], dtype=float)
         return stats.front(np.asarray(gains), costs, stats.holdout_ratio(rows[0]), self.alpha)
 
@@ -72,13 +72,13 @@ class Certainty:
         return replace(found, leader=leader)
 
 
-def compared_rows(scores: Scores, rows: Sequence[Row], dataset: str) -> list[Row]:
+def select_compared_rows(scores: Scores, rows: Sequence[Row], dataset: str) -> list[Row]:
     """Return the rows of a compared dataset, in the order of `scores.methods`."""
     by_method = {row.method: row for row in rows if row.dataset == dataset}
     return [by_method[method] for method in scores.methods]
 
 
-def shared_splits(rows: Sequence[Row], name: str) -> list[str]:
+def find_shared_splits(rows: Sequence[Row], name: str) -> list[str]:
     """Return the splits of a dataset on which all rows have a metric, of the same test rows."""
     found = list(rows[0].by_split(name))
     for row in rows[1:]:
@@ -87,7 +87,7 @@ def shared_splits(rows: Sequence[Row], name: str) -> list[str]:
     return found
 
 
-def split_values(rows: Sequence[Row], splits: Sequence[str], name: str) -> Array:
+def collect_split_values(rows: Sequence[Row], splits: Sequence[str], name: str) -> Array:
     """Return a metric by split and row."""
     return np.array([[row.by_split(name)[i] for row in rows] for i in splits], dtype=float)
 
@@ -213,10 +213,10 @@ def leaderboard(
         Methods to keep out of the comparison; they have a line without a rank.
     """
     compared = stats.scores(rows, metric, without)
-    return of_certainty(Certainty(rows, compared, stats.standings(compared, rows)))
+    return make_leaderboard(Certainty(rows, compared, stats.standings(compared, rows)))
 
 
-def of_certainty(certainty: Certainty) -> Leaderboard:
+def make_leaderboard(certainty: Certainty) -> Leaderboard:
     """Return the leaderboard of what is already compared."""
     rows, scores = certainty.rows, certainty.scores
     means = _means(scores)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean as mean
 
 from kbench.records import ACCURACY, Metric
-from kbench.results.rows import Method, Row, rounded
+from kbench.results.rows import Method, Row, round_mean
 from kbench.results.stats import common_splits, holm, on_dataset, signed_rank
 
 ALPHA = 0.05
@@ -93,10 +93,10 @@ def places(rows: Sequence[Row], method: Method, metric: Metric = ACCURACY) -> li
         if mine is None:
             continue
         splits = mine.by_split(metric.name)
-        ours = rounded(metric.gain(mean(splits.values())))
+        ours = round_mean(metric.gain(mean(splits.values())))
         # others may have more splits, but not fewer
         values = {
-            other: rounded(metric.gain(mean(row.by_split(metric.name)[i] for i in splits)))
+            other: round_mean(metric.gain(mean(row.by_split(metric.name)[i] for i in splits)))
             for other, row in here.items()
             if len(common_splits(mine, row, metric.name)) == len(splits)
         }
@@ -123,7 +123,7 @@ def _differences(pairs: Sequence[tuple[Row, Row]], metric: Metric) -> dict[str, 
         common = common_splits(*pair, metric.name)
         ours, other = (mean(row.by_split(metric.name)[i] for i in common) for row in pair)
         group = pair[0].dataset_family or pair[0].dataset
-        found.setdefault(group, []).append(rounded(ours) - rounded(other))
+        found.setdefault(group, []).append(round_mean(ours) - round_mean(other))
     return {group: mean(differences) for group, differences in found.items()}
 
 

@@ -13,7 +13,7 @@ from kbench.records import ACCURACY, DEFAULT, Metric, Result
 from kbench.records.canonical import JsonObject, dumps, to_json
 from kbench.results.budgets import budget_curve
 from kbench.results.rows import PLAIN, TIMES, UNKNOWN, Row, metric_of_search
-from kbench.results.search_curves import choice_of, curves_of, searched_parameters
+from kbench.results.search_curves import find_searched_parameters, make_curves, summarise_choice
 
 _SPREADS = (*(metric.name for metric in PLAIN.values()), "r2")
 
@@ -66,7 +66,7 @@ def _costs(result: Result) -> dict[str, float]:
     return costs
 
 
-def of_cell(planned: PlannedCell, metric: Metric = ACCURACY) -> Row:
+def make_row(planned: PlannedCell, metric: Metric = ACCURACY) -> Row:
     """Return the row of a planned cell, whatever its status, without details.
 
     It has labels, status, means, and what decides how cells are compared: the
@@ -93,37 +93,37 @@ def of_cell(planned: PlannedCell, metric: Metric = ACCURACY) -> Row:
     )
 
 
-def of_cell_in_full(planned: PlannedCell, machine: str, metric: Metric = ACCURACY) -> Row:
+def make_full_row(planned: PlannedCell, machine: str, metric: Metric = ACCURACY) -> Row:
     """Return the row of a planned cell with all details that its MLflow run has."""
     done = planned.done
-    row = of_cell_with_splits(planned, machine, metric)
+    row = make_split_row(planned, machine, metric)
     searched = metric_of_search(planned.cell.protocol.search_metric, row.task)
     candidates = {str(result.split): result.details.search for result in done}
     metrics = dict(row.metrics)
     if searches := [result for result in done if result.metrics.get("n_candidates", 0) > 1]:
         at_boundary = [bool(result.details.at_boundary) for result in searches]
         metrics["search_at_boundary"] = sum(at_boundary) / len(at_boundary)
-        metrics |= choice_of([result.details.search for result in searches], searched)
+        metrics |= summarise_choice([result.details.search for result in searches], searched)
     return replace(
         row,
         metrics=metrics,
-        search=curves_of(candidates, searched),
+        search=make_curves(candidates, searched),
         budget_curve=budget_curve(
             [(result.details.search, result.details.search_seconds) for result in done], searched
         ),
-        search_space=searched_parameters(candidates.values()),
+        search_space=find_searched_parameters(candidates.values()),
         map_details=_map_details(planned, done),
     )
 
 
-def of_cell_with_splits(planned: PlannedCell, machine: str, metric: Metric = ACCURACY) -> Row:
+def make_split_row(planned: PlannedCell, machine: str, metric: Metric = ACCURACY) -> Row:
     """Return the row of a planned cell with its values by split, without its search."""
     results, done = planned.in_order, planned.done
     since = planned.problem.since_ms if planned.problem else 0
     failed = next((result for result in results if not result.is_ok), None)
     error = failed.error if failed else planned.problem.reason if planned.problem else ""
     doubts = {reason for result in done for reason in result.details.contention}
-    row = of_cell(planned, metric)
+    row = make_row(planned, metric)
     protocol = planned.cell.protocol
     cpus = {result.cpu for result in done if result.cpu}
     if len(cpus) > 1:
@@ -137,7 +137,7 @@ def of_cell_with_splits(planned: PlannedCell, machine: str, metric: Metric = ACC
             for name, value in to_json(protocol).items()
         },
         values_by_split={
-            name: {str(i): value for i, value in by_split(done, name).items()}
+            name: {str(i): value for i, value in collect_by_split(done, name).items()}
             for name in (PLAIN[row.task].name, metric.name, *TIMES)
         },
         values_by_seed={
@@ -173,7 +173,7 @@ def _map_details(planned: PlannedCell, done: Sequence[Result]) -> JsonObject:
     }
 
 
-def by_split(results: Iterable[Result], name: str) -> dict[int, float]:
+def collect_by_split(results: Iterable[Result], name: str) -> dict[int, float]:
     """Return a metric by number of the split; a split may lack it."""
     return {
         result.split: result.metrics[name]

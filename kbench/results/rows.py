@@ -119,7 +119,7 @@ class Row:
         See the tags of a run in the documentation; `machine_speed_s` holds
         numbers with commas between them.
     family : str
-        Family of the method (`kbench.records.family_of`); empty if it is its own.
+        Family of the method (`kbench.records.get_family`); empty if it is its own.
     made_from : str
         Digests of the manifests of its results, separated by spaces; "unknown" without one.
     outdated : str
@@ -273,7 +273,7 @@ def columns(metric: Metric = ACCURACY, task: TaskType = "classification") -> tup
     return tuple(dict.fromkeys((*COLUMNS[:_N_FIELDS], *shown, *others)))
 
 
-def task_of(rows: Iterable[Row]) -> TaskType:
+def find_row_task(rows: Iterable[Row]) -> TaskType:
     """Return the task of a suite's rows: that of rows without data is unknown."""
     tasks = {row.task for row in rows}
     return "regression" if "regression" in tasks else "classification"
@@ -284,7 +284,7 @@ def is_share(metric: Metric) -> bool:
     return metric.name in SHARES
 
 
-def known_metric(metric: Metric) -> Metric:
+def complete_metric(metric: Metric) -> Metric:
     """Return a metric of a file or a store, with its needs and units."""
     known = METRICS.get(metric.name)
     return known if known == metric else metric
@@ -302,7 +302,7 @@ def metric_of_search(name: str | None, task: TaskType = "classification") -> Met
     return METRICS.get(name) if name else PLAIN[task]
 
 
-def by_dataset(rows: Sequence[Row]) -> list[Row]:
+def sort_by_dataset(rows: Sequence[Row]) -> list[Row]:
     """Sort rows by dataset, in the order of first appearance, those without data last."""
     order = {name: place for place, name in enumerate(dict.fromkeys(r.dataset for r in rows))}
     available = {row.dataset for row in rows if row.status != "unavailable"}
@@ -334,21 +334,21 @@ def unequal_splits(rows: Sequence[Row]) -> dict[str, str]:
     return differences
 
 
-def rounded(value: float) -> float:
+def round_mean(value: float) -> float:
     """Round a mean to twelve digits: sums in another order must not break ties.
 
-    >>> rounded(0.1 + 0.2) == rounded(0.3), rounded(1.5e-19)
+    >>> round_mean(0.1 + 0.2) == round_mean(0.3), round_mean(1.5e-19)
     (True, 1.5e-19)
     """
     return float(f"{value:.12g}")
 
 
-def tied_ranks(values: np.ndarray) -> np.ndarray:
+def rank_with_ties(values: np.ndarray) -> np.ndarray:
     """Rank values, 1 for the smallest; ties share the mean of their ranks.
 
     As scipy's ``rankdata``, whose import takes longer than the rest of a command.
 
-    >>> tied_ranks(np.array([0.3, 0.1, 0.3])).tolist()
+    >>> rank_with_ties(np.array([0.3, 0.1, 0.3])).tolist()
     [2.5, 1.0, 2.5]
     """
     _, number, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -368,8 +368,8 @@ def ranks(rows: Sequence[Row], metric: Metric = ACCURACY) -> list[float | None]:
             for i, row in enumerate(rows)
             if row.dataset == dataset and row.is_complete and row.value(metric.name) is not None
         ]
-        values = [-metric.gain(rounded(rows[i].metrics[metric.name])) for i in places]
-        for i, rank in zip(places, tied_ranks(np.array(values)), strict=True):
+        values = [-metric.gain(round_mean(rows[i].metrics[metric.name])) for i in places]
+        for i, rank in zip(places, rank_with_ties(np.array(values)), strict=True):
             ranked[i] = float(rank)
     return ranked
 

@@ -85,7 +85,7 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return points
 
 
-def curves_of(
+def make_curves(
     search: Mapping[str, Candidates], metric: Metric | None = ACCURACY
 ) -> dict[str, list[list[Any]]]:
     """Return the curves of one cell by parameter, each point a list of `CURVE`.
@@ -104,7 +104,7 @@ def curves_of(
     return curves
 
 
-def choice_of(splits: Sequence[Candidates], metric: Metric | None) -> dict[str, float]:
+def summarise_choice(splits: Sequence[Candidates], metric: Metric | None) -> dict[str, float]:
     """Return what searches found on the inner folds, means over splits.
 
     ``search_inner`` is the metric of the best candidate, ``search_inner_default`` that of
@@ -113,14 +113,14 @@ def choice_of(splits: Sequence[Candidates], metric: Metric | None) -> dict[str, 
     """
     found: list[tuple[float, float, float]] = []
     for candidates in splits if metric is not None else ():
-        seen = [values_of(each) for each in candidates if is_whole(each)]
+        seen = [get_values(each) for each in candidates if is_whole(each)]
         n_folds = max(map(len, seen), default=0)
         table = np.array([values for values in seen if len(values) == n_folds], dtype=float)
         if metric is None or n_folds < 2 or not np.isfinite(table).all():
             continue
         means = table.mean(axis=1)
         best = float(means[int(np.argmax(metric.gain(means)))])
-        default = values_of(candidates[0])
+        default = get_values(candidates[0])
         first = float(np.mean(default)) if len(default) == n_folds else best
         found.append((best, first, optimism(np.asarray(metric.gain(table)))))
     if not found:
@@ -134,10 +134,10 @@ def is_whole(candidate: Mapping[str, Any]) -> bool:
     return not candidate.get("error") and candidate.get("share", 1.0) == 1.0
 
 
-def searched_parameters(splits: Iterable[Candidates]) -> tuple[str, ...]:
+def find_searched_parameters(splits: Iterable[Candidates]) -> tuple[str, ...]:
     """Return the parameters that were searched: candidates have different values of them.
 
-    >>> searched_parameters([[{"C": 1.0, "kernel": "a"}, {"C": 8.0, "kernel": "a"}]])
+    >>> find_searched_parameters([[{"C": 1.0, "kernel": "a"}, {"C": 8.0, "kernel": "a"}]])
     ('C',)
     """
     values: dict[str, set[str]] = {}
@@ -150,7 +150,7 @@ def searched_parameters(splits: Iterable[Candidates]) -> tuple[str, ...]:
     return tuple(name for name, tried in values.items() if len(tried) > 1)
 
 
-def values_of(candidate: Mapping[str, Any]) -> list[float]:
+def get_values(candidate: Mapping[str, Any]) -> list[float]:
     """Return the values of a candidate on the inner folds."""
     values: list[float] = candidate.get("values", [])
     return values
@@ -229,8 +229,8 @@ def _is_edge(
 def _best(candidates: Candidates, parameter: str, value: Any, metric: Metric) -> list[float]:
     """Return the values of the best candidate with a parameter's value; none if none has any."""
     judged = [
-        values_of(candidate)
+        get_values(candidate)
         for candidate in candidates
-        if candidate.get(parameter) == value and values_of(candidate) and is_whole(candidate)
+        if candidate.get(parameter) == value and get_values(candidate) and is_whole(candidate)
     ]
     return max(judged, key=lambda values: metric.gain(np.mean(values)), default=[])

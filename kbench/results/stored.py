@@ -13,14 +13,14 @@ from typing import Any
 
 from kbench.errors import SuiteError
 from kbench.machine import cluster_id, machine_id
-from kbench.messages import counted, listed, option, similar
+from kbench.messages import counted, list_some, option, similar
 from kbench.planning.cached_results import Validity
-from kbench.planning.component_refs import experiment_of
+from kbench.planning.component_refs import get_experiment
 from kbench.planning.planner import Planner
 from kbench.planning.plans import Plans
 from kbench.records import Metric
-from kbench.results.row_builders import of_cell_in_full
-from kbench.results.rows import UNKNOWN, Labels, Row, by_dataset
+from kbench.results.row_builders import make_full_row
+from kbench.results.rows import UNKNOWN, Labels, Row, sort_by_dataset
 from kbench.storage.journal import Journal, state_folder
 
 
@@ -94,7 +94,7 @@ def from_journal(query: Query) -> StoredResults:
 
     Raises SuiteError if there are none.
     """
-    name = experiment_of(query.suite)
+    name = get_experiment(query.suite)
     suites: set[str] = set()
     for place in (machine_id(), cluster_id()):
         if query.machine not in (None, "all", place):
@@ -103,17 +103,17 @@ def from_journal(query: Query) -> StoredResults:
         plans = Plans(journal)
         suites |= plans.suites().keys()
         cells, metric = plans.cells(name)
-        rows = [of_cell_in_full(cell, place, metric) for cell in cells if cell.is_finished]
+        rows = [make_full_row(cell, place, metric) for cell in cells if cell.is_finished]
         if rows:
             return StoredResults(
-                by_dataset(rows), name, metric, plans.budget(name), str(journal.path)
+                sort_by_dataset(rows), name, metric, plans.budget(name), str(journal.path)
             )
     known = sorted(suites)
-    hint = similar(name, known) or (f"; it has results of {listed(known)}" if known else "")
+    hint = similar(name, known) or (f"; it has results of {list_some(known)}" if known else "")
     raise SuiteError(f"the journal has no results of {name!r}{hint}")
 
 
-def with_validity(stored: StoredResults, planner: Planner) -> StoredResults:
+def mark_outdated(stored: StoredResults, planner: Planner) -> StoredResults:
     """Return stored results whose rows say whether they are out of date.
 
     Rows of other machines do not: their inputs are on that machine. Data are those of the

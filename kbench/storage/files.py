@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from kbench.messages import masked, printable
+from kbench.messages import mask, printable
 
 _SHARED = stat.S_IWGRP | stat.S_IWOTH
 
@@ -52,7 +52,7 @@ def remedy(error: OSError, setting: str) -> str:
     return words.format(setting)
 
 
-def unused(folder: Path) -> Path:
+def make_temporary_name(folder: Path) -> Path:
     """Return a temporary name in a folder that no other process uses."""
     # not tempfile, whose files nobody else may read: users may share a cache
     return folder / f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
@@ -67,7 +67,7 @@ def write_file(
     a shared folder (see `share`). Without `flush`, a loss of power may leave a damaged file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = unused(path.parent)
+    temporary = make_temporary_name(path.parent)
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(handle, "wb") as file:
@@ -160,7 +160,7 @@ RECENT_NS = 2_000_000_000
 State = list[int]
 
 
-def state_of(path: str | Path) -> State | None:
+def read_state(path: str | Path) -> State | None:
     """Return device, inode, size and times of a file or folder; None if it does not exist."""
     try:
         known = os.stat(path)  # noqa: PTH116 (thousands of files: Path takes twice as long)
@@ -203,12 +203,12 @@ class Holder:
     since: float
 
 
-def named_holder(holder: Holder | None) -> str:
+def describe_holder(holder: Holder | None) -> str:
     """Name the holder of a lock, for a message."""
     if holder is None:
         return "another kbench"
     # again: an earlier version wrote the command as it was
-    command = " ".join(map(masked, holder.command.split(" ")))
+    command = " ".join(map(mask, holder.command.split(" ")))
     return printable(f"{command} (process {holder.pid} on {holder.host})")
 
 
@@ -223,7 +223,7 @@ def try_lock(fd: int, shared: bool) -> bool:
 
 def write_holder(fd: int, shared: bool) -> None:
     """Record this process as the holder: the only line, or an additional one."""
-    holder = Holder(os.getpid(), platform.node(), " ".join(map(masked, sys.argv)), time.time())
+    holder = Holder(os.getpid(), platform.node(), " ".join(map(mask, sys.argv)), time.time())
     line = json.dumps(asdict(holder)).encode() + b"\n"
     if shared:
         # the others' lines stay, without those of processes that are gone

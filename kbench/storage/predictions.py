@@ -45,11 +45,11 @@ class DamagedPredictionsError(KbenchError):
     """Kept predictions cannot be read, or are those of another task."""
 
 
-def packed(predictions: Predictions, task_key: str) -> bytes:
+def pack(predictions: Predictions, task_key: str) -> bytes:
     """Return predictions as bytes.
 
-    >>> kept = packed(Predictions(np.array([0, 2, 1])), "t")
-    >>> unpacked(kept, "t", n_rows=3, n_classes=3).predicted
+    >>> kept = pack(Predictions(np.array([0, 2, 1])), "t")
+    >>> unpack(kept, "t", n_rows=3, n_classes=3).predicted
     array([0, 2, 1])
     """
     given = {name: getattr(predictions, name) for name in _FIELDS}
@@ -68,7 +68,7 @@ def most_bytes(n_rows: int, n_classes: int) -> int:
     return 9 * n_rows * columns + 2 * _MAX_HEADER
 
 
-def unpacked(
+def unpack(
     data: bytes, task_key: str, n_rows: int, n_classes: int, most: float = math.inf
 ) -> Predictions:
     """Read predictions of some rows, of `most` bytes; `n_classes` is 0 for regression.

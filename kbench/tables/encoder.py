@@ -16,7 +16,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from kbench.tables.texts import MISSING, DateColumn, UnitColumn, as_plain, days_of, of_cells, signed
+from kbench.tables.texts import (
+    MISSING,
+    DateColumn,
+    UnitColumn,
+    build_sign_pattern,
+    build_translation,
+    convert_cells,
+    parse_days,
+)
 
 Convert: TypeAlias = Callable[..., np.ndarray]
 """``convert(values, first_row=1)`` returns the numbers of a column, or of its categories."""
@@ -74,9 +82,9 @@ class Texts:
         if self.unit is not None:
             return self.unit.number(text)
         if not self.is_plain:
-            if not signed(self.decimal, self.thousands).fullmatch(text):
+            if not build_sign_pattern(self.decimal, self.thousands).fullmatch(text):
                 raise ValueError(text)
-            text = text.translate(as_plain(self.decimal, self.thousands))
+            text = text.translate(build_translation(self.decimal, self.thousands))
         elif "_" in text:  # which Python allows in numbers
             raise ValueError(text)
         return float(text)
@@ -98,7 +106,7 @@ def numbers(values: Any, name: str, texts: Texts, first_row: int = 1) -> np.ndar
     """
     found = _plain_numbers(values, texts)
     if found is None:
-        found = of_cells(values, partial(_number, texts=texts))
+        found = convert_cells(values, partial(_number, texts=texts))
         _refuse_others(
             values, found, texts, f"column {name!r} must be numbers{texts}, got", first_row
         )
@@ -140,7 +148,7 @@ def dates(values: Any, column: DateColumn, texts: Texts, first_row: int = 1) -> 
 
     A `ValueError` names the first row with something else.
     """
-    days = days_of(values, column.format)
+    days = parse_days(values, column.format)
     what = f"column {column.name!r} must be dates written as {column.format}:"
     _refuse_others(values, days, texts, what, first_row)
     return column.of_days(days)
@@ -284,7 +292,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         may be an array of shape (n_samples, n_columns). A `ValueError` says which columns
         are missing, or hold text where numbers belong.
         """
-        table = columns_of(X)
+        table = split_columns(X)
         return self._of_array(X) if table is None else self.encode(table)
 
     def encode(self, table: Mapping[Any, Any], first_row: int = 1) -> np.ndarray:
@@ -382,7 +390,7 @@ def _indicators(codes: np.ndarray, n_categories: int) -> np.ndarray:
     return rows
 
 
-def columns_of(table: Any) -> dict[Any, Any] | None:
+def split_columns(table: Any) -> dict[Any, Any] | None:
     """Return the columns of a table by their names; None for an array or a matrix.
 
     A table is a data frame, a mapping of columns, a list of mappings (one for each row), or

@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from kbench.errors import DatasetError, DatasetParameterError
-from kbench.messages import listed, option, printable
+from kbench.messages import list_some, option, printable
 from kbench.records import Dataset
 from kbench.tables.limits import GrowingArray, max_bytes
-from kbench.tables.target_columns import Target, target_of, weights_of
+from kbench.tables.target_columns import Target, read_target, read_weights
 
 ROWS = 4096
 """Rows of the canonical form that are filled together, at most."""
@@ -28,10 +28,10 @@ TEXT_ABOVE = 50
 rows, is taken for text."""
 
 
-def repeated(names: Iterable[str]) -> list[str]:
+def find_repeated(names: Iterable[str]) -> list[str]:
     """Return the names that occur more than once, in alphabetical order.
 
-    >>> repeated(["b", "a", "b"])
+    >>> find_repeated(["b", "a", "b"])
     ['b']
     """
     return sorted(name for name, n in Counter(names).items() if n > 1)
@@ -106,7 +106,7 @@ def to_dataset(
     float16, so that it holds each value exactly, and float64 otherwise. Nominal columns
     become one indicator column per declared value, in that order, all of them NaN if the
     value is missing; or one column of kind "target_encoded" with the numbers of the values. The
-    target becomes labels or numbers, as `target_of` says. Rows without a label are left out;
+    target becomes labels or numbers, as `read_target` says. Rows without a label are left out;
     `row_ids` then has the remaining ones.
 
     Raises DatasetError if a column is missing, is not numeric, or has other values than targets or
@@ -142,24 +142,24 @@ def to_dataset(
     if texts:
         notes = "".join(table.columns[j].note for j in features if names[j] in texts[:1])
         raise DatasetError(
-            f"{what}: text cannot be a feature: {listed(texts)}{notes}. Leave these columns out "
+            f"{what}: text cannot be a feature: {list_some(texts)}{notes}. Leave these columns out "
             f"with {option('drop', texts[:3])}."
         )
     if dates := [names[j] for j in features if table.columns[j].kind == "date"]:
         specs = [f"{name}=ISO8601" for name in dates]
         raise DatasetError(
-            f"{what}: dates cannot be features as they are: {listed(dates)}. Read them as days "
+            f"{what}: dates cannot be features as they are: {list_some(dates)}. Read them as days "
             f"since 1970 with {option('date', specs[:3])}, or leave them out with "
             f"{option('drop', dates[:3])}."
         )
     if not features:
         raise DatasetError(f"{what}: there is no column other than the target")
 
-    found = target_of(_column_values(table, names.index(target)), what, task)
+    found = read_target(_column_values(table, names.index(target)), what, task)
     kept = _labelled_rows(found)
     sample_weight = None
     if weight is not None:
-        sample_weight = weights_of(_column_values(table, names.index(weight)), what)
+        sample_weight = read_weights(_column_values(table, names.index(weight)), what)
         sample_weight = sample_weight if kept is None else sample_weight[kept]
 
     feature_names: list[str] = []
@@ -185,7 +185,7 @@ def check_columns(
 
     The parameters are those of `to_dataset`.
     """
-    if twice := repeated(names):
+    if twice := find_repeated(names):
         raise DatasetError(f"{what}: several columns are named {twice[0]!r}")
     weights = () if weight is None else (weight,)
     for name in (target, *weights, *ignore):
@@ -198,9 +198,9 @@ def check_columns(
         raise DatasetParameterError(f"{what}: the column of weights {weight!r} is {other}")
 
 
-def labelled(X: Any, label: Column, what: str, task: str | None = None, **facts: Any) -> Dataset:
+def label_rows(X: Any, label: Column, what: str, task: str | None = None, **facts: Any) -> Dataset:
     """Return the dataset of a matrix whose columns have no names; it has the labelled rows."""
-    found = target_of(label, what, task)
+    found = read_target(label, what, task)
     return _dataset(X, found, _labelled_rows(found), (), facts)
 
 
@@ -342,4 +342,4 @@ def no_column(name: str, names: Sequence[str]) -> str:
     by_case = {known.casefold(): known for known in names}
     close = difflib.get_close_matches(str(name).casefold(), by_case, n=1)
     hint = f"; did you mean {by_case[close[0]]!r}?" if close else "."
-    return f"there is no column {name!r}{hint} Columns: {listed(names)}."
+    return f"there is no column {name!r}{hint} Columns: {list_some(names)}."

@@ -104,7 +104,7 @@ class FrameRows:
 
 
 @contextlib.contextmanager
-def unchanged(files: Sequence[Path], what: str) -> Iterator[None]:
+def reject_changes(files: Sequence[Path], what: str) -> Iterator[None]:
     """Reject files that change meanwhile; an error that this causes is not reported."""
     before = _states(files)
     try:

@@ -37,7 +37,7 @@ class Target:
     """The k classes."""
 
 
-def target_of(column: Column, what: str, task: str | None = None) -> Target:
+def read_target(column: Column, what: str, task: str | None = None) -> Target:
     """Return the target that a column holds.
 
     Without a task, numbers of which at least one is not whole are those of a regression
@@ -60,7 +60,7 @@ def target_of(column: Column, what: str, task: str | None = None) -> Target:
     return Target("classification", *_occurring(codes, names, column, what))
 
 
-def weights_of(column: Column, what: str) -> np.ndarray:
+def read_weights(column: Column, what: str) -> np.ndarray:
     """Return the weights of rows that a column holds, in float64.
 
     Raises DatasetError if a row has none, or one that is not a finite number >= 0; or all

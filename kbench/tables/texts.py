@@ -52,11 +52,11 @@ MARKS = ("", ",", ".", " ", "'")
 
 
 @cache
-def unsigned(decimal: str, thousands: str) -> re.Pattern[str]:
+def build_unsigned_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     """Return the pattern of numbers without a sign, with groups of exactly three digits.
 
-    >>> bool(unsigned(",", ".").fullmatch("1.234,5")), bool(unsigned(".", "").fullmatch("1,5"))
-    (True, False)
+    >>> bool(build_unsigned_pattern(",", ".").fullmatch("1.234,5"))
+    True
     """
     whole = r"\d+"
     if thousands:
@@ -67,17 +67,17 @@ def unsigned(decimal: str, thousands: str) -> re.Pattern[str]:
 
 
 @cache
-def signed(decimal: str, thousands: str) -> re.Pattern[str]:
+def build_sign_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     """Return the pattern of numbers with a sign or none, which may be infinite."""
-    finite = unsigned(decimal, thousands).pattern
+    finite = build_unsigned_pattern(decimal, thousands).pattern
     return re.compile(rf"[+-]?(?:{finite}|inf|Inf|infinity|Infinity)")
 
 
 @cache
-def as_plain(decimal: str, thousands: str) -> dict[int, str | None]:
+def build_translation(decimal: str, thousands: str) -> dict[int, str | None]:
     """Return the translation of numbers into those that Python writes.
 
-    >>> "1.234,5".translate(as_plain(",", "."))
+    >>> "1.234,5".translate(build_translation(",", "."))
     '1234.5'
     """
     left_out = dict.fromkeys(map(ord, _same_mark(thousands)))
@@ -109,12 +109,12 @@ class Parts:
     unit: str
 
 
-def parts_of(text: str) -> Parts | None:
+def split_number(text: str) -> Parts | None:
     """Split a string that may be a number; None for other strings.
 
     Brackets around a number are a minus, as accountants write it.
 
-    >>> parts_of("($1,200)"), parts_of("18-25")
+    >>> split_number("($1,200)"), split_number("18-25")
     (Parts(is_negative=True, body='1,200', unit='$'), None)
     """
     text = text.strip()
@@ -169,12 +169,12 @@ class UnitColumn:
 
     def number(self, text: str) -> float:
         """Parse a number with the unit or without one; raises ValueError for other strings."""
-        parts = parts_of(text)
+        parts = split_number(text)
         if parts is None or parts.unit not in ("", self.unit):
             raise ValueError(text)
-        if not unsigned(self.decimal, self.thousands).fullmatch(parts.body):
+        if not build_unsigned_pattern(self.decimal, self.thousands).fullmatch(parts.body):
             raise ValueError(text)
-        value = float(parts.body.translate(as_plain(self.decimal, self.thousands)))
+        value = float(parts.body.translate(build_translation(self.decimal, self.thousands)))
         return -value if parts.is_negative else value
 
 
@@ -260,21 +260,21 @@ def is_dates(series: pandas.Series) -> bool:
     )
 
 
-def days_of(values: Any, format_: str = ISO) -> np.ndarray:
+def parse_days(values: Any, format_: str = ISO) -> np.ndarray:
     """Return days since 1970, with fractions: of strings, numbers such as 20240131, and moments.
 
     NaN stands for a missing value, and for what is no date. Times without a zone are UTC.
 
-    >>> days_of(["02.01.1970 06:00", "soon"], "%d.%m.%Y %H:%M")
+    >>> parse_days(["02.01.1970 06:00", "soon"], "%d.%m.%Y %H:%M")
     array([1.25,  nan])
     """
     if str(getattr(values, "dtype", "")).startswith("datetime64"):
         stamps = np.asarray(values, dtype="datetime64[us]")
         return np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64) / (_SECONDS_A_DAY * 1e6))
-    return of_cells(values, lambda value: (_moment(value, format_) - _EPOCH) / _DAY)
+    return convert_cells(values, lambda value: (_moment(value, format_) - _EPOCH) / _DAY)
 
 
-def of_cells(values: Iterable[Any], convert: Callable[[Any], float]) -> np.ndarray:
+def convert_cells(values: Iterable[Any], convert: Callable[[Any], float]) -> np.ndarray:
     """Convert cells, equal strings once; NaN stands for what raises a `ValueError`."""
     known: dict[str, float] = {}
     found = []
@@ -340,7 +340,7 @@ def preamble(text: str) -> tuple[int, str]:
         n += 1
     following = next(csv.reader(lines[n : n + 1], delimiter=named[1] if named else ","), [])
     has_numbers = any(
-        unsigned(".", "").fullmatch(value.strip().removeprefix("-").removeprefix("+"))
+        build_unsigned_pattern(".", "").fullmatch(value.strip().removeprefix("-").removeprefix("+"))
         for value in following
     )
     if n - bool(named) == 1 and (has_numbers or n == len(lines)):

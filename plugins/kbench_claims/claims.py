@@ -14,10 +14,10 @@ from kbench.features import (
     Method,
     ReportData,
     Row,
-    compared_rows,
+    collect_split_values,
     few_splits,
-    shared_splits,
-    split_values,
+    find_shared_splits,
+    select_compared_rows,
     stats,
 )
 from kbench.records import BASELINE, INPUTS, KERNEL, Metric
@@ -127,8 +127,8 @@ class Claims:
             return None
         tables = []
         for dataset in scores.datasets:
-            rows = compared_rows(scores, self.data.rows, dataset)
-            splits = shared_splits(rows, scores.metric.name)
+            rows = select_compared_rows(scores, self.data.rows, dataset)
+            splits = find_shared_splits(rows, scores.metric.name)
             if len(splits) > 1:
                 tables.append(_by_seed(rows, splits, scores.metric.name))
         return components(tables) if tables else None
@@ -157,7 +157,7 @@ class Claims:
         common = stats.common_splits(first, second, metric.name)
         a, b = first.by_split(metric.name), second.by_split(metric.name)
         d = np.array([a[i] - b[i] for i in common])
-        unit = stats.unit_of([*a.values(), *b.values()], metric)
+        unit = stats.find_unit([*a.values(), *b.values()], metric)
         place = first.dataset, first.method, second.method
         if len(d) < 2:
             difference = first.metrics[metric.name] - second.metrics[metric.name]
@@ -282,7 +282,7 @@ def _by_seed(rows: Sequence[Row], splits: Sequence[str], name: str) -> Array:
     found = [[row.by_seed(name, i) for row in rows] for i in splits]
     n_seeds = max(len(values) for line in found for values in line)
     if n_seeds < 2 or any(len(v) not in (1, n_seeds) for line in found for v in line):
-        return split_values(rows, splits, name)
+        return collect_split_values(rows, splits, name)
     return np.array([[np.resize(v, n_seeds) for v in line] for line in found], dtype=float)
 
 

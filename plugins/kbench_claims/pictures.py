@@ -17,15 +17,15 @@ from kbench.features import (
     document,
     element,
     escape,
+    estimate_width,
+    format_method,
     linear,
     logarithmic,
-    name_of,
     number,
-    shown,
-    signed,
     spans_decade,
     text,
-    width_of,
+    write_cell,
+    write_signed,
 )
 from kbench.messages import counted
 from kbench_claims.published import FAR, Agreement, Beside
@@ -112,7 +112,7 @@ def sentences(found: Agreement) -> list[str]:
     said = [
         f"{len(far)} of {counted(len(found.compared), 'published value')} of {found.metric} "
         f"{'differs' if len(far) == 1 else 'differ'} by more than two standard errors (|z| > "
-        f"{FAR:g}); about 5 % would by chance. Mean of z: {signed(found.mean, 2)}; standard "
+        f"{FAR:g}); about 5 % would by chance. Mean of z: {write_signed(found.mean, 2)}; standard "
         f"deviation: {found.sd:.2f}."
     ]
     if far:
@@ -125,9 +125,9 @@ def sentences(found: Agreement) -> list[str]:
 def named(each: Beside) -> str:
     """Name a published value with the result and its z."""
     figure = each.published
-    ours, theirs = (shown(figure.metric, value) for value in (each.ours, figure.value))
-    method = name_of((figure.feature_map, figure.learner))
-    return f"{method} on {figure.dataset}: {ours}, published {theirs}, z {signed(each.z, 1)}"
+    ours, theirs = (write_cell(figure.metric, value) for value in (each.ours, figure.value))
+    method = format_method((figure.feature_map, figure.learner))
+    return f"{method} on {figure.dataset}: {ours}, published {theirs}, z {write_signed(each.z, 1)}"
 
 
 # -- weights of columns, and a heat map of the matrix
@@ -237,7 +237,7 @@ def _is_alone(short: Mapping[str, str], name: str) -> bool:
 def _bars(
     weights: Sequence[tuple[str, float]], short: Mapping[str, str]
 ) -> tuple[list[str], float, float]:
-    names = max(width_of(short[name], 11.5) for name, _ in weights) + 8
+    names = max(estimate_width(short[name], 11.5) for name, _ in weights) + 8
     largest = max(weight for _, weight in weights) or 1.0
     parts = [text("weight of a column", names, 12, class_="tick small")]
     for i, (name, weight) in enumerate(weights):
@@ -254,7 +254,7 @@ def _bars(
 def _heat_map(
     names: Sequence[str], matrix: Sequence[Sequence[float]], short: Mapping[str, str], left: float
 ) -> tuple[list[str], float, float]:
-    edge = max(width_of(short[name], 10.5) for name in names) + 6
+    edge = max(estimate_width(short[name], 10.5) for name in names) + 6
     largest = max(abs(value) for line in matrix for value in line) or 1.0
     x0, y0 = left + edge, edge + 4
     parts = []

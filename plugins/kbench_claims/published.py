@@ -14,9 +14,9 @@ from kbench.features import (
     Table,
     Written,
     columns,
-    headings_of,
-    signed,
+    make_headings,
     value_writer,
+    write_signed,
 )
 from kbench.records import ACCURACY, Metric, Published
 
@@ -126,7 +126,7 @@ def published(content: ReportData, only_different: bool = False) -> Table:
         Column("ours", "result", four, True),
         Column("standard_error", "standard error", four, True),
         Column("n", "splits", numeric=True),
-        Column("z", "", lambda value: signed(value, 1), True),
+        Column("z", "", lambda value: write_signed(value, 1), True),
         Column("differs", f"|z| > {FAR:g}"),
         Column("source"),
     ]
@@ -154,7 +154,7 @@ def published_grid(content: ReportData) -> Table:
     methods = dict.fromkeys(
         (beside.published.feature_map, beside.published.learner) for beside in compared
     )
-    names = headings_of(list(methods))
+    names = make_headings(list(methods))
     written = _written_figures(content.published, content.metric, content.digits)
     made = [
         *([Column("source")] if len(sources) > 1 else []),
@@ -174,7 +174,7 @@ def published_grid(content: ReportData) -> Table:
         i, text = list(lines).index(place), written(figure.value)
         notes[i, name] = f"({text})" if beside.ours is None else text
         if beside.differs:
-            notes[i, name] += f", z {signed(beside.z, 1)}"
+            notes[i, name] += f", z {write_signed(beside.z, 1)}"
             marks[i, name] = "worse"
     of = f" of {sources[0]}" if len(sources) == 1 else ""
     title = f"Results, and in brackets the published values{of}, with z if |z| > {FAR:g}"

@@ -20,8 +20,8 @@ from kbench.features import (
     Table,
     draw_lines,
     duration,
-    name_of,
-    shown,
+    format_method,
+    write_cell,
 )
 from kbench_claims import pictures, tables
 from kbench_claims.claims import claims_of
@@ -99,7 +99,7 @@ def _chart_of_search_time(data: ReportData, table: Table) -> Iterator[Chart]:
     looks = Looks(data.rows)
     drawn = [
         Line(
-            name_of(each.method),
+            format_method(each.method),
             each.curve,
             place[each.method],
             None if each.outer is None else (each.total_s, each.outer),
@@ -107,7 +107,7 @@ def _chart_of_search_time(data: ReportData, table: Table) -> Iterator[Chart]:
         )
         for each in spent[:MAX_LINES]
     ]
-    written = partial(shown, metric.name)
+    written = partial(write_cell, metric.name)
     label, words = "search time per split", f"validation {metric.words}"
     picture = draw_lines(drawn, label, words, duration, written, metric)
     yield Chart(f"Validation {metric.words} against search time", picture, table)

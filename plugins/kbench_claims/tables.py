@@ -15,12 +15,12 @@ from kbench.features import (
     Table,
     Written,
     duration,
-    joined,
-    name_of,
-    named,
+    format_method,
+    join,
+    name_some,
     share,
-    shown,
-    signed,
+    write_cell,
+    write_signed,
 )
 from kbench.messages import counted
 from kbench.records import Metric
@@ -49,7 +49,7 @@ def variance_sentences(content: ReportData) -> list[str]:
     shares = found.shares()
     each = [f"{SOURCES[name]} ({share(value)})" for name, value in shares.items()]
     what = "of a score on one split" if found.datasets is not None else "between splits"
-    sentences = [f"Sources of the variance {what}: {joined(each)}."]
+    sentences = [f"Sources of the variance {what}: {join(each)}."]
     if found.datasets is None:
         sentences.append("One dataset does not show the variance between datasets.")
     if found.seeds is None:
@@ -101,24 +101,24 @@ def _of_first_two(content: ReportData, metric: Metric) -> list[str]:
         claims_of(content).contest(rows[dataset, *first], rows[dataset, *second])
         for dataset in content.scores.datasets
     ]
-    names = f"{name_of(first)} and {name_of(second)}"
+    names = f"{format_method(first)} and {format_method(second)}"
     sentences = []
     more = [each for each in found if each.needed is not None and not each.is_shown]
-    written = partial(shown, metric.name)
+    written = partial(write_cell, metric.name)
     for each in sorted(more, key=lambda each: each.needed or 0)[:1]:
         sentences.append(
             f"On {each.dataset}, the difference of {written(abs(each.difference))} between {names} "
             f"needs {each.needed:,} splits to be significant."
         )
     if never := [each.dataset for each in found if each.reason == NOT_REACHED]:
-        sentences.append(f"On {named(never)}, the difference between {names} is {NOT_REACHED}.")
+        sentences.append(f"On {name_some(never)}, the difference between {names} is {NOT_REACHED}.")
     return sentences
 
 
 def variance(content: ReportData) -> Table:
     """Return the two best methods of each dataset, and the splits that their difference needs."""
-    written = partial(signed, written=partial(shown, content.metric.name))
-    spread = partial(shown, content.metric.name)
+    written = partial(write_signed, written=partial(write_cell, content.metric.name))
+    spread = partial(write_cell, content.metric.name)
     made = [
         Column("dataset"),
         Column("first"),
@@ -131,7 +131,7 @@ def variance(content: ReportData) -> Table:
     ]
     rows, marks = [], {}
     for i, contest in enumerate(claims_of(content).contests):
-        names = {"first": name_of(contest.first), "second": name_of(contest.second)}
+        names = {"first": format_method(contest.first), "second": format_method(contest.second)}
         sd = None if math.isnan(contest.sd) else contest.sd
         rows.append(vars(contest) | names | {"sd": sd})
         if contest.is_shown:
@@ -141,7 +141,7 @@ def variance(content: ReportData) -> Table:
 
 def components(content: ReportData) -> Table:
     """Return the sources of variance: standard deviations and shares."""
-    written = partial(shown, content.metric.name)
+    written = partial(write_cell, content.metric.name)
     made = [
         Column("source"),
         Column("variance", "", lambda value: f"{value:.3g}", True, wide=True),
@@ -166,7 +166,7 @@ def components(content: ReportData) -> Table:
         ((item for item in of_seeds if item[1]), f"{SOURCES['seeds']} of {{}}"),
     ):
         for method, value in sorted(each, key=lambda item: order.get(item[0], 0)):
-            source = what.format(name_of(method))
+            source = what.format(format_method(method))
             rows.append({"source": source, "variance": value, "sd": _root(value), "share": None})
     return Table("variance-components", "Variance components", made, rows)
 
@@ -183,14 +183,14 @@ def optimism_sentences(content: ReportData) -> list[str]:
     choices = claims_of(content).choices
     if not choices:
         return []
-    overfitted = [name_of(choice.method) for choice in choices if choice.is_overfitted]
+    overfitted = [format_method(choice.method) for choice in choices if choice.is_overfitted]
     if not overfitted:
         return [
             "On average, every search improved its validation score by more than the optimism of "
             "that score."
         ]
     return [
-        f"Probably overfitted: the search of {named(overfitted)}, whose gain in the validation "
+        f"Probably overfitted: the search of {name_some(overfitted)}, whose gain in the validation "
         "score is at most the optimism of that score."
     ]
 
@@ -199,7 +199,7 @@ def _common_metric(names: Iterable[str]) -> tuple[str, Written]:
     """Return the name of the metric of all searches, empty if they differ, and its writer."""
     every = set(names)
     name = every.pop() if len(every) == 1 else ""
-    return name, partial(shown, name)
+    return name, partial(write_cell, name)
 
 
 def optimism(content: ReportData) -> Table:
@@ -211,8 +211,8 @@ def optimism(content: ReportData) -> Table:
         Column("metric", wide=bool(name)),
         Column("n_datasets", "datasets", numeric=True),
         Column("inner", f"validation {name or 'score'}", written, True),
-        Column("optimism", "", partial(signed, written=written), True),
-        Column("gain", "gain over the default", partial(signed, written=written), True),
+        Column("optimism", "", partial(write_signed, written=written), True),
+        Column("gain", "gain over the default", partial(write_signed, written=written), True),
         Column("verdict"),
     ]
     place = {method: i for i, method in enumerate(content.methods)}
@@ -276,10 +276,11 @@ def warnings(content: ReportData) -> list[str]:
     for kind, words in _KINDS.items():
         for (of_kind, other), by_method in counts.items():
             if of_kind == kind:
-                beside = f" {name_of(other)}" if other else ""
-                found = [f"{name_of(method)} ({n})" for method, n in by_method.most_common()]
+                beside = f" {format_method(other)}" if other else ""
+                found = [f"{format_method(method)} ({n})" for method, n in by_method.most_common()]
                 sentences.append(
-                    f"{words[:1].upper()}{words[1:]}{beside} (number of datasets): {named(found)}."
+                    f"{words[:1].upper()}{words[1:]}{beside} (number of datasets): "
+                    f"{name_some(found)}."
                 )
     few = [
         contest.dataset
@@ -289,11 +290,11 @@ def warnings(content: ReportData) -> list[str]:
     if few:
         sentences.append(
             "The best and the second-best method do not differ significantly on "
-            f"{counted(len(few), 'dataset')}: {named(few)}."
+            f"{counted(len(few), 'dataset')}: {name_some(few)}."
         )
     one = [contest.dataset for contest in claims_of(content).contests if contest.n_splits < 2]
     if one:
-        sentences.append(f"No test, because methods share one split only: {named(one)}.")
+        sentences.append(f"No test, because methods share one split only: {name_some(one)}.")
     sizes = {
         row.dataset: round(row.metrics["n_test"])
         for row in content.rows
@@ -305,7 +306,7 @@ def warnings(content: ReportData) -> list[str]:
         more = f", and less on {len(sizes) - 5} larger datasets" if len(sizes) > 5 else ""
         sentences.append(
             "By chance alone, a perfect model has this mean coverage_error_90 on the test rows of "
-            f"one split: {named(errors)}{more}."
+            f"one split: {name_some(errors)}{more}."
         )
     return sentences
 
@@ -337,5 +338,5 @@ def warned(content: ReportData) -> Table:
 
 
 def _of_warning(each: Warned) -> str:
-    words = f"{_KINDS.get(each.kind, '')} {name_of(each.other) if each.other else ''}".strip()
+    words = f"{_KINDS.get(each.kind, '')} {format_method(each.other) if each.other else ''}".strip()
     return ": ".join(filter(None, (words, each.detail)))

@@ -15,7 +15,7 @@ import typer
 
 from kbench.errors import SuiteError
 from kbench.features import Datasets, Form, Format, completion, echo
-from kbench.messages import counted, masked
+from kbench.messages import counted, mask
 from kbench.parameters import check_choice, check_number
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def compare(
     a: Annotated[
         str,
         typer.Argument(
-            metavar="A", help=f"The older results. {_SIDE}", autocompletion=completion.stored
+            metavar="A",
+            help=f"The older results. {_SIDE}",
+            autocompletion=completion.complete_stored_suites,
         ),
     ],
     b: Annotated[
@@ -47,7 +49,7 @@ def compare(
         typer.Argument(
             metavar="B",
             help="The newer results, in the same form.",
-            autocompletion=completion.stored,
+            autocompletion=completion.complete_stored_suites,
         ),
     ],
     fail_on: Annotated[
@@ -121,7 +123,7 @@ def compare(
 
 def _side(text: str, store: str | None) -> StoredResults:
     """Read one side: a file, a bundle, rows of others, or runs of a store."""
-    from kbench.features import Query, StoredResults, by_dataset, newest, stored_results
+    from kbench.features import Query, StoredResults, newest, read_results, sort_by_dataset
 
     path = Path(text)
     if path.suffix == ".json":
@@ -133,7 +135,7 @@ def _side(text: str, store: str | None) -> StoredResults:
     if "author" in options:
         return _read_author_rows(suite, options, text)
     if options.get("machine") == "all":
-        raise SuiteError(f"{masked(text)!r}: machine must be the id of a single machine, got 'all'")
+        raise SuiteError(f"{mask(text)!r}: machine must be the id of a single machine, got 'all'")
     version, until = options.get("version", ""), options.get("until")
     earlier = bool(version or until)
     query = Query(
@@ -142,10 +144,10 @@ def _side(text: str, store: str | None) -> StoredResults:
         options.get("machine"),
         superseded=earlier,
         file=text if is_file else "",
-        notice=lambda notice: echo(f"{masked(text)}: {notice}", err=True),
+        notice=lambda notice: echo(f"{mask(text)}: {notice}", err=True),
     )
     try:
-        stored = stored_results(query)
+        stored = read_results(query)
     except SuiteError as error:
         if is_file or path.suffix == ".toml" or not path.is_file():
             raise
@@ -160,23 +162,23 @@ def _side(text: str, store: str | None) -> StoredResults:
     if earlier:
         rows = newest(rows, version, None if until is None else _moment(until, text))
         _check_any(rows, stored.rows, text, version)
-    checked = _check_rows([row.to_json(stored.metric) for row in rows], masked(text))
-    return StoredResults(by_dataset([row for row, _ in checked]), stored.name, stored.metric)
+    checked = _check_rows([row.to_json(stored.metric) for row in rows], mask(text))
+    return StoredResults(sort_by_dataset([row for row, _ in checked]), stored.name, stored.metric)
 
 
 def _read_author_rows(suite: str, options: Mapping[str, str], side: str) -> StoredResults:
     """Read the rows of an author whose bundles were added."""
-    from kbench.features import as_one_side, experiment_of, imported_rows
+    from kbench.features import get_experiment, make_side, read_imported
 
     if others := [name for name in options if name != "author"]:
-        raise SuiteError(f"{masked(side)!r}: by= excludes {others[0]}=: bundles are not in a store")
-    kept = imported_rows(experiment_of(suite), notice=partial(echo, err=True))
+        raise SuiteError(f"{mask(side)!r}: by= excludes {others[0]}=: bundles are not in a store")
+    kept = read_imported(get_experiment(suite), notice=partial(echo, err=True))
     rows = [each for each in kept if each.author == options["author"]]
     if not rows:
         known = ", ".join(sorted({each.author for each in kept}))
         hint = f"there are rows by: {known}" if known else "`kbench bundle add FILE` adds a bundle"
         raise SuiteError(f"no rows of {suite!r} by {options['author']!r} were added; {hint}")
-    return as_one_side(rows, suite, rows[0].metric)
+    return make_side(rows, suite, rows[0].metric)
 
 
 def _comparable(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Row], list[Row]]:
@@ -198,7 +200,7 @@ def _parse_side(text: str) -> tuple[str, dict[str, str]]:
     suite, _, rest = text.partition("@")
     if not suite:
         raise SuiteError(
-            f"{masked(text)!r}: the name of a suite comes first, as in uci@version=0.1.0"
+            f"{mask(text)!r}: the name of a suite comes first, as in uci@version=0.1.0"
         )
     options: dict[str, str] = {}
     while rest:
@@ -206,13 +208,13 @@ def _parse_side(text: str) -> tuple[str, dict[str, str]]:
         if key in _KEYS and sign:
             value, _, rest = rest[len(key) + 1 :].partition(",")
             if not value:
-                raise SuiteError(f"{masked(text)!r}: {key} has no value")
+                raise SuiteError(f"{mask(text)!r}: {key} has no value")
             options[key] = value
             continue
         where = rest.removeprefix("store=")
         if "://" not in where and not where.endswith(".db"):
             raise SuiteError(
-                f"{masked(text)!r}: {masked(where)!r} is neither a store (a URI, or a .db file) "
+                f"{mask(text)!r}: {mask(where)!r} is neither a store (a URI, or a .db file) "
                 f"nor one of {', '.join(f'{name}=' for name in _KEYS)}"
             )
         options["store"] = where
@@ -227,7 +229,7 @@ def _moment(text: str, side: str) -> int:
     except ValueError as error:
         today = date.today().isoformat()
         raise SuiteError(
-            f"{masked(side)!r}: until must be a date or a time, such as {today} or {today}T15:00, "
+            f"{mask(side)!r}: until must be a date or a time, such as {today} or {today}T15:00, "
             f"got {text}"
         ) from error
     is_date = len(text) == len("2026-01-31")
@@ -238,7 +240,7 @@ def _check_any(rows: Sequence[Row], every: Sequence[Row], side: str, version: st
     if not rows:
         versions = sorted({name for row in every for name in row.version.split(", ") if name})
         hint = f"; versions: {', '.join(versions)}" if version else ""
-        raise SuiteError(f"{masked(side)!r} matches no run{hint}")
+        raise SuiteError(f"{mask(side)!r} matches no run{hint}")
 
 
 def _read_results_file(path: Path) -> StoredResults:
@@ -296,7 +298,7 @@ def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
     matches = [row for row in rows if any(fnmatchcase(row.dataset, p) for p in patterns)]
     if not matches:
         names = ", ".join(dict.fromkeys(row.dataset for row in rows))
-        raise SuiteError(f"--dataset {' '.join(patterns)} matches none of {masked(side)}: {names}")
+        raise SuiteError(f"--dataset {' '.join(patterns)} matches none of {mask(side)}: {names}")
     return matches
 
 
@@ -305,7 +307,7 @@ def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
 
 def _table(comparison: Comparison) -> Table:
     """Return the comparison as a table of a report."""
-    from kbench.features import TIMES, Column, Table, p_value, shown, signed
+    from kbench.features import TIMES, Column, Table, p_value, write_cell, write_signed
     from kbench_compare.changes import columns
 
     made = {
@@ -313,9 +315,9 @@ def _table(comparison: Comparison) -> Table:
         for name in columns(comparison.metric)
     }
     for about in (comparison.metric.name, *TIMES):
-        value = partial(shown, about)
+        value = partial(write_cell, about)
         ratio = "{:.3g}".format
-        change = ratio if about in TIMES else partial(signed, written=value)
+        change = ratio if about in TIMES else partial(write_signed, written=value)
         for part in ("a", "b", "change", "low", "high", "p"):
             name, is_change = f"{about}_{part}", part in ("change", "low", "high")
             written = p_value if part == "p" else change if is_change else value
@@ -331,10 +333,10 @@ def _print(
     """Print the cells, their changes, and the verdict."""
     from rich.markup import escape
 
-    from kbench.features import LABELS, TIMES, Column, Table, printing, shown, signed
+    from kbench.features import LABELS, TIMES, Column, Table, printing, write_cell, write_signed
 
     metric, console = comparison.metric, printing.console()
-    written = partial(signed, written=partial(shown, metric.name))
+    written = partial(write_signed, written=partial(write_cell, metric.name))
     titles = ("B - A", *(f"{name.removesuffix('_s').replace('_', ' ')} B / A" for name in TIMES))
     changed = (metric.name, *TIMES)
     columns = [
@@ -347,7 +349,7 @@ def _print(
     for i, cell in enumerate(comparison.cells):
         change = cell.changes[metric.name]
         ends = [
-            shown(metric.name, value) or status
+            write_cell(metric.name, value) or status
             for value, status in ((change.a, cell.status_a), (change.b, cell.status_b))
         ]
         times = [_format_number(cell.changes[name], "{:.2f}".format) for name in TIMES]

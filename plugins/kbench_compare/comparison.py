@@ -15,9 +15,9 @@ from kbench.features import (
     Labels,
     Row,
     corrected_t,
+    find_unit,
     holdout_ratio,
     holm,
-    unit_of,
     why_not_comparable,
 )
 from kbench.records import ACCURACY, Metric
@@ -181,7 +181,7 @@ def score_change(a: Row, b: Row, splits: Sequence[str], metric: Metric, noise: N
     if len(pairs) < 2:
         return _one_split(mean_a, mean_b, a.metrics.get("n_test"), metric, noise)
     d = [right - left for left, right in pairs]
-    unit = unit_of([value for pair in pairs for value in pair], metric)
+    unit = find_unit([value for pair in pairs for value in pair], metric)
     test = corrected_t(d, holdout_ratio(a), noise.alpha, unit)
     row = _one_row(a, metric)
     # as many rows on every split, though folds differ by a row in size

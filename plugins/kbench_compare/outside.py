@@ -20,7 +20,7 @@ from pydantic import (
     field_validator,
 )
 
-from kbench.features import TIMES, Row, known_metric
+from kbench.features import TIMES, Row, complete_metric
 from kbench.records import Metric
 
 LONGEST = 10_000
@@ -104,7 +104,7 @@ def parse_outside_row(value: object) -> tuple[Row, Metric]:
         given = _OutsideRow.model_validate(value).model_dump()
     except ValidationError as error:
         raise ValueError(_explain_error(error.errors()[0])) from None
-    metric = known_metric(Metric(given.pop("metric"), given.pop("better")))
+    metric = complete_metric(Metric(given.pop("metric"), given.pop("better")))
     counts = {name: given.pop(name) for name in ("n_train", "n_test")}
     metrics = {name: count for name, count in counts.items() if count is not None}
     return Row(n_splits_done=0, n_splits=0, metrics=metrics, **given), metric

@@ -28,9 +28,9 @@ from kbench.features import (
     Run,
     Validity,
     assign,
-    given_width,
-    of_width,
+    get_width,
     over_slots,
+    set_width,
 )
 from kbench.messages import counted
 from kbench.records import Cell, Cost, Manifest, Problem, Task, Trial
@@ -346,7 +346,7 @@ class _Costs:
 
     def _refusal(self, predicted: Cost, subject: _Subject) -> str:
         limit = self._limits.task_memory_mib
-        width = given_width(subject.cell)
+        width = get_width(subject.cell)
         if width is None:
             return cost.too_large(predicted, limit)
         largest = self._largest(predicted, subject, width)
@@ -365,7 +365,7 @@ class _Costs:
 
     def _cost_of_width(self, subject: _Subject, width: int) -> Cost | None:
         """Try a cell with another number of components."""
-        cell = of_width(subject.cell, width)
+        cell = set_width(subject.cell, width)
         key = f"{subject.key}/{WIDTH}={width}"
         other = self._subject(key, cell, subject.task, subject.samples)
         if not other.trials:
@@ -386,7 +386,7 @@ class _Costs:
 
 
 def _width(cell: PlannedCell) -> int:
-    return given_width(cell.cell) or 0
+    return get_width(cell.cell) or 0
 
 
 def _parse_trial(line: dict[str, object], limit_mib: float) -> list[Trial]:

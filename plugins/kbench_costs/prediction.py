@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbench.messages import of_memory
+from kbench.messages import format_memory
 from kbench.records import Cost, Estimate, Trial
 
 SPREAD = 1.645
@@ -304,7 +304,8 @@ def too_large(
     'needs 41 GiB, the limit is 4 GiB; n_components from 3,000 on should fit, in blocks'
     """
     least = "at least " if cost.is_least else ""
-    text = f"needs {least}{of_memory(cost.memory_mib.value)}, the limit is {of_memory(limit_mib)}"
+    need, limit = map(format_memory, (cost.memory_mib.value, limit_mib))
+    text = f"needs {least}{need}, the limit is {limit}"
     narrow = [] if largest is None else [f"up to about {largest:,}"]
     wide = [] if in_blocks is None else [f"from {in_blocks:,} on"]
     if not narrow + wide:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kbench.features import WIDTH, Assignment, PlannedCell, Registry, Visible, given_width, strata
+from kbench.features import WIDTH, Assignment, PlannedCell, Registry, Visible, get_width, strata
 from kbench.records import Cell, Ref
 from kbench.records.canonical import to_json
 
@@ -34,7 +34,7 @@ def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> 
     facts = planned.dataset
     if facts is None or planned.problem is not None or not planned.missing:
         return False
-    n, widths = facts.n_samples, [facts.n_features, given_width(planned.cell) or 0]
+    n, widths = facts.n_samples, [facts.n_features, get_width(planned.cell) or 0]
     if n >= ROWS:
         return True
     if registry.get("learner", planned.cell.learner.name).uses_kernel:
@@ -44,7 +44,7 @@ def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> 
 
 def rows_of_width(cell: Cell, memory_mib: float) -> int | None:
     """Return the rows whose dense embedding needs an amount of memory, if its width is given."""
-    width = given_width(cell)
+    width = get_width(cell)
     return width and math.ceil(memory_mib * 2**20 / (_BYTES * width))
 
 

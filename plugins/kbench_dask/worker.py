@@ -33,10 +33,10 @@ from kbench.features import (
     WarmParents,
     compute,
     importable,
-    installed,
+    list_modules,
+    list_plugins,
     load_memory_mib,
     machine,
-    modules_of,
     now_ms,
     parameter_mistakes,
 )
@@ -94,7 +94,7 @@ def prepare(
         if not _is_wanted(worker, key):
             raise ReleasedError(run)
 
-    importable(installed())  # the tasks' processes leave out what cannot be imported here
+    importable(list_plugins())  # the tasks' processes leave out what cannot be imported here
     with ExitStack() as opened:
         # a kbench may hold this machine exclusively; the next one waits for this
         opened.enter_context(Journal().lock(LOCK, shared=True, poll=still_wanted))
@@ -232,7 +232,7 @@ def manifest_of(preload: Preload, components: Mapping[str, Sequence[object]]) ->
         )
     present = Present()
     # what brings a task to its evaluation must be the same too, such as the form of its answer
-    core = Manifest({module: present.module(module) for module in modules_of("kbench")})
+    core = Manifest({module: present.module(module) for module in list_modules("kbench")})
     made = (present.made(outcome.recorded) or Manifest()) | core
     present.save()
     return _strip_paths(made.across_hosts()) | _versions()

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbench import DatasetError
-from kbench.messages import counted, listed, option
-from kbench.tables.table import repeated
+from kbench.messages import counted, list_some, option
+from kbench.tables.table import find_repeated
 from kbench.tables.table_rows import Opened, Scan
 from kbench.tables.texts import MISSING, is_number
 from kbench_files._columns import is_numeric, text_places
@@ -380,10 +380,10 @@ def _check_header(
     n_fractions = sum(dialect.decimal in n and bool(dialect.number.fullmatch(n)) for n in names)
     if (n_numbers == len(names) and not is_range) or n_fractions >= max(2, len(names) / 2):
         raise DatasetError(
-            f"{what}: its first line has numbers instead of column names: {listed(names, 4)}. "
+            f"{what}: its first line has numbers instead of column names: {list_some(names, 4)}. "
             "Add a header line."
         )
-    if twice := repeated(filter(None, names)):
+    if twice := find_repeated(filter(None, names)):
         raise DatasetError(f"{what}: several columns are named {twice[0]!r}; rename all but one")
     if len(names) == 1:
         other = _other_delimiter(names[0], dialect.delimiter)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from kbench import DatasetError
 from kbench.messages import counted, option
-from kbench.tables.texts import BLANKS, MISSING, as_plain, preamble, signed
+from kbench.tables.texts import BLANKS, MISSING, build_sign_pattern, build_translation, preamble
 from kbench_files._reading import bounded
 
 if TYPE_CHECKING:
@@ -84,11 +84,11 @@ class Dialect:
     @property
     def number(self) -> re.Pattern[str]:
         """Pattern of the numbers, with groups of exactly three digits."""
-        return signed(self.decimal, self.thousands)
+        return build_sign_pattern(self.decimal, self.thousands)
 
     def plain(self, series: pandas.Series) -> pandas.Series:
         """Return texts that are numbers of this dialect as Python writes them."""
-        return series.str.translate(as_plain(self.decimal, self.thousands))
+        return series.str.translate(build_translation(self.decimal, self.thousands))
 
 
 @dataclass(frozen=True)
@@ -305,4 +305,4 @@ def _doubt(chosen: Dialect, other: Dialect, columns: Sequence[set[str]]) -> str:
 
 
 def _value(text: str, dialect: Dialect) -> float:
-    return float(text.translate(as_plain(dialect.decimal, dialect.thousands)))
+    return float(text.translate(build_translation(dialect.decimal, dialect.thousands)))

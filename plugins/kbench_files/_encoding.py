@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from kbench import Dataset, DatasetError
-from kbench.messages import listed
+from kbench.messages import list_some
 from kbench.tables.encoder import TableEncoder, Texts
 from kbench.tables.table import Column, Table, check_columns, no_column, to_dataset
 from kbench.tables.table_rows import TableRows
@@ -112,7 +112,7 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
 def _refuse_empty(what: str, empty: Sequence[str]) -> None:
     if empty:
         raise DatasetError(
-            f"{what}: all values are missing in {listed(empty)}. Drop empty columns: ignore "
+            f"{what}: all values are missing in {list_some(empty)}. Drop empty columns: ignore "
             f"{', '.join(map(repr, empty[:3]))}."
         )
 

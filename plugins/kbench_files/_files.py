@@ -21,8 +21,8 @@ from kbench import Dataset, DatasetError
 from kbench.parameters import is_pattern
 from kbench.tables.arff import is_sparse_arff, read_arff
 from kbench.tables.encoder import Texts
-from kbench.tables.table import Column, labelled, to_dataset
-from kbench.tables.table_rows import TableRows, unchanged
+from kbench.tables.table import Column, label_rows, to_dataset
+from kbench.tables.table_rows import TableRows, reject_changes
 from kbench_files import FORMS
 from kbench_files._csv import CsvRows
 from kbench_files._dialect import Dialect
@@ -162,10 +162,10 @@ def load_table(
         *(str(target), drop, categorical, date_formats, target_encode, strip_units),
         *(task, weight, texts),
     )
-    with unchanged(files, what):
+    with reject_changes(files, what):
         if form == "svmlight":
             X, labels = SvmlightRows(path, n_features).read()
-            data = labelled(X, Column("label", "numeric", (), labels), what, task, **facts)
+            data = label_rows(X, Column("label", "numeric", (), labels), what, task, **facts)
             n_rows = len(labels)
         elif form == "arff" and is_sparse_arff(files[0], what):
             refuse_for_sparse({**vars(roles), "groups": groups, "time_column": time_column}, what)

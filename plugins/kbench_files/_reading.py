@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from kbench import DatasetError
-from kbench.parameters import is_pattern, named_files
+from kbench.parameters import is_pattern, list_files
 from kbench.tables.limits import check_file_size, check_values, max_bytes, too_large
 
 
@@ -97,7 +97,7 @@ def existing_files(path: object, endings: Sequence[str] = ()) -> tuple[list[Path
         file, what = existing(path)
         return [file], what
     what = f"files {str(path)!r}"
-    files = [file for file in named_files(folder) if file.suffix.lower() in endings]
+    files = [file for file in list_files(folder) if file.suffix.lower() in endings]
     if not files:
         wanted = " or ".join(endings)
         hint = ""

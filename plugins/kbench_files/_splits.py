@@ -13,7 +13,7 @@ from kbench import Dataset, DatasetError, DatasetParameterError, Split
 from kbench.messages import counted
 from kbench.tables.table import no_column
 from kbench.tables.table_rows import TableRows
-from kbench.tables.texts import ISO, DateColumn, days_of
+from kbench.tables.texts import ISO, DateColumn, parse_days
 from kbench_files._csv import OPTIONS
 from kbench_files._reading import bounded, existing, first_line
 
@@ -190,7 +190,7 @@ def _places(values: pandas.Series, name: str, dates: Sequence[str], what: str) -
     if values.dtype.kind in "iufM":
         return np.asarray(values)
     formats = {date.name: date.format for date in (DateColumn.parsed(d, what) for d in dates)}
-    days = days_of(values, formats.get(name, ISO))
+    days = parse_days(values, formats.get(name, ISO))
     if np.isnan(days).any():
         other = values.iloc[int(np.isnan(days).argmax())]
         raise DatasetError(

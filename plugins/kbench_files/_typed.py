@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from kbench import DatasetError, DatasetParameterError
-from kbench.messages import did_you_mean, listed, option
+from kbench.messages import did_you_mean, list_some, option
 from kbench.tables.arff import is_sparse_arff, read_arff
 from kbench.tables.limits import check_values
-from kbench.tables.table import repeated
+from kbench.tables.table import find_repeated
 from kbench.tables.table_rows import FrameRows, Opened, Scan
 from kbench_files._csv import UNNAMED, refuse_unnamed
 from kbench_files._encoding import block_rows
@@ -64,13 +64,13 @@ class ParquetRows:
         stored = schema.pandas_metadata or {}
         indices = {name for name in stored.get("index_columns", ()) if isinstance(name, str)}
         types = [(field.name, field.type) for field in schema if field.name not in indices]
-        if twice := repeated(name for name, _ in types):
+        if twice := find_repeated(name for name, _ in types):
             raise DatasetError(f"{what}: several columns are named {twice[0]!r}")
         first = self._named(self.files[0])
         if self._n_rows and {name for name, _ in types} != self._types.keys():
             here, there = {name for name, _ in types}, set(self._types)
-            differ = [f"{what} lacks {listed(sorted(there - here))}"] if there - here else []
-            differ += [f"only {what} has {listed(sorted(here - there))}"] if here - there else []
+            differ = [f"{what} lacks {list_some(sorted(there - here))}"] if there - here else []
+            differ += [f"only {what} has {list_some(sorted(here - there))}"] if here - there else []
             raise DatasetError(
                 f"{self.what}: all files must have the same columns, but compared with {first}, "
                 f"{' and '.join(differ)}"
@@ -93,7 +93,7 @@ class ParquetRows:
         nested = [name for name in scans if any(map(types.is_nested, self._types[name]))]
         if nested:
             raise DatasetError(
-                f"{self.what}: lists and records are not supported: {listed(nested)}. Drop these "
+                f"{self.what}: lists and records are not supported: {list_some(nested)}. Drop "
                 f"columns with {option('drop', nested[:3])}."
             )
         n_rows, n = sum(self._n_rows), len(scans)
@@ -225,7 +225,7 @@ def _read(path: str | Path, sheet: str) -> tuple[Any, list[str]]:
         with pandas.ExcelFile(file.absolute()) as book:
             sheets = [str(name) for name in book.sheet_names]
             if sheet and sheet not in sheets:
-                hint = did_you_mean(sheet, sheets) or f"; there are {listed(sheets)}"
+                hint = did_you_mean(sheet, sheets) or f"; there are {list_some(sheets)}"
                 raise DatasetError(f"{what}: no sheet is called {sheet!r}{hint}")
             frame = pandas.read_excel(book, sheet_name=sheet or sheets[0], na_values=["?"])
     except ImportError as error:
@@ -267,7 +267,7 @@ def excel_rows(path: str | Path, sheet: str = "", drop: Sequence[str] = (), **_:
     frame, sheets = _read(path, sheet)
     what = existing(path)[1]
     if not sheet and len(sheets) > 1:
-        another = f"{option('sheet')} reads another one: {listed(sheets[1:])}"
+        another = f"{option('sheet')} reads another one: {list_some(sheets[1:])}"
         what = f"{what}, sheet {sheets[0]!r} ({another})"
     read = list(frame.columns)
     refuse_unnamed(["" if UNNAMED.match(name) else name for name in read], read, what, drop)

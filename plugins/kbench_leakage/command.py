@@ -54,14 +54,14 @@ def leakage(
 
     The exit code is 1 if a dataset is unavailable.
     """
-    from kbench.features import load_registry, opened
+    from kbench.features import load_registry, open_fetching
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     registry = load_registry()
     chosen = _chosen(what, own, dataset or [], data, registry)
     lost = 0
-    with opened(registry, many=True) as fetching:
+    with open_fetching(registry, many=True) as fetching:
         for label, found in _each(chosen, fetching):
             lost += isinstance(found, str)
             _print(label, found, as_json)
@@ -72,7 +72,7 @@ def _chosen(
     what: str, own: Mapping[str, Any], patterns: list[str], data: str | None, registry: Registry
 ) -> list[tuple[Ref, Protocol]]:
     """Return the datasets to check, with the protocols that split them."""
-    from kbench.features import chosen_suite, dataset_of_file, is_data_file
+    from kbench.features import dataset_of_file, is_data_file, select_suite
     from kbench.records import Protocol
 
     given = {name: value for name, value in own.items() if value}
@@ -80,7 +80,7 @@ def _chosen(
         if given:
             first = option(next(iter(given)))
             raise DatasetError(f"{first} is for a data file, not for a suite")
-        suite = chosen_suite(what, registry, patterns, data=data)
+        suite = select_suite(what, registry, patterns, data=data)
         protocols = {
             ref.label: block.protocol for block in reversed(suite.blocks) for ref in block.datasets
         }

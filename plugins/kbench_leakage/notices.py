@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from kbench.messages import counted, listed
+from kbench.messages import counted, list_some
 from kbench_leakage.stored_checks import find_related, key_of, leakage_of, text_of
 
 if TYPE_CHECKING:
@@ -48,4 +48,4 @@ def _note_related(cells: Sequence[PlannedCell]) -> str:
     facts = {each.cell.dataset.label: each.dataset for each in cells if each.dataset is not None}
     groups = {name: each.dataset_family or name for name, each in facts.items()}
     found = find_related(groups, {name: each.checksum for name, each in facts.items()})
-    return "; ".join(f"{listed(names)} ({why})" for names, why in found)
+    return "; ".join(f"{list_some(names)} ({why})" for names, why in found)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from kbench.features import SALT, hashed
+from kbench.features import SALT, hash_values
 
 MAX_CLASSES = 50
 """Classes that are told apart; of more, the rarest count as one."""
@@ -335,7 +335,7 @@ def is_sorted(y: np.ndarray, is_numeric: bool) -> bool:
 
 def column_key(values: np.ndarray, column: int) -> np.ndarray:
     """Return the part of a column in the hashes of its rows, which can be subtracted."""
-    return hashed(values, np.array(column + 1, dtype=np.uint64) * SALT)
+    return hash_values(values, np.array(column + 1, dtype=np.uint64) * SALT)
 
 
 def look_up(

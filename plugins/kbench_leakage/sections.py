@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kbench.features import Column, Note, Part, ReportData, Section, Table, name_of
-from kbench.messages import counted, listed
+from kbench.features import Column, Note, Part, ReportData, Section, Table, format_method
+from kbench.messages import counted, list_some
 from kbench_leakage.findings import Leakage
 from kbench_leakage.stored_checks import find_related, key_of, recall
 
@@ -36,7 +36,7 @@ def sections(data: ReportData) -> list[Section]:
         parts.append(f"No evidence of leakage was found in {counted(len(checked), 'dataset')}.")
     missing = [name for name in found if name not in checked]
     if missing and any(row.checksum for row in data.rows):
-        parts.append(f"Not checked on this machine: {listed(missing)}.")
+        parts.append(f"Not checked on this machine: {list_some(missing)}.")
     printed = [_table(found)]
     made = [Section("leakage", "Possible leakage", parts, [], printed, "Leakage", "warnings")]
     if families := _related(data):
@@ -55,14 +55,14 @@ def _related(data: ReportData) -> list[Part]:
     rows = [replace(row, dataset_family=family[row.dataset]) for row in data.rows]
     counted_once = replace(data, rows=rows).certainty.stability
     before = data.certainty.stability
-    parts: list[Part] = [f"{listed(names)} may be related: {why}." for names, why in found]
+    parts: list[Part] = [f"{list_some(names)} may be related: {why}." for names, why in found]
     parts.append(
         "Related datasets are not independent samples, but each of them counts as one dataset "
         "in means, ranks and tests. Give datasets from one source the same group in the suite "
         "file."
     )
     if before is not None and before.contenders == [before.leader]:
-        first = name_of(data.scores.methods[before.leader])
+        first = format_method(data.scores.methods[before.leader])
         holds = counted_once is not None and counted_once.contenders == before.contenders
         parts.append(
             f"If each family counts once, {first} is {'still' if holds else 'not'} significantly "

@@ -68,15 +68,15 @@ def fetch(
     The exit code is 1 if a dataset is unavailable. Downloaded datasets stay in the cache; the
     same command continues with the missing ones.
     """
-    from kbench.features import chosen_suite, load_registry, opened
+    from kbench.features import load_registry, open_fetching, select_suite
     from kbench.records import Problem
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     registry = load_registry()
-    chosen = chosen_suite(suite, registry, dataset, add=(add_datasets, (), ()), data=data)
+    chosen = select_suite(suite, registry, dataset, add=(add_datasets, (), ()), data=data)
     lost = 0
-    with opened(registry, many=True) as fetching:
+    with open_fetching(registry, many=True) as fetching:
         lines = [line for ref in chosen.datasets for line in fetching.expanded(ref)]
         for number, ref in enumerate(lines, start=1):
             echo(f"[{number}/{len(lines)}] {ref.label}: ", nl=False)

@@ -16,7 +16,7 @@ import typer
 from kbench.errors import SuiteError
 from kbench.features import completion, echo, first_sentence
 from kbench.messages import did_you_mean
-from kbench.records import written
+from kbench.records import write_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ def list_(
         str | None,
         typer.Argument(
             help=f"What to list: {', '.join(_KINDS)}; everything by default.",
-            autocompletion=completion.of(_KINDS),
+            autocompletion=completion.complete_from(_KINDS),
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -171,7 +171,7 @@ def _anything(incomplete: str) -> list[str]:
     registry = load_registry()
     kinds: tuple[Kind, ...] = ("dataset", "kernel", "feature map", "learner", "suite")
     names = {name for kind in kinds for name in registry.all(kind)}
-    return sorted({*completion.of(names)(incomplete), *completion.metrics(incomplete)})
+    return sorted({*completion.complete_from(names)(incomplete), *completion.metrics(incomplete)})
 
 
 def show(
@@ -240,7 +240,7 @@ def _show_component(record: Any, make: Make) -> None:
     for parameter in known.parameters:
         default = "required" if parameter.is_required else f"default {parameter.default}"
         if parameter.name in grid:
-            default += f", searched over {written(list(grid[parameter.name]))}"
+            default += f", searched over {write_value(list(grid[parameter.name]))}"
         echo("  ", nl=False)
         echo(parameter.name, nl=False, bold=True)
         echo(f" ({default})")

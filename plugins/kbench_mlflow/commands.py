@@ -26,7 +26,7 @@ def sync(
         list[str] | None,
         typer.Argument(
             metavar="SUITE",
-            autocompletion=completion.stored,
+            autocompletion=completion.complete_stored_suites,
             help="Names of suites; by default all that were run for this store.",
         ),
     ] = None,
@@ -65,9 +65,9 @@ def sync(
 
 
 def _notice_waiting(holder: Holder | None) -> None:
-    from kbench.features import named_holder
+    from kbench.features import describe_holder
 
-    _notice(f"waiting for {named_holder(holder)}, which is uploading this suite to this store")
+    _notice(f"waiting for {describe_holder(holder)}, which is uploading this suite to this store")
 
 
 def _notice(text: str) -> None:
@@ -79,7 +79,7 @@ def ui(
         str | None,
         typer.Argument(
             help="Print (and with --open, open) the page of this suite's experiment.",
-            autocompletion=completion.stored,
+            autocompletion=completion.complete_stored_suites,
         ),
     ] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 5000,
@@ -110,7 +110,7 @@ def ui(
 
 def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
     """Return the addresses of a suite's pages by name; write missing views to the store."""
-    from kbench.features import PLAIN, Query, load_registry, task_of
+    from kbench.features import PLAIN, Query, find_row_task, load_registry
     from kbench_mlflow.delivery import views_of
     from kbench_mlflow.reading import read_stored_results
     from kbench_mlflow.tracking.store import Store
@@ -121,7 +121,7 @@ def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
     experiment = handle.experiment(stored.name)
     views = views_of(load_registry(), lambda text: echo(text, err=True))
     try:
-        plain = PLAIN[task_of(stored.rows)].name
+        plain = PLAIN[find_row_task(stored.rows)].name
         handle.present(experiment, views, stored.metric, plain)
     except StoreError as error:
         echo(f"without kbench's views: {error}", err=True)

@@ -21,11 +21,11 @@ from kbench.features import (
     Registry,
     ReportData,
     checksums,
-    known_metric,
+    complete_metric,
     line_key,
     lock_name,
+    make_tables,
     still_working,
-    tables_of,
     write,
 )
 from kbench.messages import counted, did_you_mean
@@ -186,7 +186,7 @@ class Delivery:
         """Write the views: a store that refuses them may accept runs all the same."""
         with contextlib.suppress(StoreError):
             if self.views:
-                plain = PLAIN[known_metric(self.metric).task or "classification"].name
+                plain = PLAIN[complete_metric(self.metric).task or "classification"].name
                 self._store.present(experiment, self.views, self.metric, plain)
 
     def _tidy(self, experiment: Experiment, planned: Collection[PlannedCell]) -> None:
@@ -203,7 +203,7 @@ class Delivery:
             # over all cells of the store: this command may have planned a few of them
             rows = [row_of_run(run) for run in self._store.cells(experiment, self._machine)]
             still_working()
-            methods = method_runs(rows, known_metric(self.metric))
+            methods = method_runs(rows, complete_metric(self.metric))
             self._store.log_methods(experiment, self._machine, methods)
             still_working()
             self._present(experiment)
@@ -361,7 +361,7 @@ def _deliver(
 def keep_report(data: ReportData, page: str, store: str | None) -> str:
     """Write the page and its tables to a run; return a line that says so, or why not."""
     files = {"report.html": page}
-    for table in tables_of(data).values():
+    for table in make_tables(data).values():
         if table.rows:
             files[f"tables/{table.name}.csv"] = write(table, "csv") + "\n"
             files[f"tables/{table.name}.tex"] = write(table, "latex") + "\n"

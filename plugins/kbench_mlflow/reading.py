@@ -16,14 +16,14 @@ from kbench.features import (
     Query,
     Row,
     StoredResults,
-    by_dataset,
-    experiment_of,
-    known_metric,
+    complete_metric,
+    get_experiment,
     load_registry,
     machine_id,
     runnable,
+    sort_by_dataset,
 )
-from kbench.messages import listed, option, similar
+from kbench.messages import list_some, option, similar
 from kbench.records import ACCURACY, Metric
 from kbench.records.canonical import Json, JsonObject
 from kbench_mlflow.known_stores import list_stored_suites
@@ -44,7 +44,7 @@ def read_stored_results(query: Query) -> StoredResults:
     path = address.path
     if path is not None and not path.exists():
         raise StoreError(f"there are no runs yet: {path} does not exist; run `kbench suite` first")
-    name = experiment_of(query.suite)
+    name = get_experiment(query.suite)
     runs = Store(uri).read(name, query.superseded)
     if not runs:
         hint = _hint(name, list_stored_suites(uri))
@@ -62,7 +62,7 @@ def read_stored_results(query: Query) -> StoredResults:
             query.notice(f"runs of machine {wanted}; {option('machine', 'all')} shows all")
         runs = [run for run in runs if run.machine == wanted]
     return StoredResults(
-        by_dataset([row_of_run(run) for run in runs]),
+        sort_by_dataset([row_of_run(run) for run in runs]),
         name,
         metric_of(runs),
         budget_of(runs),
@@ -106,7 +106,7 @@ def _hint(name: str, stored: Sequence[str]) -> str:
     else:
         hint = similar(name, stored) or similar(name, installed)
     if stored and "did you mean" not in hint:
-        hint += f"; it has runs of {listed(stored)}"
+        hint += f"; it has runs of {list_some(stored)}"
     return hint
 
 
@@ -154,7 +154,7 @@ def metric_of(runs: Sequence[StoredRun]) -> Metric:
     if not named:
         return ACCURACY
     name, better = named.most_common(1)[0][0]
-    return known_metric(Metric(name, "lower" if better == "lower" else "higher"))
+    return complete_metric(Metric(name, "lower" if better == "lower" else "higher"))
 
 
 def budget_of(runs: Sequence[StoredRun]) -> str:

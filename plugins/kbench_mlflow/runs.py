@@ -17,13 +17,13 @@ from kbench.features import (
     PlannedCell,
     Row,
     Scores,
-    by_split,
-    of_cell_in_full,
+    collect_by_split,
+    find_row_task,
+    make_full_row,
     ranks,
     scores,
-    task_of,
 )
-from kbench.records import ACCURACY, Metric, Ref, written
+from kbench.records import ACCURACY, Metric, Ref, write_value
 from kbench.records.canonical import Json, dumps
 from kbench_mlflow.tracking.run import CHOSEN, CellRun, DatasetInput
 from kbench_mlflow.tracking.summaries import MethodRun, on_dataset
@@ -45,7 +45,7 @@ def build_run(
 
     `metric` and `budget` are those of the suite.
     """
-    row, facts = of_cell_in_full(planned, machine, metric), planned.dataset
+    row, facts = make_full_row(planned, machine, metric), planned.dataset
     # a cluster's machines; a run of this machine needs its id only
     remote = [result for result in planned.in_order if result.machine not in ("", machine)]
     tags = {
@@ -113,7 +113,7 @@ def _params(planned: PlannedCell, row: Row) -> dict[str, str]:
 def _flat(name: str, value: object) -> Iterator[tuple[str, str]]:
     """Yield a parameter, and those of a nested component under their own names."""
     if not isinstance(value, Ref):
-        yield name, written(value)
+        yield name, write_value(value)
         return
     yield name, value.name
     for inner, given in value.params.items():
@@ -132,7 +132,7 @@ def _curves(row: Row) -> str:
 def _split_values(planned: PlannedCell, row: Row, metric: Metric) -> dict[str, dict[int, float]]:
     done = planned.done
     names = (metric.name, PLAIN[row.task].name, *BY_SPLIT)
-    values = {name: by_split(done, name) for name in names} if done else {}
+    values = {name: collect_by_split(done, name) for name in names} if done else {}
     for result in done:
         for name, value in result.details.chosen.items():
             if _is_number(value):
@@ -200,7 +200,7 @@ def method_runs(rows: Sequence[Row], metric: Metric) -> list[MethodRun]:
         name: _means(compared, rows, name, geometric=name in _GEOMETRIC)
         for name in (*_GEOMETRIC, *_ARITHMETIC)
     }
-    plain = PLAIN[task_of(rows)]
+    plain = PLAIN[find_row_task(rows)]
     if not plain.in_units or len(compared.datasets) == 1:
         columns[plain.name] = _means(compared, rows, plain.name)
     if compared.has_one_unit:

@@ -29,16 +29,16 @@ from kbench.features import (
     duration,
     element,
     escape,
+    estimate_width,
+    format_method,
     heading,
     is_share_metric,
     logarithmic,
-    name_of,
+    make_metric_axis,
     number,
-    of_metric,
     pareto_front,
-    shown,
     text,
-    width_of,
+    write_cell,
 )
 from kbench.records import Metric
 from kbench_reporting.findings import growth, places
@@ -120,7 +120,12 @@ def of_growth(content: ReportData) -> Iterator[Chart]:
     if found:
         looks = Looks(content.rows)
         drawn = [
-            Line(name_of(line.method), line.points, line.place, colour=looks[line.method].colour)
+            Line(
+                format_method(line.method),
+                line.points,
+                line.place,
+                colour=looks[line.method].colour,
+            )
             for line in found[:MAX_LINES]
         ]
         label, title = "training rows", "Fit time against training rows"
@@ -201,12 +206,12 @@ def scatter(
         a, b = points[group[0]]
         status = min((statuses[i] for i in group), key=_FILLED.index)
         titles = (
-            f"{names[i]}: {metric.words} {shown(metric.name, values[i])}, "
+            f"{names[i]}: {metric.words} {write_cell(metric.name, values[i])}, "
             f"{written(costs[i])}, {_WORDS[statuses[i]]}{_BELOW if plan.below[i] else ''}"
             for i in group
         )
         numbers = ", ".join(str(i + 1) for i in group)
-        half = max(_R, width_of(numbers, _NUMBER) / 2 + 3)
+        half = max(_R, estimate_width(numbers, _NUMBER) / 2 + 3)
         style = styles[group[0]] if styles else Look()
         parts.append(
             element(
@@ -222,7 +227,7 @@ def scatter(
         )
         taken.append((a - half, b - _R, a + half, b + _R))
     for i in [*front, *(i for i in range(len(points)) if i not in front)]:
-        name = f"{names[i]}: {shown(metric.name, values[i])}" if plan.below[i] else names[i]
+        name = f"{names[i]}: {write_cell(metric.name, values[i])}" if plan.below[i] else names[i]
         parts += _label(name, points[i], taken)
     return document(
         CHART_WIDTH,
@@ -275,7 +280,7 @@ def planned(
     """
     inside = upper_part(values, metric)
     worst = min(map(metric.gain, inside))
-    vertical, heights = of_metric(inside, metric), list(values)
+    vertical, heights = make_metric_axis(inside, metric), list(values)
     if as_error:
         least = min((1 - value for value in inside if 1 - value > 1e-9), default=0.01) / 2
         heights = [max(1 - value, least) for value in values]
@@ -316,7 +321,7 @@ def _together(points: Sequence[tuple[float, float]]) -> list[list[int]]:
 def _label(name: str, point: tuple[float, float], taken: list[Box]) -> list[str]:
     """Write a name beside its point where it covers nothing else; else nothing."""
     a, b = point
-    wide = width_of(name, _SIZE)
+    wide = estimate_width(name, _SIZE)
     for left, middle, anchor in (
         (a + _R + 4, b, "start"),
         (a - _R - 4 - wide, b, "end"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import Datasets, Highlight, Open, completion, echo, given, options_from
+from kbench.features import Datasets, Highlight, Open, completion, echo, get_given, options_from
 from kbench.messages import did_you_mean
 from kbench.parameters import check_integer
 
@@ -23,7 +23,7 @@ _Suite = Annotated[
     str,
     typer.Argument(
         help="Name of a suite, path of its file, or name of its experiment.",
-        autocompletion=completion.stored,
+        autocompletion=completion.complete_stored_suites,
     ),
 ]
 _Machine = Annotated[
@@ -52,7 +52,7 @@ def _tables(incomplete: str) -> list[str]:
     """Return the tables of a report that begin so."""
     from kbench.features import table_names
 
-    return completion.of(table_names())(incomplete)
+    return completion.complete_from(table_names())(incomplete)
 
 
 def _list_tables(wanted: bool) -> None:
@@ -70,7 +70,7 @@ def _pictures(incomplete: str) -> list[str]:
     from kbench.features import load_registry
     from kbench_reporting.pictures import KINDS
 
-    return completion.of([*KINDS, *load_registry().all("figure")])(incomplete)
+    return completion.complete_from([*KINDS, *load_registry().all("figure")])(incomplete)
 
 
 Form = StrEnum("Form", ["html", "latex", "csv", "markdown", "json"])
@@ -137,7 +137,7 @@ def report(
         Verbs,
         load_registry,
         table_named,
-        turned,
+        transpose_table,
         write_output,
     )
     from kbench_reporting.page import page
@@ -151,7 +151,7 @@ def report(
             suite, registry, machine, exclude_method, outdated, methods, datasets, digits, highlight
         )
         made = table_named(name or "scores", content)
-        made = turned(made) if transpose else made
+        made = transpose_table(made) if transpose else made
         _print_table(made, content.suite, form or Form.markdown, output, caption, label)
         return
     content = _content(suite, registry, machine, exclude_method, outdated, highlight=highlight)
@@ -160,7 +160,7 @@ def report(
     written = page(content, registry, verbs=verbs)
     write_output(path, written.encode())
     echo(f"{path}: {len(content.rows)} cells, {path.stat().st_size / 1000:.0f} kB")
-    context = {"data": content, "page": written, "options": given()}
+    context = {"data": content, "page": written, "options": get_given()}
     for _, line in verbs.each("kbench_report_written", **context):
         echo(line)
     if show:
@@ -200,11 +200,11 @@ def _check_table(name: str, form: Form) -> None:
 def _print_table(
     table: Table, suite: str, form: Form, output: Path | None, caption: str, label: str
 ) -> None:
-    from kbench.features import as_float, write, write_output
+    from kbench.features import wrap_in_float, write, write_output
 
     text = write(table, form.value)
     if caption or label:
-        text = as_float(text, caption, label)
+        text = wrap_in_float(text, caption, label)
     if not table.rows:
         echo(f"the table {table.name!r} of {suite} has no rows", err=True)
     if output is None:
@@ -265,14 +265,14 @@ def _content(
     from kbench.features import (
         Query,
         ReportData,
-        chosen_datasets,
-        chosen_methods,
-        imported_rows,
-        known_suite,
+        find_plugin_methods,
+        format_method,
         machine_facts,
-        name_of,
-        own_methods,
-        stored_results,
+        read_imported,
+        read_results,
+        read_suite_or_empty,
+        select_datasets,
+        select_methods,
     )
 
     if machine == "all":
@@ -281,17 +281,17 @@ def _content(
             "cannot be compared"
         )
     notice = partial(echo, err=True)
-    stored = stored_results(Query(suite, given(), machine, outdated=outdated, notice=notice))
-    kept = chosen_methods(stored.rows, methods or (), "method")
-    wanted = chosen_datasets(stored.rows, datasets or (), "dataset")
+    stored = read_results(Query(suite, get_given(), machine, outdated=outdated, notice=notice))
+    kept = select_methods(stored.rows, methods or (), "method")
+    wanted = select_datasets(stored.rows, datasets or (), "dataset")
     rows = [row for row in stored.rows if row.method in kept and row.dataset in wanted]
-    by_name = {name_of(method): method for method in kept}
+    by_name = {format_method(method): method for method in kept}
     for name in excluded or ():
         if name not in by_name:
             raise SuiteError(
                 f"--exclude-method {name!r}: no such method{did_you_mean(name, by_name)}"
             )
-    known = known_suite(suite, registry)
+    known = read_suite_or_empty(suite, registry)
     return ReportData(
         stored.name,
         sorted(rows, key=lambda row: wanted.index(row.dataset)),
@@ -304,13 +304,13 @@ def _content(
         stored.budget,
         order=kept if methods else (),
         digits=digits,
-        focus=chosen_methods(rows, highlight, "highlight")
+        focus=select_methods(rows, highlight, "highlight")
         if highlight
-        else own_methods(rows, registry),
+        else find_plugin_methods(rows, registry),
         links=stored.links,
         imported=[
             each
-            for each in imported_rows(stored.name, stored.metric, notice)
+            for each in read_imported(stored.name, stored.metric, notice)
             if (not datasets or each.row.dataset in wanted)
             and (not methods or each.row.method in kept)
         ],

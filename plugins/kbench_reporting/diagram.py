@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kbench.features import document, element, text, tick, width_of, wrapped
+from kbench.features import document, element, estimate_width, text, tick, wrap_name
 
 _AXIS, _LINE, _BAR, _SIZE = 360.0, 18.0, 10.0, 13.0
 _LONGEST = 44
@@ -61,10 +61,12 @@ def layout(
     axis_y, labels = 42.0, []
     y = axis_y + 8
     for i, (name, rank) in enumerate(zip(names, ranks, strict=True)):
-        lines = tuple(wrapped(name, _LONGEST))
+        lines = tuple(wrap_name(name, _LONGEST))
         labels.append(Label(i, lines, rank, y + _LINE * len(lines) / 2))
         y += _LINE * len(lines) + 2
-    widest = max((width_of(line, _SIZE) for label in labels for line in label.lines), default=0.0)
+    widest = max(
+        (estimate_width(line, _SIZE) for label in labels for line in label.lines), default=0.0
+    )
     start = widest + 64
     # bars that share no row share a line
     bars: list[tuple[float, float, float]] = []

@@ -25,13 +25,13 @@ from kbench.features import (
     Row,
     budgets_of,
     duration,
+    format_method,
     geometric_mean,
     holdout_ratio,
-    name_of,
-    named,
+    name_some,
     number,
     on_dataset,
-    rounded,
+    round_mean,
     share,
     smallest_p,
     stats,
@@ -63,7 +63,7 @@ def entries(content: ReportData) -> list[tuple[str, list[Entry]]]:
     for dataset in content.datasets:
         rows = [by_labels.get((dataset, *method)) for method in content.methods]
         gains = {
-            row.method: metric.gain(rounded(row.value(metric.name)))
+            row.method: metric.gain(round_mean(row.value(metric.name)))
             for row in rows
             if row is not None and row.is_complete and row.value(metric.name) is not None
         }
@@ -225,7 +225,7 @@ def warnings(rows: Sequence[Row]) -> dict[str, object]:
 
 
 def _some_cells(rows: Sequence[Row]) -> str:
-    names = [f"{name_of(row.method)} on {row.dataset}" for row in rows]
+    names = [f"{format_method(row.method)} on {row.dataset}" for row in rows]
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return ", ".join(names[:4]) + more
 
@@ -264,7 +264,7 @@ def stability_sentences(content: ReportData) -> list[str]:
             return ["One dataset does not show how methods rank on other datasets."]
         return []
     methods, groups = content.scores.methods, content.scores.groups
-    leader, k = name_of(methods[stability.leader]), len(methods)
+    leader, k = format_method(methods[stability.leader]), len(methods)
     sentences = []
     if not stability.is_tested:
         n = len(content.scores.tried)
@@ -275,10 +275,12 @@ def stability_sentences(content: ReportData) -> list[str]:
     elif stability.contenders == [stability.leader]:
         sentences.append(f"{leader} is significantly better than every other method.")
     else:
-        names = named([name_of(methods[i]) for i in stability.contenders])
+        names = name_some([format_method(methods[i]) for i in stability.contenders])
         sentences.append(f"The first rank is not certain: {names} may be first on other datasets.")
     if lacking := content.scores.missing:
-        names = named([f"{name_of(m)} lacks {len(lacking[m])}" for m in methods if m in lacking])
+        names = name_some(
+            [f"{format_method(m)} lacks {len(lacking[m])}" for m in methods if m in lacking]
+        )
         sentences.append(
             f"Of {counted(len(content.scores.tried_datasets), 'dataset')}, {names}. A missing cell "
             "counts as the worst in a test for its method and as the best in a test against it."
@@ -289,10 +291,10 @@ def stability_sentences(content: ReportData) -> list[str]:
     )
     if stability.changes:
         each = [
-            f"without {groups[i]} {name_of(methods[stability.without[i][0]])}"
+            f"without {groups[i]} {format_method(methods[stability.without[i][0]])}"
             for i in stability.changes
         ]
-        sentences.append(f"Another method is first if a dataset is left out: {named(each)}.")
+        sentences.append(f"Another method is first if a dataset is left out: {name_some(each)}.")
     else:
         sentences.append("It stays first if any one dataset is left out.")
     certain = sum(low == high for low, high in stability.places)

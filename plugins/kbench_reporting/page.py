@@ -38,21 +38,21 @@ from kbench.features import (
     TableLine,
     Verbs,
     Written,
-    beside,
+    collect_sections,
     columns,
     environment_of_pages,
+    format_method,
     heading,
     holdout_ratio,
     lacking,
     leaderboard_sentences,
-    name_of,
     p_value,
-    rounded,
-    sections_of,
-    shown,
+    round_mean,
     smallest_p,
     stats,
     value_writer,
+    write_cell,
+    write_sd,
 )
 from kbench.messages import counted, printable, printable_json, printable_lines
 from kbench.records import ACCURACY
@@ -104,14 +104,14 @@ def page(
         "subscripts": _with_subscripts,
     }
     environment.globals |= {
-        "name_of": name_of,
-        "shown": shown,
-        "beside": beside,
+        "name_of": format_method,
+        "shown": write_cell,
+        "beside": write_sd,
         "counted": counted,
         "most_listed": _MAX_LISTED,
     }
     numbers = {method: str(i) for i, method in enumerate(content.methods)}
-    by_name = {name_of(method): number for method, number in numbers.items()}
+    by_name = {format_method(method): number for method, number in numbers.items()}
     environment.globals["numbers_of"] = partial(_numbers_of, numbers | by_name)
     folder = files(__package__) / "templates"
     names = columns(content.metric, content.task)
@@ -122,7 +122,7 @@ def page(
         "metric": content.metric,
         "heading": heading(content.metric),
         "lacking": lacking(content.metric),
-        "written": partial(shown, content.metric.name),
+        "written": partial(write_cell, content.metric.name),
         "digits_of": partial(_digits_of, content),
         "looks": Looks(content.rows),
         "sample": lambda shape: Markup(charts.sample(shape)),
@@ -208,7 +208,7 @@ def curves_of(content: ReportData) -> dict[str, object]:
             line = [number, points, searched.words, searched.better, searched.in_units]
             by_parameter.setdefault(parameter, []).append(line)
     return {
-        "methods": [[name_of(content.methods[i]), curves[i]] for i in sorted(curves)],
+        "methods": [[format_method(content.methods[i]), curves[i]] for i in sorted(curves)],
         "datasets": content.datasets,
     }
 
@@ -228,17 +228,17 @@ def splits_by_cell(content: ReportData) -> dict[str, object]:
         if row.status != "ok" or value is None:
             continue
         by_split = {
-            f"{i}/{str(row.split_hash.get(i, ''))[:6]}": rounded(split_value)
+            f"{i}/{str(row.split_hash.get(i, ''))[:6]}": round_mean(split_value)
             for i, split_value in row.by_split(content.metric.name).items()
         }
         ratio = round(holdout_ratio(row), 6)
         number = content.datasets.index(row.dataset)
-        cells.append((number, place[row.method], rounded(value), ratio, by_split))
+        cells.append((number, place[row.method], round_mean(value), ratio, by_split))
     most = max((len(cell[-1]) for cell in cells), default=0)
     critical = [round(float(t.ppf(1 - ALPHA / 2, n - 1)), 4) for n in range(2, most + 1)]
     return {
         "datasets": content.datasets,
-        "methods": [name_of(method) for method in content.methods],
+        "methods": [format_method(method) for method in content.methods],
         "cells": cells,
         "sign": content.metric.gain(1),
         "in_units": content.metric.in_units,
@@ -317,7 +317,7 @@ def added_sections(content: ReportData, environment: Environment, verbs: Verbs) 
     taken = set(re.findall(r'\bid="([\w-]+)"', source))
     made: list[tuple[str, Added]] = []
     failed = set()
-    for feature, section in sections_of(content, verbs):
+    for feature, section in collect_sections(content, verbs):
         if not section.shown() or section.within == "terminal" or feature.name in failed:
             continue
         try:

@@ -19,13 +19,13 @@ from kbench.features import (
     ReportData,
     Status,
     duration,
+    format_method,
     is_share_metric,
     logarithmic,
-    name_of,
     number,
     resolve,
-    shown,
-    wrapped,
+    wrap_name,
+    write_cell,
 )
 from kbench.messages import did_you_mean
 from kbench.records import Make
@@ -206,7 +206,7 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
         name = _in_legend(place, standing.name)
         if plan.below[i]:
             y = axes.get_ylim()[0]
-            name += f" ({shown(content.metric.name, standing.mean)}, below the axis)"
+            name += f" ({write_cell(content.metric.name, standing.mean)}, below the axis)"
             axes.annotate("↓", (x, y), (-9, 3), textcoords="offset points", size=8)
         axes.plot(
             x,
@@ -250,13 +250,15 @@ def _growth(content: ReportData) -> Figure:
         logarithmic(rows, "training rows", number), logarithmic(seconds, "fit time", duration), 5.2
     )
     for line in growth:
-        name = f"{_in_legend(line.place, name_of(line.method))} (n to the {line.exponent:.2f})"
+        name = (
+            f"{_in_legend(line.place, format_method(line.method))} (n to the {line.exponent:.2f})"
+        )
         axes.plot(*zip(*line.points, strict=True), "o-", ms=3, lw=1, label=name)
     return _with_legend(figure)
 
 
 def _in_legend(place: int, name: str) -> str:
-    lines = "\n".join(wrapped(name, 44))
+    lines = "\n".join(wrap_name(name, 44))
     return f"{place}  {lines}"
 
 

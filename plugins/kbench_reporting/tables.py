@@ -25,24 +25,24 @@ from kbench.features import (
     Table,
     Written,
     against,
-    beside_own,
     best_marks,
     cells_table,
     duration,
     duration_unit,
     few_splits,
-    headings_of,
+    format_method,
     imported_table,
     leaderboard_table,
-    name_of,
+    make_headings,
+    match_local_rows,
     number,
     p_value,
     share,
-    shown,
-    signed,
     stats,
     value_writer,
     why_not,
+    write_cell,
+    write_signed,
 )
 from kbench.features import ranks as rank_within
 from kbench.records import Metric
@@ -67,7 +67,7 @@ _LABELS = (
 
 def _differences(metric: Metric, digits: int | None = None) -> Written:
     """Return the function that formats differences of a metric."""
-    return partial(signed, written=value_writer(metric, digits))
+    return partial(write_signed, written=value_writer(metric, digits))
 
 
 def _two_digits(value: float) -> str:
@@ -91,7 +91,7 @@ def scores_default_metric(content: ReportData) -> Table:
 def _against_methods(table: str, content: ReportData, metric: Metric) -> Table:
     """Return datasets against methods by a metric; only the compared one has marks."""
     compared, written = metric == content.metric, value_writer(metric, content.digits)
-    names = headings_of(content.methods)
+    names = make_headings(content.methods)
     made = [Column("dataset")]
     for name in names.values():
         made.append(Column(name, "", written, True, sd=f"{name} (sd)"))
@@ -142,7 +142,7 @@ def methods(content: ReportData) -> Table:
     ranked = zip(places(content, "fit_time_s"), columns_of_standings(content), strict=True)
     # the methods of the standings come first
     for i, ((place, column), line) in enumerate(zip(ranked, board.rows, strict=False)):
-        by = None if place.by is None else name_of(content.scores.methods[place.by])
+        by = None if place.by is None else format_method(content.scores.methods[place.by])
         first = None if stability is None else stability.first[column]
         rows.append(
             {**line, "first_share": first, "front_share": place.probability, "dominated_by": by}
@@ -172,7 +172,7 @@ def focus(content: ReportData) -> Table:
     rows: list[dict[str, object]] = []
     for method in content.focus:
         for each in against(content.rows, method, content.metric):
-            names = {"method": name_of(method), "against": name_of(each.other)}
+            names = {"method": format_method(method), "against": format_method(each.other)}
             more = {"datasets": each.n_datasets, "difference": _known(each.difference)}
             rows.append(vars(each) | names | more | {"p_holm": each.p})
     return Table("focus", "Highlighted methods against each other method", made, rows, by="method")
@@ -182,7 +182,7 @@ def ranks(content: ReportData) -> Table:
     """Return the rank of each method on each dataset, or family of datasets."""
     ranked = rank_within(content.scores.gains) if content.standings else np.empty((0, 0))
     place = {method: i for i, method in enumerate(content.scores.methods)}
-    names = headings_of([standing.method for standing in content.standings])
+    names = make_headings([standing.method for standing in content.standings])
     made = [
         Column("dataset"),
         *(Column(name, "", lambda value: f"{value:g}", True) for name in names.values()),
@@ -242,7 +242,7 @@ def pairs(content: ReportData) -> Table:
         adjusted = float(content.adjusted[i, j])
         posterior = stats.bayesian_signed_rank(gained, ROPE, n_samples=10_000)
         values = (
-            *(name_of(scores.methods[k]) for k in (i, j)),
+            *(format_method(scores.methods[k]) for k in (i, j)),
             *map(_known, ends),
             *map(int, counted[i, j]),
             *(_known(test.p), adjusted),
@@ -338,7 +338,7 @@ def search_curves(content: ReportData) -> Table:
     ]
     names = {str(row["metric"]) for row in rows}
     name = names.pop() if len(names) == 1 else ""
-    four = partial(shown, name)
+    four = partial(write_cell, name)
     made = [
         *_LABELS,
         Column("parameter"),
@@ -411,7 +411,7 @@ def leaderboard(content: ReportData) -> Table:
 
 def imported(content: ReportData) -> Table:
     """Return imported results, next to the local ones."""
-    beside = beside_own(content.rows, content.imported, content.metric)
+    beside = match_local_rows(content.rows, content.imported, content.metric)
     return imported_table(beside, content.metric)
 
 

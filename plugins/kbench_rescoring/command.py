@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbench.features import completion, echo, given, options_from
+from kbench.features import completion, echo, get_given, options_from
 
 if TYPE_CHECKING:
     from kbench.features import Report, Watcher
@@ -41,24 +41,24 @@ def rescore(
         Options,
         Run,
         Verbs,
-        chosen_suite,
+        collect_notices,
         execute,
         load_registry,
-        notices,
+        select_suite,
     )
     from kbench_rescoring.rescoring import find_metric
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     registry = load_registry()
-    chosen = chosen_suite(suite, registry)
+    chosen = select_suite(suite, registry)
     options = Options(
-        None, offline=offline, given={**given(), "rescore": list(dict.fromkeys(metric))}
+        None, offline=offline, given={**get_given(), "rescore": list(dict.fromkeys(metric))}
     )
     for name in metric:
         find_metric(name, registry)
     verbs = Verbs(_notice)
-    for text in notices(registry, options, verbs):
+    for text in collect_notices(registry, options, verbs):
         _notice(text)
     report = execute(Run(chosen, registry, options, _watcher(), verbs))
     for added in report.added:
@@ -77,9 +77,9 @@ def rescore(
 
 def _print_end(report: Report, names: list[str]) -> None:
     """Print the metrics of all cells that have one."""
-    from kbench.features import LABELS, by_dataset, row_builders, show
+    from kbench.features import LABELS, row_builders, show, sort_by_dataset
 
-    rows = by_dataset([row_builders.of_cell(cell) for cell in report.cells])
+    rows = sort_by_dataset([row_builders.make_row(cell) for cell in report.cells])
     having = [row for row in rows if any(name in row.metrics for name in names)]
     if having:
         show.print_rows(having, (*LABELS, *dict.fromkeys(names)))

@@ -31,7 +31,7 @@ from kbench.features import (
     over_slots,
     preload_of_metrics,
     send_scored,
-    unpacked,
+    unpack,
 )
 from kbench.messages import did_you_mean
 from kbench.records import STOPPING, Added, Metric, Missing, Ref, Result
@@ -181,7 +181,7 @@ class Rescoring:
             data = self._run.journal.blob(result.address, blob_of_seed(number), most)
             if data is None:
                 raise DatasetError("no predictions are stored")
-            kept = unpacked(data, result.task_key, n_rows, n_classes)
+            kept = unpack(data, result.task_key, n_rows, n_classes)
             what = f"learner {cell.cell.learner.name!r}"
             predictions.append(kept.checked(truth.task, truth.classes, n_rows, what))
             value = COMPUTE[name](truth, predictions[-1])

@@ -31,17 +31,17 @@ from kbench.features import (
     Present,
     Registry,
     StoredResults,
-    as_one_side,
     build,
     how_many_splits,
-    installed,
+    list_plugins,
     machine,
-    of_cell_with_splits,
+    make_side,
+    make_split_row,
     state_folder,
     without_times,
     write_file,
 )
-from kbench.messages import counted, listed, masked, option, printable
+from kbench.messages import counted, list_some, mask, option, printable
 from kbench.records import (
     Cell,
     DatasetFacts,
@@ -51,7 +51,7 @@ from kbench.records import (
     Ref,
     Result,
     Tune,
-    family_of,
+    get_family,
 )
 from kbench_sharing import bundle_records, zip_file
 from kbench_sharing.bundle_records import Bundle, SharedResult
@@ -99,7 +99,7 @@ def find(name: str) -> Bundle:
     """
     if is_url(name):
         raise BundleError(
-            f"{printable(masked(name), 200)} is a URL: `kbench bundle add` downloads it and "
+            f"{printable(mask(name), 200)} is a URL: `kbench bundle add` downloads it and "
             "prints the id to use instead"
         )
     path = Path(name).expanduser()
@@ -108,7 +108,7 @@ def find(name: str) -> Bundle:
     kept = _files()
     found = [each for each in kept if each.stem.startswith(name)]
     if len(found) != 1:
-        known = listed([each.stem[:SHORT] for each in kept]) or "none"
+        known = list_some([each.stem[:SHORT] for each in kept]) or "none"
         raise BundleError(f"{len(found)} bundles begin with {name!r}; imported bundles: {known}")
     return _read(found[0])
 
@@ -178,7 +178,7 @@ def rows_of(bundle: Bundle, metric: Metric, records: Records) -> Iterator[Import
             family=family,
         )
         cpu = ", ".join(dict.fromkeys(cpus[shared[split].machine] for split in sorted(shared)))
-        row = of_cell_with_splits(planned, f"{bundle.author} on {cpu}", metric)
+        row = make_split_row(planned, f"{bundle.author} on {cpu}", metric)
         checks = checks_of(shared, records)
         yield ImportedRow(row, metric, bundle.author, cpu, bundle.id[:SHORT], versions, checks)
 
@@ -208,7 +208,7 @@ def read_stored_results(name: str) -> StoredResults:
     """Return the latest row of each cell of a bundle, of all machines of its author."""
     bundle = find(name)
     metric = metric_of(bundle)
-    return as_one_side(list(rows_of(bundle, metric, {})), bundle.manifest.suite, metric)
+    return make_side(list(rows_of(bundle, metric, {})), bundle.manifest.suite, metric)
 
 
 def metric_of(bundle: Bundle) -> Metric:
@@ -222,7 +222,7 @@ def meaning_of(cell: Cell) -> tuple[str, str]:
     """Return equivalence and family of a cell; both are empty for third-party components."""
     registry = _built_in()
     try:
-        family = family_of(
+        family = get_family(
             registry.get("feature map", cell.feature_map.name),
             registry.get("learner", cell.learner.name),
         )
@@ -251,7 +251,7 @@ def _is_plain(ref: Ref) -> bool:
 
 @cache
 def _built_in() -> Registry:
-    return build([plugin for plugin in installed() if plugin.distribution == HOST])
+    return build([plugin for plugin in list_plugins() if plugin.distribution == HOST])
 
 
 @cache

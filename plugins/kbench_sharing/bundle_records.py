@@ -280,7 +280,7 @@ class SharedDependencies(Line):
 class SharedPredictions(Line):
     """Predictions of one split and one seed of the map; `cell` is the index of the cell.
 
-    `data` is the output of `kbench.storage.predictions.packed`, in base64.
+    `data` is the output of `kbench.storage.predictions.pack`, in base64.
     """
 
     cell: NonNegativeInt

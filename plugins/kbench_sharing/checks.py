@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import PurePath
 
 from kbench.errors import BundleError
-from kbench.features import FILE_PARAMETERS, PLAIN, holdout_sizes, key_of_json
+from kbench.features import FILE_PARAMETERS, PLAIN, holdout_sizes, make_key_from_json
 from kbench.messages import counted
 from kbench.records import DEFAULT, Protocol
 from kbench.records.canonical import to_json
@@ -86,7 +86,7 @@ def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDatase
             same = {name: known[name] for name in each.protocol} == each.protocol
             same = same and sides == [to_json(cell.feature_map), to_json(cell.learner)]
             method = [*sides, each.protocol]
-            key = key_of_json(method, dataset.checksum, dataset.task, each.kinds, each.code)
+            key = make_key_from_json(method, dataset.checksum, dataset.task, each.kinds, each.code)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             raise BundleError(f"{name} has parameters that are invalid in a suite") from None
         if not same or key != each.key:

@@ -14,7 +14,7 @@ import typer
 
 from kbench.errors import SuiteError
 from kbench.features import echo, options_from
-from kbench.messages import counted, masked
+from kbench.messages import counted, mask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,7 @@ def create(
 
     The file contains no data, no host name and no path. Nothing is downloaded or computed.
     """
-    from kbench.features import Journal, chosen_suite, find, load_registry
+    from kbench.features import Journal, find, load_registry, select_suite
     from kbench_sharing import zip_file
     from kbench_sharing.writing import files_of, recall_results
 
@@ -77,7 +77,7 @@ def create(
         raise SuiteError("name the file to write, with -o FILE or --for-paper FOLDER")
     registry = load_registry()
     filters, add = (dataset, feature_map, learner), (add_datasets, add_feature_maps, add_learners)
-    chosen = chosen_suite(suite, registry, *filters, add=add, n_splits=n_splits, data=data)
+    chosen = select_suite(suite, registry, *filters, add=add, n_splits=n_splits, data=data)
     journal = Journal()
     known = recall_results(chosen, registry, journal)
     folder = None if data is None else Path(data)
@@ -178,7 +178,7 @@ def verify(
     if repository is not None and folder is not None:
         # fail before anything is computed
         if is_address(repository):
-            raise SuiteError(f"--repository takes a folder: a clone of {masked(repository)}")
+            raise SuiteError(f"--repository takes a folder: a clone of {mask(repository)}")
         check_place(repository)
         check_author(author, bundle)
         rows_key_by_cell(bundle, folder)
@@ -337,7 +337,7 @@ def publish(
     folder = Path(repository).expanduser()
     done = publish_to_remote(bundle, repository) if is_remote else published(bundle, folder)
     kept = f", {done.n_kept} already present" if done.n_kept else ""
-    where = masked(repository) if is_remote else folder
+    where = mask(repository) if is_remote else folder
     echo(f"{where}: {counted(done.n_new, 'new rows file')}{kept}")
     if done.n_new and not is_remote:
         echo(f"check them: kbench bundle site {folder}")

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from kbench._version import __version__
 from kbench.errors import BundleError
-from kbench.messages import masked, printable
+from kbench.messages import mask, printable
 from kbench_sharing.zip_file import MAX_ZIPPED
 
 MAX_REDIRECTS = 5
@@ -43,7 +43,7 @@ def fetched(url: str, most: int = MAX_ZIPPED) -> bytes:
     BundleError is raised if it is not https, if the server answers with an error, redirects too
     often or to another scheme, or sends more than `most` bytes.
     """
-    shown = printable(masked(url), 200)
+    shown = printable(mask(url), 200)
     try:
         return _fetch_in_thread(url, most)
     except BundleError as error:

@@ -10,12 +10,12 @@ from kbench.errors import BundleError, SuiteError
 from kbench.features import (
     Registry,
     ReportData,
-    as_float,
     latex_text,
     machine,
-    of_cell_in_full,
+    make_full_row,
     picture,
     table_named,
+    wrap_in_float,
     write,
 )
 from kbench.messages import counted
@@ -50,16 +50,14 @@ def paper_files(known: Known, files: Mapping[str, bytes], registry: Registry) ->
     bundle = bundle_of(dict(files))
     if not bundle.manifest.author:
         raise BundleError("a citation needs an author: give --author NAME")
-    rows = [
-        of_cell_in_full(cell, machine.machine_id(), known.suite.compared) for cell in known.cells
-    ]
+    rows = [make_full_row(cell, machine.machine_id(), known.suite.compared) for cell in known.cells]
     content = ReportData(known.suite.name, rows, metric=known.suite.compared)
     made: dict[str, bytes] = {"results.zip": pack_zip(files)}
     for name, words in _TABLES.items():
         table = table_named(name, content)
         if table.rows:
             caption = f"{content.metric.words} {words}".capitalize()
-            text = as_float(write(table, "latex"), f"{caption}.", f"tab:{name}")
+            text = wrap_in_float(write(table, "latex"), f"{caption}.", f"tab:{name}")
             made[f"tables/{name}.tex"] = f"{text}\n".encode()
     for kind in _FIGURES:
         try:

@@ -21,7 +21,7 @@ from kbench.features import (
     blob_of_seed,
     most_bytes,
     task_key,
-    unpacked,
+    unpack,
 )
 from kbench.records.canonical import JsonObject
 from kbench_sharing.bundle_records import Bundle, SharedDataset, SharedPredictions, SharedResult
@@ -96,7 +96,7 @@ def _checked(
     reason: Exception | None = None
     for k in _n_classes(dataset):
         try:
-            found = unpacked(data, key, n_rows, k, max(most, 0))
+            found = unpack(data, key, n_rows, k, max(most, 0))
             labels = np.arange(dataset.n_classes)
             if dataset.task == "classification" and k < len(labels):
                 some = np.intersect1d(found.predicted, labels)

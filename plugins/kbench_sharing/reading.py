@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from kbench.errors import BundleError
 from kbench.features import now_ms, read_file
-from kbench.messages import masked, printable
+from kbench.messages import mask, printable
 from kbench.records.canonical import Json, JsonObject
 from kbench_sharing import bundle_records, zip_file
 from kbench_sharing.bundle_records import (
@@ -73,7 +73,7 @@ def read_url(url: str) -> Bundle:
     try:
         return _read_file(data)
     except BundleError as error:
-        raise BundleError(f"what {printable(masked(url), 200)} sent is invalid: {error}") from None
+        raise BundleError(f"what {printable(mask(url), 200)} sent is invalid: {error}") from None
 
 
 def _read_file(data: bytes) -> Bundle:

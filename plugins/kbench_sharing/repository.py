@@ -24,7 +24,7 @@ from pathlib import Path, PurePosixPath
 
 from kbench.errors import BundleError
 from kbench.features import read_file, write_file
-from kbench.messages import masked, printable
+from kbench.messages import mask, printable
 from kbench_sharing.bundle_records import Bundle, Origin, SharedCell
 from kbench_sharing.checks import Alike
 from kbench_sharing.columns import line_of, pack
@@ -318,7 +318,7 @@ def is_address(text: str) -> bool:
 
 def check_place(text: str) -> None:
     """Raise for a string that git would read as a URL or an option."""
-    shown = printable(masked(text), 200)
+    shown = printable(mask(text), 200)
     if text.startswith("-"):
         raise BundleError(f"{shown} begins like an option: write the folder as ./{shown}")
     if ":" in text.partition("/")[0] and not is_address(text):
@@ -382,5 +382,5 @@ def _git(folder: Path, address: str, *words: str) -> None:
         check=False,
     )
     if ran.returncode:
-        said = printable(" ".join(ran.stderr.replace(address, masked(address)).split()))
-        raise BundleError(f"git {words[0]} of {masked(address)}: {said or ran.returncode}")
+        said = printable(" ".join(ran.stderr.replace(address, mask(address)).split()))
+        raise BundleError(f"git {words[0]} of {mask(address)}: {said or ran.returncode}")

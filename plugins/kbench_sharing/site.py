@@ -17,17 +17,17 @@ from kbench.features import (
     Labels,
     Method,
     Row,
-    beside,
     duration,
     environment_of_pages,
+    format_method,
     heading,
     leaderboard,
     leaderboard_sentences,
     leaderboard_table,
-    name_of,
-    shown,
     without_times,
+    write_cell,
     write_file,
+    write_sd,
 )
 from kbench.messages import counted
 from kbench.records import Metric
@@ -295,7 +295,9 @@ def _board_pages(board: Board, template: Template) -> Iterable[tuple[str, str]]:
                 c for c in table.visible if any(table.value(i, c) for i in range(len(table.rows)))
             ],
             leader_sentences=[*leaderboard_sentences(made), times],
-            leader_links=[f"methods/{slug(name_of(line.method))}.html" for line in made.lines],
+            leader_links=[
+                f"methods/{slug(format_method(line.method))}.html" for line in made.lines
+            ],
             rows=lines,
             top="../../",
             suite="",
@@ -330,14 +332,16 @@ def _names(rows: Iterable[Published]) -> str:
 
 def _row(board: Board, each: Published, others: str) -> JsonObject:
     row, name = each.row, board.metric.name
-    value = shown(name, each.value)
+    value = write_cell(name, each.value)
     sd = row.metrics.get(board.metric.sd)
     fit_time = row.metrics.get("fit_time_s")
     return {
         "dataset": row.dataset,
-        "method": name_of(row.method),
+        "method": format_method(row.method),
         "value": value,
-        "sd": beside(value, sd, lambda v: shown(name, v)) if value and sd is not None else "",
+        "sd": write_sd(value, sd, lambda v: write_cell(name, v))
+        if value and sd is not None
+        else "",
         "status": row.status,
         "splits": f"{row.n_splits_done} of {row.n_splits}",
         "fit_time": "" if fit_time is None else duration(fit_time),
@@ -348,5 +352,5 @@ def _row(board: Board, each: Published, others: str) -> JsonObject:
         "versions": each.other.versions,
         "file": each.place,
         "dataset_link": f"datasets/{slug(row.dataset)}.html",
-        "method_link": f"methods/{slug(name_of(row.method))}.html",
+        "method_link": f"methods/{slug(format_method(row.method))}.html",
     }

@@ -32,13 +32,13 @@ from kbench.features import (
     Verdict,
     WarmParents,
     check_components,
-    context_of,
     explained_mistakes,
-    in_folder,
+    list_components,
     machine,
-    placed_components,
-    preload_of,
-    with_metric,
+    make_context,
+    make_preload,
+    move_to_folder,
+    set_metric,
 )
 from kbench.messages import last_line, number, printable
 from kbench.records import DEFAULT, Block, Cell, DatasetFacts, Limits, Protocol, Suite, Task
@@ -201,7 +201,7 @@ class Verifying:
         """Recompute chosen results, and yield each with its agreement."""
         keys = dict.fromkeys(key for key, _ in chosen)
         suite = self._suite(keys)
-        with closing(WarmParents(preload_of(suite, self._registry))) as parents:
+        with closing(WarmParents(make_preload(suite, self._registry))) as parents:
             planned = dict(self._each_planned(suite, keys, parents))
             tasks = []
             for key, split in chosen:
@@ -221,7 +221,7 @@ class Verifying:
         keys = dict.fromkeys(key for key, _ in chosen)
         suite = self._suite(keys)
         assignments = Assignments(self._cache)
-        with closing(WarmParents(preload_of(suite, self._registry))) as parents:
+        with closing(WarmParents(make_preload(suite, self._registry))) as parents:
             for key, planned in self._each_planned(suite, keys, parents):
                 for unit in (unit for unit in self._bundle.predictions if unit[0] == key):
                     yield unit, self._of_predictions(unit, planned, assignments)
@@ -253,7 +253,7 @@ class Verifying:
             Block((cell.dataset,), (cell.feature_map,), (cell.learner,), cell.protocol)
             for cell in cells
         )
-        return in_folder(Suite(self._bundle.manifest.suite, blocks, self._limits), self._data)
+        return move_to_folder(Suite(self._bundle.manifest.suite, blocks, self._limits), self._data)
 
     def _each_planned(
         self, suite: Suite, keys: Iterable[str], parents: WarmParents
@@ -299,7 +299,7 @@ class Verifying:
         try:
             with parents.using(parents.every) as sandbox:
                 task = self._bundle.datasets[shared.dataset].task
-                placed = placed_components(suite)
+                placed = list_components(suite)
                 check_components(sandbox, placed, self._limits.task_memory_mib, task)
             facts = fetching.dataset(ref)
             if not isinstance(facts, DatasetFacts):
@@ -307,7 +307,7 @@ class Verifying:
             if facts.checksum != self._bundle.datasets[shared.dataset].checksum:
                 return "its data differ here: their checksum is not that of the bundle"
             # refuses folds that the data are too few for, and metrics of another task
-            suite = with_metric(suite, {ref.label: facts}, self._registry)
+            suite = set_metric(suite, {ref.label: facts}, self._registry)
             (cell,) = self._planner.plan(suite, {ref.label: facts})
         except KbenchError as error:
             return printable(str(error).splitlines()[0], 300)
@@ -322,7 +322,7 @@ class Verifying:
         engine = LocalEngine(
             parents, self._cache.root, self._jobs, host, started=lambda task, slot: None
         )
-        preload, placed = preload_of(suite, self._registry), placed_components(suite)
+        preload, placed = make_preload(suite, self._registry), list_components(suite)
         engine.prepare(Terms(preload, placed, self._limits, self._offline))
         waiting = {(task.cell_key, task.split_index) for task in tasks}
         try:
@@ -358,7 +358,7 @@ def _check_protocol(protocol: Protocol, registry: Registry) -> None:
     steps = table["scaling"]
     table["scaling"] = steps[0] if len(steps) == 1 else {"tune": steps}
     try:
-        found = ProtocolTable.model_validate(table, context=context_of(registry)).record()
+        found = ProtocolTable.model_validate(table, context=make_context(registry)).record()
     except ValidationError as error:
         mistake = next(explained_mistakes(error, table, ProtocolTable, "protocol"))
         raise SuiteError(printable(mistake, 300)) from None

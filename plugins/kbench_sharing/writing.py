@@ -23,19 +23,19 @@ from kbench.features import (
     Plugin,
     Registry,
     Validity,
-    content_of,
     deciding_kinds,
+    expand_datasets,
+    find_source,
     machine,
-    opened,
+    open_fetching,
+    read_source,
     recall,
     recall_added,
-    source_of,
-    with_expanded,
-    with_metric,
+    set_metric,
 )
 from kbench.messages import option
 from kbench.records import DatasetFacts, Ref, Result, Suite
-from kbench.records.canonical import Json, JsonObject, digest, to_json, with_label
+from kbench.records.canonical import Json, JsonObject, digest, to_json, to_json_with_label
 from kbench_sharing import bundle_records, zip_file
 from kbench_sharing.bundle_records import SOURCES
 from kbench_sharing.checks import round_all, round_score, round_time
@@ -79,13 +79,15 @@ def recall_results(suite: Suite, registry: Registry, journal: Journal) -> Known:
     BundleError is raised where there are none.
     """
     planner = Planner(registry, DataCache())
-    with opened(registry) as fetching:
-        suite = with_expanded(suite, {ref.label: fetching.expanded(ref) for ref in suite.datasets})
+    with open_fetching(registry) as fetching:
+        suite = expand_datasets(
+            suite, {ref.label: fetching.expanded(ref) for ref in suite.datasets}
+        )
     found = {ref.label: planner.dataset(ref) for ref in suite.datasets}
     datasets: dict[str, DatasetFacts] = {
         label: facts for label, facts in found.items() if facts is not None
     }
-    suite = with_metric(suite, datasets, registry)
+    suite = set_metric(suite, datasets, registry)
     planned = planner.plan(suite, datasets)
     validity = Validity(journal, planner.present)
     recall(planned, validity, suite.limits)
@@ -229,7 +231,7 @@ def _dataset(ref: Ref, facts: DatasetFacts) -> JsonObject:
     source = "" if any(key in ref.params for key in FILE_PARAMETERS) else facts.source
     return {
         **{name: getattr(facts, name) for name in names},
-        "ref": with_label(ref),
+        "ref": to_json_with_label(ref),
         "source": source,
     }
 
@@ -240,8 +242,8 @@ def _cell(planned: PlannedCell, refs: Mapping[str, Ref], known: Known) -> JsonOb
     return {
         "key": planned.key,
         "dataset": refs[cell.dataset.label].label,
-        "feature_map": with_label(cell.feature_map),
-        "learner": with_label(cell.learner),
+        "feature_map": to_json_with_label(cell.feature_map),
+        "learner": to_json_with_label(cell.learner),
         "protocol": to_json(cell.protocol),
         "kinds": list(deciding_kinds(cell.protocol, facts)),
         "code": known.planner.method_code(cell, facts.task),
@@ -335,11 +337,11 @@ def plugin_sources(plugins: Sequence[Plugin], known: Known) -> dict[str, bytes]:
     found: dict[str, Path | None] = {}
     for plugin in plugins:
         for module in _modules(plugin, known):
-            path = source_of(module, found)
+            path = find_source(module, found)
             if path is None or path.suffix != ".py":
                 continue
             parts = module.split(".") + (["__init__"] if path.name == "__init__.py" else [])
-            files[f"{SOURCES}{plugin.distribution}/{'/'.join(parts)}.py"] = content_of(path)
+            files[f"{SOURCES}{plugin.distribution}/{'/'.join(parts)}.py"] = read_source(path)
     return files
 
 

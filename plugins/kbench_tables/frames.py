@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbench.errors import DatasetError
 from kbench.features import resolve
-from kbench.messages import listed
+from kbench.messages import list_some
 from kbench.records import Make, Ref
 
 if TYPE_CHECKING:
@@ -80,7 +80,9 @@ def _read_pandas(frame: pandas.DataFrame, notices: list[str]) -> pyarrow.Table:
     index = frame.index
     matters = index.nlevels > 1 or index.name is not None
     if matters or not pandas.api.types.is_integer_dtype(index.dtype):
-        what = listed([str(name) for name in index.names if name is not None]) or "without a name"
+        what = (
+            list_some([str(name) for name in index.names if name is not None]) or "without a name"
+        )
         notices.append(
             f"the index of data ({what}) is not a column and is dropped: data.reset_index() "
             "makes it one"

@@ -17,9 +17,9 @@ from kbench.tables.texts import (
     PARTS,
     DateColumn,
     UnitColumn,
-    days_of,
     is_dates,
     is_number,
+    parse_days,
 )
 from kbench_tables.text_scan import UnitScan, formats_of, sentence, several_formats
 
@@ -124,7 +124,7 @@ class ColumnProfile:
             present = present.astype(object).map("{:.15g}".format)  # 20240131 is a date too
         if is_dates(series):
             self.kinds.add("dates")
-            self._add_dates(days_of(present))
+            self._add_dates(parse_days(present))
         elif isinstance(series.dtype, pandas.CategoricalDtype):
             self.kinds.add("categories")
             self._add_different(series.cat.categories)
@@ -173,7 +173,7 @@ class ColumnProfile:
             if kept and _same(form, kept[0]):  # slow, and without new information
                 kept.append(form)
                 continue
-            days = days_of(texts, form)
+            days = parse_days(texts, form)
             wrong = np.flatnonzero(np.isnan(days))
             if not len(wrong):
                 kept.append(form)

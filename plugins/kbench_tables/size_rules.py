@@ -17,17 +17,17 @@ from kbench.features import (
     Registry,
     StrictTable,
     SuiteFile,
+    add_label,
     cells,
     checked_suite,
-    context_of,
     explained_mistakes,
     is_share,
-    labelled,
-    lists_of,
-    of_block,
-    own_or_shared,
-    parsed,
-    suite_of,
+    iterate_lists,
+    make_context,
+    make_suite,
+    parse_toml,
+    read_block_list,
+    read_block_protocol,
     tables_of_file,
 )
 from kbench.messages import did_you_mean
@@ -124,30 +124,30 @@ def read_for(
     error is reported alone.
     """
     problems: list[str] = []
-    raw = parsed(text, name)
+    raw = parse_toml(text, name)
     for place, table in tables_of_file(raw):
         for key in METHODS.keys() & table.keys():
             table[key] = _fill_in(table[key], f"{place}{key}", size, problems)
     problems += [
         f"{place}: a suite with rules on size has no datasets; it is read for one dataset"
-        for place, _, _ in lists_of(raw, {"datasets": "dataset"})
+        for place, _, _ in iterate_lists(raw, {"datasets": "dataset"})
     ]
     file, lines = checked_suite(raw, SizedSuiteFile, METHODS, registry, problems, installed_only)
-    context = context_of(registry)
+    context = make_context(registry)
     rules = [rule.protocol for rule in file.rule if _holds(rule.when, size)]
     protocol = file.protocol.changed_by("protocol", *rules, context=context)
     blocks: dict[bool, list[Block]] = {True: [], False: []}
     for number, given in enumerate(file.block or [SizedBlockTable()]):
         block = Block(
             datasets=(dataset,),
-            **{key: own_or_shared(lines, f"block[{number}].", key) for key in METHODS},
-            protocol=of_block(protocol, given, number, context).record(),
+            **{key: read_block_list(lines, f"block[{number}].", key) for key in METHODS},
+            protocol=read_block_protocol(protocol, given, number, context).record(),
         )
         if block.feature_maps and block.learners:  # otherwise no component of it is installed
             blocks[_holds(given.when, size)].append(block)
     top = {key: lines[key].refs if key in lines else () for key in METHODS}
     return SizedSuite(
-        suite=suite_of(file, name, tuple(blocks[True]), registry),
+        suite=make_suite(file, name, tuple(blocks[True]), registry),
         shared=Block(datasets=(dataset,), **top, protocol=protocol.record()),
         left_out=tuple(blocks[False]),
     )
@@ -211,7 +211,7 @@ def _named(sized: SizedSuite, key: str, names: Sequence[str], registry: Registry
             [ref for block in blocks for ref in getattr(block, key) if ref.name == name]
             for blocks in ((*sized.suite.blocks, sized.shared), sized.left_out)
         )
-        refs += holding or others or [labelled(name, {}, METHODS[key], registry)]
+        refs += holding or others or [add_label(name, {}, METHODS[key], registry)]
     return refs
 
 

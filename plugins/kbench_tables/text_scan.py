@@ -17,10 +17,10 @@ from kbench.tables.texts import (
     MISSING,
     MONEY,
     UnitColumn,
-    days_of,
+    build_unsigned_pattern,
     is_number,
-    parts_of,
-    unsigned,
+    parse_days,
+    split_number,
 )
 
 PLAIN_SHARE = 0.1
@@ -64,7 +64,7 @@ class UnitScan:
         if text in MISSING:
             self.has_missing = True
             return
-        parts = parts_of(text)
+        parts = split_number(text)
         marks = [] if parts is None else self._fitting(parts.body)
         if parts is None or not marks:
             self.n_odd += 1
@@ -81,7 +81,7 @@ class UnitScan:
 
     def _fitting(self, body: str) -> list[tuple[str, str]]:
         """Return the decimal marks with which this and all previous values are numbers."""
-        return [marks for marks in self._marks if unsigned(*marks).fullmatch(body)]
+        return [marks for marks in self._marks if build_unsigned_pattern(*marks).fullmatch(body)]
 
     def column(self, name: str) -> UnitColumn | None:
         """Return the format of all numbers; None for plain numbers and other strings."""
@@ -165,7 +165,7 @@ def formats_of(values: Sequence[str]) -> list[str]:
             guesses += [guess_datetime_format(text, dayfirst=first) for first in (True, False)]
         guesses += _SHORT_YEARS
         found += [guess for guess in guesses if guess and _is_usual(guess) and guess not in found]
-    return [each for each in found if not np.isnan(days_of(values, each)).any()]
+    return [each for each in found if not np.isnan(parse_days(values, each)).any()]
 
 
 def several_formats(values: Iterable[str]) -> list[tuple[str, str]]:
@@ -181,7 +181,7 @@ def several_formats(values: Iterable[str]) -> list[tuple[str, str]]:
         if not forms:
             return []
         found.append((forms[0], left[0]))
-        left = [text for text in left if np.isnan(days_of([text], forms[0])[0])]
+        left = [text for text in left if np.isnan(parse_days([text], forms[0])[0])]
     return [] if left else found
 
 

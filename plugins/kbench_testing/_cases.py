@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from kbench.errors import KbenchError
-from kbench.features import Plugin, build, importable, installed
+from kbench.features import Plugin, build, importable, list_plugins
 from kbench.records import TaskType
 from kbench_testing import (
     _classifiers,
@@ -158,7 +158,7 @@ def components(
     PluginError
         There is no such plugin or feature.
     """
-    everything = importable(installed())
+    everything = importable(list_plugins())
     subjects = [Subject("feature", each.name, each) for each in find_features(plugin)]
     for plugin_ in find(plugin, everything, optional=bool(subjects)):
         # one that is not installed is checked beside those that are

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kbench.errors import PluginError
-from kbench.features import checked_labels, predictions_of
+from kbench.features import predict_all, validate_labels
 from kbench_testing._subject import Subject, blobs, is_poor, most_classes, named_error
 
 
@@ -17,7 +17,7 @@ def check_labels(subject: Subject) -> None:
         predicted = subject.output(subject.fitted(X, given), X)
         advice = "{error}; return self.classes_[...] instead of indices or signs"
         with subject.failing(advice, PluginError):
-            checked_labels(predicted, np.unique(given), len(y), "it")
+            validate_labels(predicted, np.unique(given), len(y), "it")
 
 
 def check_probabilities(subject: Subject) -> None:
@@ -25,7 +25,7 @@ def check_probabilities(subject: Subject) -> None:
     X, y = blobs(most_classes(subject))
     fitted = subject.fitted(X, y)
     with subject.failing(kind=PluginError):
-        given = predictions_of(fitted, X, y, "classification")
+        given = predict_all(fitted, X, y, "classification")
         given.checked("classification", np.unique(y), len(y), "it")
 
 

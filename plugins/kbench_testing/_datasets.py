@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kbench.features import parameters_of, resolve
+from kbench.features import read_parameters, resolve
 from kbench.records import FEATURE_KINDS, Dataset, Ref
 from kbench_testing._subject import Subject
 
@@ -125,7 +125,7 @@ def check_expand(subject: Subject) -> None:
 
 def check_endings(subject: Subject) -> None:
     """`load` takes ``path`` and the parameters that the endings of files imply."""
-    taken = parameters_of(subject.record.load)
+    taken = read_parameters(subject.record.load)
     for ending, implied in subject.record.extensions.items():
         unknown = [name for name in ("path", *implied) if taken is not None and name not in taken]
         if unknown:

@@ -15,10 +15,10 @@ from kbench.features import (
     DISABLED,
     Feature,
     Journal,
-    command_of,
+    build_command,
     features,
-    implemented,
-    installed,
+    import_hooks,
+    list_plugins,
     machine_id,
 )
 from kbench.messages import did_you_mean
@@ -49,7 +49,7 @@ def check_metadata(subject: Subject) -> None:
 def check_hooks(subject: Subject) -> None:
     """The feature implements the hooks that its metadata name, and no others."""
     with subject.failing(kind=KbenchError):
-        implemented(subject.record)
+        import_hooks(subject.record)
 
 
 def check_targets(subject: Subject) -> None:
@@ -59,7 +59,7 @@ def check_targets(subject: Subject) -> None:
         if not command.target:
             continue
         with subject.failing(f"the command {name!r} cannot be used: {{error}}"):
-            command_of(name, feature.load(command.target))
+            build_command(name, feature.load(command.target))
     targets = {**feature.metadata.functions, **feature.metadata.completions}
     for name, target in targets.items():
         with subject.failing(f"{name!r} cannot be used: {{error}}"):
@@ -70,7 +70,7 @@ def check_targets(subject: Subject) -> None:
 def check_package(subject: Subject) -> None:
     """No plugin is in the same top-level package: importing the plugin would run the feature."""
     package = subject.record.module.partition(".")[0]
-    for plugin in installed():
+    for plugin in list_plugins():
         if plugin.module.partition(".")[0] == package:
             raise subject.fail(
                 f"and the plugin {plugin.name!r} are both in the package {package!r}: tasks "

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from kbench.errors import PluginError
-from kbench.features import Criterion, Predictions, Truth, resolve, rows_of, takes_weights
+from kbench.features import Criterion, Predictions, Truth, resolve, take_rows, takes_weights
 from kbench.records import TASK_TYPES
 from kbench_testing._subject import Subject, quiet
 
@@ -38,12 +38,12 @@ def check_order_of_rows(subject: Subject) -> None:
     """The metric does not depend on the order of the rows, nor on chance."""
     order = np.random.default_rng(0).permutation(_N_ROWS)
     for what, truth, good, bad in _cases(subject):
-        of_right, right = rows_of(truth, good, order[::2])
-        of_wrong, wrong = rows_of(truth, bad, order[1::2])
+        of_right, right = take_rows(truth, good, order[::2])
+        of_wrong, wrong = take_rows(truth, bad, order[1::2])
         both = replace(truth, y=np.concatenate([of_right.y, of_wrong.y]))
         predictions = _joined(right, wrong)
         first = _value(subject, what, both, predictions)
-        again = _value(subject, what, *rows_of(both, predictions, order))
+        again = _value(subject, what, *take_rows(both, predictions, order))
         if abs(first - again) > _RTOL * max(abs(first), abs(again), 1.0):
             raise subject.fail(
                 f"is {first!r} for {what}, and {again!r} for the same rows in another order; it "

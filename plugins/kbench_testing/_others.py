@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kbench.errors import PluginError, SuiteError
-from kbench.features import Verbs, cells, has_rules, parsed, read, resolve
+from kbench.features import Verbs, cells, has_rules, parse_toml, read, resolve
 from kbench.records import Cell
 from kbench_testing._subject import Subject
 
@@ -28,7 +28,7 @@ def _planned(subject: Subject) -> Sequence[Cell]:
     """Return all cells of a suite, also those of blocks whose rules on size do not hold."""
     text = subject.record.read_text(encoding="utf-8")
     name, registry = subject.name, subject.registry
-    if not has_rules(parsed(text, name)):
+    if not has_rules(parse_toml(text, name)):
         return cells(read(text, name, registry), registry)
     found: Sequence[Cell] | None = Verbs().one(
         "kbench_sized_cells", text=text, name=name, registry=registry

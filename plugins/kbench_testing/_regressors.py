@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kbench.errors import PluginError
-from kbench.features import checked_numbers, predictions_of
+from kbench.features import predict_all, validate_numbers
 from kbench_testing._subject import Subject, is_poor, linear, quiet, standardised
 
 _NORMAL_90 = 1.645
@@ -23,7 +23,7 @@ def check_numbers(subject: Subject) -> None:
     X, y = _data(0)
     predicted = subject.output(subject.fitted(X, y), X)
     with subject.failing("{error}; return a one-dimensional array of floats", PluginError):
-        checked_numbers(predicted, len(y), "predict")
+        validate_numbers(predicted, len(y), "predict")
 
 
 def check_better_than_mean(subject: Subject) -> None:
@@ -48,7 +48,7 @@ def check_distribution(subject: Subject) -> None:
     alone = subject.output(fitted, X_new)
     explained = _explained(subject, alone, y_new)
     with subject.failing(kind=PluginError), quiet():
-        made = predictions_of(fitted, X_new.copy(), alone, "regression")
+        made = predict_all(fitted, X_new.copy(), alone, "regression")
         given = made.checked("regression", np.empty(0), len(y_new), "it")
     if given.sd is None:  # there is no predictive distribution
         return

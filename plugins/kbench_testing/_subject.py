@@ -29,8 +29,8 @@ from kbench.features import (
     Plugin,
     Registry,
     features,
-    parameters_of,
     read_feature,
+    read_parameters,
     resolve,
 )
 from kbench.messages import did_you_mean
@@ -183,7 +183,7 @@ class Subject:
 
     def parameters(self) -> Mapping[str, Any] | None:
         """Return the parameters of what makes the component, or None where it takes any."""
-        return parameters_of(self._make)
+        return read_parameters(self._make)
 
     @property
     def _make(self) -> Any:

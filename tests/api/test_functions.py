@@ -129,12 +129,12 @@ def test_an_instance_of_a_registered_map_keeps_what_its_record_says():
 
 def test_an_instance_has_the_record_whose_preset_parameters_it_has():
     from kbench.api.functions import _registered
-    from kbench.registry.installed import installed
+    from kbench.registry.installed import list_plugins
     from kbench.registry.registry import build
     from kbench_baselines import NystroemMap
     from kbench_nbcs import NestedBarycentricMap
 
-    registry = build(installed())
+    registry = build(list_plugins())
     for estimator, name in [
         (NystroemMap(), "nystroem"),
         (NystroemMap(landmarks="kmeans"), "nystroem-kmeans"),

@@ -34,9 +34,9 @@ from kbench.evaluation.evaluate import Evaluation, evaluate_split  # noqa: E402
 from kbench.evaluation.method import Method, learner_side, map_side  # noqa: E402
 from kbench.planning.cells import cells  # noqa: E402
 from kbench.planning.suite_file import find, read  # noqa: E402
-from kbench.records import Cell, Dataset, Ref, Suite, Tune, family_of  # noqa: E402
+from kbench.records import Cell, Dataset, Ref, Suite, Tune, get_family  # noqa: E402
 from kbench.registry.callables import resolve  # noqa: E402
-from kbench.registry.installed import installed  # noqa: E402
+from kbench.registry.installed import list_plugins  # noqa: E402
 from kbench.registry.registry import Registry, build  # noqa: E402
 
 DEVELOPMENT = {
@@ -132,10 +132,10 @@ def evaluated(cell: Cell, split: int, registry: Registry) -> Evaluation | None:
 
 def measured(cell: Cell, split: int) -> Split | None:
     """Return what one split of a cell has measured; None if the method cannot be fitted there."""
-    registry = build(installed())
+    registry = build(list_plugins())
     found = evaluated(cell, split, registry)
     return found and Split(
-        family_of(
+        get_family(
             registry.get("feature map", cell.feature_map.name),
             registry.get("learner", cell.learner.name),
         ),
@@ -208,7 +208,7 @@ def main() -> None:
         "--list", nargs="*", default=(), type=a_list, metavar="NAME=VALUE,...", help="other values"
     )
     options = parser.parse_args()
-    registry = build(installed())
+    registry = build(list_plugins())
     suite = read(*find(options.suite, registry), registry)
     changes: dict[str, Any] = {}
     if options.preprocess:

@@ -45,7 +45,7 @@ from kbench.planning.cells import cells  # noqa: E402
 from kbench.planning.suite_file import find, read  # noqa: E402
 from kbench.records import Cell, Dataset  # noqa: E402
 from kbench.registry.callables import resolve  # noqa: E402
-from kbench.registry.installed import installed  # noqa: E402
+from kbench.registry.installed import list_plugins  # noqa: E402
 from kbench.registry.registry import Registry, build  # noqa: E402
 
 
@@ -196,7 +196,7 @@ def main() -> None:
     parser.add_argument("--only-ours", action="store_true")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    registry = build(installed())
+    registry = build(list_plugins())
     suite = read(*find(options.suite, registry), registry)
     print("| dataset | method | ours | by hand | difference | s.e. | candidates | search CPU s |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")

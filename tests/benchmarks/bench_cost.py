@@ -70,7 +70,7 @@ def main() -> None:
 
 def show(folder: Path, given: argparse.Namespace) -> None:
     """Run the cells and print a line of each."""
-    from kbench.api.inputs import chosen_suite
+    from kbench.api.inputs import select_suite
     from kbench.execution.plugins import load_registry
     from kbench.runner import Options, Run, execute, preview
     from kbench.storage.journal import Journal
@@ -89,8 +89,8 @@ def show(folder: Path, given: argparse.Namespace) -> None:
     fetch = [sys.executable, "-m", "kbench.cli", "data", "fetch", name]
     subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
     # the number of splits is not in the key of a cell: the run has the trials of the plan
-    preview(Run(chosen_suite(name, registry, *chosen, n_splits=5), registry, options))
-    report = execute(Run(chosen_suite(name, registry, *chosen, n_splits=1), registry, options))
+    preview(Run(select_suite(name, registry, *chosen, n_splits=5), registry, options))
+    report = execute(Run(select_suite(name, registry, *chosen, n_splits=1), registry, options))
     trials = {line["key"]: line["trials"] for line in Journal().read("trials")}
     memory, time, inside = [], [], 0
     print(f"{'cell':50} {'MiB':>7} {'measured':>9} {'error':>6}   {'s':>7} {'measured':>9} error")

@@ -31,7 +31,7 @@ from kbench.execution.warm_parents import WARM, WarmParents  # noqa: E402
 from kbench.planning.methods import method_code  # noqa: E402
 from kbench.records import Cell, Limits, Protocol, Ref, Task  # noqa: E402
 from kbench.records.canonical import digest  # noqa: E402
-from kbench.registry.installed import installed  # noqa: E402
+from kbench.registry.installed import list_plugins  # noqa: E402
 from kbench.registry.registry import build  # noqa: E402
 from kbench.storage.datacache import DataCache  # noqa: E402
 from kbench_dask.dispatch import DaskEngine  # noqa: E402
@@ -43,7 +43,7 @@ PRELOAD = {PLUGINS: (*WARM, "planted_plugin", "kbench.execution.task_functions:t
 
 def a_task(cache: DataCache) -> Task:
     """Return the task, its data in the cache."""
-    registry = build(installed())
+    registry = build(list_plugins())
     dataset = registry.get("dataset", "blobs").load()
     cell = Cell(Ref("blobs"), Ref("planted", {"do": "burn"}), Ref("centroids"), Protocol())
     records = digest(method_code(cell, registry, "classification"))

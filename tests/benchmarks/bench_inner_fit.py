@@ -33,7 +33,7 @@ from kbench.evaluation.evaluate import Evaluation, evaluate_split  # noqa: E402
 from kbench.evaluation.method import Method, learner_side, map_side  # noqa: E402
 from kbench.planning.suite_file import find, read  # noqa: E402
 from kbench.records import Cell, Protocol  # noqa: E402
-from kbench.registry.installed import installed  # noqa: E402
+from kbench.registry.installed import list_plugins  # noqa: E402
 from kbench.registry.registry import build  # noqa: E402
 
 LEARNERS = ("ridge", "linear-svm")
@@ -66,7 +66,7 @@ def best_inner(found: Evaluation) -> float:
 
 def measured(cell: Cell, split: int) -> Pair | None:
     """Run both searches on one split; None if the method cannot be fitted there."""
-    registry = build(installed())
+    registry = build(list_plugins())
     data = dataset(cell.dataset.params["data_id"], registry)
     method = Method(
         **map_side(cell.feature_map, registry), **learner_side(cell.learner, registry, data.task)
@@ -120,7 +120,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=60.0, help="then print what there is")
     options = parser.parse_args()
-    registry = build(installed())
+    registry = build(list_plugins())
     suite = read(*find("uci", registry), registry)
     todo = [
         cell

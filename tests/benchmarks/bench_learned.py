@@ -39,7 +39,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, train_test_split
 from threadpoolctl import threadpool_limits
 
-from kbench.api.inputs import chosen_suite
+from kbench.api.inputs import select_suite
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method, learner_side, map_side
 from kbench.execution.plugins import load_registry
@@ -104,7 +104,7 @@ METHODS = ("plain", "learned", "boosting")
 
 def compare_sets(options):
     registry = load_registry()
-    suite = chosen_suite("learned-maps-regression", registry, data=str(options.folder))
+    suite = select_suite("learned-maps-regression", registry, data=str(options.folder))
     by_label = {}
     for cell in cells(suite, registry):
         by_label[cell.dataset.label, cell.feature_map.label, cell.learner.label] = cell

@@ -21,7 +21,7 @@ from bench_budgets import development_cells, evaluated, with_lists
 
 from kbench.planning.suite_file import find, read
 from kbench.records import BANDWIDTH_FACTORS, Cell
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 
 MAPS = ("rff", "nystroem", "balcan-f1", "balcan-f2")
@@ -42,7 +42,7 @@ DEFAULTS = {"C": (0.125, 1.0, 8.0, 2048.0), "alpha": (1e-3, 0.1, 1.0, 10.0)}
 
 def scores(cell: Cell, split: int) -> np.ndarray | None:
     """Return mean scores of all candidates, by bandwidth and by C or alpha, in order."""
-    found = evaluated(cell, split, build(installed()))
+    found = evaluated(cell, split, build(list_plugins()))
     if found is None:
         return None
     rows = found.details.search
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--preprocess", choices=("minmax", "standard"), default="minmax")
     options = parser.parse_args()
-    registry = build(installed())
+    registry = build(list_plugins())
     changes = {"search_method": "grid", "scaling": (options.preprocess,)}
     todo = [
         with_lists(cell, LONG)

@@ -80,10 +80,10 @@ def validity() -> dict[str, float]:
     """Return seconds to tell whether the results of so many methods are valid."""
     from kbench.planning.current_state import Present
     from kbench.records import Manifest
-    from kbench.registry.dependencies import modules_of
+    from kbench.registry.dependencies import list_modules
 
-    names = [*modules_of("kbench.evaluation"), *modules_of("kbench_baselines")]
-    names += [*modules_of("kbench_learners"), *modules_of("kbench_nbcs")]
+    names = [*list_modules("kbench.evaluation"), *list_modules("kbench_baselines")]
+    names += [*list_modules("kbench_learners"), *list_modules("kbench_nbcs")]
     distributions = ("numpy", "scipy", "scikit-learn", "numba", "python")
 
     def made() -> list[Manifest]:

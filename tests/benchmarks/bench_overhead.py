@@ -45,7 +45,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from kbench.planning.cells import cells  # noqa: E402
 from kbench.planning.suite_file import read  # noqa: E402
-from kbench.registry.installed import installed  # noqa: E402
+from kbench.registry.installed import list_plugins  # noqa: E402
 from kbench.registry.registry import build  # noqa: E402
 from kbench.storage.datacache import DataCache  # noqa: E402
 from kbench.storage.journal import Journal  # noqa: E402
@@ -155,7 +155,7 @@ def by_hand(folder: Path) -> None:
     mlflow.set_tracking_uri(f"sqlite:///{folder}/by_hand.db")
     mlflow.set_experiment("tiny")
     logging = time.perf_counter() - start
-    registry = build(installed())
+    registry = build(list_plugins())
     suite = read((folder / "tiny.toml").read_text(), "tiny", registry)
     cache = DataCache(folder / "cache")
     facts = cache.entries()[0]

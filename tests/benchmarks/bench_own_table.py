@@ -47,7 +47,7 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from kbench.registry.callables import resolve
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 
 SETS = {
@@ -160,7 +160,7 @@ def soiled(name: str, data: Any, rng: np.random.Generator) -> Table:
 
 def tables(names: list[str], seed: int) -> Any:
     """Yield the tables of some sets."""
-    registry = build(installed())
+    registry = build(list_plugins())
     for name in names:
         source, given = name, REGRESSION.get(name, {})
         if name in SETS:

@@ -80,14 +80,14 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     from kbench.planning.plans import Plans
     from kbench.planning.suite_file import read
     from kbench.records import DatasetFacts, Manifest
-    from kbench.registry.installed import installed
+    from kbench.registry.installed import list_plugins
     from kbench.registry.registry import build
     from kbench.results import row_builders
-    from kbench.results.rows import by_dataset
+    from kbench.results.rows import sort_by_dataset
     from kbench.storage.datacache import DataCache
     from kbench.storage.journal import Journal
 
-    registry = build(installed())
+    registry = build(list_plugins())
     planner = Planner(registry, DataCache(folder / "cache"))
     suite = read(suite_text(n_tasks // N_SPLITS), "scale", registry)
     data = known_data(suite)
@@ -125,7 +125,7 @@ def measure(n_tasks: int, folder: Path) -> dict[str, float]:
     clock("resume", start)
     assert not any(each.missing for each in cells)
     start = time.process_time()
-    rows = by_dataset([row_builders.of_cell(each) for each in cells])
+    rows = sort_by_dataset([row_builders.make_row(each) for each in cells])
     clock("rows", start)
     assert len(rows) == len(cells)
     found["memory MiB"] = _resident_mib() - before
@@ -137,12 +137,12 @@ def plan_cells(n_cells: int, folder: Path) -> float:
     """Return the time of a plan of so many cells."""
     from kbench.planning.planner import Planner
     from kbench.planning.suite_file import read
-    from kbench.registry.installed import installed
+    from kbench.registry.installed import list_plugins
     from kbench.registry.registry import build
     from kbench.storage.datacache import DataCache
 
     start = time.process_time()
-    registry = build(installed())
+    registry = build(list_plugins())
     suite = read(suite_text(n_cells), "scale", registry)
     data = known_data(suite)
     planned = Planner(registry, DataCache(folder / "cache")).plan(suite, data)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kbench.planning.planner import key_of_json
+from kbench.planning.planner import make_key_from_json
 from kbench_sharing import bundle_records, repository, zip_file
 from kbench_sharing.checks import round_metric, round_time
 from kbench_sharing.columns import pack
@@ -119,7 +119,7 @@ def large(paths, n_cells):
                 {k: line[side][k] for k in ("name", "params")}
                 for side in ("feature_map", "learner")
             ]
-            line["key"] = key_of_json(
+            line["key"] = make_key_from_json(
                 [*sides, line["protocol"]], checksum, "classification", line["kinds"], line["code"]
             )
             cells.append(line)

@@ -3,8 +3,8 @@
 from functools import cache
 
 from kbench.records import Ref
-from kbench.registry.callables import makers, parameters_of, resolve
-from kbench.registry.installed import HOST, installed
+from kbench.registry.callables import makers, read_parameters, resolve
+from kbench.registry.installed import HOST, list_plugins
 from kbench.registry.registry import build
 
 PER_UNIT = {
@@ -23,7 +23,7 @@ HASHED = {"simplicial-mesh", "simplicial-mesh-learned"}
 @cache
 def records():
     """Return the records of all maps of kbench itself, in the order of the plugins."""
-    registry = build([plugin for plugin in installed() if plugin.distribution == HOST])
+    registry = build([plugin for plugin in list_plugins() if plugin.distribution == HOST])
     return registry.all("feature map")
 
 
@@ -31,7 +31,7 @@ def unfitted(name, n_columns=None, random_state=0):
     """Return a map with its defaults and a seed; with `n_columns`, of about this size."""
     record = records()[name]
     make = makers(record)[0]
-    known = parameters_of(make) or {}
+    known = read_parameters(make) or {}
     given = {
         each: _made(record.grid[each][0]) for each, value in known.items() if value.is_required
     }

@@ -335,11 +335,11 @@ def test_the_example_suites_of_the_package_are_right():
     assert {"uci", "uci-small", "uci-full"} <= set(names)
     for name in names:
         code = (
-            "from kbench.registry.installed import installed\n"
+            "from kbench.registry.installed import list_plugins\n"
             "from kbench.registry.registry import build\n"
             "from kbench.planning.cells import cells\n"
             "from kbench.planning.suite_file import find, read\n"
-            "r = build(installed())\n"
+            "r = build(list_plugins())\n"
             f"print(len(cells(read(*find({name!r}, r), r), r)))"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -351,11 +351,11 @@ def test_the_suite_uci_has_what_it_promises():
     from kbench.evaluation.specs import EstimatorSpec
     from kbench.planning.cells import cells
     from kbench.planning.suite_file import find, read
-    from kbench.records import alternatives, family_of
-    from kbench.registry.installed import installed
+    from kbench.records import alternatives, get_family
+    from kbench.registry.installed import list_plugins
     from kbench.registry.registry import build
 
-    registry = build(installed())
+    registry = build(list_plugins())
     suite = read(*find("uci", registry), registry)
     planned = cells(suite, registry)
     datasets = {cell.dataset.label for cell in planned}
@@ -373,7 +373,7 @@ def test_the_suite_uci_has_what_it_promises():
         found = candidates(*parts, cell.protocol, seed=0)
         texts = {repr(sorted(candidate.params.items())) for candidate in found}
         assert len(texts) == len(found) <= 30, cell.name
-        compared.setdefault((family_of(*records), cell.learner.name), set()).add(len(found))
+        compared.setdefault((get_family(*records), cell.learner.name), set()).add(len(found))
     # equal numbers within a family of maps, but for a map that has fewer
     assert compared["fourier", "ridge"] == compared["landmarks", "linear-svm"] == {30}
     assert compared["partition", "ridge"] == {7, 21}

@@ -65,9 +65,9 @@ def test_stored_suites_are_those_with_runs(desk):
 
 def test_names_that_a_shell_would_evaluate_are_not_offered(desk):
     context = typer.Context(typer.main.get_command(typer.Typer(callback=lambda: None)))
-    assert completion.stored(context, "my-t") == ["my-trial"]
+    assert completion.complete_stored_suites(context, "my-t") == ["my-trial"]
     context.params["store"] = f"sqlite:///{desk}/elsewhere.db"
-    assert "uci-small" in completion.stored(context, "uci")
+    assert "uci-small" in completion.complete_stored_suites(context, "uci")
 
 
 def script(shell):

@@ -90,14 +90,14 @@ def test_who_waits_sees_no_credentials_of_another_command(address, folder, monke
     with path.open("w+b") as file:
         files.write_holder(file.fileno(), shared=False)
         assert CANARY.encode() not in path.read_bytes()
-        assert "kbench suite x --store=" in files.named_holder(files.read_holder(file.fileno()))
+        assert "kbench suite x --store=" in files.describe_holder(files.read_holder(file.fileno()))
     old = files.Holder(1, "host", f"kbench suite x --store {address}", 0.0)
-    assert CANARY not in files.named_holder(old)
+    assert CANARY not in files.describe_holder(old)
 
 
 def test_what_runs_elsewhere_is_printed_as_text():
     held = files.Holder(1, "host\x1b[31m", "kbench suite \x1b[2J\udcff", 0.0)
-    assert files.named_holder(held).isprintable()
+    assert files.describe_holder(held).isprintable()
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

@@ -11,7 +11,7 @@ from typer.main import get_command
 
 import kbench
 from kbench.api.result_set import Results
-from kbench.cli.echo import with_flags
+from kbench.cli.echo import put_flags
 from kbench.errors import SuiteError
 from kbench.messages import option
 from kbench_tables.recommend.frame import Recommendation
@@ -51,9 +51,9 @@ def own(
 def test_a_command_shows_its_flags(told, expected):
     made = typer.Typer()
     made.command()(own)
-    assert with_flags(told) == told
+    assert put_flags(told) == told
     with get_command(made).make_context("own", []):
-        assert with_flags(told) == expected
+        assert put_flags(told) == expected
 
 
 def test_an_error_is_said_in_the_words_of_who_asked(capfd):

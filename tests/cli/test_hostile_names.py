@@ -18,7 +18,7 @@ from kbench.errors import SuiteError
 from kbench.registry.registry import Registry
 from kbench.report import Column, Table, write
 from kbench.report.svg import text as svg_text
-from kbench.report.tables import cells, tables_of
+from kbench.report.tables import cells, make_tables
 from kbench_mlflow.tracking.run import printable as stored_text
 from kbench_reporting.page import page
 from tests.support.command_here import command
@@ -38,7 +38,7 @@ def rows():
 @pytest.mark.parametrize("form", ["csv", "json", "latex", "markdown"])
 def test_no_table_has_control_characters(form):
     made = content(rows())
-    for name, table in tables_of(made).items():
+    for name, table in make_tables(made).items():
         text = write(table, form)
         assert not FORBIDDEN.search(text), name
         text.encode()

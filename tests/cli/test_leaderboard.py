@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from kbench.api.inputs import own_methods
+from kbench.api.inputs import find_plugin_methods
 from kbench.errors import KbenchError
 from kbench.records import FeatureMap
 from kbench.registry.installed import Plugin
@@ -96,9 +96,9 @@ def test_methods_of_own_plugins_are_in_focus_by_default():
 
     registry = build([given("rff", "kbench-core"), given("mine", "my-plugin")], collect)
     rows = [row("iris", label) for label in ("rff", "rff(10)", "mine", "mine(n=3)", "miner")]
-    assert own_methods(rows, registry) == [("mine", "ridge"), ("mine(n=3)", "ridge")]
-    assert own_methods(rows[2:4], registry) == []
-    assert own_methods(rows, Registry()) == []
+    assert find_plugin_methods(rows, registry) == [("mine", "ridge"), ("mine(n=3)", "ridge")]
+    assert find_plugin_methods(rows[2:4], registry) == []
+    assert find_plugin_methods(rows, Registry()) == []
 
 
 def test_hostile_names_stay_text_in_every_form():

@@ -11,7 +11,7 @@ from kbench.cli import printing, show
 from kbench.cli.plan import print_plan
 from kbench.planning.planned import PlannedCell
 from kbench.records import DatasetFacts, Problem, Published
-from kbench.report import Column, Table, shown
+from kbench.report import Column, Table, write_cell
 from kbench.results.rows import COLUMNS, Row
 from kbench.runner import Report
 from tests.support.report_rows import changed, grid
@@ -61,7 +61,7 @@ def test_what_does_not_fit_side_by_side_stands_below_each_other(printed):
     for row, block in zip(rows, blocks, strict=True):
         values = dict(line.split(maxsplit=1) for line in block)
         assert [name for name in COLUMNS if name in values] == [
-            name for name in COLUMNS if shown(name, row.value(name))
+            name for name in COLUMNS if write_cell(name, row.value(name))
         ]
         assert values["feature_map"] == row.feature_map
         assert values["accuracy"] == f"{row.value('accuracy'):.4f}"

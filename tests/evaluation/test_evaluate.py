@@ -18,13 +18,13 @@ from sklearn.svm import SVC, LinearSVC
 
 from kbench import Dataset, DatasetError, PluginError, Protocol, Split
 from kbench.evaluation.evaluate import evaluate_split, gram_error, run_split
-from kbench.evaluation.fitting import stored_numbers
+from kbench.evaluation.fitting import count_stored_numbers
 from kbench.evaluation.method import Method
 from kbench.evaluation.metrics import METRICS
 from kbench.evaluation.specs import EstimatorSpec, Nested
 from kbench.evaluation.split_view import assign
-from kbench.evaluation.splits import split
-from kbench.evaluation.timing import timed
+from kbench.evaluation.splits import make_split
+from kbench.evaluation.timing import time_step
 from kbench.records import Inputs
 
 
@@ -39,7 +39,7 @@ PLAIN = Method(EstimatorSpec(FunctionTransformer), EstimatorSpec(LogisticRegress
 
 def test_scores_are_those_of_scikit_learn_on_the_same_rows(iris):
     found = evaluate_split(iris, 1, PLAIN, Protocol())
-    rows = split(iris, Protocol(), 1)
+    rows = make_split(iris, Protocol(), 1)
     scaler = MinMaxScaler(clip=True).fit(iris.X[rows.train])
     peer = LogisticRegression().fit(scaler.transform(iris.X[rows.train]), iris.y[rows.train])
     X_test, y_test = scaler.transform(iris.X[rows.test]), iris.y[rows.test]
@@ -149,17 +149,17 @@ def test_scores_on_a_part_of_the_rows_are_told_from_those_on_all(iris):
 
 def test_a_short_step_is_repeated_and_a_long_one_is_not():
     calls = []
-    found = timed(lambda: calls.append(1))
+    found = time_step(lambda: calls.append(1))
     assert len(calls) == 5
     assert found.wall < 0.05
     calls.clear()
-    timed(lambda: (calls.append(1), time.sleep(0.06)))
+    time_step(lambda: (calls.append(1), time.sleep(0.06)))
     assert len(calls) == 1
 
 
 def test_how_often_a_step_is_repeated_decides_no_number():
     drawn = iter(range(100))
-    assert timed(lambda: next(drawn)).value == 0
+    assert time_step(lambda: next(drawn)).value == 0
 
 
 def test_a_fit_that_did_not_converge_is_said_so(iris):
@@ -284,7 +284,7 @@ def test_stored_numbers_counts_arrays_once_and_sparse_ones_by_their_values():
     model.again = model.a
     model.parts = [np.zeros(5), {"x": scipy.sparse.eye(7, format="csr")}]
     model.itself = model
-    assert stored_numbers([model]) == 12 + 5 + 7
+    assert count_stored_numbers([model]) == 12 + 5 + 7
 
 
 def test_the_majority_class_has_the_accuracy_of_its_share():

@@ -9,7 +9,7 @@ from kbench import Dataset, DatasetError, Protocol, Split
 from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.search._folds import inner_folds
 from kbench.evaluation.split_view import assign
-from kbench.evaluation.splits import folds_of, inner_parts
+from kbench.evaluation.splits import inner_parts, make_folds
 
 OFFICIAL = Protocol(cv="official", inner_cv="official")
 
@@ -45,7 +45,7 @@ def test_folds_by_order_are_blocks_of_it():
     data = Dataset("d", X=np.zeros((40, 1)), y=np.arange(40) % 2, splits=[split])
     rows = np.sort(order[:32])
     when = np.argsort(order)[rows]  # the time of each row
-    for _, test in folds_of(inner_parts(data, OFFICIAL, rows), 4):
+    for _, test in make_folds(inner_parts(data, OFFICIAL, rows), 4):
         assert np.ptp(when[test]) == len(test) - 1 == 7
 
 
@@ -67,9 +67,9 @@ def test_folds_never_divide_a_part(parts, n_folds):
     parts = np.array(parts)
     if len(np.unique(parts)) < 2:
         with pytest.raises(DatasetError, match="two parts"):
-            folds_of(parts, n_folds)
+            make_folds(parts, n_folds)
         return
-    folds = folds_of(parts, n_folds)
+    folds = make_folds(parts, n_folds)
     assert all(len(train) and len(test) for train, test in folds)
     assert sum(len(test) for _, test in folds) == len(parts)
     for train, test in folds:

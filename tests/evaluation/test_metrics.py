@@ -14,7 +14,7 @@ from scipy import stats
 from sklearn import metrics
 
 from kbench.evaluation.checked_predictions import Predictions
-from kbench.evaluation.metrics import COMPUTE, METRICS, NEVER_RANKED, applies, rows_of
+from kbench.evaluation.metrics import COMPUTE, METRICS, NEVER_RANKED, applies, take_rows
 from kbench.evaluation.targets import Scale, Truth
 
 quick = settings(max_examples=60, deadline=None)
@@ -54,7 +54,7 @@ def classified(draw, least_classes=2, most_classes=4):
 def of_rows_that_count(truth, predictions):
     if truth.weight is None:
         return truth, predictions
-    return rows_of(truth, predictions, np.flatnonzero(truth.weight))
+    return take_rows(truth, predictions, np.flatnonzero(truth.weight))
 
 
 @given(classified())
@@ -189,7 +189,7 @@ def test_training_labels_with_a_gap_keep_their_columns():
 def test_the_order_of_the_rows_does_not_matter(case):
     truth, predictions = case
     order = np.random.default_rng(0).permutation(len(truth.y))
-    shuffled = values(*rows_of(truth, predictions, order))
+    shuffled = values(*take_rows(truth, predictions, order))
     found = values(truth, predictions)
     assert found.keys() == shuffled.keys()
     for name, value in found.items():
@@ -203,7 +203,7 @@ def test_only_the_ratio_of_weights_matters_and_integers_are_copies(case, factor)
     counts = np.random.default_rng(0).integers(0, 3, len(truth.y))
     counts[0] = 1
     copies = values(
-        *rows_of(replace(truth, weight=None), predictions, np.repeat(range(len(truth.y)), counts))
+        *take_rows(replace(truth, weight=None), predictions, np.repeat(range(len(truth.y)), counts))
     )
     found = values(replace(truth, weight=factor * counts), predictions)
     assert found.keys() == copies.keys()

@@ -14,13 +14,13 @@ from kbench.evaluation.method import Method, learner_side, map_side
 from kbench.planning.cells import cells
 from kbench.planning.suite_file import find, read
 from kbench.records import Protocol, Result
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench.results import row_builders
 from kbench_files._files import load_arff
 from tests.support.paths import MIRROR
 
-registry = cache(lambda: build(installed()))
+registry = cache(lambda: build(list_plugins()))
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.specs import EstimatorSpec
 from kbench.evaluation.split_view import assign
-from kbench.evaluation.splits import split, strata, stratified_folds
+from kbench.evaluation.splits import make_split, strata, stratified_folds
 from kbench.evaluation.targets import Scale
 from kbench.storage.datacache import check_dataset
 from tests.support.searches import search
@@ -36,7 +36,7 @@ def prices():
 
 
 def parts(data, protocol=RAW, index=0):
-    rows = split(data, protocol, index)
+    rows = make_split(data, protocol, index)
     return rows.train, rows.test
 
 

@@ -16,7 +16,7 @@ from kbench import DatasetError, Protocol
 from kbench.evaluation.embedding import Data, has_converged
 from kbench.evaluation.search import candidates
 from kbench.evaluation.search._halving import shares, subset
-from kbench.evaluation.search._result import Score, SearchResult, chosen
+from kbench.evaluation.search._result import Score, SearchResult, choose_score
 from kbench.evaluation.specs import Candidate, EstimatorSpec, Nested
 from kbench.evaluation.splits import derive_seed, stratified_folds
 from kbench.records import ACCURACY
@@ -471,13 +471,13 @@ def test_the_simplest_candidate_within_one_standard_error_is_chosen():
         score([0.80, 0.82], C=8.0),
         score([0.80, 0.82], C=0.2, width=2),  # another map
     ]
-    assert chosen(scores, {"C": "smaller"}) is scores[3]
-    assert chosen(scores, {"C": "smaller"}, one_standard_error=True) is scores[1]
-    assert chosen(scores, {"C": "larger"}, one_standard_error=True) is scores[4]
-    assert chosen(scores, {"n_neighbors": "larger"}, one_standard_error=True) is scores[3]
-    assert chosen(scores, {}, one_standard_error=True) is scores[3]
+    assert choose_score(scores, {"C": "smaller"}) is scores[3]
+    assert choose_score(scores, {"C": "smaller"}, one_standard_error=True) is scores[1]
+    assert choose_score(scores, {"C": "larger"}, one_standard_error=True) is scores[4]
+    assert choose_score(scores, {"n_neighbors": "larger"}, one_standard_error=True) is scores[3]
+    assert choose_score(scores, {}, one_standard_error=True) is scores[3]
     scores[1].error = "ValueError: no"
-    assert chosen(scores, {"C": "smaller"}, one_standard_error=True) is scores[2]
+    assert choose_score(scores, {"C": "smaller"}, one_standard_error=True) is scores[2]
 
 
 def test_of_equal_candidates_the_most_regularised_is_chosen():
@@ -488,12 +488,12 @@ def test_of_equal_candidates_the_most_regularised_is_chosen():
         *(score(folds, C=C) for C in (8.0, 2.0)),
         score(folds[::-1], C=1.0),
     ]
-    assert chosen(scores, {"C": "smaller"}) is scores[3]
-    assert chosen(scores, {"C": "larger"}) is scores[1]
-    assert chosen(scores, {}) is scores[1]
+    assert choose_score(scores, {"C": "smaller"}) is scores[3]
+    assert choose_score(scores, {"C": "larger"}) is scores[1]
+    assert choose_score(scores, {}) is scores[1]
     # a map has no order: the first of equals
     scores = [score(folds, width=2, C=1.0), score(folds, width=1, C=1.0)]
-    assert chosen(scores, {"C": "smaller"}) is scores[0]
+    assert choose_score(scores, {"C": "smaller"}) is scores[0]
 
 
 def edges(*scores, best=0, ends=None):

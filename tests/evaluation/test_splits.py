@@ -10,9 +10,9 @@ from kbench import Dataset, DatasetError, Protocol, Split
 from kbench.evaluation import lazy_rows, splits
 from kbench.evaluation.splits import (
     derive_seed,
+    make_split,
     rare_classes,
     row_groups,
-    split,
     stratified_folds,
 )
 
@@ -25,7 +25,7 @@ def data(y, X=None, **fields):
 
 
 def all_splits(dataset, protocol, n):
-    return [split(dataset, protocol, i) for i in range(n)]
+    return [make_split(dataset, protocol, i) for i in range(n)]
 
 
 @given(labels, st.integers(2, 5), st.integers(0, 3))
@@ -45,7 +45,7 @@ def test_folds_partition_the_rows_and_are_stratified(y, n_folds, seed):
 @given(labels, st.floats(0.1, 0.6))
 def test_a_holdout_has_the_sizes_asked_for_and_each_class_its_share(y, test_size):
     n_test = round(test_size * len(y))
-    each = split(data(y), Protocol(cv="holdout", test_size=test_size), 0)
+    each = make_split(data(y), Protocol(cv="holdout", test_size=test_size), 0)
     assert len(each.test) == n_test
     assert not set(each.train) & set(each.test)
     for label in np.unique(y):
@@ -56,11 +56,11 @@ def test_a_holdout_has_the_sizes_asked_for_and_each_class_its_share(y, test_size
 @given(labels)
 def test_a_split_depends_on_protocol_data_and_its_number_only(y):
     protocol = Protocol(n_folds=2)
-    one, other = split(data(y), protocol, 1), split(data(y), protocol, 1)
+    one, other = make_split(data(y), protocol, 1), make_split(data(y), protocol, 1)
     assert one.digest == other.digest
     # preprocessing or the search never move a row
     changed = Protocol(n_folds=2, scaling=("none",), inner_folds=9)
-    assert split(data(y), changed, 1).digest == one.digest
+    assert make_split(data(y), changed, 1).digest == one.digest
 
 
 def test_splits_beyond_the_folds_repeat_with_another_shuffle():
@@ -72,9 +72,9 @@ def test_splits_beyond_the_folds_repeat_with_another_shuffle():
 
 def test_the_seed_and_the_data_change_the_splits():
     y = np.arange(40) % 2
-    first = split(data(y), Protocol(), 0).digest
-    assert split(data(y), Protocol(seed=1), 0).digest != first
-    assert split(data(y, X=np.ones((40, 1))), Protocol(), 0).digest != first
+    first = make_split(data(y), Protocol(), 0).digest
+    assert make_split(data(y), Protocol(seed=1), 0).digest != first
+    assert make_split(data(y, X=np.ones((40, 1))), Protocol(), 0).digest != first
 
 
 def test_a_class_smaller_than_the_folds_still_splits():
@@ -86,19 +86,19 @@ def test_a_class_smaller_than_the_folds_still_splits():
 
 def test_too_few_rows_for_the_folds_are_refused():
     with pytest.raises(DatasetError, match="5 folds need at least as many rows; there are 3"):
-        split(data([0, 1, 0]), Protocol(), 0)
+        make_split(data([0, 1, 0]), Protocol(), 0)
 
 
 def test_sizes_that_do_not_fit_are_refused():
     with pytest.raises(DatasetError, match="has 10 rows"):
-        split(data(np.arange(10) % 2), Protocol(cv="holdout", train_size=8, test_size=8), 0)
+        make_split(data(np.arange(10) % 2), Protocol(cv="holdout", train_size=8, test_size=8), 0)
 
 
 def test_too_few_different_rows_for_the_folds_are_refused():
     protocol = Protocol(cv="group_duplicates", n_folds=3)
     X = np.array([0.0, 0, 0, 1, 1, 1])[:, None]
     with pytest.raises(DatasetError, match=r"3 folds need .* different rows; there are 2"):
-        split(data(np.arange(6) % 2, X), protocol, 0)
+        make_split(data(np.arange(6) % 2, X), protocol, 0)
 
 
 @pytest.mark.parametrize(
@@ -113,38 +113,38 @@ def test_too_few_different_rows_for_the_folds_are_refused():
 @pytest.mark.parametrize("splits", ["holdout", "ordered"])
 def test_no_part_is_empty(splits, sizes, needed):
     with pytest.raises(DatasetError, match=rf"d has 10 rows; .* need {needed}$"):
-        split(data(np.arange(10) % 2), Protocol(cv=splits, **sizes), 0)
+        make_split(data(np.arange(10) % 2), Protocol(cv=splits, **sizes), 0)
 
 
 def test_sizes_can_be_numbers_of_rows():
     protocol = Protocol(cv="holdout", train_size=6, test_size=3, unlabeled_size=2)
-    each = split(data(np.arange(20) % 2), protocol, 0)
+    each = make_split(data(np.arange(20) % 2), protocol, 0)
     assert (len(each.train), len(each.test), len(each.unlabeled)) == (4, 3, 2)
 
 
 def test_an_ordered_holdout_takes_the_first_rows_and_the_last_ones():
     y = np.arange(10) % 2
-    each = split(data(y), Protocol(cv="ordered", train_size=6, test_size=3), 0)
+    each = make_split(data(y), Protocol(cv="ordered", train_size=6, test_size=3), 0)
     assert (list(each.train), list(each.test)) == ([0, 1, 2, 3, 4, 5], [7, 8, 9])
-    each = split(data(y), Protocol(cv="ordered", test_size=3), 0)
+    each = make_split(data(y), Protocol(cv="ordered", test_size=3), 0)
     assert list(each.train) == [0, 1, 2, 3, 4, 5, 6]
     with pytest.raises(DatasetError, match='"ordered" is one split of d; split 1'):
-        split(data(y), Protocol(cv="ordered", test_size=3), 1)
+        make_split(data(y), Protocol(cv="ordered", test_size=3), 1)
     with pytest.raises(DatasetError, match="has 10 rows"):
-        split(data(y), Protocol(cv="ordered", train_size=8, test_size=3), 0)
+        make_split(data(y), Protocol(cv="ordered", train_size=8, test_size=3), 0)
 
 
 @given(labels, st.integers(0, 4))
 def test_unlabelled_rows_come_out_of_the_training_part(y, index):
-    labelled = split(data(y), Protocol(n_folds=5), index)
-    each = split(data(y), Protocol(n_folds=5, unlabeled_size=0.4), index)
+    labelled = make_split(data(y), Protocol(n_folds=5), index)
+    each = make_split(data(y), Protocol(n_folds=5, unlabeled_size=0.4), index)
     assert list(each.test) == list(labelled.test)
     assert sorted([*each.train, *each.unlabeled]) == sorted(labelled.train)
 
 
 def test_unlabelled_rows_must_leave_training_rows():
     with pytest.raises(DatasetError, match="leaves none"):
-        split(data(np.arange(10) % 2), Protocol(unlabeled_size=8), 0)
+        make_split(data(np.arange(10) % 2), Protocol(unlabeled_size=8), 0)
 
 
 @settings(max_examples=30)
@@ -161,15 +161,15 @@ def test_equal_rows_stay_together(seed):
 def test_official_splits_are_the_datasets_own():
     own = [Split(0, np.array([0, 1]), np.array([2, 3]))]
     dataset = data([0, 1, 0, 1], splits=own)
-    assert split(dataset, Protocol(cv="official"), 0).digest == own[0].digest
+    assert make_split(dataset, Protocol(cv="official"), 0).digest == own[0].digest
     with pytest.raises(DatasetError, match="1 official splits; split 1"):
-        split(dataset, Protocol(cv="official"), 1)
+        make_split(dataset, Protocol(cv="official"), 1)
 
 
 def test_official_splits_keep_their_own_unlabelled_rows():
     own = [Split(0, np.arange(6), np.array([8, 9]), np.array([6, 7]))]
     dataset = data(np.arange(10) % 2, splits=own)
-    each = split(dataset, Protocol(cv="official", unlabeled_size=2), 0)
+    each = make_split(dataset, Protocol(cv="official", unlabeled_size=2), 0)
     assert {6, 7} < set(each.unlabeled)
     assert len(each.unlabeled) == 4
     assert sorted([*each.train, *each.unlabeled]) == list(range(8))
@@ -243,8 +243,10 @@ def test_samples_of_training_rows_are_nested_and_the_test_rows_stay(splits):
     y = np.r_[np.zeros(194, dtype=int), np.full(6, 1)]
     data = Dataset("t", X=rng.normal(size=(200, 2)), y=rng.permutation(y))
     protocol = Protocol(cv=splits)
-    whole = split(data, protocol, 0)
-    few, more, all_ = (split(data, replace(protocol, max_train_rows=n), 0) for n in (20, 50, 500))
+    whole = make_split(data, protocol, 0)
+    few, more, all_ = (
+        make_split(data, replace(protocol, max_train_rows=n), 0) for n in (20, 50, 500)
+    )
     assert (len(few.train), len(more.train)) == (20, 50)
     assert set(few.train) < set(more.train) < set(whole.train)
     for each in (few, more, all_):

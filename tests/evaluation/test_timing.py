@@ -11,7 +11,7 @@ from kbench.evaluation import timing
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.specs import EstimatorSpec
-from kbench.evaluation.timing import Timed, timed, times
+from kbench.evaluation.timing import Timed, time_step, times
 
 
 class Clock:
@@ -48,7 +48,7 @@ def repeated(clock, walls, cpus):
         clock.advance(*next(durations))
         calls.append(1)
 
-    return timed(step), len(calls)
+    return time_step(step), len(calls)
 
 
 def test_a_time_is_the_median_of_the_repeats(clock):
@@ -90,10 +90,10 @@ def test_the_garbage_collector_is_off_in_a_step_and_then_as_it_was(enabled):
     was = gc.isenabled()
     try:
         (gc.enable if enabled else gc.disable)()
-        assert timed(gc.isenabled).value is False
+        assert time_step(gc.isenabled).value is False
         assert gc.isenabled() is enabled
         with pytest.raises(ZeroDivisionError):
-            timed(lambda: 1 / 0)
+            time_step(lambda: 1 / 0)
         assert gc.isenabled() is enabled
     finally:
         (gc.enable if was else gc.disable)()

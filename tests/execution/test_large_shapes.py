@@ -9,7 +9,7 @@ import scipy.sparse
 
 from kbench import Dataset, Protocol
 from kbench.evaluation.checked_predictions import Committed, Predictions
-from kbench.evaluation.evaluate import scored
+from kbench.evaluation.evaluate import compute_scores
 from kbench.evaluation.split_view import assign
 from kbench.execution.handover import Handover, hand_over, receive_visible
 from kbench.records import Details
@@ -39,7 +39,7 @@ def test_decision_values_of_200_classes_are_handed_over(columns):
     np.testing.assert_array_equal(hand_over(theirs, Committed((given,))), y[visible.test])
     host.join(10)
     assert handover.committed.chosen[0].decision.shape == (n_test, columns)
-    evaluation = scored(assignment, handover.committed, TIMES, Details(), "learner 'many'")
+    evaluation = compute_scores(assignment, handover.committed, TIMES, Details(), "learner 'many'")
     assert evaluation.metrics["accuracy"] == 1.0
 
 

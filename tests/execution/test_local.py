@@ -10,7 +10,7 @@ import pytest
 
 from kbench import Dataset
 from kbench.evaluation.split_view import assign
-from kbench.evaluation.splits import split
+from kbench.evaluation.splits import make_split
 from kbench.execution.engine import LocalEngine, Terms, ThisMachine, over_slots
 from kbench.execution.handover import (
     BrokenHandoverError,
@@ -23,7 +23,7 @@ from kbench.execution.sandbox import CallOutcome
 from kbench.execution.warm_parents import WARM, WarmParents
 from kbench.machine import machine_id
 from kbench.records import Cell, Limits, Protocol, Ref, Task
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
@@ -296,7 +296,7 @@ def test_the_host_scores_what_it_was_handed(engine_of):
     answers = [answer.outcome.value for _, answer in engine.run(tasks_of("a"))]
     assert [value["metrics"]["accuracy"] for value in answers] == [0.0, 1.0, 1.0]
     assert answers[0]["metrics"]["n_test"] == 4
-    assert answers[0]["details"]["split_hash"] == split(DATA, Protocol(n_folds=3), 0).digest
+    assert answers[0]["details"]["split_hash"] == make_split(DATA, Protocol(n_folds=3), 0).digest
 
 
 def test_data_that_cannot_be_split_are_an_error(engine_of):
@@ -377,7 +377,7 @@ def test_closing_kills_the_processes_of_tasks(tmp_path, monkeypatch):
     plant(tmp_path / "site", monkeypatch)
     trace = tmp_path / "trace"
     cache = DataCache()
-    checksum = cache.store(build(installed()).get("dataset", "blobs").load())
+    checksum = cache.store(build(list_plugins()).get("dataset", "blobs").load())
     cell = task("a", 0, do="doze", trace=str(trace)).cell
     parents = WarmParents({("planted",): (*WARM, "planted_plugin")})
     machine = ThisMachine(False, lambda text: None)

@@ -17,7 +17,7 @@ from kbench.planning.planner import Planner
 from kbench.planning.suite_file import read
 from kbench.records import DatasetFacts
 from kbench.registry.callables import Reference, outline
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench.report.content import ReportData
 from kbench.runner import Options, Run, execute
@@ -143,7 +143,7 @@ def reasons():
 
 
 def test_records_are_the_same_and_nothing_is_imported(good):
-    described, imported = load_registry(), build(installed())
+    described, imported = load_registry(), build(list_plugins())
     del sys.modules["good_plugin"]
     assert load_registry().all("feature map")["own-map"].requires == "unit_ball"
     assert "good_plugin" not in sys.modules
@@ -171,7 +171,7 @@ def test_the_code_of_a_described_plugin_never_runs_here(good):
 def test_keys_of_cells_are_those_of_an_imported_plugin(good, tmp_path):
     facts = {"own": DatasetFacts("c" * 64, n_samples=90, n_features=4, n_classes=3)}
     keys = []
-    for registry in (load_registry(), build(installed())):
+    for registry in (load_registry(), build(list_plugins())):
         (cell,) = Planner(registry, DataCache(tmp_path)).plan(read(SUITE, "s", registry), facts)
         keys.append((cell.key, cell.equivalence))
     assert keys[0] == keys[1]
@@ -256,7 +256,7 @@ def test_plugins_that_do_harm_at_import_are_named_and_left_out(install_plugin, c
     for name, (_, reason) in ATTACKS.items():
         (line,) = [line for line in out.splitlines() if line.split()[0] == name]
         assert f"LEFT OUT: {reason}" in line
-    assert len(out.splitlines()) == 1 + len(installed())
+    assert len(out.splitlines()) == 1 + len(list_plugins())
     assert "\x1b" not in out + err
 
 
@@ -425,7 +425,7 @@ def test_a_plugin_can_be_left_out_by_hand(install_plugin, monkeypatch, made, cap
     why = "disabled by KBENCH_DISABLE_PLUGINS"
     assert reasons() == {"nbcs": why, "one-plugin": why}
     assert not made
-    assert not build(installed()).all("feature map").keys() & {"one", "nbcs"}
+    assert not build(list_plugins()).all("feature map").keys() & {"one", "nbcs"}
     assert not capfd.readouterr().err
 
 
@@ -444,7 +444,7 @@ def test_an_unknown_name_among_them_is_a_warning(monkeypatch, capfd):
 def test_tasks_leave_out_what_could_not_be_described(install_plugin):
     install_plugin("harmful", "import os; os._exit(0)")
     load_registry()
-    (left_out,) = [p for p in without_known_failures(installed()) if p.reason]
+    (left_out,) = [p for p in without_known_failures(list_plugins()) if p.reason]
     assert left_out.name == "harmful"
     assert [p.name for p in import_registry().plugins if p.reason] == ["harmful"]
 
@@ -467,7 +467,7 @@ def test_a_suite_runs_beside_a_plugin_that_ends_its_process(
     report, _ = run_text(text, store_uri)
     assert statuses(report) == {"work": "ok"}
     # as in a process that has imported the plugin
-    registry = build(without_known_failures(installed()))
+    registry = build(without_known_failures(list_plugins()))
     again = execute(
         Run(
             read(text, "planted", registry),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbench.execution.fetching import opened
+from kbench.execution.fetching import open_fetching
 from kbench.execution.plugins import load_registry
 from kbench.execution.sandbox import Sandbox
 from kbench.execution.sandbox.warm_process import is_credential
@@ -86,5 +86,5 @@ def kbench_datasets():
 @pytest.mark.slow
 def test_a_source_of_a_plugin_reads_the_credential_that_it_declares(install_plugin, secrets):
     install_plugin("asks", SOURCE)
-    with opened(load_registry()) as fetching:
+    with open_fetching(load_registry()) as fetching:
         assert fetching.fetch(Ref("theirs")).reason == "['HF_TOKEN'] None"

@@ -45,7 +45,7 @@ def test_a_task_that_stops_its_supervisor_crashes_and_those_beside_it_do_not(
         assert "tried again" in outcome.error
         assert beside.result().value == "rested"
         assert sandbox.run(f"{TASKS}:echo", 1).value == 1
-    assert wait_until(lambda: not processes.marked(mark), 2)
+    assert wait_until(lambda: not processes.list_marked(mark), 2)
 
 
 @linux
@@ -77,7 +77,7 @@ def test_an_import_that_stops_the_supervisor_costs_only_the_tasks_that_need_it(
     monkeypatch.syspath_prepend(str(tmp_path))
     with Sandbox(preload=["stops"]) as sandbox:
         assert sandbox.run("math:factorial", 5).value == 120
-    assert wait_until(lambda: not processes.marked(mark), 2)
+    assert wait_until(lambda: not processes.list_marked(mark), 2)
 
 
 STOPPING = f"""
@@ -93,12 +93,12 @@ Sandbox(preload=["{TASKS}"]).run("{TASKS}:leave_children_and_stop_the_supervisor
 def test_a_stopped_supervisor_does_not_outlive_its_client(how, mark):
     parent = subprocess.Popen([sys.executable, "-c", STOPPING, how])
     # the client, the supervisor, the task and two children
-    assert wait_until(lambda: len(processes.marked(mark)) == 5, 20)
-    (supervisor,) = processes.children(parent.pid)
+    assert wait_until(lambda: len(processes.list_marked(mark)) == 5, 20)
+    (supervisor,) = processes.list_children(parent.pid)
     assert wait_until(lambda: processes._stat(supervisor)[0] == "T", 5)
     parent.kill()
     parent.wait()
-    assert wait_until(lambda: not processes.marked(mark), 2), processes.marked(mark)
+    assert wait_until(lambda: not processes.list_marked(mark), 2), processes.list_marked(mark)
 
 
 def test_a_thread_that_ends_does_not_end_the_supervisor_that_it_started():

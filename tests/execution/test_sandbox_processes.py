@@ -62,10 +62,12 @@ def test_nothing_is_left_within_a_second_of_the_parents_death():
     name, _, value = mark.partition("=")
     parent = subprocess.Popen([sys.executable, "-c", PARENT], env=os.environ | {name: value})
     # the parent, the supervisor, three tasks with two children each
-    assert wait_until(lambda: len(processes.marked(mark)) == 11, 20), processes.marked(mark)
+    assert wait_until(lambda: len(processes.list_marked(mark)) == 11, 20), processes.list_marked(
+        mark
+    )
     parent.kill()
     parent.wait()
-    assert wait_until(lambda: not processes.marked(mark), 1), processes.marked(mark)
+    assert wait_until(lambda: not processes.list_marked(mark), 1), processes.list_marked(mark)
 
 
 @linux
@@ -88,15 +90,15 @@ def test_a_parent_that_ends_during_the_imports_leaves_nothing(tmp_path, end, mod
     parent = subprocess.Popen(
         [sys.executable, "-c", code], env=os.environ | {name: value}, stdout=subprocess.PIPE
     )
-    assert wait_until(lambda: len(processes.marked(mark)) == n_processes, 20)
+    assert wait_until(lambda: len(processes.list_marked(mark)) == n_processes, 20)
     if end == "kill":
         parent.kill()
     else:
         assert parent.stdout.readline() == b"closed\n"
-        assert processes.marked(mark) == [parent.pid]
+        assert processes.list_marked(mark) == [parent.pid]
         parent.kill()
     parent.communicate()
-    assert wait_until(lambda: not processes.marked(mark), 1), processes.marked(mark)
+    assert wait_until(lambda: not processes.list_marked(mark), 1), processes.list_marked(mark)
 
 
 def _use_in_daemon(results):
@@ -133,7 +135,7 @@ def test_a_task_that_nobody_wants_any_longer_is_killed(sandbox, tmp_path):
     assert (outcome.status, outcome.error) == ("crashed", "the task was cancelled")
     assert sandbox.run(f"{TASKS}:nap", 0.1, wanted=lambda: True).value == "rested"
     supervisor_pid = sandbox.run(f"{TASKS}:where", None).value["supervisor"]
-    assert wait_until(lambda: not processes.children(supervisor_pid), 2)
+    assert wait_until(lambda: not processes.list_children(supervisor_pid), 2)
 
 
 def test_an_interrupted_call_ends_its_task(sandbox):
@@ -143,7 +145,7 @@ def test_an_interrupted_call_ends_its_task(sandbox):
     with pytest.raises(KeyboardInterrupt):
         timer.start()
         sandbox.run(f"{TASKS}:nap", 60)
-    assert wait_until(lambda: not processes.children(supervisor_pid), 2)
+    assert wait_until(lambda: not processes.list_children(supervisor_pid), 2)
     assert sandbox.run(f"{TASKS}:echo", 1).value == 1
 
 

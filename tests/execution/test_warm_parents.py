@@ -2,10 +2,10 @@
 
 import pytest
 
-from kbench.execution.warm_parents import PLUGINS, WarmParents, preload_of
+from kbench.execution.warm_parents import PLUGINS, WarmParents, make_preload
 from kbench.planning.suite_file import read
 from kbench.records import Ref
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from tests.support.planted import run_text
 
@@ -87,9 +87,9 @@ def test_a_plugin_that_changes_global_state_costs_its_own_cells_only(
 @pytest.mark.slow
 def test_a_harmless_plugin_has_a_separate_warm_parent(install_plugin, store_uri):
     install_plugin("harmless", PLUGIN.format(at_import="", in_fit="pass", name="harmless-map"))
-    registry = build(installed())
+    registry = build(list_plugins())
     text = text_of("harmless-map", "identity")
-    preload = preload_of(read(text, "trial", registry), registry)
+    preload = make_preload(read(text, "trial", registry), registry)
     assert set(preload) == {(), ("harmless",)}
     assert "harmless" not in preload[()]
     cells = run_text(text, store_uri)[0].cells
@@ -98,7 +98,7 @@ def test_a_harmless_plugin_has_a_separate_warm_parent(install_plugin, store_uri)
 
 
 def test_nested_components_count():
-    registry = build(installed())
+    registry = build(list_plugins())
     learner = Ref("kernel-svm", {"kernel": Ref("gaussian")})
     assert registry.plugins_of(("learner", learner)) == ()
 
@@ -149,11 +149,11 @@ def test_parents_that_are_closed_run_nothing():
 
 
 def test_the_warm_parent_has_no_pandas_and_tasks_can_import_it():
-    registry = build(installed())
+    registry = build(list_plugins())
     suite = read(
         'datasets = ["iris"]\nfeature_maps = ["identity"]\nlearners = ["ridge"]', "s", registry
     )
-    parents = WarmParents(preload_of(suite, registry))
+    parents = WarmParents(make_preload(suite, registry))
     with parents.using() as sandbox:
         loaded = {
             name: sandbox.run("sys:modules.__contains__", name, time_s=60).value

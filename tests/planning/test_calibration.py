@@ -2,7 +2,7 @@ import pytest
 
 from kbench import DatasetSource, FeatureMap, Learner, SuiteError
 from kbench.planning.suite_file import read
-from kbench.planning.tasks import with_metric
+from kbench.planning.tasks import set_metric
 from kbench.records import DatasetFacts
 from kbench.registry.registry import build
 
@@ -44,16 +44,16 @@ def facts(task):
 def test_a_calibration_of_a_regression_suite_is_refused_once(registry):
     suite = read(SUITE, "s", registry)
     with pytest.raises(SuiteError) as refused:
-        with_metric(suite, facts("regression"), registry)
+        set_metric(suite, facts("regression"), registry)
     message = 'calibration = "isotonic" in [protocol] is for classification, not for regression'
     assert str(refused.value) == message
 
 
 def test_a_calibration_of_a_classification_suite_is_taken(registry):
-    suite = with_metric(read(SUITE, "s", registry), facts("classification"), registry)
+    suite = set_metric(read(SUITE, "s", registry), facts("classification"), registry)
     assert suite.blocks[0].protocol.calibration == "isotonic"
 
 
 def test_a_regression_suite_without_calibration_is_taken(registry):
     plain = read(SUITE.replace('"isotonic"', '"none"'), "s", registry)
-    assert with_metric(plain, facts("regression"), registry).metric.name == "rmse_standardized"
+    assert set_metric(plain, facts("regression"), registry).metric.name == "rmse_standardized"

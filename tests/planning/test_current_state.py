@@ -11,7 +11,7 @@ import pytest
 
 from kbench.planning.current_state import CHANGED, Present, names_digest, variable
 from kbench.records import INSTALLED, NAMESPACE, Manifest
-from kbench.storage.files import state_of
+from kbench.storage.files import read_state
 
 
 @pytest.fixture
@@ -270,7 +270,7 @@ def test_a_file_that_changed_between_its_reading_and_the_end_is_never_valid(fold
     small, large = (folder / name for name in ("small", "large"))
     for file in (small, large):
         file.write_text("before")
-    recorded = {str(small): sha_of(small), str(large): state_of(large)}
+    recorded = {str(small): sha_of(small), str(large): read_state(large)}
     assert CHANGED not in made(files=recorded).files.values()
     for file in (small, large):
         file.write_text("after")

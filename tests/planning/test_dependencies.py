@@ -11,7 +11,7 @@ from kbench import DatasetSource, FeatureMap, KernelSpec, Learner, Ref
 from kbench.errors import PluginError
 from kbench.planning.cells import cells
 from kbench.planning.current_state import Present, variable
-from kbench.planning.methods import components_of, needed_by
+from kbench.planning.methods import list_components, list_dependencies
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import read
 from kbench.records import DatasetFacts, Manifest
@@ -93,7 +93,7 @@ def needed(lab_registry):
 
     def of(side, **changes):
         name = "k" if side == "kernel" else side
-        return needed_by([(KINDS[side], name)], lab_registry(**{side: changes}))
+        return list_dependencies([(KINDS[side], name)], lab_registry(**{side: changes}))
 
     return of
 
@@ -192,9 +192,9 @@ def test_what_a_nested_map_declares_counts(lab_registry):
     text = LAB.replace('kernel = { name = "k" }', 'inner = { name = "one" }')
     registry = lab_registry(one={"depends": ["lab_unused"]})
     (cell,) = cells(read(text, "s", registry), registry)
-    reached = registry.reached(*components_of(cell, registry))
+    reached = registry.reached(*list_components(cell, registry))
     assert ("feature map", "one") in reached
-    assert "lab_unused" in needed_by(reached, registry).modules
+    assert "lab_unused" in list_dependencies(reached, registry).modules
 
 
 def test_arguments_of_a_partial_are_in_the_keys(lab, lab_key, needed):
@@ -230,8 +230,8 @@ def test_built_in_components_need_the_modules_that_define_them(lab_registry, plu
     )
     named = [("feature map", "one")]
     # another plugin may register and patch when it is imported
-    assert needed_by(named, foreign).modules == {"lab_plugin._map", "lab_plugin"}
-    assert needed_by(named, own).modules == {"lab_plugin._map"}
+    assert list_dependencies(named, foreign).modules == {"lab_plugin._map", "lab_plugin"}
+    assert list_dependencies(named, own).modules == {"lab_plugin._map"}
 
 
 def test_a_name_that_a_package_exports_lazily_needs_its_module(lab, needed):

@@ -70,8 +70,8 @@ def test_a_time_that_was_set_back_hides_no_change(settled, kept, file):
 def test_a_file_that_has_just_changed_is_always_read(hashed, kept, file, monkeypatch):
     monkeypatch.setattr(files, "_devices_in_memory", frozenset)
     one = Digests(kept)
-    state = files.state_of(file)
-    monkeypatch.setattr(digests, "state_of", lambda path: state)  # two writes in one tick
+    state = files.read_state(file)
+    monkeypatch.setattr(digests, "read_state", lambda path: state)  # two writes in one tick
     assert one.of_bytes(file) == sha(b"one")
     file.write_bytes(b"two")
     assert one.of_bytes(file) == sha(b"two")
@@ -88,14 +88,14 @@ def test_a_write_through_memory_is_noticed(kept, monkeypatch):
     path = IN_MEMORY / f"kbench-test-{os.getpid()}"
     try:
         path.write_bytes(b"one")
-        if not files.may_lie(files.state_of(path)):
+        if not files.may_lie(files.read_state(path)):
             pytest.skip("/dev/shm is on a disk")
         with path.open("r+b") as opened, mmap.mmap(opened.fileno(), 3) as memory:
             memory[:1] = b"O"  # the page is mapped: no further write changes a time
-            one, state = Digests(kept), files.state_of(path)
+            one, state = Digests(kept), files.read_state(path)
             assert one.of_bytes(path) == sha(b"One")
             memory[:] = b"two"
-            assert files.state_of(path) == state
+            assert files.read_state(path) == state
             assert one.of_bytes(path) == sha(b"two")
     finally:
         path.unlink(missing_ok=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kbench import DatasetSource, SuiteError
-from kbench.api.inputs import chosen_suite
+from kbench.api.inputs import select_suite
 from kbench.execution.plugins import load_registry
-from kbench.planning.suite_file import in_folder, read
+from kbench.planning.suite_file import move_to_folder, read
 from kbench.registry.registry import build
 from kbench.storage.datacache import DataCache
 from tests.support.command_here import command
@@ -91,13 +91,13 @@ datasets = [
 ]
 {LINES}"""
     suite = read(text, "s", sources)
-    moved = in_folder(suite, tmp_path)
+    moved = move_to_folder(suite, tmp_path)
     assert [ref.label for ref in moved.datasets] == [ref.label for ref in suite.datasets]
     first, second, third = (dict(ref.params) for ref in moved.datasets)
     assert first == {"path": str(tmp_path / "a.x"), "split_file": str(tmp_path / "b" / "s.x")}
     assert second == {"path": f"{tmp_path}/c.x"}
     assert third == {"n": 3, "path": "~/d.x"}
-    assert in_folder(suite, None) == suite
+    assert move_to_folder(suite, None) == suite
 
 
 def test_a_pattern_is_there_where_one_file_matches(sources, tmp_path):
@@ -105,16 +105,16 @@ def test_a_pattern_is_there_where_one_file_matches(sources, tmp_path):
     suite = read(text, "s", sources)
     (tmp_path / "parts").mkdir()
     with pytest.raises(SuiteError, match="none of them exists"):
-        in_folder(suite, tmp_path)
+        move_to_folder(suite, tmp_path)
     (tmp_path / "parts" / "1.x").write_text("")
-    (ref,) = in_folder(suite, tmp_path).datasets
+    (ref,) = move_to_folder(suite, tmp_path).datasets
     assert ref.params["path"] == str(tmp_path / "parts" / "*.x")
 
 
 def test_a_folder_that_is_not_there(sources, tmp_path):
     suite = read('datasets = ["plain"]\n' + LINES, "s", sources)
     with pytest.raises(SuiteError, match="there is no such folder"):
-        in_folder(suite, tmp_path / "nowhere")
+        move_to_folder(suite, tmp_path / "nowhere")
 
 
 def test_data_in_a_folder_that_the_user_names(suite_file, folder, store_uri, capfd):
@@ -151,7 +151,7 @@ def test_one_message_where_no_file_is_there(suite_file, folder, capfd):
 
 def test_a_suite_runs_with_the_files_that_are_there(suite_file, folder):
     (folder / "one" / "data.csv.gz").unlink()
-    chosen = chosen_suite(suite_file, load_registry(), data=str(folder))
+    chosen = select_suite(suite_file, load_registry(), data=str(folder))
     assert [ref.label for ref in chosen.datasets] == ["one", "two"]
 
 

@@ -11,7 +11,7 @@ from kbench.planning.planned import PlannedCell, task_key
 from kbench.planning.planner import Planner, line_key
 from kbench.planning.suite_file import read
 from kbench.records import DatasetFacts, Manifest, Problem, Result
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 
 NOTHING = Manifest()
@@ -466,7 +466,7 @@ def test_a_cells_status_is_its_worst_splits(statuses, worst):
 
 
 def test_rotations_of_one_map_are_known_for_learners_that_do_not_see_rotations():
-    registry = build(installed())
+    registry = build(list_plugins())
     planner = Planner(registry, NoCache())
     text = """
 datasets = ["iris"]
@@ -547,7 +547,7 @@ def keys_of(install_plugin, monkeypatch):
         for name, text in (files | changed).items():
             path.with_name(f"{name}.py").write_text(text)
         sys.modules.pop("mutant_plugin", None)
-        registry = build(installed())
+        registry = build(list_plugins())
         suite = read(MUTATED.replace("WIDTH", str(width)), "s", registry)
         data = {"iris": IRIS, "wine": dataclasses.replace(IRIS, checksum=wine)}
         planned = Planner(registry, NoCache()).plan(suite, data)
@@ -579,7 +579,7 @@ def test_exactly_the_affected_cells_have_other_keys(keys_of, change, affected):
 
 
 def test_a_method_has_the_family_of_its_map_or_of_its_learner_on_the_inputs():
-    registry = build(installed())
+    registry = build(list_plugins())
     text = """
 [[block]]
 datasets = ["iris", "wine"]

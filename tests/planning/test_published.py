@@ -2,14 +2,14 @@
 
 import pytest
 
-from kbench.api.inputs import chosen_suite, known_suite
+from kbench.api.inputs import read_suite_or_empty, select_suite
 from kbench.errors import SuiteError
 from kbench.planning.suite_file import find, read, read_published
 from kbench.records import Published
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 
-REGISTRY = build(installed())
+REGISTRY = build(list_plugins())
 HEAD = "dataset,feature_map,learner,metric,value,sd,n_runs,source\n"
 SUITE = """
 published = "figures.csv"
@@ -58,11 +58,11 @@ def test_a_suite_takes_figures_from_the_file_beside_it(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(SUITE)
     with pytest.raises(SuiteError, match=r"published: cannot read .*figures.csv: No such file"):
-        chosen_suite(str(path), REGISTRY)
+        select_suite(str(path), REGISTRY)
     (tmp_path / "figures.csv").write_text(HEAD + "iris,rff,ridge (ovr),accuracy,0.9,,,\n")
-    suite = chosen_suite(str(path), REGISTRY)
+    suite = select_suite(str(path), REGISTRY)
     assert [figure.value for figure in suite.published] == [0.9]
-    assert known_suite(str(path), REGISTRY).published == suite.published
+    assert read_suite_or_empty(str(path), REGISTRY).published == suite.published
 
 
 def test_tables_of_figures_remain():
@@ -76,7 +76,9 @@ def test_tables_of_figures_remain():
 
 @pytest.mark.parametrize(("name", "n"), [("wacker-2022", 220), ("wacker-2022-regression", 290)])
 def test_each_figure_of_an_installed_suite_has_a_cell(name, n):
-    suite = chosen_suite(name, REGISTRY, data=None) if n == 220 else known_suite(name, REGISTRY)
+    suite = (
+        select_suite(name, REGISTRY, data=None) if n == 220 else read_suite_or_empty(name, REGISTRY)
+    )
     cells = {
         (data.label, map_.label, learner.label)
         for block in read(*find(name, REGISTRY), REGISTRY).blocks

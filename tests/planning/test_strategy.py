@@ -4,7 +4,7 @@ from kbench.planning.planned import longest_first
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import read
 from kbench.records import DatasetFacts, Problem
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 
 SMALL = DatasetFacts("a" * 64, n_samples=100, n_features=4, n_classes=2)
@@ -22,7 +22,7 @@ class NoCache:
 
 
 def names(datasets, text=TEXT):
-    registry = build(installed())
+    registry = build(list_plugins())
     planned = Planner(registry, NoCache()).plan(read(text, "s", registry), datasets)
     return [
         (cell.cell.dataset.label, cell.cell.feature_map.name)

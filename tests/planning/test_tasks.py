@@ -11,7 +11,7 @@ from kbench import Dataset, DatasetSource, FeatureMap, Learner, SuiteError
 from kbench.planning.cells import cells
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import read
-from kbench.planning.tasks import with_metric
+from kbench.planning.tasks import set_metric
 from kbench.records import DatasetFacts, Metric, Problem
 from kbench.registry.registry import build
 
@@ -64,14 +64,14 @@ def test_records_say_for_which_tasks_they_are():
     [(CLASSES, Metric("accuracy")), (NUMBERS, Metric("rmse_standardized", "lower"))],
 )
 def test_the_task_decides_the_metric(registry, facts, metric):
-    chosen = with_metric(suite(registry, [facts.name], ["plain"], ["both"]), {"d": facts}, registry)
+    chosen = set_metric(suite(registry, [facts.name], ["plain"], ["both"]), {"d": facts}, registry)
     assert chosen.metric == chosen.compared == metric
 
 
 def test_a_suite_keeps_its_own_metric(registry):
     lists = 'datasets = ["yacht"]\nfeature_maps = ["plain"]\nlearners = ["both"]'
     given = read(f'metric = "mae"\n{lists}', "s", registry)
-    assert with_metric(given, {"yacht": NUMBERS}, registry).metric == Metric("mae", "lower")
+    assert set_metric(given, {"yacht": NUMBERS}, registry).metric == Metric("mae", "lower")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_labels_show_the_scheme_of_classifiers_only(registry, facts, labels):
         "both", LogisticRegression, Ridge, multiclass="ovr"
     )
     lines = '["both", {name = "both", label = "mine"}]'
-    chosen = with_metric(suite(registry, ["yacht"], ["plain"], lines), {"d": facts}, registry)
+    chosen = set_metric(suite(registry, ["yacht"], ["plain"], lines), {"d": facts}, registry)
     assert [ref.label for ref in chosen.blocks[0].learners] == labels
 
 
@@ -98,14 +98,14 @@ def test_labels_that_are_equal_for_numbers_only_are_refused(registry):
     lines = '["both", {name = "both", label = "both"}]'
     given = suite(registry, ["yacht"], ["plain"], lines)
     with pytest.raises(SuiteError, match=r"'plain \+ both on yacht' twice"):
-        with_metric(given, {"yacht": NUMBERS}, registry)
+        set_metric(given, {"yacht": NUMBERS}, registry)
 
 
 def test_nothing_is_decided_before_any_dataset_is_known(registry):
     given = suite(registry, ["yacht"], ["of-classes"], ["classifier"])
     problem = Problem("unavailable", "no server")
     for facts in ({}, {"yacht": None}, {"yacht": problem}):
-        assert with_metric(given, facts, registry).metric is None
+        assert set_metric(given, facts, registry).metric is None
 
 
 def test_one_message_names_all_that_do_not_go_together(registry):
@@ -113,7 +113,7 @@ def test_one_message_names_all_that_do_not_go_together(registry):
         registry, ["iris", "yacht"], ["plain", "of-classes"], ["classifier", "regressor", "both"]
     )
     with pytest.raises(SuiteError) as raised:
-        with_metric(given, {"iris": CLASSES, "yacht": NUMBERS}, registry)
+        set_metric(given, {"iris": CLASSES, "yacht": NUMBERS}, registry)
     assert str(raised.value) == (
         "these do not go together: learner 'regressor' (regression) with 'iris' "
         "(classification); learner 'classifier' (classification) with 'yacht' (regression); "
@@ -124,7 +124,7 @@ def test_one_message_names_all_that_do_not_go_together(registry):
 def test_datasets_of_two_tasks_have_no_metric_in_common(registry):
     given = suite(registry, ["iris", "yacht"], ["plain"], ["both"])
     with pytest.raises(SuiteError, match="'iris' is classification and 'yacht' is regression"):
-        with_metric(given, {"iris": CLASSES, "yacht": NUMBERS}, registry)
+        set_metric(given, {"iris": CLASSES, "yacht": NUMBERS}, registry)
 
 
 @pytest.mark.parametrize("line", ['metric = "accuracy"', '[protocol]\nsearch_metric = "log_loss"'])
@@ -132,7 +132,7 @@ def test_a_metric_of_the_other_task_is_refused(registry, line):
     lists = 'datasets = ["yacht"]\nfeature_maps = ["plain"]\nlearners = ["both"]\n'
     text = f"{line}\n{lists}" if line.startswith("metric") else f"{lists}{line}"
     with pytest.raises(SuiteError, match="is not for regression; there are rmse"):
-        with_metric(read(text, "s", registry), {"yacht": NUMBERS}, registry)
+        set_metric(read(text, "s", registry), {"yacht": NUMBERS}, registry)
 
 
 def test_the_estimator_of_the_task_decides_the_key(registry):
@@ -168,6 +168,6 @@ def test_the_estimator_of_the_task_decides_the_key(registry):
 def test_splits_that_the_rows_do_not_allow_are_refused_with_the_rows(registry, protocol, words):
     given = suite(registry, ["iris"], ["plain"], ["classifier"], f"[protocol]\n{protocol}")
     with pytest.raises(SuiteError) as refused:
-        with_metric(given, {"iris": replace(CLASSES, n_samples=150)}, registry)
+        set_metric(given, {"iris": replace(CLASSES, n_samples=150)}, registry)
     assert refused.value.problems == (words,)
-    with_metric(given, {"iris": replace(CLASSES, n_samples=1500)}, registry)
+    set_metric(given, {"iris": replace(CLASSES, n_samples=1500)}, registry)

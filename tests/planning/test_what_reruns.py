@@ -8,8 +8,8 @@ import pytest
 
 from kbench.planning.current_state import Present
 from kbench.planning.suite_file import read
-from kbench.registry.dependencies import source_of
-from kbench.registry.installed import installed
+from kbench.registry.dependencies import find_source
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench.runner import Options, Run, execute
 from kbench.storage.journal import Journal
@@ -63,7 +63,7 @@ def manifests(tmp_path_factory, fork_sandboxes):
         patch.setenv("KBENCH_STATE_DIR", str(folder / "state"))
         patch.setenv("KBENCH_CACHE_DIR", str(folder / "cache"))
         patch.setenv("KBENCH_DISABLE_PLUGINS", "mlflow,sharing,costs,dask,leakage")
-        registry = build(installed())
+        registry = build(list_plugins())
         report = execute(Run(read(SUITE, "reruns", registry), registry, Options(jobs=1)))
         known = Journal().manifests()
     found = {}
@@ -81,7 +81,7 @@ def copied(tmp_path_factory, manifests):
     for package in {name.partition(".")[0] for each in manifests.values() for name in each.modules}:
         if package.startswith("kbench"):
             shutil.copytree(
-                source_of(package, {}).parent,
+                find_source(package, {}).parent,
                 folder / package,
                 ignore=shutil.ignore_patterns("__pycache__"),
             )

@@ -2,10 +2,10 @@
 
 from kbench import BANDWIDTH_FACTORS
 from kbench.records import Ref, Tune
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 
-REGISTRY = build(installed())
+REGISTRY = build(list_plugins())
 
 
 def factors(name, values):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from kbench import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, PluginError, Ref, Tune
-from kbench.registry.callables import Reference, identity_of
+from kbench.registry.callables import Reference, identify
 from kbench.registry.collecting import collect
-from kbench.registry.described import description_of, records_of
+from kbench.registry.described import describe_records, read_records
 from kbench.registry.installed import Plugin
 
 PLUGIN = Plugin("p", "p-dist", "1", dict)
@@ -21,8 +21,8 @@ class Thing:
 
 def read_back(plugin):
     """Return the records of a plugin as another process reads them."""
-    described = json.loads(json.dumps(description_of(collect(plugin))))
-    return {name: record for _, name, record in records_of(described, PLUGIN, print)}
+    described = json.loads(json.dumps(describe_records(collect(plugin))))
+    return {name: record for _, name, record in read_records(described, PLUGIN, print)}
 
 
 def test_values_come_back_as_they_were_and_callables_as_references(plugin_of):
@@ -63,15 +63,15 @@ def test_values_come_back_as_they_were_and_callables_as_references(plugin_of):
     assert record.grid["kernel"][0].label == "short"
     assert type(record.grid["n"][0]) is int
     own = __name__
-    identity = identity_of(Thing)
+    identity = identify(Thing)
     assert record.make == Reference(
         "p", "p-dist", "feature map", "a", "make", f"{own}:Thing", "A thing.", identity, print
     )
-    assert identity_of(record.make) == identity
+    assert identify(record.make) == identity
     assert (record.span.target, record.span.summary) == ("m:span", None)
     assert record.kernel is None
     assert found["k"].make.target == f"{own}:Thing"
-    assert identity_of(found["k"].make) == identity_of(partial(Thing, 1))
+    assert identify(found["k"].make) == identify(partial(Thing, 1))
     assert found["a"].depends == ("numpy.linalg", str(Path("weights.npz").absolute()))
     assert found["a"].env_vars == ("SEED",)
     assert found["d"].extensions == {".x": {"sep": "|"}}

@@ -18,7 +18,7 @@ from kbench.registry.features import (
     Metadata,
     features,
     found_without,
-    options_of,
+    get_options,
     read,
     working,
 )
@@ -283,7 +283,7 @@ def test_disabled_features_are_left_out_by_name(monkeypatch, capfd, site):
     monkeypatch.setenv("KBENCH_DISABLE_PLUGINS", "mlflow,dask")
     found_without.cache_clear()
     assert reason_of("mlflow") == reason_of("dask") == "disabled by KBENCH_DISABLE_PLUGINS"
-    assert "store" not in options_of("suite")
+    assert "store" not in get_options("suite")
     code, _, err = command("suite", "uci-small", "--scheduler", "tcp://here:1", capfd=capfd)
     assert code == 2
     assert "No such option: --scheduler" in err

@@ -17,7 +17,7 @@ import pytest
 from kbench import FeatureMap, Learner
 from kbench.errors import PluginError
 from kbench.kernels import Gaussian
-from kbench.registry.callables import identity_of, module_of
+from kbench.registry.callables import get_module, identify
 from kbench.registry.registry import build
 
 HERE = __name__
@@ -111,7 +111,7 @@ cached = functools.lru_cache(plain)
     ],
 )
 def test_what_has_a_name_is_known_by_it(make, text):
-    identity = identity_of(make)
+    identity = identify(make)
     assert (identity.text, identity.is_importable) == (text, True)
 
 
@@ -161,27 +161,27 @@ DIFFERENT = [
 
 
 def test_different_callables_differ_and_equal_ones_do_not():
-    texts = [identity_of(make()).text for make in DIFFERENT]
+    texts = [identify(make()).text for make in DIFFERENT]
     assert len(set(texts)) == len(texts)
-    assert [identity_of(make()).text for make in DIFFERENT] == texts
-    assert all(identity_of(make()).is_importable for make in DIFFERENT)
+    assert [identify(make()).text for make in DIFFERENT] == texts
+    assert all(identify(make()).is_importable for make in DIFFERENT)
 
 
 def test_a_partial_of_a_partial_is_one_partial():
     nested = partial(partial(Map, a=1, b=2), b=3)
-    assert identity_of(nested) == identity_of(partial(Map, a=1, b=3))
-    assert identity_of(partial(Map, b=3, a=1)) == identity_of(nested)  # keywords have no order
+    assert identify(nested) == identify(partial(Map, a=1, b=3))
+    assert identify(partial(Map, b=3, a=1)) == identify(nested)  # keywords have no order
 
 
 def test_sets_have_no_order():
     one, other = {"a", "b", "c", "d"}, {"d", "c", "b", "a"}
-    assert identity_of(partial(Map, one)) == identity_of(partial(Map, other))
+    assert identify(partial(Map, one)) == identify(partial(Map, other))
 
 
 def test_the_modules_of_a_callable_are_those_of_its_parts():
-    identity = identity_of(partial(Map, Gaussian(1.0), np.arange(3)))
+    identity = identify(partial(Map, Gaussian(1.0), np.arange(3)))
     assert {HERE, "kbench.kernels.distances", "numpy"} <= identity.modules
-    assert identity_of(Sub.preset).modules == {HERE}
+    assert identify(Sub.preset).modules == {HERE}
 
 
 @pytest.mark.parametrize(
@@ -199,16 +199,16 @@ def test_the_modules_of_a_callable_are_those_of_its_parts():
     ],
 )
 def test_what_has_no_name_depends_on_the_module_that_made_it(make):
-    assert not identity_of(make).is_importable
+    assert not identify(make).is_importable
 
 
 def test_a_cached_function_is_known_by_its_name():
-    assert not identity_of(functools.lru_cache(plain)).is_importable  # `plain` is another
+    assert not identify(functools.lru_cache(plain)).is_importable  # `plain` is another
     module = types.ModuleType("cached_here")
     exec("import functools\n@functools.lru_cache\ndef f(): pass", vars(module))
     sys.modules["cached_here"] = module
     try:
-        identity = identity_of(module.f)
+        identity = identify(module.f)
     finally:
         del sys.modules["cached_here"]
     assert (identity.text, identity.is_importable) == ("cached_here:f", True)
@@ -220,7 +220,7 @@ def test_a_class_with_another_modules_name_counts_with_its_own_module():
             """Learn nothing."""
 
     Renamed.__module__ = "a_package"
-    assert identity_of(Renamed).modules == {"a_package", HERE}
+    assert identify(Renamed).modules == {"a_package", HERE}
 
 
 def endless():
@@ -243,7 +243,7 @@ def endless():
 def test_a_value_that_cannot_be_compared_is_refused_by_name(plugin_of, value, named, nest):
     make = partial(Map, kernel=nest(value))
     with pytest.raises(PluginError, match=re.escape(named)):
-        identity_of(make)
+        identify(make)
     records = [FeatureMap("good", make=Map), FeatureMap("bad", make=make)]
     registry = build([plugin_of(kbench_feature_maps=records)])
     (plugin,) = registry.plugins
@@ -272,5 +272,5 @@ def test_a_wrong_declaration_leaves_the_plugin_out(plugin_of, changes, reason):
 
 
 def test_the_module_of_a_partial_is_that_of_what_it_calls():
-    assert module_of(partial(partial(Map, 1), 2)) == HERE
-    assert module_of(copy.copy) == "copy"
+    assert get_module(partial(partial(Map, 1), 2)) == HERE
+    assert get_module(copy.copy) == "copy"

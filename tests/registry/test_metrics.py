@@ -13,7 +13,7 @@ from kbench.evaluation.specs import EstimatorSpec
 from kbench.records import RESERVED, Protocol
 from kbench.registry.callables import Reference
 from kbench.registry.collecting import collect
-from kbench.registry.described import description_of, records_of
+from kbench.registry.described import describe_records, read_records
 from kbench.registry.installed import Plugin
 from kbench.registry.registry import build
 
@@ -69,8 +69,8 @@ def test_two_plugins_cannot_give_one_metric(plugin_of):
 
 
 def test_a_metric_crosses_processes_as_json(plugin_of):
-    described = json.loads(json.dumps(description_of(collect(plugin_of(kbench_metrics=[GINI])))))
-    ((kind, name, record),) = records_of(described, Plugin("p", "d", "1", dict), print)
+    described = json.loads(json.dumps(describe_records(collect(plugin_of(kbench_metrics=[GINI])))))
+    ((kind, name, record),) = read_records(described, Plugin("p", "d", "1", dict), print)
     assert (kind, name) == ("metric", "gini")
     assert isinstance(record.function, Reference)
     plain = replace(record, function=GINI.function)
@@ -78,10 +78,10 @@ def test_a_metric_crosses_processes_as_json(plugin_of):
 
 
 def test_a_description_that_was_changed_is_refused(plugin_of):
-    described = description_of(collect(plugin_of(kbench_metrics=[GINI])))
+    described = describe_records(collect(plugin_of(kbench_metrics=[GINI])))
     described[0]["fields"]["name"] = "accuracy"
     with pytest.raises(Exception, match="kbench reports a number of that name"):
-        records_of(described, Plugin("p", "d", "1", dict), print)
+        read_records(described, Plugin("p", "d", "1", dict), print)
 
 
 @pytest.mark.parametrize("scale", [1, 0.37])

@@ -10,7 +10,7 @@ from kbench.features import Delivered
 from kbench.machine import machine_id
 from kbench.registry import verbs as notifications
 from kbench.registry.features import features, found_without
-from kbench.registry.verbs import Notifications, Verbs, in_background, still_working
+from kbench.registry.verbs import Notifications, Verbs, lower_priority, still_working
 from kbench.storage.journal import Journal, state_folder
 from tests.support.command_here import command
 from tests.support.features_here import Site
@@ -201,7 +201,7 @@ def test_only_the_end_of_a_run_has_an_answer(track):
 
 def test_the_interval_of_the_interpreter_is_restored():
     usual = sys.getswitchinterval()
-    first, second = in_background(), in_background()
+    first, second = lower_priority(), lower_priority()
     for thread in (first, second):
         thread.__enter__()
     assert sys.getswitchinterval() <= notifications.SWITCH_S * 1.01

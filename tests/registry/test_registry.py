@@ -2,8 +2,8 @@ import pytest
 
 from kbench import DatasetSource, FeatureMap, Learner, PluginError, SuiteError, hookimpl
 from kbench.messages import did_you_mean
-from kbench.registry.callables import module_of, resolve
-from kbench.registry.installed import Plugin, installed
+from kbench.registry.callables import get_module, resolve
+from kbench.registry.installed import Plugin, list_plugins
 from kbench.registry.registry import build
 
 
@@ -127,7 +127,7 @@ def test_what_a_plugin_prints_at_import_stays_off_standard_output(plugin_of, cap
 
 
 def test_kbench_own_plugins_come_first_so_that_no_other_can_take_their_names():
-    found = installed()
+    found = list_plugins()
     own = [plugin.distribution == "kbench-core" for plugin in found]
     assert any(own)
     assert own == sorted(own, reverse=True)
@@ -160,8 +160,8 @@ def test_a_missing_dependency_of_a_component_is_named(install_plugin):
 
 
 def test_the_module_of_a_make_is_known_without_importing_it():
-    assert module_of("no_such_module._x:Y") == "no_such_module._x"
-    assert module_of(dict) == "builtins"
+    assert get_module("no_such_module._x:Y") == "no_such_module._x"
+    assert get_module(dict) == "builtins"
 
 
 NEEDY = """
@@ -179,7 +179,7 @@ def test_a_plugin_for_another_version_of_kbench_is_left_out(install_plugin, want
     path = install_plugin("other_plugin", NEEDY.format(at_import=""))
     with (path.parent / "other_plugin-1.0.dist-info" / "METADATA").open("a") as metadata:
         metadata.write(f"Requires-Dist: Kbench_Core{wanted}\n")
-    (found,) = [p for p in build(installed()).plugins if p.distribution == "other-plugin"]
+    (found,) = [p for p in build(list_plugins()).plugins if p.distribution == "other-plugin"]
     assert "is made for kbench-core" in found.reason
     assert "and this is 0." in found.reason
 
@@ -188,7 +188,7 @@ def test_a_plugin_for_this_version_is_taken(install_plugin):
     path = install_plugin("other_plugin", NEEDY.format(at_import=""))
     with (path.parent / "other_plugin-1.0.dist-info" / "METADATA").open("a") as metadata:
         metadata.write("Requires-Dist: kbench-core>=0.1\nRequires-Dist: kbench-core-not>=99\n")
-    assert "needy" in build(installed()).all("feature map")
+    assert "needy" in build(list_plugins()).all("feature map")
 
 
 def test_a_missing_optional_package_is_named_with_the_extra_that_brings_it(install_plugin):
@@ -197,7 +197,7 @@ def test_a_missing_optional_package_is_named_with_the_extra_that_brings_it(insta
         metadata.write(
             "Provides-Extra: quick\nRequires-Dist: not-there-at-all>=1; extra == 'quick'\n"
         )
-    (left_out,) = [p.reason for p in build(installed()).plugins if p.name == "needy-plugin"]
+    (left_out,) = [p.reason for p in build(list_plugins()).plugins if p.name == "needy-plugin"]
     with pytest.raises(PluginError) as error:
         resolve("needy_plugin:Map")
     for said in (left_out, str(error.value)):

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from kbench.registry.callables import makers
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench.registry.summaries import Summaries, first_sentence
 
@@ -98,7 +98,7 @@ def test_the_first_sentence(text, sentence):
 
 
 def test_each_component_of_kbench_has_a_summary():
-    registry = build(installed())
+    registry = build(list_plugins())
     makes = [
         make
         for kind in ("dataset", "kernel", "feature map", "learner")

@@ -364,12 +364,12 @@ def test_a_disabled_feature_is_no_unknown_plugin(monkeypatch, capfd):
     ],
 )
 def test_notices_that_are_none_leave_their_feature_out_by_name(site, registry, body, reason):
-    from kbench.api.inputs import notices
+    from kbench.api.inputs import collect_notices
     from kbench.runner import Options
 
     write(site, "aaa", ["kbench_run_notices"], hook("kbench_run_notices", body))
     left_out = []
-    said = notices(registry, Options(), Verbs(left_out.append))
+    said = collect_notices(registry, Options(), Verbs(left_out.append))
     assert left_out == [f"the feature 'aaa' is left out: {reason}"]
     assert "a" not in said
 

@@ -33,5 +33,5 @@ def test_why_it_fails_is_said(monkeypatch):
 
 
 def test_a_table_of_a_function_is_made_alone(monkeypatch):
-    monkeypatch.setattr("kbench.report.tables.sections_of", lambda *given: 1 / 0)
+    monkeypatch.setattr("kbench.report.tables.collect_sections", lambda *given: 1 / 0)
     assert table_named("ranks", content(grid(3, 2))).is_grid

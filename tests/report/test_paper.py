@@ -8,8 +8,8 @@ import pytest
 from kbench.errors import SuiteError
 from kbench.report import write
 from kbench.report.content import ReportData
-from kbench.report.paper import as_float, chosen_datasets, chosen_methods, turned
-from kbench.report.tables import tables_of
+from kbench.report.paper import select_datasets, select_methods, transpose_table, wrap_in_float
+from kbench.report.tables import make_tables
 from kbench.report.text import Column, Table
 from kbench_reporting import tables
 from tests.support.report_rows import NASTY, row
@@ -36,14 +36,14 @@ NYSTROEM = ("nystroem(rank=5, k=a,b)", "ridge (ovr)")
     ],
 )
 def test_methods_are_in_the_order_of_the_patterns(patterns, found):
-    assert chosen_methods(ROWS, patterns) == found
+    assert select_methods(ROWS, patterns) == found
 
 
 def test_a_pattern_without_a_method_is_a_mistake():
     with pytest.raises(SuiteError, match=r"`methods`: 'rfff'.*did you mean 'rff'"):
-        chosen_methods(ROWS, ["rff", "rfff"])
+        select_methods(ROWS, ["rff", "rfff"])
     with pytest.raises(SuiteError, match=r"(?s)`datasets`: 'win'.*there are: wine, iris"):
-        chosen_datasets(ROWS, ["win"])
+        select_datasets(ROWS, ["win"])
 
 
 def content(*more, **fields):
@@ -53,7 +53,7 @@ def content(*more, **fields):
 def test_a_turned_table_has_the_same_values_marks_and_notes():
     given = content(order=[("identity", "linear-svm"), NYSTROEM], digits=2)
     table = tables.scores(given)
-    made = turned(table)
+    made = transpose_table(table)
     assert [each["method"] for each in made.rows] == [
         "identity + linear-svm",
         "nystroem(rank=5, k=a,b) + ridge (ovr)",
@@ -68,19 +68,19 @@ def test_a_turned_table_has_the_same_values_marks_and_notes():
     assert made.notes[0, "wine"] == "not planned"
     text = write(made, "markdown")
     assert r"| **0.98** ± 0.01 |" in text
-    assert write(turned(tables.ranks(content())), "csv").startswith("method,")
+    assert write(transpose_table(tables.ranks(content())), "csv").startswith("method,")
 
 
 def test_a_table_of_several_kinds_of_columns_is_not_turned():
     with pytest.raises(SuiteError, match="'methods' has columns of several kinds"):
-        turned(tables.methods(content()))
+        transpose_table(tables.methods(content()))
 
 
 def test_datasets_named_as_another_column_are_told_apart():
     names = ("method", "method", "a", "a (sd)")
     table = Table("scores", "", [Column("dataset"), Column("m")], [])
     rows = [{"dataset": name, "m": float(i)} for i, name in enumerate(names)]
-    made = turned(Table("scores", "", table.columns, rows, is_grid=True))
+    made = transpose_table(Table("scores", "", table.columns, rows, is_grid=True))
     (line,) = made.rows
     assert [column.name for column in made.visible] == [
         "method",
@@ -117,19 +117,19 @@ def test_a_column_of_times_has_one_unit_where_it_is_printed():
     ],
 )
 def test_signs_that_break_a_caption_are_escaped(caption, written):
-    assert rf"\caption{{{written}}}" in as_float("", caption, "")
+    assert rf"\caption{{{written}}}" in wrap_in_float("", caption, "")
 
 
 @pytest.mark.parametrize("caption", ["a}", "{", "}{", "$x", "ends in \\"])
 def test_a_caption_that_cannot_be_closed_is_a_mistake(caption):
     with pytest.raises(SuiteError, match="not in pairs"):
-        as_float("", caption, "")
+        wrap_in_float("", caption, "")
 
 
 @pytest.mark.parametrize("label", ["a b", "a}", "\\x", "é"])
 def test_a_label_has_plain_signs(label):
     with pytest.raises(SuiteError, match="--label"):
-        as_float("", "", label)
+        wrap_in_float("", "", label)
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
@@ -140,8 +140,12 @@ def test_latex_compiles_the_tables(tmp_path):
         for kind, learner in ((NASTY[1], "ridge"), (NASTY[2], "ridge"), ("rff", "svm"))
     ]
     given = ReportData("trial", named)
-    texts = [write(table, "latex") for table in tables_of(given).values()]
-    texts.append(as_float(write(turned(tables.scores(given)), "latex"), "50 % of a_b", "tab:a_b"))
+    texts = [write(table, "latex") for table in make_tables(given).values()]
+    texts.append(
+        wrap_in_float(
+            write(transpose_table(tables.scores(given)), "latex"), "50 % of a_b", "tab:a_b"
+        )
+    )
     head = r"\documentclass{article}\usepackage{booktabs}\usepackage[T1]{fontenc}\begin{document}"
     source = "\n\n".join([head, *texts, r"\end{document}"])
     (tmp_path / "tables.tex").write_text(source, encoding="utf-8")

@@ -6,11 +6,11 @@ import pytest
 
 from kbench.records import ACCURACY
 from kbench.report.content import ReportData
-from kbench.report.tables import tables_of
+from kbench.report.tables import make_tables
 from kbench.results.imported import (
     Check,
     ImportedRow,
-    beside_own,
+    match_local_rows,
     why_not_comparable,
     without_times,
 )
@@ -31,7 +31,7 @@ def theirs(checks=(), **changes):
 
 
 def test_an_equal_key_is_the_same_cell():
-    (found,) = beside_own([own()], [theirs(dataset="flowers")], ACCURACY)
+    (found,) = match_local_rows([own()], [theirs(dataset="flowers")], ACCURACY)
     assert found.comparable == "same cell; 3 splits"
     assert found.difference == 0
     assert found.local == pytest.approx(0.9)
@@ -40,7 +40,7 @@ def test_an_equal_key_is_the_same_cell():
 def test_other_code_is_compared_on_equal_data_protocol_and_splits():
     better = {"accuracy": {"0": 0.92, "1": 0.94}}
     other = theirs(key="other", values_by_split=better, n_splits_done=2)
-    (found,) = beside_own([own()], [other], ACCURACY)
+    (found,) = match_local_rows([own()], [other], ACCURACY)
     assert found.comparable == "same data, protocol and splits; 2 splits"
     assert found.difference == pytest.approx(0.02)
     assert found.n_common == 2
@@ -61,7 +61,7 @@ UNFAIR = {
 def test_what_is_not_comparable_has_no_difference(reason):
     other = theirs(key="other", **UNFAIR[reason])
     assert why_not_comparable(own(), other.row) == reason
-    (found,) = beside_own([own()], [other], ACCURACY)
+    (found,) = match_local_rows([own()], [other], ACCURACY)
     assert found.comparable == f"not compared: {reason}"
     assert (found.difference, found.local) == (None, None)
     assert found.value == pytest.approx(0.9)
@@ -69,7 +69,7 @@ def test_what_is_not_comparable_has_no_difference(reason):
 
 def test_cells_that_only_one_has_are_listed_after_own_datasets():
     more = [theirs(dataset="wine", key="x"), theirs()]
-    found = beside_own([own()], more, ACCURACY)
+    found = match_local_rows([own()], more, ACCURACY)
     assert [each.other.row.dataset for each in found] == ["iris", "wine"]
     assert found[1].comparable == "not computed locally"
 
@@ -89,7 +89,7 @@ def test_a_report_ranks_own_rows_only():
     assert beside.methods == alone.methods
     # as texts: an interval over one dataset is NaN
     assert str(beside.standings) == str(alone.standings)
-    made, of_alone = tables_of(beside), tables_of(alone)
+    made, of_alone = make_tables(beside), make_tables(alone)
     for name, table in made.items():
         if name != "imported":
             assert str(table.rows) == str(of_alone[name].rows), name

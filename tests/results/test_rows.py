@@ -9,7 +9,7 @@ import pytest
 from kbench import Cell, Protocol, Ref, Result
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, DatasetFacts, Details, Metric, Problem
-from kbench.results.row_builders import of_cell, of_cell_in_full
+from kbench.results.row_builders import make_full_row, make_row
 from kbench.results.rows import COLUMNS, TIMES, Row, columns, ranks
 from kbench.results.stats import scores
 from kbench_mlflow.reading import row_of_run
@@ -175,7 +175,7 @@ def test_json_has_the_columns_first_and_then_all_else(metric):
 
 
 def test_json_of_a_cell_without_results_has_the_same_keys():
-    bare = of_cell(PlannedCell(CELL, "k", None, 3)).to_json()
+    bare = make_row(PlannedCell(CELL, "k", None, 3)).to_json()
     assert tuple(bare)[: len(COLUMNS)] == COLUMNS
     assert bare.keys() == {*row("iris", "rff").to_json()} - {"n_train", "n_test"}
     assert bare["accuracy"] is None
@@ -189,21 +189,21 @@ def test_a_row_of_the_journal_is_that_of_its_run(cell, metric, store_uri):
     experiment = store.experiment("trial")
     store.log(experiment, build_run(cell, "trial", "m1", metric))
     (run,) = store.read("trial")
-    here, there = of_cell_in_full(cell, "m1", metric), row_of_run(run)
+    here, there = make_full_row(cell, "m1", metric), row_of_run(run)
     # the rest is on the pages of MLflow only
     assert dataclasses.replace(there, values_by_split={}) == dataclasses.replace(
         here, values_by_split={}
     )
     for name in ("accuracy", metric.name, *TIMES):
         assert there.by_split(name) == here.by_split(name)
-    short = of_cell(cell, metric)
+    short = make_row(cell, metric)
     assert [short.value(name) for name in columns(metric)] == [
         here.value(name) for name in columns(metric)
     ]
 
 
 def test_a_row_in_full_tells_what_its_results_tell():
-    found = of_cell_in_full(DONE, "m1", LOSS)
+    found = make_full_row(DONE, "m1", LOSS)
     assert found.metrics["accuracy"] == pytest.approx(0.6)
     assert "bound" not in found.metrics
     assert {"accuracy_sd", "log_loss_sd"} <= found.metrics.keys()
@@ -213,18 +213,18 @@ def test_a_row_in_full_tells_what_its_results_tell():
     assert (found.dataset_family, found.equivalence, found.machine) == ("plants", "e", "m1")
     assert found.family == "fourier"
     assert (found.start_ms, found.end_ms) == (1_700_000_000_000, 1_700_000_000_102)
-    failed = of_cell_in_full(CASES[3], "m1")
+    failed = make_full_row(CASES[3], "m1")
     assert (failed.status, failed.n_splits_done, failed.error) == ("error", 2, "as told")
-    gone = of_cell_in_full(CASES[7], "m1")
+    gone = make_full_row(CASES[7], "m1")
     assert (gone.status, gone.error) == ("unavailable", "no network")
     assert gone.start_ms == gone.end_ms == 1_700_000_000_000
 
 
 def test_a_row_tells_what_was_searched_and_how_often_the_best_was_at_an_edge():
-    found = of_cell_in_full(SEARCHED, "m1")
+    found = make_full_row(SEARCHED, "m1")
     assert found.metrics["search_at_boundary"] == 0.5  # nothing was searched in the third
     assert found.search_space == ("learner.kernel",)
-    nothing = of_cell_in_full(planned(searched(0, 1, [], [])), "m1")
+    nothing = make_full_row(planned(searched(0, 1, [], [])), "m1")
     assert nothing.search_space == ()
     assert "search_at_boundary" not in nothing.metrics
 

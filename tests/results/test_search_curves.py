@@ -3,7 +3,7 @@ import json
 import pytest
 
 from kbench.evaluation.definitions import METRICS
-from kbench.results.search_curves import curves_of, search_curves
+from kbench.results.search_curves import make_curves, search_curves
 
 LABELS = {"dataset": "iris", "feature_map": "rff", "learner": "linear-svm"}
 
@@ -118,10 +118,10 @@ def test_of_an_error_the_lowest_is_the_best():
 def test_a_metric_of_unknown_direction_has_no_curve():
     one = [candidate(1.0, [20.0]), candidate(4.0, [10.0])]
     assert search_curves([{**run(one), "search_metric": "of_a_plugin"}]) == []
-    assert curves_of({"0": one}, None) == {}
+    assert make_curves({"0": one}, None) == {}
 
 
 def test_small_errors_keep_their_digits():
     one = [candidate(1, [1.25e-9]), candidate(2, [2.5e-9])]
-    curve = curves_of({"0": one}, METRICS["rmse"])["learner.C"]
+    curve = make_curves({"0": one}, METRICS["rmse"])["learner.C"]
     assert [point[1] for point in curve] == [1.25e-9, 2.5e-9]

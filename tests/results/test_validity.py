@@ -11,7 +11,7 @@ from kbench.planning.current_state import variable
 from kbench.planning.planner import Planner
 from kbench.records import ACCURACY, Manifest
 from kbench.registry.registry import Registry
-from kbench.results.stored import UNKNOWN, StoredResults, current, with_validity
+from kbench.results.stored import UNKNOWN, StoredResults, current, mark_outdated
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 from tests.support.report_rows import row
@@ -43,7 +43,7 @@ def stored(*made_from, **more):
 
 
 def reasons(results):
-    return [each.outdated for each in with_validity(results, planner()).rows]
+    return [each.outdated for each in mark_outdated(results, planner()).rows]
 
 
 def test_rows_say_whether_they_are_out_of_date(manifests):
@@ -64,7 +64,7 @@ def test_the_reason_is_the_first_of_the_notes(manifests):
     _, other = manifests
     given = stored(other)
     given.rows[0] = replace(given.rows[0], notes="its fit did not converge")
-    (marked,) = with_validity(given, planner()).rows
+    (marked,) = mark_outdated(given, planner()).rows
     assert marked.notes == f"out of date: {CHANGED}; its fit did not converge"
     assert marked.metrics == given.rows[0].metrics
 
@@ -84,7 +84,7 @@ def test_nothing_is_said_of_rows_of_other_machines(manifests):
 def test_what_is_out_of_date_is_left_out_and_counted(manifests):
     valid, other = manifests
     notices = []
-    results = with_validity(stored(valid, other, other, UNKNOWN), planner())
+    results = mark_outdated(stored(valid, other, other, UNKNOWN), planner())
     kept = current(results, notices.append)
     assert [each.feature_map for each in kept.rows] == ["map-0"]
     (notice,) = notices
@@ -100,13 +100,13 @@ def test_results_that_are_all_out_of_date_are_an_error(manifests):
     _, other = manifests
     notices = []
     with pytest.raises(SuiteError, match=rf"are out of date \({CHANGED}: 2 cells\)"):
-        current(with_validity(stored(other, other), planner()), notices.append)
+        current(mark_outdated(stored(other, other), planner()), notices.append)
     assert notices == []
 
 
 def test_nothing_is_said_where_all_is_valid(manifests):
     valid, _ = manifests
-    results = with_validity(stored(valid), planner())
+    results = mark_outdated(stored(valid), planner())
     notices = []
     assert current(results, notices.append) is results
     assert notices == []

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbench.evaluation.checked_predictions import Predictions
-from kbench.storage.predictions import DamagedPredictionsError, most_bytes, packed, unpacked
+from kbench.storage.predictions import DamagedPredictionsError, most_bytes, pack, unpack
 
 FIELDS = ("predicted", "probabilities", "decision", "label_probabilities", "sd")
 N, K = 7, 4
@@ -37,16 +37,16 @@ def test_predictions_come_back_to_the_last_digit(seed, n, k):
         np.eye(k)[rng.integers(0, k, n)],
         np.abs(rng.normal(size=n)) * 5e-324,
     )
-    kept = packed(given, "key")
-    assert_equal(unpacked(kept, "key", n, k), given)
+    kept = pack(given, "key")
+    assert_equal(unpack(kept, "key", n, k), given)
     assert len(kept) <= most_bytes(n, k)
 
 
 def test_numbers_that_float32_has_exactly_take_its_space():
     exact = np.random.default_rng(0).integers(0, 2**20, 1000) / 2**20
-    assert b'"<f4"' in packed(Predictions(exact), "t")
-    assert len(packed(Predictions(exact), "t")) < 4500
-    assert b'"<f8"' in packed(Predictions(exact / 3), "t")
+    assert b'"<f4"' in pack(Predictions(exact), "t")
+    assert len(pack(Predictions(exact), "t")) < 4500
+    assert b'"<f8"' in pack(Predictions(exact / 3), "t")
 
 
 def test_probabilities_keep_the_type_by_which_their_sums_are_checked():
@@ -54,17 +54,17 @@ def test_probabilities_keep_the_type_by_which_their_sums_are_checked():
     given = Predictions(np.zeros(N, dtype=np.int64), rows, label_probabilities=rows)
     classes = np.arange(2)
     checked = given.checked("classification", classes, N, "it")
-    kept = unpacked(packed(checked, "t"), "t", N, 2)
+    kept = unpack(pack(checked, "t"), "t", N, 2)
     assert_equal(kept.checked("classification", classes, N, "it"), checked)
 
 
 @pytest.mark.parametrize("shape", [(N,), (N, 1), (N, K), (N, 6)])
 def test_decision_values_have_the_shapes_of_classifiers(shape):
     given = Predictions(LABELS, decision=np.zeros(shape))
-    assert unpacked(packed(given, "t"), "t", N, K).decision.shape == shape
+    assert unpack(pack(given, "t"), "t", N, K).decision.shape == shape
 
 
-KEPT = packed(Predictions(LABELS, np.full((N, K), 0.25)), "t")
+KEPT = pack(Predictions(LABELS, np.full((N, K), 0.25)), "t")
 
 
 def with_header(change, body=None):
@@ -103,14 +103,14 @@ def array(name, type_, shape):
 )
 def test_damaged_predictions_are_refused_with_a_message(data, words):
     with pytest.raises(DamagedPredictionsError, match=words):
-        unpacked(data, "t", N, K)
+        unpack(data, "t", N, K)
 
 
 def test_a_small_blob_cannot_become_a_large_one():
     bomb = with_header(lambda header: None, zlib.compress(bytes(10**8)))
     tracemalloc.start()
     with pytest.raises(DamagedPredictionsError, match="cut or too long"):
-        unpacked(bomb, "t", N, K)
+        unpack(bomb, "t", N, K)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10**6
@@ -122,4 +122,4 @@ def test_nothing_is_unpickled():
             return (pytest.fail, ("it ran",))
 
     with pytest.raises(DamagedPredictionsError):
-        unpacked(pickle.dumps(Harmful()), "t", N, K)
+        unpack(pickle.dumps(Harmful()), "t", N, K)

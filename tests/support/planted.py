@@ -11,7 +11,7 @@ from pathlib import Path
 from kbench.execution.plugins import load_registry
 from kbench.execution.sandbox import processes
 from kbench.planning.suite_file import read
-from kbench.results.row_builders import of_cell
+from kbench.results.row_builders import make_row
 from kbench.runner import Options, Run, Watcher, execute
 from kbench_mlflow.tracking.store import Store
 from tests.support.paths import SUPPORT
@@ -208,7 +208,7 @@ def check_rows(report, store_uri):
     """Rows planned, rows in the report and runs in the store are the same."""
     runs = Store(store_uri).read("planted")
     stored = {(each.params["feature_map"], each.status) for each in runs}
-    rows = [of_cell(cell) for cell in report.cells]
+    rows = [make_row(cell) for cell in report.cells]
     assert len(rows) == len(report.cells) == len(stored)
     assert {(row.feature_map, row.status) for row in rows} == stored
 
@@ -220,7 +220,7 @@ def nothing_is_left(mark):
     """
 
     def left():
-        for pid in processes.marked(mark):
+        for pid in processes.list_marked(mark):
             with contextlib.suppress(OSError):
                 if "multiprocessing.resource_tracker" not in _command(pid):
                     yield pid

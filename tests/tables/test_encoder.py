@@ -7,8 +7,8 @@ import numpy as np
 import pandas
 import pytest
 
-from kbench.tables.encoder import Categories, Texts, columns_of, dates, numbers
-from kbench.tables.texts import DateColumn, days_of
+from kbench.tables.encoder import Categories, Texts, dates, numbers, split_columns
+from kbench.tables.texts import DateColumn, parse_days
 
 PLAIN = Texts()
 EUROPEAN = Texts(decimal=",", thousands=".")
@@ -99,7 +99,7 @@ def test_dates_may_be_texts_or_moments(values, format_):
 )
 def test_dates_of_iso_8601_are_those_of_pandas(text):
     moment = pandas.to_datetime([text], format="ISO8601")
-    np.testing.assert_array_equal(days_of([text]), days_of(moment))
+    np.testing.assert_array_equal(parse_days([text]), parse_days(moment))
 
 
 def test_what_is_not_a_date_is_named_with_its_row():
@@ -127,11 +127,11 @@ def test_categories_are_found_by_text_number_or_truth(known, values, codes):
 
 def test_rows_columns_and_frames_are_tables():
     expected = {"a": [1, 3], "b": [2, None]}
-    assert columns_of([{"a": 1, "b": 2}, {"a": 3}]) == expected
-    assert columns_of(expected) == expected
-    assert columns_of({"a": 1, "b": "two"}) == {"a": [1], "b": ["two"]}
-    frame = columns_of(pandas.DataFrame(expected))
+    assert split_columns([{"a": 1, "b": 2}, {"a": 3}]) == expected
+    assert split_columns(expected) == expected
+    assert split_columns({"a": 1, "b": "two"}) == {"a": [1], "b": ["two"]}
+    frame = split_columns(pandas.DataFrame(expected))
     assert frame["a"].tolist() == [1, 3]
-    assert columns_of(np.zeros((2, 2))) is None
+    assert split_columns(np.zeros((2, 2))) is None
     with pytest.raises(ValueError, match="several columns of the table are named 'a'"):
-        columns_of(pandas.DataFrame([[1, 2]], columns=["a", "a"]))
+        split_columns(pandas.DataFrame([[1, 2]], columns=["a", "a"]))

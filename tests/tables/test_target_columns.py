@@ -7,7 +7,7 @@ import pytest
 
 from kbench import DatasetError
 from kbench.tables.table import Column, Table, to_dataset
-from kbench.tables.target_columns import target_of, weights_of
+from kbench.tables.target_columns import read_target, read_weights
 
 NAN, INF = np.nan, np.inf
 
@@ -21,23 +21,23 @@ def nominal(categories, codes):
 
 
 def test_one_number_that_is_not_whole_makes_a_regression_task():
-    assert target_of(numeric(1, 2, 1), "t").task == "classification"
-    found = target_of(numeric(1, 2, 1.5), "t")
+    assert read_target(numeric(1, 2, 1), "t").task == "classification"
+    found = read_target(numeric(1, 2, 1.5), "t")
     assert (found.task, found.values.tolist(), found.names) == ("regression", [1, 2, 1.5], ())
     assert found.values.dtype == np.float64
 
 
 def test_the_task_may_be_named():
-    found = target_of(numeric(3, 1, 2), "t", "regression")
+    found = read_target(numeric(3, 1, 2), "t", "regression")
     assert (found.task, found.values.tolist()) == ("regression", [3, 1, 2])
-    found = target_of(numeric(0.5, -1, 0.5, NAN), "t", "classification")
+    found = read_target(numeric(0.5, -1, 0.5, NAN), "t", "classification")
     assert found.values.tolist() == [1, 0, 1, -1]
     assert found.names == ["-1", "0.5"]
     numbers = nominal(["10", "2.5"], [1, 0, 1])
-    assert target_of(numbers, "t").names == ["10", "2.5"]
-    assert target_of(numbers, "t", "regression").values.tolist() == [2.5, 10, 2.5]
+    assert read_target(numbers, "t").names == ["10", "2.5"]
+    assert read_target(numbers, "t", "regression").values.tolist() == [2.5, 10, 2.5]
     texts = Column("y", "string", (), ["1e3", "-2"])
-    assert target_of(texts, "t", "regression").values.tolist() == [1000, -2]
+    assert read_target(texts, "t", "regression").values.tolist() == [1000, -2]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_the_task_may_be_named():
 )
 def test_values_that_are_not_those_of_the_task(column, task, words):
     with pytest.raises(DatasetError, match=re.escape(words)):
-        target_of(column, "t", task)
+        read_target(column, "t", task)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_values_that_are_not_those_of_the_task(column, task, words):
 )
 def test_weights_that_are_none(values, words):
     with pytest.raises(DatasetError, match=re.escape(words)):
-        weights_of(numeric(*values), "t")
+        read_weights(numeric(*values), "t")
 
 
 def table(**columns):

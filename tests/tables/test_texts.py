@@ -7,22 +7,22 @@ import pandas
 import pytest
 
 from kbench import DatasetError
-from kbench.tables.texts import DateColumn, UnitColumn, days_of
+from kbench.tables.texts import DateColumn, UnitColumn, parse_days
 
 DAYS = pandas.date_range("2020-01-01", periods=30, freq="11D")
 
 
 def test_dates_and_numbers_are_encoded_like_texts():
     texts = pandas.Series(DAYS.strftime("%Y-%m-%d"))
-    expected = days_of(texts)
+    expected = parse_days(texts)
     for values in (
         pandas.Series(DAYS),
         pandas.Series(DAYS.tz_localize("UTC")),
         pandas.Series([datetime.date(d.year, d.month, d.day) for d in DAYS]),
     ):
-        np.testing.assert_array_equal(days_of(values), expected)
+        np.testing.assert_array_equal(parse_days(values), expected)
     plain = pandas.Series(DAYS.strftime("%Y%m%d").astype(float))
-    np.testing.assert_array_equal(days_of(plain, "%Y%m%d"), expected)
+    np.testing.assert_array_equal(parse_days(plain, "%Y%m%d"), expected)
 
 
 def test_the_place_in_a_week_repeats_after_seven_days():

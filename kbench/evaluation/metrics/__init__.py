@@ -13,8 +13,8 @@ from typing import Any
 from kbench.evaluation.checked_predictions import Predictions
 from kbench.evaluation.definitions import COMPUTED, METRICS, NEVER_RANKED
 from kbench.evaluation.metrics import _classification, _regression
-from kbench.evaluation.metrics._means import Compute, mean, on_rows_that_count, rows_of
-from kbench.evaluation.metrics._of_plugins import computed_by, takes_weights
+from kbench.evaluation.metrics._means import Compute, mean, on_rows_that_count, take_rows
+from kbench.evaluation.metrics._of_plugins import takes_weights, wrap_function
 from kbench.records import Metric, TaskType
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "Criterion",
     "applies",
     "mean",
-    "rows_of",
+    "take_rows",
     "takes_weights",
 ]
 
@@ -50,8 +50,8 @@ class Criterion:
 
     @classmethod
     def of_plugin(cls, metric: Metric, function: Callable[..., Any], n_classes: int) -> Criterion:
-        """Return a plugin's metric with its function; see `computed_by`."""
-        return cls(metric, on_rows_that_count(computed_by(function, metric, n_classes)))
+        """Return a plugin's metric with its function; see `wrap_function`."""
+        return cls(metric, on_rows_that_count(wrap_function(function, metric, n_classes)))
 
 
 def applies(metric: Metric, task: TaskType, given: Predictions) -> bool:

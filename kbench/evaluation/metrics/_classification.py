@@ -31,7 +31,7 @@ def expected_error(truth: Truth, given: Predictions) -> float:
     """Return 1 - accuracy; the exact error of a rule that draws its labels."""
     if given.label_probabilities is None:
         return 1.0 - accuracy(truth, given)
-    right = probability_of(given.label_probabilities, truth.classes, truth.y)
+    right = get_probability(given.label_probabilities, truth.classes, truth.y)
     return 1.0 - mean(right, truth.weight)
 
 
@@ -72,7 +72,7 @@ def log_loss(truth: Truth, given: Predictions) -> float:
     The loss of a label with probability 0 is infinite; clipping at the machine epsilon
     keeps the mean finite, as in scikit-learn.
     """
-    right = probability_of(_exact(given), truth.classes, truth.y)
+    right = get_probability(_exact(given), truth.classes, truth.y)
     return mean(-np.log(np.clip(right, np.finfo(np.float64).eps, 1.0)), truth.weight)
 
 
@@ -110,12 +110,12 @@ def ece(truth: Truth, given: Predictions) -> float:
     return float(np.abs(np.diff(at_borders)).sum() / mass[-1])
 
 
-def probability_of(probabilities: np.ndarray, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+def get_probability(probabilities: np.ndarray, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the probability of each label; 0 for a label that is not among the classes.
 
     Examples
     --------
-    >>> probability_of(np.array([[0.25, 0.75], [0.5, 0.5]]), np.array([0, 2]), np.array([2, 1]))
+    >>> get_probability(np.array([[0.25, 0.75], [0.5, 0.5]]), np.array([0, 2]), np.array([2, 1]))
     array([0.75, 0.  ])
     """
     column, known = _columns(classes, y)

@@ -24,7 +24,7 @@ def mean(values: np.ndarray, weight: np.ndarray | None) -> float:
     return float((weight * values).sum() / weight.sum())
 
 
-def rows_of(truth: Truth, given: Predictions, rows: np.ndarray) -> tuple[Truth, Predictions]:
+def take_rows(truth: Truth, given: Predictions, rows: np.ndarray) -> tuple[Truth, Predictions]:
     """Return truth and predictions of some rows."""
 
     def part(values: np.ndarray | None) -> Any:
@@ -44,7 +44,7 @@ def on_rows_that_count(compute: Compute) -> Compute:
 
     def computed(truth: Truth, given: Predictions) -> float | None:
         if truth.weight is not None and not truth.weight.all():
-            truth, given = rows_of(truth, given, np.flatnonzero(truth.weight))
+            truth, given = take_rows(truth, given, np.flatnonzero(truth.weight))
         if not len(truth.y):
             return None
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):

@@ -18,7 +18,7 @@ from kbench.evaluation.targets import Truth
 from kbench.records import Metric
 
 
-def computed_by(function: Callable[..., Any], metric: Metric, n_classes: int) -> Compute:
+def wrap_function(function: Callable[..., Any], metric: Metric, n_classes: int) -> Compute:
     """Return how a plugin's metric is computed by its function.
 
     `n_classes` are all classes of the dataset; 0 for regression. See `kbench.Metric` for

@@ -12,7 +12,7 @@ from kbench.errors import DatasetError
 from kbench.evaluation.embedding import Fitting
 from kbench.evaluation.metrics import Criterion
 from kbench.evaluation.search._folds import FoldScorer, inner_folds
-from kbench.evaluation.search._result import Score, SearchResult, chosen
+from kbench.evaluation.search._result import Score, SearchResult, choose_score
 from kbench.evaluation.specs import Candidate, EstimatorSpec, is_number
 from kbench.evaluation.splits import derive_seed, strata
 from kbench.records import Protocol
@@ -48,7 +48,7 @@ def search(fitting: Fitting) -> SearchResult:
         scorer = outer = OuterScorer(*given)
         with_passes = outer.with_passes
     scores, complete = _scored(scorer, compared)
-    best = chosen(scores, learner.simpler, protocol.one_standard_error)
+    best = choose_score(scores, learner.simpler, protocol.one_standard_error)
     if not best.judged:
         undefined = f"the search_metric {criterion.metric.name!r} is not defined on any inner fold"
         raise next(iter(scorer.failures), DatasetError(undefined))

@@ -15,8 +15,8 @@ from kbench.evaluation.checked_predictions import (
     FittedLearner,
     Predictions,
     check_embedding,
-    predictions_of,
-    restored,
+    predict_all,
+    unstandardise,
 )
 from kbench.evaluation.embedding import Embedding, Fitting, has_converged
 from kbench.evaluation.lazy_rows import Matrix, whole
@@ -27,7 +27,7 @@ from kbench.evaluation.splits import (
     Fold,
     Folds,
     derive_seed,
-    folds_of,
+    make_folds,
     row_groups,
     strata,
     stratified_folds,
@@ -42,7 +42,7 @@ def inner_folds(fitting: Fitting) -> Folds:
     """Return the training and test rows of the inner folds of a training set."""
     data, protocol = fitting.data, fitting.protocol
     if data.parts is not None:
-        return folds_of(data.parts, protocol.inner_folds)
+        return make_folds(data.parts, protocol.inner_folds)
     apart = protocol.cv == "group_duplicates" and not data.pairwise
     groups = row_groups(whole(data.X)) if apart else None
     inner_seed = derive_seed(fitting.seed, "inner")
@@ -95,7 +95,9 @@ class FoldScorer:
         """Score the candidates of one map, which `embed` applies to the rows of a fold."""
         # Without a budget a group is scored fold by fold, which holds one embedding at a
         # time; with one, path by path, so that as many candidates as possible are finished.
-        units = [group] if self.deadline is None else by_path(group, self.fitting.learner.path)
+        units = (
+            [group] if self.deadline is None else group_by_path(group, self.fitting.learner.path)
+        )
         embedded: dict[int, Embedded | Exception] = {}
         for unit in units:
             for number, fold in enumerate(folds):
@@ -125,7 +127,7 @@ class FoldScorer:
 
     def _embedded(self, group: list[Score], fold: Fold) -> Embedded | Exception:
         try:
-            return embedded(self.fitting, group[0].candidate, fold)
+            return embed_fold(self.fitting, group[0].candidate, fold)
         except Exception as error:
             return error
 
@@ -134,7 +136,7 @@ class FoldScorer:
         if isinstance(embedded, Exception):
             self._record_failure(unit, embedded)
             return
-        for scores in by_path(unit, self.fitting.learner.path):
+        for scores in group_by_path(unit, self.fitting.learner.path):
             begun = time.perf_counter()
             self._score_path(embedded, fold, scores)
             _add_seconds(scores, time.perf_counter() - begun)
@@ -159,7 +161,7 @@ class FoldScorer:
                 self.fitting.learner_seed,
             )
             values = [
-                score_of(estimator, Z_test, truth, self.criterion, self.fitting.learner.what)
+                compute_score(estimator, Z_test, truth, self.criterion, self.fitting.learner.what)
                 for estimator, _ in fitted
             ]
         except Exception as error:
@@ -200,7 +202,7 @@ def _by_map(scores: Sequence[Score]) -> list[list[Score]]:
     return _grouped(scores, lambda score: score.candidate.map_key)
 
 
-def by_path(scores: Sequence[Score], path: str | None) -> list[list[Score]]:
+def group_by_path(scores: Sequence[Score], path: str | None) -> list[list[Score]]:
     """Group the candidates that differ in the path's parameter only."""
     if path is None:
         return [[score] for score in scores]
@@ -218,7 +220,7 @@ def _grouped(scores: Sequence[Score], key: Callable[[Score], str]) -> list[list[
     return list(groups.values())
 
 
-def embedded(fitting: Fitting, candidate: Candidate, fold: Fold) -> Embedded:
+def embed_fold(fitting: Fitting, candidate: Candidate, fold: Fold) -> Embedded:
     """Fit preprocessing and map on the fold's training rows; embed both parts."""
     train, test = fold
     embedding, X = Embedding.of_rows(fitting, candidate, train)
@@ -232,7 +234,7 @@ def embedded(fitting: Fitting, candidate: Candidate, fold: Fold) -> Embedded:
     return Z, Z_test, embedding.converged and has_converged(embedding.map_, caught)
 
 
-def selected(Z: Matrix, converged: bool) -> Callable[[Fold], Embedded]:
+def make_fold_selector(Z: Matrix, converged: bool) -> Callable[[Fold], Embedded]:
     """Return a function that selects the rows of a fold from the embedding of all rows."""
     return lambda fold: (Z[fold[0]], Z[fold[1]], converged)
 
@@ -266,7 +268,7 @@ def fit_learners(
     return [(estimator, has_converged(estimator, caught)) for estimator in fitted]
 
 
-def score_of(
+def compute_score(
     learner: FittedLearner, Z: Matrix, truth: Truth, criterion: Criterion, what: str
 ) -> float | None:
     """Return a metric of a fitted learner's predictions; None if it is not defined.
@@ -283,14 +285,14 @@ def score_of(
     if metric.needs == "predictions":
         given = Predictions(learner.predict(Z))
     else:
-        given = predictions_of(learner, Z, learner.predict(Z), truth.task)
+        given = predict_all(learner, Z, learner.predict(Z), truth.task)
     return score_predictions(given, truth, criterion, what)
 
 
 def score_predictions(
     given: Predictions, truth: Truth, criterion: Criterion, what: str
 ) -> float | None:
-    """Return a metric of predictions, standardised for regression; see `score_of`."""
+    """Return a metric of predictions, standardised for regression; see `compute_score`."""
     metric = criterion.metric
     checked = _checked(given, truth, len(truth.y), what)
     if not applies(metric, truth.task, checked):
@@ -304,5 +306,5 @@ def score_predictions(
 
 def _checked(given: Predictions, truth: Truth, n_rows: int, what: str) -> Predictions:
     if truth.task == "regression":
-        return restored(given, truth.scale, n_rows, what)
+        return unstandardise(given, truth.scale, n_rows, what)
     return given.checked(truth.task, truth.classes, n_rows, what)

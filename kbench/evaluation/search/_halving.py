@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kbench.evaluation.search._result import Score
-from kbench.evaluation.splits import derive_seed, stratified_order
+from kbench.evaluation.splits import derive_seed, shuffle_stratified
 
 FACTOR = 3
 ROWS_PER_CLASS = 10
@@ -51,7 +51,7 @@ def subset(rows: np.ndarray, y: np.ndarray, share: float, seed: int) -> np.ndarr
     """
     if share == 1.0:
         return rows
-    order = stratified_order(y[rows], np.random.default_rng(derive_seed(seed, "halving")))
+    order = shuffle_stratified(y[rows], np.random.default_rng(derive_seed(seed, "halving")))
     first = np.unique(y[rows][order], return_index=True)[1]
     places = np.union1d(order[: round(share * len(rows))], order[first])
     part: np.ndarray = rows[places]

@@ -9,20 +9,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kbench.evaluation.block_fits import BlockFits
-from kbench.evaluation.checked_predictions import FittedLearner, Predictions, predictions_of
+from kbench.evaluation.checked_predictions import FittedLearner, Predictions, predict_all
 from kbench.evaluation.embedding import Embedding
 from kbench.evaluation.gram_sums import Sums
 from kbench.evaluation.passes import (
     WHOLE_BYTES,
     LinearModels,
     Pass,
-    embedding_of,
     fit_from_sums,
+    fit_shared_map,
     labels,
     pass_over,
     takes_sums,
 )
-from kbench.evaluation.search._folds import FoldScorer, by_path, clear, score_predictions, selected
+from kbench.evaluation.search._folds import (
+    FoldScorer,
+    clear,
+    group_by_path,
+    make_fold_selector,
+    score_predictions,
+)
 from kbench.evaluation.search._result import Score, SearchResult
 from kbench.evaluation.specs import Fit
 from kbench.evaluation.splits import Fold
@@ -50,7 +56,7 @@ class OuterScorer(FoldScorer):
             return False
         candidates = [score.candidate for score in group]
         try:
-            shared, is_large = embedding_of(self.fitting, candidates)
+            shared, is_large = fit_shared_map(self.fitting, candidates)
             # in halving, the training rows of a fold are not those of the other folds
             if is_large and self.fitting.protocol.search_method != "halving":
                 if not takes_sums(self.fitting.learner, candidates):
@@ -61,7 +67,7 @@ class OuterScorer(FoldScorer):
         except Exception as error:
             self._record_failure(group, error)
             return True
-        return self._score_on(folds, group, selected(Z, shared.converged))
+        return self._score_on(folds, group, make_fold_selector(Z, shared.converged))
 
     def _score_from(self, passed: Pass, group: list[Score], folds: Sequence[Fold]) -> bool:
         """Score the candidates of one map from the sums of its embedding."""
@@ -71,7 +77,7 @@ class OuterScorer(FoldScorer):
                 clear(group)
                 return False
             sums, truth = passed.others(number, fold[0]), self._truth(fold)
-            for scores in by_path(group, self.fitting.learner.path):
+            for scores in group_by_path(group, self.fitting.learner.path):
                 try:
                     self._score_sums(passed, scores, sums, passed.parts[number], fold[1], truth)
                 except Exception as error:
@@ -89,7 +95,7 @@ class OuterScorer(FoldScorer):
     ) -> bool:
         """Score the candidates of one map in passes over blocks of its embedding."""
         parts = [test for _, test in folds]
-        for scores in by_path(group, self.fitting.learner.path):
+        for scores in group_by_path(group, self.fitting.learner.path):
             if self._is_over():
                 clear(scores)
                 return False
@@ -186,7 +192,7 @@ class OuterScorer(FoldScorer):
                 for several, estimator, values in zip(given, part, models.values(Z), strict=True):
                     if with_values and hasattr(estimator, "predict_proba"):
                         labelled = labels(values, estimator.classes_)
-                        several.append(predictions_of(estimator, Z, labelled, truth.task))
+                        several.append(predict_all(estimator, Z, labelled, truth.task))
                     else:
                         several.append(_predictions(estimator, values, scale, truth, with_values))
             self.n_embedded += len(test)

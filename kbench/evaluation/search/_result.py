@@ -143,7 +143,7 @@ class SearchResult:
         return best.is_clearly_better(max(inwards, key=lambda score: score.gain))
 
 
-def chosen(
+def choose_score(
     scores: Sequence[Score], simpler: Mapping[str, str], one_standard_error: bool = False
 ) -> Score:
     """Return the score of the candidate that a search chooses.

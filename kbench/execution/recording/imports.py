@@ -17,8 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from kbench.registry.dependencies import content_of, is_installed
-from kbench.storage.files import state_of
+from kbench.registry.dependencies import is_installed, read_source
+from kbench.storage.files import read_state
 
 DECIDES_NO_NUMBER = frozenset(
     {
@@ -121,7 +121,7 @@ class Imports:
         if name not in self._loaded:  # before the recording, or by a loader of its own
             spec = getattr(sys.modules.get(name), "__spec__", None)
             path = str(spec.origin) if spec is not None and spec.has_location else ""
-            return sha_of(path) if path else "", path
+            return hash_file(path) if path else "", path
         return self._loaded[name]
 
     def _is_built_in(self, name: str) -> bool:
@@ -300,7 +300,7 @@ class Imports:
         if own:
             # one that is loaded from a path is not in `sys.modules`, and counts all the same;
             # of a source, `get_code` has the bytes that are executed
-            self._loaded[name] = sha_of(path), path
+            self._loaded[name] = hash_file(path), path
             self._note(self._reader(), [name])
         stack = self._running.__dict__.setdefault("stack", [])
         stack.append(name)
@@ -312,7 +312,7 @@ class Imports:
     def tell_loaded(self, name: str, spec: Any) -> None:
         """Report the file of every module, in a process that describes a plugin."""
         if self.is_audited and spec is not None and spec.has_location and spec.origin:
-            self._tell({"loaded": {name: [spec.origin, state_of(spec.origin)]}})
+            self._tell({"loaded": {name: [spec.origin, read_state(spec.origin)]}})
 
     def _reader(self, directly: bool = False) -> str:
         """Return the innermost module of a component in the calls so far; empty for none.
@@ -342,9 +342,9 @@ def _absolute(name: str, globals: Any) -> str:
     return name
 
 
-def sha_of(path: str) -> str:
+def hash_file(path: str) -> str:
     """Return the digest of a file; empty if it cannot be read."""
     try:
-        return hashlib.sha256(content_of(Path(path))).hexdigest()
+        return hashlib.sha256(read_source(Path(path))).hexdigest()
     except (OSError, StopIteration, KeyError):
         return ""

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kbench.execution.recording.imports import STANDARD, TASK, Imports, sha_of
+from kbench.execution.recording.imports import STANDARD, TASK, Imports, hash_file
 from kbench.planning.current_state import names_digest
 from kbench.registry.dependencies import is_installed
-from kbench.storage.files import state_of
+from kbench.storage.files import read_state
 
 SMALL = 2**20
 """Bytes up to which a file is hashed when it is read; of a larger one the state is noted."""
@@ -201,10 +201,10 @@ def _folders(path: str) -> Iterator[str]:
 
 def state_as_read(path: str) -> Any:
     """Return the digest of a small file, the state of a large one, None if it does not exist."""
-    state = state_of(path)
+    state = read_state(path)
     if state is None or state[2] > SMALL or not os.path.isfile(path):  # noqa: PTH113
         return state
-    return sha_of(path) or None
+    return hash_file(path) or None
 
 
 def _names(path: str) -> Any:

@@ -145,7 +145,7 @@ def pulse(pid: int) -> object:
         return None
 
 
-def children(pid: int) -> list[int]:
+def list_children(pid: int) -> list[int]:
     """Direct children of a process, zombies included."""
     if not LINUX:
         return []
@@ -162,9 +162,9 @@ def children(pid: int) -> list[int]:
 
 def descendants(pid: int) -> list[int]:
     """Children of a process, their children, and so on."""
-    pids = children(pid)
+    pids = list_children(pid)
     for child in pids:
-        pids += children(child)  # grows while it is walked
+        pids += list_children(child)  # grows while it is walked
     return pids
 
 
@@ -174,7 +174,7 @@ def family(pid: int) -> Iterator[int]:
     yield from descendants(pid)
 
 
-def marked(mark: str) -> list[int]:
+def list_marked(mark: str) -> list[int]:
     """Processes with ``mark`` in their environment, except this one."""
     pids = []
     for pid in _all():

@@ -417,7 +417,7 @@ class Supervisor:
         A task adopts the orphans among its descendants. The supervisor adopts them when
         the task has ended: a child that is not a task is one of them.
         """
-        orphans = [pid for pid in processes.children(self._pid) if pid not in self._running]
+        orphans = [pid for pid in processes.list_children(self._pid) if pid not in self._running]
         for pid in orphans:
             processes.kill(pid)
         return bool(orphans)

@@ -194,7 +194,7 @@ class WarmProcess:
                 code = self._process.wait()
             # A supervisor ends all its processes. If it was killed, its tasks die with
             # it, but not the processes that they have forked.
-            for pid in processes.marked(f"{MARK}={self._mark}"):
+            for pid in processes.list_marked(f"{MARK}={self._mark}"):
                 processes.kill(pid)
             with self._control:
                 self._ready = self._is_ready()

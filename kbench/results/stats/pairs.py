@@ -16,7 +16,7 @@ from kbench.results.rows import Row
 Array = NDArray[np.float64]
 
 
-def checked(values: Array, allow_nan: bool = False) -> Array:
+def validate_scores(values: Array, allow_nan: bool = False) -> Array:
     """Return scores as an array of shape (n_datasets, n_methods); all must be finite, or NaN."""
     values = np.asarray(values, dtype=float)
     if values.ndim != 2:
@@ -140,7 +140,7 @@ def wilcoxon_holm(values: Array) -> Array:
     >>> wilcoxon_holm(np.array([[0.9, 0.8], [0.8, 0.6], [0.7, 0.4]]))
     array([[1.  , 0.25], [0.25, 1.  ]])
     """
-    values = checked(values, allow_nan=True)
+    values = validate_scores(values, allow_nan=True)
     k = values.shape[1]
     a, b = np.triu_indices(k, 1)
     adjusted = np.ones((k, k))
@@ -159,7 +159,7 @@ def wins_ties_losses(values: Array, tie: float = 0.0) -> NDArray[np.int64]:
     >>> wins_ties_losses(np.array([[0.9, 0.8], [0.7, 0.7], [0.9, 0.5]]))[0, 1]
     array([2, 1, 0])
     """
-    values = checked(values)
+    values = validate_scores(values)
     counts = []
     for column in values.T:
         d = np.round(column[:, None] - values, 12)
@@ -333,7 +333,7 @@ def corrected_t(
     return CorrectedT(mean * unit, (mean - wide) * unit, (mean + wide) * unit, p)
 
 
-def unit_of(values: Iterable[float], metric: Metric) -> float:
+def find_unit(values: Iterable[float], metric: Metric) -> float:
     """Return the size of scores, below which nine digits are equal: 1 without units."""
     return (max(map(abs, values), default=0.0) or 1.0) if metric.in_units else 1.0
 
@@ -383,6 +383,6 @@ def on_dataset(
         common = [i for i in a if i in b]
     if len(common) < 2:
         return None
-    unit = unit_of([*a.values(), *b.values()], metric)
+    unit = find_unit([*a.values(), *b.values()], metric)
     differences = [a[i] - b[i] for i in common]
     return corrected_t(differences, holdout_ratio(first), alpha, unit)

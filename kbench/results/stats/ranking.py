@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from kbench.results.rows import tied_ranks
-from kbench.results.stats.pairs import Array, checked, smallest_p
+from kbench.results.rows import rank_with_ties
+from kbench.results.stats.pairs import Array, smallest_p, validate_scores
 from kbench.results.stats.resampling import mean_draws
 
 
@@ -23,7 +23,7 @@ def ranks(values: Array) -> Array:
     array([[1.5, 3. , 1.5]])
     """
     # rounding first: sums in another order must not break ties
-    return np.array([tied_ranks(row) for row in -np.round(checked(values), 12)])
+    return np.array([rank_with_ties(row) for row in -np.round(validate_scores(values), 12)])
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def friedman(values: Array, correct_ties: bool = True) -> Friedman:
     """
     from scipy.stats import chi2, f
 
-    values = checked(values)
+    values = validate_scores(values)
     n, k = values.shape
     if n < 2 or k < 3:
         raise ValueError(f"values must have at least 2 datasets and 3 methods, got {values.shape}")
@@ -216,7 +216,7 @@ def rank_sets(gains: Array, alpha: float = 0.05) -> list[tuple[int, int]]:
     >>> rank_sets(gains), rank_sets(gains[:4])
     ([(1, 1), (2, 3), (2, 3)], [(1, 3), (1, 3), (1, 3)])
     """
-    gains = checked(gains, allow_nan=True)
+    gains = validate_scores(gains, allow_nan=True)
     n, k = gains.shape
     if smallest_p(n) * (k - 1) > alpha:
         return [(1, k)] * k
@@ -234,7 +234,7 @@ def _adjusted(d: Array) -> Array:
     Shape (n_groups, n_claims); NaN counts as less than all others.
     """
     d = np.asarray(np.round(np.where(np.isnan(d), -np.inf, d), 12))
-    signed = np.sign(d) * np.array([tied_ranks(column) for column in np.abs(d).T]).T
+    signed = np.sign(d) * np.array([rank_with_ties(column) for column in np.abs(d).T]).T
     size = np.sqrt((signed**2).sum(axis=0))
     signed = np.divide(signed, size, out=np.zeros_like(signed), where=size > 0)
     order = np.argsort(-signed.sum(axis=0), kind="stable")

@@ -35,7 +35,7 @@ from pathlib import Path
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.parameters import named_files
+from kbench.parameters import list_files
 from kbench.records import Dataset, DatasetFacts, Inputs, Manifest, Ref
 from kbench.records.canonical import Json
 from kbench.storage.datacache._entry import (
@@ -43,7 +43,7 @@ from kbench.storage.datacache._entry import (
     NAMES,
     DamagedError,
     Meta,
-    checked,
+    check_entry,
     is_checksum,
     read,
     read_inputs,
@@ -60,10 +60,10 @@ from kbench.storage.files import (
     make_folder,
     may_lie,
     read_file,
+    read_state,
     remedy,
     rename_folder,
     share,
-    state_of,
     sync_folder,
     write_file,
 )
@@ -96,8 +96,8 @@ def unsure_files(params: Params) -> dict[str, str]:
     given = [params.get(name) for name in FILE_PARAMETERS]
     paths = [Path(path).expanduser().absolute() for path in given if isinstance(path, str)]
     found = {}
-    for file in (file for path in paths for file in named_files(path)):
-        state = state_of(file)
+    for file in (file for path in paths for file in list_files(path)):
+        state = read_state(file)
         if state is not None and may_lie(state):
             found[str(file)] = file_digest(file) or ""
     return found
@@ -121,7 +121,7 @@ def plain(value: object) -> Json:
 def _file_state(path: Path) -> list[str | int]:
     """Return the state of a file, or of all files of a folder or a pattern."""
     path = path.expanduser().absolute()
-    files = named_files(path)
+    files = list_files(path)
     state: list[str | int] = [str(path)]
     for file in files:
         name = [] if file == path else [str(file)]
@@ -245,7 +245,7 @@ class DataCache:
     def _checked(self, checksum: str, thorough: bool = False) -> Meta:
         """Return the description of an intact entry; a damaged one is moved aside."""
         try:
-            return checked(self.root, checksum, thorough)
+            return check_entry(self.root, checksum, thorough)
         except DamagedError:
             aside = self.root / "damaged"
             with contextlib.suppress(OSError):

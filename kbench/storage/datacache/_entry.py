@@ -24,7 +24,14 @@ from kbench.errors import DatasetError
 from kbench.records import Dataset, Split
 from kbench.records.canonical import Json, JsonObject
 from kbench.storage.datacache._form import Matrix, duplicate_fraction, missing_by_attribute
-from kbench.storage.files import make_folder, read_file, sync_folder, try_lock, unused, write_file
+from kbench.storage.files import (
+    make_folder,
+    make_temporary_name,
+    read_file,
+    sync_folder,
+    try_lock,
+    write_file,
+)
 
 PREFIX = ".tmp-"
 
@@ -41,7 +48,7 @@ def temporary(root: Path) -> Iterator[Path]:
 
     It is locked, so that `sweep` of another process leaves it alone.
     """
-    folder = unused(root)
+    folder = make_temporary_name(root)
     folder.mkdir()
     try:
         handle = os.open(folder, os.O_RDONLY)
@@ -287,7 +294,7 @@ since, are not verified again."""
 _NOTE_BYTES = 1 << 16
 
 
-def checked(root: Path, checksum: str, thorough: bool = False) -> Meta:
+def check_entry(root: Path, checksum: str, thorough: bool = False) -> Meta:
     """Return the description of an entry without a problem; stamp it if all bytes were read.
 
     Raises DamagedError if it has one, UnreadableError where another user does not share it.

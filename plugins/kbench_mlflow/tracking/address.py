@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, unquote_to_bytes
 
 from kbench.errors import StoreError
-from kbench.messages import masked, split_address
+from kbench.messages import mask, split_url
 
 _LOCAL = re.compile(r"sqlite(?:\+pysqlite)?:///([^?]+)")
 
@@ -41,14 +41,14 @@ class Address:
             return cls(sqlite_uri(path), sqlite_uri(path), path)
         if "://" not in text or text.lower().startswith(("sqlite", "file:")):
             return cls(text, text)
-        scheme, user, rest, query = split_address(text)
+        scheme, user, rest, query = split_url(text)
         user = f"{quote(user, safe=_IN_USER_INFO)}@" if user else ""
-        return cls(f"{scheme}://{user}{rest}" + (f"?{query}" if query else ""), masked(text))
+        return cls(f"{scheme}://{user}{rest}" + (f"?{query}" if query else ""), mask(text))
 
     @property
     def server(self) -> str:
         """The address of a server without user info, as a browser needs it."""
-        scheme, _, rest, _ = split_address(self.uri)
+        scheme, _, rest, _ = split_url(self.uri)
         return f"{scheme}://{rest}".rstrip("/")
 
     def hide(self, text: str) -> str:
@@ -63,13 +63,13 @@ class Address:
         """What must not be shown, in all the forms in which libraries write it."""
         secrets = {os.environ.get(f"MLFLOW_TRACKING_{name}", "") for name in ("PASSWORD", "TOKEN")}
         if self.uri != self.name:
-            _, user, _, query = split_address(self.uri)
+            _, user, _, query = split_url(self.uri)
             secrets.add(base64.b64encode(unquote(user).encode()).decode())
             name, colon, password = user.partition(":")
             # of a server's address the name alone may be a token
             secrets |= {password} if colon and password else {name}
             for pair in query.split("&"):
-                if masked(f"x://y?{pair}") != f"x://y?{pair}":
+                if mask(f"x://y?{pair}") != f"x://y?{pair}":
                     secrets.add(pair.partition("=")[2])
         forms = {form for each in secrets for form in (each, unquote(each), quote(unquote(each)))}
         return sorted((each for each in forms if len(each) >= _SHORTEST), key=len, reverse=True)

@@ -78,7 +78,7 @@ def export(
     The model takes your table as it is and predicts your labels or numbers. Before kbench creates
     the folder, it loads the model again and compares the predictions.
     """
-    from kbench.features import DataCache, Planner, load_registry, with_metric
+    from kbench.features import DataCache, Planner, load_registry, set_metric
     from kbench_tables.export.model_folder import (
         PORTABLE,
         TRUST,
@@ -97,7 +97,7 @@ def export(
     cache = DataCache()
     planner = Planner(registry, cache)
     known = {ref.label: planner.dataset(ref) for ref in chosen.datasets}
-    chosen = with_metric(chosen, known, registry)
+    chosen = set_metric(chosen, known, registry)
     planned = _one(planner.plan(chosen, known), cell, suite)
     used = planned.cell.feature_map.label
     if feature_map and used not in {m.label for b in chosen.blocks for m in b.feature_maps}:
@@ -155,7 +155,7 @@ def _suite(
     options: Mapping[str, Any],
 ) -> Suite:
     """Return the suite of a name, or that of a file of data, with the filters applied."""
-    from kbench.features import LISTS, chosen_suite, is_data_file, names_in
+    from kbench.features import LISTS, is_data_file, names_in, select_suite
     from kbench_tables.recommend.data import prepare_data, suite_for
     from kbench_tables.recommend.metric import comparison
     from kbench_tables.recommend.timed_suite import apply_settings, parse_settings
@@ -167,7 +167,7 @@ def _suite(
         named = (dataset, feature_map, learner)
         kinds = zip(LISTS.values(), named, strict=True)
         add = [each if each in registry.all(kind) else None for kind, each in kinds]
-        return chosen_suite(name, registry, *named, add=add, data=data)
+        return select_suite(name, registry, *named, add=add, data=data)
     if data is not None:
         raise SuiteError(f"--data does not apply: {name} is the dataset")
     if dataset is not None:

@@ -96,7 +96,7 @@ def _opened(
     from kbench.features import (
         dataset_of_file,
         import_registry,
-        parameters_of,
+        read_parameters,
         resolve,
         source_of_file,
     )
@@ -113,7 +113,7 @@ def _opened(
     ref = dataset_of_file(file, target, registry=registry, **given)
     trained = {**model.facts["dialect"]}
     params = dict(ref.params)
-    taken = parameters_of(source.load)
+    taken = read_parameters(source.load)
     is_text = taken is not None and "delimiter" in taken
     if is_text and trained["na_values"]:
         params.setdefault("na_values", tuple(trained["na_values"]))

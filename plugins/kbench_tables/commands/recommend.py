@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import JsonEvents, Quiet, as_words, echo, options_from, with_flags
-from kbench.features import given as given_options
+from kbench.features import JsonEvents, Quiet, echo, format_options, options_from, put_flags
+from kbench.features import get_given as given_options
 from kbench.messages import counted
 
 if TYPE_CHECKING:
@@ -94,13 +94,13 @@ def recommend(
         as_json=as_json,
         quiet=quiet,
         explains=explain,
-        words=with_flags,
+        words=put_flags,
     )
     report, rows, advice = found.report, found.rows, found.advice
     given = {**own, "metric": metric}
     export = _export(file, given, found, probabilities) if advice else ""
     lead = lead_of(found, data, by, time_limit, export)
-    sentences, facts = (tuple(map(with_flags, texts)) for texts in (lead.sentences, lead.facts))
+    sentences, facts = (tuple(map(put_flags, texts)) for texts in (lead.sentences, lead.facts))
     lead = replace(lead, sentences=sentences, facts=facts)
     if as_json:
         _print_json(report, rows, found, export, data)
@@ -120,9 +120,9 @@ def _with_flags(data: OwnData) -> OwnData:
     """Return the data with notes that name options of the command."""
     looked = data.look
     if looked is not None:
-        fates = tuple(replace(fate, note=with_flags(fate.note)) for fate in looked.fates)
-        looked = replace(looked, fates=fates, doubts=tuple(map(with_flags, looked.doubts)))
-    return replace(data, look=looked, target=with_flags(data.target))
+        fates = tuple(replace(fate, note=put_flags(fate.note)) for fate in looked.fates)
+        looked = replace(looked, fates=fates, doubts=tuple(map(put_flags, looked.doubts)))
+    return replace(data, look=looked, target=put_flags(data.target))
 
 
 def _show_columns(data: OwnData, as_json: bool) -> None:
@@ -158,7 +158,7 @@ def _export(
         for name, value in found.settings.items()
     ]
     options = {**given, "probabilities": probabilities or None, **method, "params": settings}
-    return shlex.join(["kbench", "export", file, *as_words(options), "-o", "model"])
+    return shlex.join(["kbench", "export", file, *format_options(options), "-o", "model"])
 
 
 def _print_json(
@@ -177,7 +177,7 @@ def _print_json(
         metric=report.suite.compared.name,
         classes=dict(zip(data.facts.target_names, data.facts.class_counts, strict=False)),
         recommended=advice and {name: advice.chosen.value(name) for name in NAMES},
-        sentences=list(map(with_flags, advice.sentences)) if advice else [],
+        sentences=list(map(put_flags, advice.sentences)) if advice else [],
         export=export,
         importances={each.column: each.mean for each in explanation.importances}
         if explanation
@@ -200,7 +200,7 @@ def _print(
     """Print the table, the recommendation, and the next commands."""
     from rich.markup import escape
 
-    from kbench.features import Column, Table, printing, shown
+    from kbench.features import Column, Table, printing, write_cell
     from kbench_tables.recommend.page import size
 
     console = printing.console()
@@ -217,7 +217,7 @@ def _print(
     for row in rows:
         floats = row.metrics.get("n_stored_floats")
         style = "bold" if advice and row is advice.chosen else "" if row.status == "ok" else "dim"
-        values = [shown(name, row.value(name)) for name in columns]
+        values = [write_cell(name, row.value(name)) for name in columns]
         n_train = row.metrics.get("n_train")
         values += [size(floats) if floats else "", f"{n_train:,.0f}" if n_train else ""]
         values.append(f"{row.n_splits_done}/{row.n_splits}")

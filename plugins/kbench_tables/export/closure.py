@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from kbench.features import content_of, folders_of, source_of
+from kbench.features import find_folders, find_source, read_source
 
 Import = ast.Import | ast.ImportFrom
 
@@ -81,7 +81,7 @@ class _Sources:
         self._files: dict[str, Path | None] = {}
         self._is_source = cache(self._lies_in_source)
         self._is_found = cache(self._can_be_found)
-        self._exports = cache(lambda path: _exports_of(content_of(path)))
+        self._exports = cache(lambda path: _exports_of(read_source(path)))
 
     def is_followed(self, module: str) -> bool:
         return self._is_own(module) and not self._is_left_out(module)
@@ -95,7 +95,7 @@ class _Sources:
         if path is None or path.suffix != ".py":
             return
         package = module if path.name == "__init__.py" else parent
-        for node, _ in imports_of(content_of(path)):
+        for node, _ in imports_of(read_source(path)):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
             elif base := _resolve_name("." * node.level + (node.module or ""), package):
@@ -118,10 +118,10 @@ class _Sources:
             yield from filter(self._is_found, {f"{package}.{module}" for module in modules})
 
     def _file(self, module: str) -> Path | None:
-        return source_of(module, self._files)
+        return find_source(module, self._files)
 
     def _can_be_found(self, module: str) -> bool:
-        return self._file(module) is not None or bool(folders_of(module, self._files))
+        return self._file(module) is not None or bool(find_folders(module, self._files))
 
     def _is_left_out(self, module: str) -> bool:
         return ".".join(module.split(".")[:2]) in self._left_out
@@ -136,7 +136,7 @@ class _Sources:
             return False
         file = self._file(top)
         # a namespace package has folders and no file
-        places = [str(file)] if file is not None else folders_of(top, self._files)
+        places = [str(file)] if file is not None else find_folders(top, self._files)
         owners = self._distributions.get(top, [])
         if not owners or any(map(_is_editable, owners)):
             # of no distribution: a file beside the plugin, for example, or one that

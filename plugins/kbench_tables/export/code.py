@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 from kbench.errors import ExportError
-from kbench.features import content_of, source_of
+from kbench.features import find_source, read_source
 from kbench.messages import option
 from kbench_tables.export.closure import Import, import_closure, imports_of
 from kbench_tables.export.plain_objects import BASE
@@ -102,7 +102,7 @@ def collect_code(modules: Iterable[str], packages: Iterable[str]) -> Code:
     needed: set[str] = set()
     optional: set[str] = set()
     for name in sorted(names):
-        path = source_of(name, {})
+        path = find_source(name, {})
         if path is None:
             continue  # a folder without __init__.py, or an optional module that is not there
         if path.suffix != ".py":
@@ -111,7 +111,7 @@ def collect_code(modules: Iterable[str], packages: Iterable[str]) -> Code:
                 f"{option('format', 'joblib')} saves a model for an environment with the same "
                 "packages"
             )
-        module = _Module(name, path.name == "__init__.py", content_of(path))
+        module = _Module(name, path.name == "__init__.py", read_source(path))
         files[_path(name, module.is_package)] = module.rewritten(tops)
         for top, may_fail in module.imports_outside(tops):
             (optional if may_fail else needed).add(top)

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from kbench.messages import counted
-from kbench.tables.encoder import columns_of
+from kbench.tables.encoder import split_columns
 from kbench_tables.export.plain_objects import load
 
 EXAMPLES = 3
@@ -214,7 +214,7 @@ class Model:
 
         ValueError is raised if columns are missing or hold strings instead of numbers.
         """
-        table = columns_of(rows)
+        table = split_columns(rows)
         if self.encoder is None or table is None:
             return []
         return self.check_encoded(self.encoder.chosen(table), self.encode(table), 1)

@@ -32,7 +32,7 @@ from kbench.features import (
     how_to_get,
     import_registry,
     machine_id,
-    of_cell_in_full,
+    make_full_row,
     recall,
     state_folder,
 )
@@ -314,7 +314,7 @@ def export_cell(
     facts = planned.dataset
     assert facts is not None
     planned, where = recall_results(planned)
-    row = of_cell_in_full(planned, where, metric) if planned.done else None
+    row = make_full_row(planned, where, metric) if planned.done else None
     announce(f"fitting {planned.cell.name} on {facts.n_samples:,} rows")
     # the model is fitted, saved and loaded again by this process
     rows = DataCache().load_for(facts)

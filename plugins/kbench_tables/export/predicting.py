@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import KbenchError
-from kbench.messages import counted, listed
+from kbench.messages import counted, list_some
 from kbench.tables.texts import PREAMBLE, preamble
 from kbench_tables.export.model import Finding, Model, merge_findings
 
@@ -208,7 +208,7 @@ def _about_columns(model: Model, block: Mapping[str, Any], ids: Sequence[str]) -
     names = [str(name).strip() for name in block]
     missing = [name for name in model.columns if name not in names]
     if missing:
-        raise ValueError(f"the table has no column {listed(missing)}; it has {listed(names)}")
+        raise ValueError(f"the table has no column {list_some(missing)}; it has {list_some(names)}")
     for name in ids:
         if name not in names:
             raise ValueError(f"--id {name}: the table has no such column")
@@ -221,7 +221,7 @@ def _about_columns(model: Model, block: Mapping[str, Any], ids: Sequence[str]) -
         sentences.append(f"column {target!r} is the target and is not used")
     known = {*model.columns, *model.facts.get("left_out", ()), target, *ids}
     if others := [name for name in names if name not in known]:
-        sentences.append(f"columns that the training data lack are not used: {listed(others)}")
+        sentences.append(f"columns that the training data lack are not used: {list_some(others)}")
     return sentences
 
 

@@ -21,7 +21,7 @@ from kbench.features import (
     machine_facts,
     page,
 )
-from kbench.messages import counted, listed, number, option, printable
+from kbench.messages import counted, list_some, number, option, printable
 from kbench.records import Metric
 from kbench_tables.profile import Fate
 from kbench_tables.recommend.compared_methods import ComparedMethods
@@ -168,5 +168,5 @@ def _without_metric(rows: Sequence[Row], metric: Metric) -> list[str]:
     lacking = [row for row in rows if row.status == "ok" and metric.name not in row.metrics]
     if not lacking:
         return []
-    names = listed([f"{row.feature_map} + {row.learner}" for row in lacking], 3)
+    names = list_some([f"{row.feature_map} + {row.learner}" for row in lacking], 3)
     return [f"No {metric.words} for {names}: the learner lacks the predictions that it needs."]

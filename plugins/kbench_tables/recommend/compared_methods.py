@@ -15,10 +15,10 @@ from kbench.features import (
     Report,
     Row,
     machine_id,
-    of_cell_in_full,
+    make_full_row,
     run_shown,
 )
-from kbench.messages import of_memory
+from kbench.messages import format_memory
 from kbench.records import Cell, Metric, Protocol, Ref
 from kbench_tables.recommend.data import OwnData, suite_for
 from kbench_tables.recommend.explanation import Explanation
@@ -245,7 +245,7 @@ def _extrapolate_cost(found: ComparedMethods, schedule: Schedule) -> tuple[str, 
     rows = planned.cell.protocol.max_train_rows
     if rows is None or predicted is None or predicted.seconds is None:
         return ()
-    seconds, memory = predicted.seconds.as_seconds(), of_memory(predicted.memory_mib.value)
+    seconds, memory = predicted.seconds.as_seconds(), format_memory(predicted.memory_mib.value)
     return (f"Predicted cost of one split on all rows: {seconds} and {memory}.",)
 
 
@@ -268,7 +268,7 @@ def _rows(report: Report, label: str) -> list[Row]:
     by_method: dict[tuple[str, str], Row] = {}
     metric = report.suite.compared
     for planned in report.cells:
-        row = replace(of_cell_in_full(planned, machine_id(), metric), dataset=label)
+        row = replace(make_full_row(planned, machine_id(), metric), dataset=label)
         known = by_method.get(row.method)
         if known is None or _order(row) >= _order(known):
             by_method[row.method] = row

@@ -10,9 +10,16 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.features import DataCache, Registry, dataset_of_file, find, opened, parameters_of
+from kbench.features import (
+    DataCache,
+    Registry,
+    dataset_of_file,
+    find,
+    open_fetching,
+    read_parameters,
+)
 from kbench.messages import option
-from kbench.parameters import is_pattern, named_files
+from kbench.parameters import is_pattern, list_files
 from kbench.records import (
     Block,
     Cell,
@@ -22,7 +29,7 @@ from kbench.records import (
     Suite,
     TaskType,
 )
-from kbench.tables.table_rows import unchanged
+from kbench.tables.table_rows import reject_changes
 from kbench_tables.recommend.metric import Comparison
 from kbench_tables.recommend.table_preview import Look, add_preview, look
 from kbench_tables.recommend.target import TargetColumn, choose
@@ -77,7 +84,7 @@ def prepare_data(
     if keep and source.rows is None and source.table is None:
         raise DatasetError(f"file {path!r}: {option('keep')} does not apply to {ref.name} files")
     # profiling and loading each read the file
-    with unchanged(named_files(Path(path).expanduser()), f"file {path!r}"):
+    with reject_changes(list_files(Path(path).expanduser()), f"file {path!r}"):
         return _looked_at(ref, path, registry, keep or ())
 
 
@@ -86,7 +93,7 @@ def _looked_at(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) -> 
     ref = add_preview(ref, looked)
     asked: TaskType | None = ref.params.get("task")
     what = f"file {path!r}"
-    taken = parameters_of(registry.get("dataset", ref.name).load)
+    taken = read_parameters(registry.get("dataset", ref.name).load)
     if taken is not None and "task" not in taken:  # the source decides
         facts = fetch_dataset(ref, registry)
         return OwnData(ref, looked, facts, f"target {_name(ref)!r}: {facts.task}")
@@ -146,7 +153,7 @@ def _with_task(ref: Ref, task: TaskType) -> Ref:
 def fetch_dataset(ref: Ref, registry: Registry) -> DatasetFacts:
     """Load a dataset into the data cache and return its facts; raise DatasetError if that fails."""
     registry.get("dataset", ref.name)
-    with opened(registry) as fetching:
+    with open_fetching(registry) as fetching:
         facts = fetching.dataset(ref)
     if isinstance(facts, Problem):
         raise DatasetError(facts.reason)

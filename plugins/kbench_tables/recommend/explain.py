@@ -31,7 +31,7 @@ from kbench.features import (
     learner_side,
     map_side,
     parts,
-    restored,
+    unstandardise,
 )
 from kbench.features import FitMethod as Method
 from kbench.features import split_scores as scores
@@ -283,5 +283,5 @@ def _checked(
     part = Predictions(**some)
     n = len(shown.y_test)
     if data.task == "regression":
-        return restored(part, data.scale(np.arange(len(data.y))), n, what)
+        return unstandardise(part, data.scale(np.arange(len(data.y))), n, what)
     return part.checked(data.task, np.unique(data.y), n, what)

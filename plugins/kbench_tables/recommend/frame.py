@@ -18,12 +18,12 @@ from kbench.features import (
     Options,
     Planner,
     check_limit,
-    checked_options,
+    check_options,
     columns,
     load_registry,
     names_in,
-    shown,
     state_folder,
+    write_cell,
     write_file,
 )
 from kbench_tables.export.model_folder import check_export, export_cell
@@ -173,7 +173,7 @@ def _shown_columns(found: ComparedMethods) -> list[str]:
 
 def _line(row: Row, names: Sequence[str], is_best: bool) -> str:
     tag = "th" if is_best else "td"
-    cells = (html.escape(shown(name, row.value(name))) for name in names)
+    cells = (html.escape(write_cell(name, row.value(name))) for name in names)
     return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>"
 
 
@@ -298,7 +298,7 @@ def recommend(
     else:
         folder = Path(tempfile.mkdtemp(prefix="kbench-frame-"))
         path = str(folder / f"{name}.parquet")
-    given = checked_options("recommend", features)
+    given = check_options("recommend", features)
     texts = {"task": task, "group": group, "time_column": time_column, "delimiter": delimiter}
     texts |= {"decimal": decimal, "thousands": thousands, "encoding": encoding, "sheet": sheet}
     lists = {"drop": drop, "categorical": categorical, "keep": keep, "date": date}

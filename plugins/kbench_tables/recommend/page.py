@@ -20,7 +20,7 @@ from kbench.features import (
     CorrectedT,
     Row,
     duration,
-    name_of,
+    format_method,
     on_dataset,
     p_value,
 )
@@ -190,7 +190,7 @@ class _Comparison:
 
     def named(self, row: Row) -> str:
         """Return the name of a method with its value."""
-        return f"{name_of(row.method)} ({self.what}{self.written(self.value(row))})"
+        return f"{format_method(row.method)} ({self.what}{self.written(self.value(row))})"
 
     @property
     def also(self) -> str:
@@ -229,7 +229,7 @@ class _Comparison:
 
     def measured(self, row: Row) -> str:
         value, sd = self.value(row), row.metrics.get(self.metric.sd)
-        text = f"Take {name_of(row.method)}: {self.written(value)}"
+        text = f"Take {format_method(row.method)}: {self.written(value)}"
         if sd is not None:
             text += f" ± {self.written(sd)}"
         text += f" {self.metric.words}"
@@ -327,7 +327,7 @@ class _Comparison:
         row = max(rows, key=lambda row: self.metric.gain(self.level(row)))
         fitted = duration(row.metrics["fit_time_s"])
         text = (
-            f"The best gradient boosting, {name_of(row.method)}, scores "
+            f"The best gradient boosting, {format_method(row.method)}, scores "
             f"{self.what}{self.written(self.value(row))}{self.rows_of(row)}, fitted in {fitted}"
         )
         test = self.test(chosen, row)
@@ -348,7 +348,7 @@ class _Comparison:
         if self.rows_of(kernel) != self.rows_of(chosen):
             fitted = duration(kernel.metrics["fit_time_s"])
             return [
-                f"The kernel machine, {name_of(kernel.method)}, scores "
+                f"The kernel machine, {format_method(kernel.method)}, scores "
                 f"{self.what}{self.written(self.value(kernel))}{self.rows_of(kernel)}, fitted in "
                 f"{fitted}."
             ]

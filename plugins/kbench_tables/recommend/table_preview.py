@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from kbench.errors import DatasetError
-from kbench.features import Reference, Registry, parameters_of, resolve
+from kbench.features import Reference, Registry, read_parameters, resolve
 from kbench.messages import option, printable
-from kbench.parameters import named_files
+from kbench.parameters import list_files
 from kbench.records import Make, Ref
 from kbench.records.canonical import from_json, to_json
 from kbench.tables.table import check_columns, no_column
@@ -106,7 +106,7 @@ def look(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Look | None:
     read = source.rows or source.table
     if read is None:
         return None
-    taken = parameters_of(source.load)
+    taken = read_parameters(source.load)
     asked = {
         "dataset": to_json(ref),
         "keep": list(keep),
@@ -114,7 +114,7 @@ def look(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Look | None:
         "in_blocks": source.rows is not None,
     }
     try:
-        files = named_files(ref.params["path"])
+        files = list_files(ref.params["path"])
         size = sum(file.stat().st_size for file in files)
         if source.rows is None and size > LOOKED_AT_MB * 2**20:
             return None

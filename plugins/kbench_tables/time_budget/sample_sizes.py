@@ -14,10 +14,10 @@ from kbench.features import (
     PlannedCell,
     Registry,
     Verbs,
-    given_width,
+    get_width,
     holdout_sizes,
     n_candidates,
-    of_width,
+    set_width,
 )
 from kbench.records import Cell, Cost, DatasetFacts, Estimate, Metric, Ref, Result, Trial, Tune
 
@@ -153,7 +153,7 @@ class LadderCosts:
         """Return the work of a cell, relative to that in proportion to the rows."""
         searched = n_candidates(cell, self._registry)
         fits = 1.0 + (searched * (cell.protocol.inner_folds - 1) if searched > 1 else 0.0)
-        width = given_width(cell) or 1
+        width = get_width(cell) or 1
         uses_kernel = self._registry.get("learner", cell.learner.name).uses_kernel
         return float(fits * width**NARROWER * (rows if uses_kernel else 1))
 
@@ -220,8 +220,8 @@ def refinements(planned: PlannedCell, registry: Registry) -> Iterator[Cell]:
     width = cell.feature_map.params.get(WIDTH)
     if isinstance(width, int) and not isinstance(width, bool):
         width = min(WIDER * width, n_train(planned))
-        if width > (given_width(cell) or 0):
-            ref = of_width(cell, width).feature_map
+        if width > (get_width(cell) or 0):
+            ref = set_width(cell, width).feature_map
             yield replace(cell, feature_map=_named(ref, f"{width:,} components"))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kbench.records import Metric, Published
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench.report.content import ReportData
 from kbench.results.rows import Row
@@ -90,7 +90,7 @@ def test_pictures_are_svg_with_one_point_a_figure():
 def test_the_page_has_the_section_and_all_figures():
     rows, figures = rows_and_figures(wrong=1)
     content = ReportData("museum", rows, figures, metric=ERROR)
-    html = page(content, build(installed()))
+    html = page(content, build(list_plugins()))
     assert "more than two standard errors (|z| &gt; 2)" in html
     assert html.index('id="published"') < html.index('id="leaders"')
     assert 'class="n worse"' in html

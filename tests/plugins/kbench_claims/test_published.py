@@ -7,7 +7,7 @@ import pytest
 from kbench.evaluation.definitions import METRICS
 from kbench.records import Published
 from kbench.report import write
-from kbench.report.paper import turned
+from kbench.report.paper import transpose_table
 from kbench_claims.published import beside_published, published, published_grid
 from tests.support.report_rows import content, regression_row, row
 
@@ -55,7 +55,7 @@ def test_figures_of_a_paper_stand_on_its_grid():
         "| wine | 0.92 (0.90) | (0.70) |",
         "| iris | 0.97 (0.94) | 0.55 (0.55) |",
     ]
-    assert len(turned(table).rows) == 2
+    assert len(transpose_table(table).rows) == 2
     assert "rff + ridge (ovr),rff + ridge (ovr) (published)" in write(table, "csv")
     two = [*figures, Published("iris", "rff", "ridge (ovr)", "accuracy", 0.9, source="Other")]
     table = published_grid(content([*ROWS, failed], published=two))

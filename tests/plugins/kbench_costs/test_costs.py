@@ -14,9 +14,9 @@ from kbench.evaluation.split_view import assign
 from kbench.execution import task_functions
 from kbench.planning.suite_file import read
 from kbench.records import Protocol
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
-from kbench.results.row_builders import of_cell, of_cell_in_full
+from kbench.results.row_builders import make_full_row, make_row
 from kbench.runner import Options, Run, Watcher, execute, preview
 from kbench.storage.journal import Journal
 from kbench_costs import costs, trials
@@ -120,7 +120,7 @@ def runner(install_plugin, store_uri, monkeypatch):
     monkeypatch.setattr(costs, "FIRST_ROWS", 128)
 
     def make(*maps, memory=4096, **options):
-        registry = build(installed())
+        registry = build(list_plugins())
         text = SUITE.replace("{maps}", ", ".join(maps)).replace("{memory}", str(memory))
         seen = Seen()
         options = Options(given={"store": store_uri}, jobs=2, **options)
@@ -152,7 +152,7 @@ def test_a_run_predicts_and_keeps_what_it_predicted(runner, store_uri):
     assert result.predicted == cell.cost
     assert result.cpu_s > 0
     assert 0 < cell.cost.memory_mib.low < cell.cost.memory_mib.high
-    row = of_cell(cell)
+    row = make_row(cell)
     assert row.metrics["predicted_memory_mib"] == cell.cost.memory_mib.value
     assert row.metrics["task_time_cpu_s"] == result.cpu_s
     (stored,) = map(row_of_run, Store(store_uri).read("trial"))
@@ -220,7 +220,7 @@ def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, sto
     largest = int(said[1].replace(",", ""))
     # rows planned = rows shown = runs in the store
     assert len(Store(store_uri).read("trial")) == 2
-    assert of_cell_in_full(large, "here").error == words
+    assert make_full_row(large, "here").error == words
     print_report(report)
     printed = " ".join(capfd.readouterr().out.split())
     assert "1 skipped" in printed
@@ -233,7 +233,7 @@ def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, sto
     assert f"skipped: work 12000 + centroids on blobs: {words}" in printed
 
     # an estimate: what the allocator gives back in time differs by a third between runs
-    narrower = of_cell(execute(runner(wide(largest), memory=1000)[0]).cells[0])
+    narrower = make_row(execute(runner(wide(largest), memory=1000)[0]).cells[0])
     assert 0.5 * 150 < narrower.metrics["peak_memory_mib"] < 1.5 * 150
 
     raised, seen = ran(*runner(wide(12_000), wide(5), memory=1000))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from kbench.planning.cells import of_width
+from kbench.planning.cells import set_width
 from kbench.planning.planned import PlannedCell
 from kbench.records import Cell, Cost, DatasetFacts, Estimate, Protocol, Ref, Trial, Tune
 from kbench_costs import prediction as cost
@@ -200,7 +200,7 @@ def test_a_short_search_has_two_candidates():
     short = chosen.shorten(cell)
     assert (short.protocol.search_method, short.protocol.n_candidates) == ("random", 2)
     assert short.feature_map == cell.feature_map
-    narrow = of_width(cell, 4)
+    narrow = set_width(cell, 4)
     assert narrow.feature_map.params == {"n_components": 4}
     assert narrow.feature_map.label == cell.feature_map.label
 

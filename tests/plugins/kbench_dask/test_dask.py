@@ -23,7 +23,7 @@ from kbench.machine import cluster_id, machine_id, versions
 from kbench.planning.methods import method_code
 from kbench.records import Cell, Limits, Manifest, Protocol, Ref, Task
 from kbench.records.canonical import digest, to_json
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import Registry, build
 from kbench.runner import Options, Run
 from kbench.storage.datacache import DataCache
@@ -235,7 +235,7 @@ def shared(site):
 @pytest.fixture
 def task_of(site):
     """Make tasks about a dataset that only this process knows so far."""
-    registry = build(installed())
+    registry = build(list_plugins())
     ref = Ref("blobs")
     dataset = registry.get("dataset", "blobs").load()
     checksum = DataCache().store(dataset)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kbench.evaluation.gram_sums import Sums, Targets
-from kbench.evaluation.lazy_rows import numbered_blocks
+from kbench.evaluation.lazy_rows import iterate_row_numbers
 from kbench_baselines import RandomFourierFeatures
 from kbench_datasets import hypersphere_shells
 from kbench_learners import PathRidgeClassifier
@@ -32,7 +32,7 @@ def test_sums_of_two_workers_give_the_models_of_one(client):
         data = hypersphere_shells(n_samples=N)
         targets = Targets(data.y, "classification")
         sums = Sums.zero(shift, targets.n_columns)
-        for rows in numbered_blocks(np.arange(first, last)):
+        for rows in iterate_row_numbers(np.arange(first, last)):
             sums.add(fitted.transform(data.X[rows].astype(float)), targets.block(rows))
         return sums
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kbench import Cell, DatasetError, Protocol, Ref
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_files import _typed
 from kbench_files._files import load_arff
@@ -31,7 +31,7 @@ N = 120
 
 @pytest.fixture(scope="module")
 def registry():
-    return build(installed())
+    return build(list_plugins())
 
 
 @pytest.fixture(autouse=True)

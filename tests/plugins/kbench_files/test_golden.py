@@ -7,7 +7,7 @@ import kbench_files
 from kbench import Cell, DatasetError, Protocol, Ref
 from kbench.api.inputs import dataset_of_file
 from kbench.registry.callables import resolve
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_files import load_table
 from kbench_files._files import form_of
@@ -76,7 +76,7 @@ PREDICTED = {
 
 @pytest.fixture(scope="module")
 def registry():
-    return build(installed())
+    return build(list_plugins())
 
 
 @pytest.fixture(scope="module")

@@ -19,14 +19,14 @@ from threadpoolctl import threadpool_limits
 import kbench_learners
 from kbench import Ref
 from kbench.evaluation.method import learner_side
-from kbench.registry.installed import HOST, installed
+from kbench.registry.installed import HOST, list_plugins
 from kbench.registry.registry import build
 from kbench_learners import PathRidgeClassifier
 from kbench_learners._linear_svm import margin_error
 from kbench_learners._ridge import ridge_path
 
 RECORDS = {record.name: record for record in kbench_learners.kbench_learners()}
-REGISTRY = build(plugin for plugin in installed() if plugin.distribution == HOST)
+REGISTRY = build(plugin for plugin in list_plugins() if plugin.distribution == HOST)
 BUILT_IN = REGISTRY.all("learner")
 
 
@@ -49,7 +49,7 @@ def test_names_of_the_design_are_there():
 
 
 def test_tasks_know_which_models_of_a_learner_are_simpler():
-    registry = build(installed())
+    registry = build(list_plugins())
     for name in ("linear-svm", "ridge"):
         component = learner_side(Ref(name), registry)["learner"]
         assert component.simpler == RECORDS[name].simpler != {}

@@ -9,7 +9,7 @@ from kbench import Cell, Metric, Protocol, Ref
 from kbench.evaluation.definitions import METRICS
 from kbench.planning.planned import PlannedCell
 from kbench.records import DatasetFacts, Details, Result
-from kbench.results.row_builders import of_cell_in_full
+from kbench.results.row_builders import make_full_row
 from kbench_mlflow.reading import budget_of, metric_of, row_of_run
 from kbench_mlflow.runs import TAG_CHARS, build_run
 from tests.support.tracking_runs import as_stored
@@ -130,7 +130,7 @@ def test_scores_by_seed_come_back():
     row = row_of_run(stored(run))
     assert [list(row.by_seed("accuracy", str(i))) for i in values] == list(values.values())
     assert row.by_seed("expected_error", "1") == values[1]
-    assert row.to_json()["values_by_seed"] == of_cell_in_full(made, "m", ERROR).values_by_seed
+    assert row.to_json()["values_by_seed"] == make_full_row(made, "m", ERROR).values_by_seed
     artifact = json.loads(run.artifacts["seeds.json"])
     assert artifact["0"] == {"accuracy": values[0], "expected_error": values[0]}
     assert "seeds.json" not in build_run(planned(), "s", "m").artifacts

@@ -3,13 +3,13 @@ import pytest
 from kbench.planning.cells import cells
 from kbench.planning.suite_file import find, read
 from kbench.registry.callables import resolve
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 
 
 @pytest.fixture(scope="module")
 def registry():
-    return build(installed())
+    return build(list_plugins())
 
 
 @pytest.mark.parametrize("name", ["nbcs-large", "nbcs-medium", "map-curves"])

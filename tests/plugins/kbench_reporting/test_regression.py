@@ -16,7 +16,7 @@ from kbench.registry.registry import Registry
 from kbench.report import charts as axes
 from kbench.report import write
 from kbench.report.tables import cells
-from kbench.report.text import shown as written
+from kbench.report.text import write_cell as written
 from kbench.results.rows import Row, columns, ranks
 from kbench_reporting import charts, pictures, tables
 from kbench_reporting.findings import entries
@@ -110,7 +110,7 @@ def test_better_values_stand_higher():
     }
     assert points["2"] < points["3"] < points["1"]  # y grows downwards
     assert "rmse standardized (lower is better)" in svg
-    higher = axes.of_metric([0.2, 0.9], Metric("r2"))
+    higher = axes.make_metric_axis([0.2, 0.9], Metric("r2"))
     assert higher.share(0.9) > higher.share(0.2)
     assert higher.label == "r2"
 
@@ -119,7 +119,7 @@ def test_better_values_stand_higher():
     ("values", "is_log"), [((0.01, 0.2), True), ((0.1, 0.2), False), ((-1.0, 2.0), False)]
 )
 def test_errors_of_very_different_size_have_a_logarithmic_axis(values, is_log):
-    axis = axes.of_metric(values, STANDARDISED)
+    axis = axes.make_metric_axis(values, STANDARDISED)
     assert axis.log is is_log
     assert 0 < axis.share(max(values)) < axis.share(min(values)) < 1
 

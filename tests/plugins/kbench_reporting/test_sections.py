@@ -266,7 +266,7 @@ def test_a_table_of_a_feature_that_fails_is_an_error_and_all_others_are_made(fea
     with pytest.raises(FeatureError, match=r"(?s)'tides'.*'broken' is left out.*no <signal>"):
         tables.table_named("tides", ALONE)
     said = []
-    made = tables.tables_of(ALONE, Verbs(said.append, [REPORTING, broken, ours]))
+    made = tables.make_tables(ALONE, Verbs(said.append, [REPORTING, broken, ours]))
     assert list(made) == [*REPORTING.metadata.tables, "weather"]
     assert len(said) == 1
 

@@ -287,10 +287,10 @@ def damage(how):
             blob.write_bytes(bytes(10**6))
     else:  # right for the task, and wrong
         from kbench.evaluation.checked_predictions import Predictions
-        from kbench.storage.predictions import packed
+        from kbench.storage.predictions import pack
 
         for blob, key in zip(blobs, keys, strict=True):
-            blob.write_bytes(packed(Predictions(np.zeros(60, int)), key))
+            blob.write_bytes(pack(Predictions(np.zeros(60, int)), key))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from kbench.errors import BundleError
 from kbench.evaluation.checked_predictions import Predictions
 from kbench.planning.planned import task_key
-from kbench.storage.predictions import packed
+from kbench.storage.predictions import pack
 from kbench_sharing import zip_file
 from kbench_sharing.bundle_records import SharedPredictions
 from kbench_sharing.predictions import check_predictions
@@ -88,7 +88,7 @@ def test_predictions_are_bounded_together(honest):
     cell = bundle.cells[0]
 
     def line(split):
-        data = packed(Predictions(np.zeros(30, dtype=int)), task_key(cell.key, split))
+        data = pack(Predictions(np.zeros(30, dtype=int)), task_key(cell.key, split))
         text = base64.b64encode(data).decode()
         return f"line {split}", SharedPredictions(cell=0, split=split, seed=0, data=text)
 

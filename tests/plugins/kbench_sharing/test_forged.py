@@ -10,7 +10,7 @@ import zipfile
 import pytest
 
 from kbench.errors import BundleError
-from kbench.planning.planner import key_of_json
+from kbench.planning.planner import make_key_from_json
 from kbench.records import Manifest
 from kbench_sharing import zip_file
 from kbench_sharing.reading import bundle_of, read_bundle
@@ -466,7 +466,7 @@ def test_a_protocol_beyond_all_numbers_is_refused(protocol, honest):
     dataset = datasets[line["dataset"]]
     sides = [{k: line[side][k] for k in ("name", "params")} for side in SIDES]
     old, method = line["key"], [*sides, line["protocol"]]
-    line["key"] = key_of_json(method, dataset["checksum"], dataset["task"], [], line["code"])
+    line["key"] = make_key_from_json(method, dataset["checksum"], dataset["task"], [], line["code"])
     results = [{**each, "cell": line["key"]} for each in results if each["cell"] == old]
     forged = with_results({**honest, "cells.jsonl": dumped(values)}, results)
     with pytest.raises(BundleError, match=r"has an invalid protocol|is invalid|JSON"):
@@ -482,7 +482,7 @@ def test_a_bundle_of_a_version_with_fewer_fields_of_a_protocol_is_read(honest):
         dataset = datasets[line["dataset"]]
         sides = [{k: line[side][k] for k in ("name", "params")} for side in SIDES]
         method = [*sides, line["protocol"]]
-        key = key_of_json(method, dataset["checksum"], dataset["task"], [], line["code"])
+        key = make_key_from_json(method, dataset["checksum"], dataset["task"], [], line["code"])
         line["key"] = key
     results = results_of(honest)
     old = dict(zip([c["key"] for c in lines(honest["cells.jsonl"])], values, strict=True))

@@ -13,7 +13,7 @@ from kbench.evaluation.targets import Truth
 from kbench.execution.plugins import load_registry
 from kbench.planning.planned import task_key
 from kbench.storage.journal import Journal
-from kbench.storage.predictions import packed
+from kbench.storage.predictions import pack
 from kbench_sharing.predictions import differing
 from kbench_sharing.reading import bundle_of
 from kbench_sharing.writing import files_of
@@ -36,7 +36,7 @@ def journal(tmp_path_factory):
         for split in (0, 1):
             key = task_key(cell.key, split)
             given = Predictions(LABELS, probabilities(LABELS))
-            made.save_blob(cell.results[split].address, "predictions", packed(given, key))
+            made.save_blob(cell.results[split].address, "predictions", pack(given, key))
     return made
 
 
@@ -71,7 +71,7 @@ def first_key():
 
 
 def encoded(predictions, key):
-    return base64.b64encode(packed(predictions, key)).decode()
+    return base64.b64encode(pack(predictions, key)).decode()
 
 
 def forged(honest, change):

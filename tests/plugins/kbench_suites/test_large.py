@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kbench.api.inputs import chosen_suite
+from kbench.api.inputs import select_suite
 from kbench.evaluation import passes
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method, learner_side, map_side
@@ -21,7 +21,7 @@ def registry():
 
 @pytest.fixture(scope="module")
 def suite(registry):
-    return chosen_suite("large", registry)
+    return select_suite("large", registry)
 
 
 def test_a_task_has_all_cores_and_one_embedding_for_all_folds(suite):

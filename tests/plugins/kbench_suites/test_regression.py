@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kbench import SuiteError
-from kbench.api.inputs import chosen_suite
+from kbench.api.inputs import select_suite
 from kbench.execution.plugins import load_registry
 from kbench.planning.cells import cells
 from kbench_files import load_csv
@@ -21,7 +21,7 @@ def registry():
 
 
 def test_all_datasets_of_the_suite_regression_name_their_task(registry):
-    suite = chosen_suite("regression", registry)
+    suite = select_suite("regression", registry)
     offline = [ref.label for ref in suite.datasets if ref.name != "openml"]
     assert offline == ["diabetes", "friedman1", "friedman2", "friedman3"]
     assert {ref.params["task"] for ref in suite.datasets if ref.name == "openml"} == {"regression"}
@@ -36,7 +36,7 @@ def test_all_datasets_of_the_suite_regression_name_their_task(registry):
 def test_gp_uci_without_its_folder_says_where_the_data_are(registry, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SuiteError) as error:
-        chosen_suite("gp-uci", registry)
+        select_suite("gp-uci", registry)
     message = str(error.value)
     assert f"looked for {tmp_path / 'servo' / 'data.csv.gz'} and others" in message
     assert "their folder with `data='FOLDER'`" in message
@@ -47,7 +47,7 @@ def test_gp_uci_without_its_folder_says_where_the_data_are(registry, tmp_path, m
     not SETS.exists(), reason="needs the sets next to the checkout (../shared/regression)"
 )
 def test_gp_uci_finds_the_twenty_sets(registry):
-    suite = chosen_suite("gp-uci", registry, data=str(SETS))
+    suite = select_suite("gp-uci", registry, data=str(SETS))
     assert len(suite.datasets) == 20
     for ref in suite.datasets:
         assert Path(ref.params["path"]) == SETS / ref.label / "data.csv.gz"
@@ -62,7 +62,7 @@ def test_gp_uci_finds_the_twenty_sets(registry):
 
 
 def test_learned_maps_stand_beside_the_same_maps_without_learning(registry):
-    suite = chosen_suite("learned-maps", registry)
+    suite = select_suite("learned-maps", registry)
     planned = cells(suite, registry)
     maps = {cell.feature_map.label for cell in planned}
     assert {f"{name}-learned" for name in ("rff", "nystroem")} <= maps

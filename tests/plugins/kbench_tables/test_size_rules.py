@@ -8,7 +8,7 @@ import pytest
 from kbench import Protocol, Ref, SuiteError
 from kbench.planning.cells import cells
 from kbench.planning.suite_file import read
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_tables.recommend.data import OWN_TABLES
 from kbench_tables.size_rules import Size, choose_cells, read_for
@@ -222,7 +222,7 @@ def test_such_a_suite_is_not_run_by_itself(registry, rule):
 
 @pytest.mark.parametrize("name", OWN_TABLES.values())
 def test_own_tables_have_no_mistake_at_any_size(name):
-    registry = build(installed())
+    registry = build(list_plugins())
     text = registry.get("suite", name).read_text(encoding="utf-8")
     for rows in [int(n) for n in re.findall(r"max_rows = ([\d_]+)", text)]:
         for size in (Size(rows, 1, False), Size(rows + 1, 1, True)):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbench.tables.texts import UnitColumn, days_of, parts_of
+from kbench.tables.texts import UnitColumn, parse_days, split_number
 from kbench_tables.text_scan import UnitScan, formats_of
 
 WRITTEN = {
@@ -96,7 +96,7 @@ def test_a_few_other_texts_are_told_from_many():
 
 @given(st.text(max_size=30))
 def test_any_text_is_divided_or_refused(text):
-    parts = parts_of(text)
+    parts = split_number(text)
     scan = UnitScan()
     scan.add([text])
     column = scan.column("c")
@@ -126,7 +126,7 @@ def test_formats_are_found_and_days_counted_from_1970(form, first):
     texts = list(DAYS.strftime(form))
     assert formats_of(texts)[0] == first
     expected = (DAYS - pandas.Timestamp("1970-01-01")).days
-    np.testing.assert_array_equal(days_of([*texts, None], first), [*expected, np.nan])
+    np.testing.assert_array_equal(parse_days([*texts, None], first), [*expected, np.nan])
 
 
 def test_day_and_month_may_stand_for_each_other():

@@ -13,7 +13,7 @@ from kbench import Cell, Dataset, DatasetError, ExportError, PluginError, Protoc
 from kbench.machine import cluster_id, machine_id
 from kbench.planning.planned import PlannedCell, task_key
 from kbench.records import DatasetFacts, Manifest, Result
-from kbench.registry.installed import how_to_get, installed
+from kbench.registry.installed import how_to_get, list_plugins
 from kbench.registry.registry import build
 from kbench.results.rows import Row
 from kbench.storage.journal import Journal, state_folder
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
 @pytest.fixture(scope="module")
 def registry():
-    return build(installed())
+    return build(list_plugins())
 
 
 def table(n=60):

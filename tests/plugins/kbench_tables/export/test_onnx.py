@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kbench import Cell, Dataset, ExportError, Protocol, Ref
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_tables.export.fit import refit
 from kbench_tables.export.onnx import check_onnx, write_onnx
@@ -16,7 +16,7 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not
 
 @pytest.fixture(scope="module")
 def registry():
-    return build(installed())
+    return build(list_plugins())
 
 
 def data(kind, n=90):

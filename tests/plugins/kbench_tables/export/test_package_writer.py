@@ -15,7 +15,7 @@ import pytest
 
 from kbench import Cell, ExportError, Protocol, Ref
 from kbench.registry.callables import resolve
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_tables.export import code, model_folder
 from kbench_tables.export import load_model as opening
@@ -53,7 +53,7 @@ def table(n=120):
 
 @pytest.fixture(scope="module")
 def registry():
-    return build(installed())
+    return build(list_plugins())
 
 
 @pytest.fixture(scope="module")
@@ -411,7 +411,7 @@ def kbench_feature_maps():
 @pytest.mark.slow
 def test_a_map_of_a_third_party_leaves_too(place, install_plugin, tmp_path):
     install_plugin("third_party_squares", PLUGIN)
-    registry = build(installed())
+    registry = build(list_plugins())
     owners = {**OWNERS, "third_party_squares": "third-party-squares"}
     params = {"path": str(place / "customers.csv"), "target": "price"}
     params |= {"delimiter": ";", "decimal": ",", "drop": ("churn", "street", "joined")}

@@ -6,7 +6,7 @@ import pytest
 
 from kbench import Cell, DatasetError, Protocol, Ref
 from kbench.registry.callables import resolve
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_tables.export.fit import refit
 from kbench_tables.export.model import Model
@@ -21,7 +21,7 @@ COLUMNS = ["price", "share", "weight", "length"]
 
 @pytest.fixture(scope="module")
 def registry():
-    return build(installed())
+    return build(list_plugins())
 
 
 def numbers(n=80):

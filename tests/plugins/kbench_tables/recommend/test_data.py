@@ -15,7 +15,7 @@ from kbench import Block, DatasetError, Learner, Limits, Protocol, Ref, Suite, S
 from kbench.api.inputs import dataset_of_file
 from kbench.planning.cells import cells
 from kbench.records import TASK_TYPES, DatasetFacts
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_tables.recommend.data import fetch_dataset, prepare_data, suite_for
 from kbench_tables.recommend.table_preview import add_preview, look
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
 @pytest.fixture(scope="module")
 def registry():
-    return build(installed())
+    return build(list_plugins())
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def test_fewer_than_20_rows_are_not_compared(registry):
 def test_methods_that_nothing_installed_gives_are_left_out(plugin_of):
     ridge = plugin_of(kbench_learners=[Learner("ridge", classifier=dict)])
     gone = ("learners", "balcan", "zero-one")
-    few = build([*(each for each in installed() if each.name not in gone), ridge])
+    few = build([*(each for each in list_plugins() if each.name not in gone), ridge])
     assert methods(suite_for(FILE, known(), few), few) == [
         ("identity", "ridge"),
         ("nystroem", "ridge"),
@@ -223,7 +223,7 @@ def test_the_suite_of_methods_is_listed_and_shown(capfd):
 
 
 def test_the_core_names_no_component_here():
-    registry = build(installed())
+    registry = build(list_plugins())
     kinds = ("dataset", "kernel", "feature map", "learner", "figure", "suite", "dashboard")
     # a suite has the name of a task
     names = {name for kind in kinds for name in registry.all(kind)} - set(TASK_TYPES)

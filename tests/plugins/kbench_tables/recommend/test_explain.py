@@ -10,7 +10,7 @@ import kbench
 from kbench import Cell, Protocol, Ref
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, DatasetFacts, Details, Result
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_tables.recommend import explain as own_explain
 from kbench_tables.recommend.explanation import Explanation, Importance, residuals
@@ -131,7 +131,7 @@ def of_columns(monkeypatch):
             planned.results[0],
             details=Details(chosen={"scaling": "minmax", "learner.alpha": 1.0}),
         )
-        return own_explain.explain(planned, build(installed()), ACCURACY, seconds)
+        return own_explain.explain(planned, build(list_plugins()), ACCURACY, seconds)
 
     return explain
 

@@ -4,14 +4,14 @@ import pytest
 
 from kbench import Protocol, SuiteError
 from kbench.records import DatasetFacts
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_tables.recommend.metric import comparison, shares_of
 
 
 @pytest.fixture(scope="module")
 def registry():
-    return build(installed())
+    return build(list_plugins())
 
 
 def facts(*counts, task="classification"):

@@ -5,7 +5,7 @@ import pytest
 from kbench.errors import SuiteError
 from kbench.planning.cells import cell_problems, cells
 from kbench.records import DatasetFacts, Ref
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_tables.recommend.data import suite_for
 from kbench_tables.recommend.timed_suite import apply_settings, parse_settings, rounds_for
@@ -15,7 +15,7 @@ FILE = Ref("csv", {"path": "mine.csv", "target": "y"}, "mine")
 
 @pytest.fixture(scope="module")
 def registry():
-    return build(installed())
+    return build(list_plugins())
 
 
 def planned(registry, n, **more):

@@ -7,7 +7,7 @@ import pytest
 
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Cell, DatasetFacts, Details, Protocol, Ref, Result
-from kbench.registry.installed import installed
+from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_tables.time_budget.anytime import Schedule
 from kbench_tables.time_budget.sample_sizes import refinements
@@ -26,7 +26,7 @@ LEARNERS = {
 
 @pytest.fixture(scope="module")
 def registry():
-    return build(installed())
+    return build(list_plugins())
 
 
 def steps(schedule, cells, until, plan):

@@ -1,6 +1,6 @@
 """The fastest method of each dataset: ``kbench fastest SUITE``, and a section of the report."""
 
-from kbench.features import Column, Query, Section, Table, echo, hookimpl, stored_results, write
+from kbench.features import Column, Query, Section, Table, echo, hookimpl, read_results, write
 
 COLUMNS = [Column("dataset"), Column("method"), Column("fit_time_s", "fit time (s)", numeric=True)]
 
@@ -16,7 +16,7 @@ def table_of(rows):
 
 def fastest(suite: str) -> None:
     """Print the fastest method of each dataset."""
-    echo(write(table_of(stored_results(Query(suite)).rows), "markdown"))
+    echo(write(table_of(read_results(Query(suite)).rows), "markdown"))
 
 
 @hookimpl
