@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kbench.errors import DatasetError
@@ -17,16 +17,7 @@ from kbench.tables.table import check_columns, no_column
 from kbench.tables.table_rows import FrameRows, Opened
 from kbench.tables.texts import MISSING, DateColumn, UnitColumn
 from kbench_tables.frames import table_of
-from kbench_tables.profile import (
-    BY_TARGET,
-    LEFT_OUT,
-    Asked,
-    ColumnProfile,
-    Decided,
-    Fate,
-    decide,
-    repeats,
-)
+from kbench_tables.profile import BY_TARGET, LEFT_OUT, Asked, ColumnProfile, Fate, decide, repeats
 from kbench_tables.recommend.target import MAX_CLASSES, TargetColumn
 from kbench_tables.text_scan import UnitScan, sentence
 
@@ -36,7 +27,7 @@ if TYPE_CHECKING:
 LOOKED_AT_MB = 256
 """Size up to which a file is inspected if its source has no `rows`: it is read into memory."""
 
-COLUMN_OPTIONS = (*(each.name for each in fields(Decided)[1:]), "na_values")
+OF_COLUMNS = ("drop", "categorical", "date_formats", "target_encode", "strip_units", "na_values")
 """Parameters of a source that decide the encoding of columns."""
 
 
@@ -110,7 +101,7 @@ def look(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Look | None:
     asked = {
         "dataset": to_json(ref),
         "keep": list(keep),
-        "taken": list(COLUMN_OPTIONS if taken is None else set(COLUMN_OPTIONS) & set(taken)),
+        "taken": list(OF_COLUMNS if taken is None else set(OF_COLUMNS) & set(taken)),
         "in_blocks": source.rows is not None,
     }
     try:
@@ -182,7 +173,7 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
     )
     units = (*decided.strip_units, *(column.spec for column in unit))
     decided = replace(decided, strip_units=units)
-    lists = {name: getattr(decided, name) for name in COLUMN_OPTIONS[:-1]}
+    lists = {name: getattr(decided, name) for name in OF_COLUMNS[:-1]}
     params = {
         name: tuple(dict.fromkeys((*ref.params.get(name, ()), *names)))
         for name, names in lists.items()
