@@ -263,7 +263,7 @@ def get_family(feature_map: FeatureMap, learner: Learner) -> str:
     >>> ridge = Learner("ridge", "my_learners:Ridge", family="linear")
     >>> svm = Learner("kernel-svm", "my_learners:KernelSVM", family="kernel")
     >>> get_family(rff, ridge), get_family(identity, ridge), get_family(identity, svm)
-    ('Fourier', 'inputs', 'kernel')
+    ('fourier', 'inputs', 'kernel')
     """
     if feature_map.family == INPUTS and learner.family != LINEAR:
         return learner.family

@@ -142,9 +142,9 @@ def write_signed(
 
     >>> write_signed(0.01234), write_signed(-0.5), write_signed(-0.00001)
     ('+0.0123', '−0.5000', '0.0000')
-    >>> write_signed(float("nan"), written=of_any_size)
+    >>> write_signed(float("nan"), written=format_number)
     ''
-    >>> write_signed(-0.00001, written=of_any_size)
+    >>> write_signed(-0.00001, written=format_number)
     '−1.000e-05'
     """
     if value is None or value != value:

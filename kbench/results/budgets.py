@@ -79,7 +79,7 @@ def budgets(
     >>> row = Row("iris", "rff", "ridge", "ok", 5, 5, {"n_candidates": 8.0}, family="fourier")
     >>> (found,) = budgets([row], ["iris"])
     >>> found.family, found.candidates
-    ('Fourier', {'iris': 8.0})
+    ('fourier', {'iris': 8.0})
     """
     by_method: dict[Method, list[Row]] = {}
     for row in rows:

@@ -265,7 +265,7 @@ def columns(metric: Metric = ACCURACY, task: TaskType = "classification") -> tup
     >>> columns(Metric("log_loss", "lower"))[5:9]
     ('n_splits', 'log_loss', 'log_loss_sd', 'accuracy')
     >>> columns(Metric("rmse_standardized", "lower"), "regression")[6:10]
-    ('rmse_standardized', 'rmse_standardised_sd', 'rmse', 'rmse_sd')
+    ('rmse_standardized', 'rmse_standardized_sd', 'rmse', 'rmse_sd')
     """
     plain = PLAIN[task]
     shown = (metric.name, metric.sd, plain.name, plain.sd)

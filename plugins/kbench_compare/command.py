@@ -194,7 +194,7 @@ def _comparable(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Row], list[Row
 def _parse_side(text: str) -> tuple[str, dict[str, str]]:
     """Split ``SUITE@KEY=VALUE,...,STORE``; the store comes last and may hold any sign.
 
-    >>> _parsed("uci@version=0.1.0,postgresql://me@host/db")
+    >>> _parse_side("uci@version=0.1.0,postgresql://me@host/db")
     ('uci', {'version': '0.1.0', 'store': 'postgresql://me@host/db'})
     """
     suite, _, rest = text.partition("@")

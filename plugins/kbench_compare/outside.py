@@ -93,7 +93,7 @@ def parse_outside_row(value: object) -> tuple[Row, Metric]:
     The row has what a comparison uses. A `ValueError` says why it cannot be
     compared.
 
-    >>> from_outside({"dataset": 7})
+    >>> parse_outside_row({"dataset": 7})
     Traceback (most recent call last):
         ...
     ValueError: dataset is missing or not text

@@ -273,7 +273,7 @@ def largest_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
 def round_up(width: float) -> int:
     """Round up to two digits, and to more than `width`.
 
-    >>> rounded_up(699.05), rounded_up(700), rounded_up(4000)
+    >>> round_up(699.05), round_up(700), round_up(4000)
     (700, 710, 4100)
     """
     return _round_cost(width, up=1)

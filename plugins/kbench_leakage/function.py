@@ -70,7 +70,7 @@ def find_leakage(
     >>> print(find_leakage(X, X[:, 0] + X[:, 1]))
     x0 + x1 alone predicts the target of test rows: R2 1.000
     >>> print(find_leakage(X, rng.normal(size=500)))
-    no sign of leakage was found
+    no evidence of leakage was found
     """
     names, kinds, X = _matrix(X, names)
     if task not in (None, "classification", "regression"):

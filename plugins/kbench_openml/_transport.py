@@ -417,7 +417,7 @@ def host(url: str) -> str:
 def shorten(error: BaseException) -> str:
     r"""Return an error's message: one line of at most 160 characters, without API keys.
 
-    >>> shortened(ValueError("url: /api/v1/data/61?api_key=5ec2e7\n (gone)"))
+    >>> shorten(ValueError("url: /api/v1/data/61?api_key=5ec2e7\n (gone)"))
     'url: /api/v1/data/61?api_key=*** (gone)'
     """
     text = re.sub(r"api_key=[^&\s'\")]+", "api_key=***", " ".join(str(error).split()))

@@ -248,7 +248,7 @@ _LARGEST_FOLD = 100_000
 def round_time(seconds: float) -> float:
     """Round a time.
 
-    >>> of_time(0.0123456), of_time(1234.5)
+    >>> round_time(0.0123456), round_time(1234.5)
     (0.0123, 1230.0)
     """
     return float(f"{seconds:.{TIME_DIGITS}g}")
@@ -257,7 +257,7 @@ def round_time(seconds: float) -> float:
 def round_metric(value: float) -> float:
     """Round a metric that is not a fraction of rows.
 
-    >>> of_value(0.12345678912345)
+    >>> round_metric(0.12345678912345)
     0.1234568
     """
     return float(f"{value:.{METRIC_DIGITS}g}")
@@ -267,7 +267,7 @@ def round_metric(value: float) -> float:
 def round_score(value: float) -> float:
     """Round a validation score that is not a fraction of the rows of a fold.
 
-    >>> of_score(17 / 42), of_score(0.12345678912345)
+    >>> round_score(17 / 42), round_score(0.12345678912345)
     (0.40476190476190477, 0.1234568)
     """
     if not 0.0 <= value <= 1.0:
@@ -279,7 +279,7 @@ def round_score(value: float) -> float:
 def round_all(metrics: Mapping[str, float]) -> dict[str, float]:
     """Round metrics of a split; fractions of its test or training rows stay exact.
 
-    >>> of_metrics({"accuracy": 29 / 30, "n_test": 30.0, "log_loss": 1 / 7})
+    >>> round_all({"accuracy": 29 / 30, "n_test": 30.0, "log_loss": 1 / 7})
     {'accuracy': 0.9666666666666667, 'n_test': 30.0, 'log_loss': 0.1428571}
     """
     rows = [metrics[name] for name in _ROWS if metrics.get(name, 0.0) > 0]

@@ -76,7 +76,7 @@ def p_detect(share: float, k: int) -> float:
 
     Sampling is without replacement, which can only increase it.
 
-    >>> round(noticed(0.1, 5), 4)
+    >>> round(p_detect(0.1, 5), 4)
     0.4095
     """
     return 1.0 - (1.0 - share) ** k

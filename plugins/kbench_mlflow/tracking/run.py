@@ -49,9 +49,9 @@ def cut_all(values: Mapping[str, str], limit: int) -> dict[str, str]:
 def escape_name(names: Collection[str]) -> dict[str, str]:
     """Map names into MLflow's alphabet, distinct ones staying distinct.
 
-    >>> allowed(["a b", "ä", "../x"])
+    >>> escape_name(["a b", "ä", "../x"])
     {'a b': 'a b', 'ä': '_', '../x': '_/x'}
-    >>> len(set(allowed(["ä", "ö", "_"]).values()))
+    >>> len(set(escape_name(["ä", "ö", "_"]).values()))
     3
     """
     clean = {}

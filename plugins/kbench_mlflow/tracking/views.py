@@ -73,9 +73,9 @@ def fill(value: Json, facts: Facts, bound: Mapping[str, str] | None = None) -> J
 
     `bound` are the texts in braces that have one value here.
 
-    >>> filled(["{metric}", "{plain}", "{chosen}"], Facts(searches=(("a", "b"),)))
+    >>> fill(["{metric}", "{plain}", "{chosen}"], Facts(searches=(("a", "b"),)))
     ['accuracy', 'a', 'b']
-    >>> filled({"w.{on_dataset}": 9}, Facts(on_dataset=("iris: accuracy", "wine: accuracy")))
+    >>> fill({"w.{on_dataset}": 9}, Facts(on_dataset=("iris: accuracy", "wine: accuracy")))
     {'w.iris: accuracy': 9, 'w.wine: accuracy': 9}
     """
     bound = bound or {}

@@ -30,9 +30,9 @@ def import_closure(
 
     Examples
     --------
-    >>> "kbench.errors" in reached(["kbench.parameters"], ["kbench"])
+    >>> "kbench.errors" in import_closure(["kbench.parameters"], ["kbench"])
     True
-    >>> reached(["kbench.parameters"], ["kbench"], left_out={"kbench", "kbench.errors"})
+    >>> import_closure(["kbench.parameters"], ["kbench"], left_out={"kbench", "kbench.errors"})
     {'kbench.parameters'}
     """
     sources = _Sources(packages, left_out)

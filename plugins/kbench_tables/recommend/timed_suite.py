@@ -32,7 +32,7 @@ SIDES = {"feature_map": "feature_maps", "learner": "learners"}
 def parse_settings(texts: Iterable[str]) -> dict[str, object]:
     """Parse settings such as ``learner.C=8``; raise SuiteError for an invalid one.
 
-    >>> parsed(["learner.C=8", "feature_map.bandwidth_factor=0.5"])
+    >>> parse_settings(["learner.C=8", "feature_map.bandwidth_factor=0.5"])
     {'learner.C': 8, 'feature_map.bandwidth_factor': 0.5}
     """
     found: dict[str, object] = {}
