@@ -16,14 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from kbench.records import (
-    DatasetSource,
-    FeatureMap,
-    Figure,
-    KernelSpec,
-    Learner,
-    Metric,
-)
+from kbench.records import DatasetSource, FeatureMap, Figure, KernelSpec, Learner, Metric
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

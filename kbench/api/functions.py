@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from kbench.api.inputs import (
-    Names,
-    check_options,
-    option_names,
-    read_results,
-    select_suite,
-)
+from kbench.api.inputs import Names, check_options, option_names, read_results, select_suite
 from kbench.api.result_set import Results
 from kbench.api.running import run_shown
 from kbench.errors import DatasetError, SuiteError

@@ -37,8 +37,7 @@ def suite(
         ),
     ] = False,
     every: Annotated[
-        bool,
-        typer.Option("--all", help="Print all cells, not only the best five of each dataset."),
+        bool, typer.Option("--all", help="Print all cells, not only the best five of each dataset.")
     ] = False,
     as_json: JsonEvents = False,
     quiet: Quiet = False,
@@ -70,13 +69,7 @@ def suite(
     )
     options = Options(jobs, recompute, retry_failed, offline, timing, given=get_given())
     report = run_shown(
-        chosen,
-        registry,
-        options,
-        as_json=as_json,
-        quiet=quiet,
-        dry_run=dry_run,
-        words=put_flags,
+        chosen, registry, options, as_json=as_json, quiet=quiet, dry_run=dry_run, words=put_flags
     )
     if dry_run:
         print_plan(report, as_json=as_json, every=every)

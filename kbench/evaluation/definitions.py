@@ -18,10 +18,7 @@ _DEFINITIONS: Mapping[tuple[TaskType, Needs], Mapping[str, tuple[Better, str]]] 
             "higher",
             "mean over classes of 2 right / (rows of the class + rows predicted as it)",
         ),
-        "mcc": (
-            "higher",
-            "correlation of true and predicted labels; 0 if one of them is constant",
-        ),
+        "mcc": ("higher", "correlation of true and predicted labels; 0 if one of them is constant"),
     },
     ("classification", "scores"): {
         "roc_auc": (
@@ -46,10 +43,7 @@ _DEFINITIONS: Mapping[tuple[TaskType, Needs], Mapping[str, tuple[Better, str]]] 
         ),
     },
     ("regression", "predictions"): {
-        "rmse_standardized": (
-            "lower",
-            "rmse over the standard deviation of the training targets",
-        ),
+        "rmse_standardized": ("lower", "rmse over the standard deviation of the training targets"),
         "rmse": ("lower", "root mean squared error, in the target's units"),
         "mae": ("lower", "mean absolute error, in the target's units"),
         "r2": (
@@ -64,14 +58,8 @@ _DEFINITIONS: Mapping[tuple[TaskType, Needs], Mapping[str, tuple[Better, str]]] 
             "nlpd of standardised targets: nlpd - log of their standard deviation",
         ),
         "crps": ("lower", "mean continuous ranked probability score, in the target's units"),
-        "crps_standardized": (
-            "lower",
-            "crps over the standard deviation of the training targets",
-        ),
-        "coverage_error_90": (
-            "lower",
-            "|share of targets in the central 90 % interval - 0.9|",
-        ),
+        "crps_standardized": ("lower", "crps over the standard deviation of the training targets"),
+        "coverage_error_90": ("lower", "|share of targets in the central 90 % interval - 0.9|"),
         "interval_score_90": (
             "lower",
             "width of the 90 % interval + 20 x distance of targets outside, in the target's units",

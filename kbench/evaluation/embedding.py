@@ -141,11 +141,7 @@ class Embedding:
 
     @classmethod
     def of_rows(
-        cls,
-        fitting: Fitting,
-        candidate: Candidate,
-        rows: np.ndarray | None = None,
-        run: Run = once,
+        cls, fitting: Fitting, candidate: Candidate, rows: np.ndarray | None = None, run: Run = once
     ) -> tuple[Embedding, Matrix]:
         """Fit preprocessing and map on some rows, or all, in memory; return these rows too.
 

@@ -236,10 +236,7 @@ def _entries(value: object) -> tuple[Any, ...]:
 
 
 def parameter_problems(
-    placed: Iterable[tuple[str, Ref]],
-    kind: Kind,
-    registry: Registry,
-    task: TaskType | None = None,
+    placed: Iterable[tuple[str, Ref]], kind: Kind, registry: Registry, task: TaskType | None = None
 ) -> list[str]:
     """Return the wrong or missing parameters of components, each with its place.
 

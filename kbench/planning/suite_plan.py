@@ -19,16 +19,7 @@ from kbench.planning.planned import PlannedCell, out_of_date
 from kbench.planning.planner import Planner, expand_datasets
 from kbench.planning.plans import Plans
 from kbench.planning.tasks import find_task, set_metric
-from kbench.records import (
-    Block,
-    Cell,
-    DatasetFacts,
-    Mistake,
-    Problem,
-    Ref,
-    Suite,
-    TaskType,
-)
+from kbench.records import Block, Cell, DatasetFacts, Mistake, Problem, Ref, Suite, TaskType
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal, state_folder

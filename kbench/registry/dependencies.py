@@ -35,9 +35,7 @@ class Dependencies:
     def __or__(self, other: Self) -> Dependencies:
         """Return the union of both."""
         return Dependencies(
-            self.modules | other.modules,
-            self.files | other.files,
-            self.variables | other.variables,
+            self.modules | other.modules, self.files | other.files, self.variables | other.variables
         )
 
 

@@ -68,12 +68,7 @@ def wrap_name(content: str, longest: int) -> list[str]:
 
 
 def document(
-    width: float,
-    height: float,
-    parts: Sequence[str],
-    label: str,
-    role: str = "img",
-    **more: object,
+    width: float, height: float, parts: Sequence[str], label: str, role: str = "img", **more: object
 ) -> str:
     """Put the parts of a picture together; its role is "group" where parts can be pressed."""
     return element(

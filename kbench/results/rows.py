@@ -11,10 +11,7 @@ from kbench.evaluation.definitions import METRICS as METRICS  # formats of value
 from kbench.records import ACCURACY, Metric, TaskType
 from kbench.records.canonical import Json, JsonObject
 
-PLAIN: Mapping[TaskType, Metric] = {
-    "classification": ACCURACY,
-    "regression": METRICS["rmse"],
-}
+PLAIN: Mapping[TaskType, Metric] = {"classification": ACCURACY, "regression": METRICS["rmse"]}
 """The best known metric of each task: shown for each dataset, whatever a suite compares."""
 
 SHARES = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc")

@@ -156,10 +156,7 @@ def published_grid(content: ReportData) -> Table:
     )
     names = make_headings(list(methods))
     written = _written_figures(content.published, content.metric, content.digits)
-    made = [
-        *([Column("source")] if len(sources) > 1 else []),
-        Column("dataset"),
-    ]
+    made = [*([Column("source")] if len(sources) > 1 else []), Column("dataset")]
     for name in names.values():
         made.append(Column(name, "", written, True))
         made.append(Column(f"{name} (published)", "", written, True, data_only=True))

@@ -25,10 +25,7 @@ from kbench_compare.changes import ONE_SPLIT, Change, Compared, Comparison, Nois
 
 
 def compare(
-    a: Sequence[Row],
-    b: Sequence[Row],
-    metric: Metric = ACCURACY,
-    noise: Noise | None = None,
+    a: Sequence[Row], b: Sequence[Row], metric: Metric = ACCURACY, noise: Noise | None = None
 ) -> Comparison:
     """Compare two sets of results cell by cell, in the order of `a`; b is the newer side.
 

@@ -160,10 +160,7 @@ class _Costs:
         return found
 
     def _of_wide(
-        self,
-        cell: PlannedCell,
-        narrower: Sequence[PlannedCell],
-        found: Mapping[str, Prediction],
+        self, cell: PlannedCell, narrower: Sequence[PlannedCell], found: Mapping[str, Prediction]
     ) -> Prediction | None:
         """Predict a cell from narrower embeddings, unless its smallest trial is short."""
         costs, first = {}, {}

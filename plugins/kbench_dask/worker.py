@@ -222,9 +222,7 @@ def manifest_of(preload: Preload, components: Mapping[str, Sequence[object]]) ->
     """
     with closing(WarmParents(preload)) as parents, parents.using(parents.every) as sandbox:
         outcome = sandbox.run(
-            "kbench.execution.task_functions:probe",
-            {"components": components},
-            time_s=PROBE_TIME_S,
+            "kbench.execution.task_functions:probe", {"components": components}, time_s=PROBE_TIME_S
         )
     if outcome.status != "ok":
         raise ClusterError(

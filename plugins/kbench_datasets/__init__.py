@@ -33,8 +33,7 @@ _FUNCTIONS = {
     },
 }
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={module: list(named.values()) for module, named in _FUNCTIONS.items()},
+    __name__, submod_attrs={module: list(named.values()) for module, named in _FUNCTIONS.items()}
 )
 
 

@@ -95,11 +95,7 @@ def circles(
 
 
 def checkerboard(
-    n_samples: int = 1000,
-    n_features: int = 2,
-    n_cells: int = 4,
-    noise: float = 0.0,
-    seed: int = 0,
+    n_samples: int = 1000, n_features: int = 2, n_cells: int = 4, noise: float = 0.0, seed: int = 0
 ) -> Dataset:
     """Uniform points in the unit cube with checkerboard labels.
 

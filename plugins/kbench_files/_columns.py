@@ -32,12 +32,7 @@ class ColumnScan:
     """
 
     def __init__(
-        self,
-        name: str,
-        what: str,
-        is_nominal: bool,
-        keeps_values: bool,
-        texts: Texts | None = None,
+        self, name: str, what: str, is_nominal: bool, keeps_values: bool, texts: Texts | None = None
     ) -> None:
         self.name, self.note = name, ""
         self._what, self._is_nominal, self._keeps_values = what, is_nominal, keeps_values

@@ -78,8 +78,7 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
     numeric = {name: dtype for name, dtype in rows.numeric().items() if name not in nominal}
     typed = [name for name in features if name in numeric and name in scans]
     _refuse_empty(
-        what,
-        [n for n in features if n in scans and n not in typed and not scans[n].has_values],
+        what, [n for n in features if n in scans and n not in typed and not scans[n].has_values]
     )
     found: dict[str, list[Column]] = {}
     for name in rows.names:

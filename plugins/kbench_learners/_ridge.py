@@ -258,9 +258,7 @@ def pairwise_path(X, codes, n_classes, alphas, tol=1e-6, max_iter=2000, weight=N
         scatters = {k: _Scatter.of(X, codes == k, weight) for k in range(n_classes)}
     paths = []
     for (i, j), (rows, signs) in zip(
-        combinations(range(n_classes), 2),
-        binary_problems(codes, n_classes, "ovo"),
-        strict=True,
+        combinations(range(n_classes), 2), binary_problems(codes, n_classes, "ovo"), strict=True
     ):
         if scatters and p <= len(rows):
             path = _path_of_pair(scatters[i], scatters[j], alphas)

@@ -57,10 +57,7 @@ def sync(
     if left:
         if not as_json:
             echo(f"kbench: {left}", err=True)
-            echo(
-                "No result is lost: run `kbench sync` again.",
-                err=True,
-            )
+            echo("No result is lost: run `kbench sync` again.", err=True)
         raise typer.Exit(1)
 
 

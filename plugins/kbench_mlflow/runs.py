@@ -35,11 +35,7 @@ TAG_CHARS = 7900
 
 
 def build_run(
-    planned: PlannedCell,
-    suite: str,
-    machine: str,
-    metric: Metric = ACCURACY,
-    budget: str = "",
+    planned: PlannedCell, suite: str, machine: str, metric: Metric = ACCURACY, budget: str = ""
 ) -> CellRun:
     """Return the MLflow run of a finished cell, computed on `machine`.
 

@@ -19,10 +19,7 @@ _keys = array(types.int64, 1, written=True)
 _numbers = (types.int64, types.int64, types.int64)
 
 
-@njit(
-    [types.void(array(x, 2), _vector, _vector, _scratch) for x in _floats],
-    **OPTIONS,
-)
+@njit([types.void(array(x, 2), _vector, _vector, _scratch) for x in _floats], **OPTIONS)
 def corner_coordinates(X, low, scale, out):
     x, a = X.reshape(-1), out.reshape(-1)
     d = U(X.shape[1])

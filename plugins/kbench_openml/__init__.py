@@ -15,5 +15,5 @@ def kbench_datasets():
     return [
         DatasetSource(
             "openml", load="kbench_openml._source:load", expand="kbench_openml._source:expand"
-        ),
+        )
     ]

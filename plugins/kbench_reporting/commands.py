@@ -133,13 +133,7 @@ def report(
     With --table or a --format other than html, one of its tables is printed instead; the
     options from --method on are for such a table.
     """
-    from kbench.features import (
-        Verbs,
-        load_registry,
-        table_named,
-        transpose_table,
-        write_output,
-    )
+    from kbench.features import Verbs, load_registry, table_named, transpose_table, write_output
     from kbench_reporting.page import page
 
     is_table = bool(name) or form not in (None, Form.html)

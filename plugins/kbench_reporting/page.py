@@ -82,10 +82,7 @@ _SHOWN = (
 
 
 def page(
-    content: ReportData,
-    registry: Registry,
-    lead: Lead | None = None,
-    verbs: Verbs | None = None,
+    content: ReportData, registry: Registry, lead: Lead | None = None, verbs: Verbs | None = None
 ) -> str:
     """Write the report of a suite as one self-contained HTML page, with `lead` at the top.
 

@@ -46,23 +46,13 @@ from kbench.features import (
 )
 from kbench.features import ranks as rank_within
 from kbench.records import Metric
-from kbench_reporting.findings import (
-    columns_of_standings,
-    entries,
-    growth,
-    ordered_budgets,
-    places,
-)
+from kbench_reporting.findings import columns_of_standings, entries, growth, ordered_budgets, places
 from kbench_reporting.findings import sizes as sizes_of
 
 MAX_PAIRS = 300
 """Above this number of pairs, only those with the best method are listed."""
 
-_LABELS = (
-    Column("dataset"),
-    Column("feature_map", "feature map"),
-    Column("learner"),
-)
+_LABELS = (Column("dataset"), Column("feature_map", "feature map"), Column("learner"))
 
 
 def _differences(metric: Metric, digits: int | None = None) -> Written:

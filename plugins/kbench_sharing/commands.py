@@ -54,12 +54,10 @@ def create(
     n_splits: int | None = None,
     data: str | None = None,
     predictions: Annotated[
-        bool,
-        typer.Option("--predictions", help="Include the stored test-set predictions."),
+        bool, typer.Option("--predictions", help="Include the stored test-set predictions.")
     ] = False,
     with_errors: Annotated[
-        bool,
-        typer.Option("--with-errors", help="Include tracebacks and output of failed tasks."),
+        bool, typer.Option("--with-errors", help="Include tracebacks and output of failed tasks.")
     ] = False,
     with_sources: Annotated[
         bool, typer.Option("--with-sources", help="Include the modules of third-party plugins.")
@@ -108,10 +106,7 @@ def create(
         echo(f"{for_paper}: {', '.join(sorted(papers))}")
         echo(f"{place / 'results.zip'}: {written}")
     if known.n_without:
-        echo(
-            f"{counted(known.n_without, 'cell')} of the suite have no result here",
-            err=True,
-        )
+        echo(f"{counted(known.n_without, 'cell')} of the suite have no result here", err=True)
     if few := sum(bool(cell.missing) for cell in known.cells):
         echo(
             f"{counted(few, 'cell')} with fewer splits than planned, which are excluded from "
@@ -133,8 +128,7 @@ def verify(
     ],
     sample: Annotated[int, typer.Option(min=1, help="Number of splits to recompute.")] = 5,
     nonce: Annotated[
-        str | None,
-        typer.Option(metavar="HEX", help="Repeat the sample of an earlier command."),
+        str | None, typer.Option(metavar="HEX", help="Repeat the sample of an earlier command.")
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Tasks at a time.")] = 1,
     task_timeout: float | None = None,

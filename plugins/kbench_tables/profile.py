@@ -12,15 +12,7 @@ import numpy as np
 from kbench.errors import DatasetError
 from kbench.messages import counted, option, printable
 from kbench.tables.table import TEXT_ABOVE
-from kbench.tables.texts import (
-    ISO,
-    PARTS,
-    DateColumn,
-    UnitColumn,
-    is_dates,
-    is_number,
-    parse_days,
-)
+from kbench.tables.texts import ISO, PARTS, DateColumn, UnitColumn, is_dates, is_number, parse_days
 from kbench_tables.text_scan import UnitScan, formats_of, sentence, several_formats
 
 if TYPE_CHECKING:

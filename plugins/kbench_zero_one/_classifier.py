@@ -18,11 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kbench.kernels import resolve_kernel
 from kbench.parameters import check_number, check_parameters, choice, integer, number
 from kbench_zero_one._kernel import UnitBall, ZeroOneKernel
-from kbench_zero_one._solver import (
-    dual_values_at_full_rank,
-    minimise_over_ball,
-    pivoted_cholesky,
-)
+from kbench_zero_one._solver import dual_values_at_full_rank, minimise_over_ball, pivoted_cholesky
 
 
 class RandomisedClassifier(ClassifierMixin, BaseEstimator):

@@ -255,10 +255,7 @@ def sigmoid_polynomial(L, epsilon, nu=0.5):
     beta = _monomials(chebyshev)
     logs = [2 * _log_abs(value) - j * math.log(nu) for j, value in enumerate(beta) if value != 0]
     return SigmoidPolynomial(
-        chebyshev,
-        tuple(map(float, beta)),
-        float(tails[degree]),
-        float(np.logaddexp.reduce(logs)),
+        chebyshev, tuple(map(float, beta)), float(tails[degree]), float(np.logaddexp.reduce(logs))
     )
 
 

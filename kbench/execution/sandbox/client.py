@@ -265,10 +265,7 @@ def _conversation(converse: Converse | None) -> Iterator[socket.socket | None]:
 
 
 def _ask(
-    connection: socket.socket,
-    request: _Request,
-    theirs: socket.socket | None,
-    liveness: Liveness,
+    connection: socket.socket, request: _Request, theirs: socket.socket | None, liveness: Liveness
 ) -> tuple[wire.Header, bytes] | None:
     """Send a request and wait for the reply; None if the other side is gone."""
     buffer = bytearray()

@@ -102,10 +102,7 @@ class WarmProcess:
     """A supervisor process and the socket on which it takes connections."""
 
     def __init__(
-        self,
-        preload: Sequence[str],
-        variables: Mapping[str, str],
-        record: Sequence[str],
+        self, preload: Sequence[str], variables: Mapping[str, str], record: Sequence[str]
     ) -> None:
         self._lock = threading.Lock()
         self._end = ""

@@ -366,11 +366,7 @@ def common_splits(first: Row, second: Row, metric: str) -> list[str]:
 
 
 def on_dataset(
-    first: Row,
-    second: Row,
-    metric: Metric = ACCURACY,
-    alpha: float = 0.05,
-    nested: bool = False,
+    first: Row, second: Row, metric: Metric = ACCURACY, alpha: float = 0.05, nested: bool = False
 ) -> CorrectedT | None:
     """Compare two rows of a dataset over their common splits; None for fewer than two.
 

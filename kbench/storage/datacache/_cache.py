@@ -346,12 +346,7 @@ class DataCache:
         return self.root / "manifest" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
 
     def add(
-        self,
-        source: str,
-        params: Params,
-        code: str,
-        dataset: Dataset,
-        origin: Path | None = None,
+        self, source: str, params: Params, code: str, dataset: Dataset, origin: Path | None = None
     ) -> str:
         """Store a dataset, as `store` does, and remember its origin.
 

@@ -133,10 +133,7 @@ def no_warnings() -> Iterator[None]:
 # MLflow's own defaults wait about four minutes for a server that is away, and send a request
 # to create a run again when its reply is lost. No retries here: `Store.log` looks before it
 # creates, and the journal delivers later.
-HTTP_DEFAULTS = {
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
-}
+HTTP_DEFAULTS = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10"}
 
 _CONNECT_S = 5.0
 _PORTS = {"http": 80, "https": 443, "postgresql": 5432, "mysql": 3306, "mssql": 1433}

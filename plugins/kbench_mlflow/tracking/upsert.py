@@ -18,14 +18,7 @@ from pathlib import Path
 import psutil
 
 from kbench_mlflow.tracking.connection import Connection, away
-from kbench_mlflow.tracking.run import (
-    BOOKKEEPING,
-    CellRun,
-    Client,
-    DatasetInput,
-    Entity,
-    StoredRun,
-)
+from kbench_mlflow.tracking.run import BOOKKEEPING, CellRun, Client, DatasetInput, Entity, StoredRun
 
 _ITEMS_A_BATCH, _POINTS_A_BATCH = 100, 800
 
@@ -93,12 +86,7 @@ def upsert(
 def begin(client: Client, experiment_id: str, run: CellRun) -> StoredRun:
     """Create a run with its tags; RUNNING, with its owner, until it is complete."""
     content = run.content
-    tags = {
-        **content.tags,
-        **owner(),
-        "mlflow.runName": content.name,
-        "kbench.writing": run.digest,
-    }
+    tags = {**content.tags, **owner(), "mlflow.runName": content.name, "kbench.writing": run.digest}
     created = client.create_run(
         experiment_id, start_time=run.start_ms, tags=tags, run_name=content.name
     )

@@ -210,11 +210,7 @@ def _code(text: str) -> str:
 
 
 def experiment_tags(
-    suite: str,
-    views: Mapping[str, View],
-    facts: Facts,
-    created: int,
-    present: Mapping[str, str],
+    suite: str, views: Mapping[str, View], facts: Facts, created: int, present: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the tags that an experiment lacks, where `present` are its tags.
 

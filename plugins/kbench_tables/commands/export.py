@@ -29,8 +29,7 @@ def export(
     suite: Annotated[
         str,
         typer.Argument(
-            help="Name of a suite, a suite file, or a data file.",
-            autocompletion=completion.suites,
+            help="Name of a suite, a suite file, or a data file.", autocompletion=completion.suites
         ),
     ],
     cell: Annotated[
@@ -40,8 +39,7 @@ def export(
         ),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="The folder to create."),
+        Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="The folder to create.")
     ] = None,
     dataset: str | None = None,
     feature_map: str | None = None,

@@ -27,8 +27,7 @@ def predict(
         str, typer.Argument(help="A CSV, TSV, Excel or Parquet file with the model's columns.")
     ],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The CSV file to write."),
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The CSV file to write.")
     ] = None,
     id_: Annotated[
         list[str] | None,

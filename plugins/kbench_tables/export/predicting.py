@@ -290,12 +290,7 @@ def main(load: Callable[[], Model], arguments: Sequence[str] | None = None) -> i
     parser.add_argument("file", type=Path, help="a CSV file with a header line")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the file to write")
     parser.add_argument("--id", action="append", default=[], help="copy this column; repeatable")
-    parser.add_argument(
-        "--coverage",
-        type=float,
-        default=0.9,
-        help="nominal coverage; default 0.9",
-    )
+    parser.add_argument("--coverage", type=float, default=0.9, help="nominal coverage; default 0.9")
     parser.add_argument("--overwrite", action="store_true", help="replace a file that exists")
     parser.add_argument("--delimiter", help="separator of values; default: as in training")
     parser.add_argument("--decimal", help="decimal mark; default: as in training")

@@ -20,15 +20,7 @@ from kbench.features import (
 )
 from kbench.messages import option
 from kbench.parameters import is_pattern, list_files
-from kbench.records import (
-    Block,
-    Cell,
-    DatasetFacts,
-    Problem,
-    Ref,
-    Suite,
-    TaskType,
-)
+from kbench.records import Block, Cell, DatasetFacts, Problem, Ref, Suite, TaskType
 from kbench.tables.table_rows import reject_changes
 from kbench_tables.recommend.metric import Comparison
 from kbench_tables.recommend.table_preview import Look, add_preview, look

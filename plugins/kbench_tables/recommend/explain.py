@@ -122,8 +122,7 @@ def explain(
     if hasattr(dataset.X, "indptr"):
         return f"{option('explain')}: importances are not available for sparse data"
     method = Method(
-        **map_side(cell.feature_map, registry),
-        **learner_side(cell.learner, registry, dataset.task),
+        **map_side(cell.feature_map, registry), **learner_side(cell.learner, registry, dataset.task)
     )
     index = planned.done[0].split
     seed = derive_seed(cell.protocol.seed, dataset.checksum, index)

@@ -7,14 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from kbench.errors import SuiteError
-from kbench.features import (
-    LISTS,
-    PlannedCell,
-    Registry,
-    check_limit,
-    find,
-    parameter_problems,
-)
+from kbench.features import LISTS, PlannedCell, Registry, check_limit, find, parameter_problems
 from kbench.messages import option
 from kbench.records import Block, Cell, DatasetFacts, Protocol, Ref, Suite
 from kbench_tables.recommend.data import FIRST_ROUNDS, name_suite, sized_methods
