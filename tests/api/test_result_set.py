@@ -156,5 +156,5 @@ def test_rows_of_others_are_a_frame_beside_own_ones(tmp_path, monkeypatch):
     assert not any(name.endswith("_s") for name in others)
     path.chmod(0o600)
     path.write_bytes(b"damaged")
-    with pytest.warns(UserWarning, match="is refused: .*; remove it and import it again"):
+    with pytest.warns(UserWarning, match="is invalid: .*import it again"):
         assert len(results.imported) == 0
