@@ -5,7 +5,7 @@ import lazy_loader
 from kbench import DatasetSource, hookimpl
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, submod_attrs={"_source": ["expand", "load"], "_transport": ["watched"]}
+    __name__, submod_attrs={"_source": ["expand", "load"]}
 )
 
 

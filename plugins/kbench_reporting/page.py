@@ -86,7 +86,7 @@ def page(
 ) -> str:
     """Write the report of a suite as one self-contained HTML page, with `lead` at the top.
 
-    The registry has the figures, and further sections (``*.html.j2``), of plugins; `verbs` the
+    The registry has the plots, and further sections (``*.html.j2``), of plugins; `verbs` the
     features that add sections, the installed ones by default. Every name is escaped; nothing is
     loaded from elsewhere.
     """
@@ -307,7 +307,7 @@ class Added:
 def added_sections(content: ReportData, environment: Environment, verbs: Verbs) -> list[Added]:
     """Render the sections of features; one that cannot be rendered leaves its feature out.
 
-    No section may have an address that the template of the page has.
+    No section may have an id that the template of the page has.
     """
     macros: Any = environment.get_template("section.html.j2").module
     source = (files(__package__) / "templates/page.html.j2").read_text(encoding="utf-8")
@@ -361,7 +361,7 @@ _TAGS = frozenset(("svg", "title", "g", "path", "circle", "rect", "line", "text"
 
 
 def checked_picture(picture: str) -> str:
-    """Return a picture if it has only what the functions of `kbench.features` make.
+    """Return a figure if it has only what the functions of `kbench.features` make.
 
     Raises
     ------
@@ -379,7 +379,7 @@ def checked_picture(picture: str) -> str:
     try:
         elements = [] if found else list(ET.fromstring(picture).iter())
     except ET.ParseError as error:
-        raise ValueError(f"a picture is not well-formed: {error}") from error
+        raise ValueError(f"a figure is not well-formed: {error}") from error
     for each in elements:
         found += {each.tag.rpartition("}")[2]} - _TAGS
         names = [name.rpartition("}")[2] for name in each.attrib]
