@@ -298,7 +298,7 @@ def main(load: Callable[[], Model], arguments: Sequence[str] | None = None) -> i
     parser.add_argument("--encoding", help="encoding of the file; default: as in training")
     parser.add_argument(
         "--na-value",
-        dest="missing",
+        dest="na_values",
         action="append",
         help="string to read as missing (NA), instead of those of training; repeatable",
     )
