@@ -31,10 +31,6 @@ from kbench.storage.datacache import DataCache
 
 Names = str | Sequence[str] | None
 
-_PARAMETERS = {"drop": "ignore", "categorical": "nominal", "na_values": "missing"}
-_PARAMETERS |= {"group": "group_by", "time_column": "order_by"}
-"""Parameters of sources that have other names than the options."""
-
 _SIDES: tuple[Kind, Kind] = ("feature map", "learner")
 
 
@@ -101,14 +97,7 @@ def source_of_file(path: str, registry: Registry) -> DatasetSource:
     return sources[ending]
 
 
-_PARAMETERS = {
-    "ignore": "drop",
-    "nominal": "categorical",
-    "missing": "na_values",
-    "order_by": "time_column",
-    "date": "date_formats",
-    "group": "groups",
-}
+_PARAMETERS = {"date": "date_formats", "group": "groups"}
 """Parameters of sources that have other names than the options that give them."""
 
 

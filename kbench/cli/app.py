@@ -184,15 +184,11 @@ def _described(made: Command, about: About) -> ClickCommand:
 def build_command(name: str, function: Callable[..., Any]) -> Any:
     """Return the command of a function, with the options that features add to it."""
     single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
-    made = add_options(_evaluated(function), get_options(name))
-    single.command(name.rpartition(" ")[2], cls=Command)(made)
-    return typer.main.get_command(single)
-
-
-def _evaluated(function: Callable[..., Any]) -> Callable[..., Any]:
     # postponed annotations are strings, each of which typer would evaluate four times
     function.__annotations__ = inspect.get_annotations(function, eval_str=True)
-    return function
+    made = add_options(function, get_options(name))
+    single.command(name.rpartition(" ")[2], cls=Command)(made)
+    return typer.main.get_command(single)
 
 
 def _left_out() -> str:

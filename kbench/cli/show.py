@@ -26,7 +26,6 @@ from kbench.results import row_builders, stats
 from kbench.results import rows as result_rows
 from kbench.results.imported import BesideOwn
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Row, complete_metric, find_row_task
-from kbench.results.rows import columns as columns_of
 from kbench.runner import Report
 
 ON_A_SCREEN = 24
@@ -96,7 +95,7 @@ def print_report(
     cells = (*report.cells, *report.foreign)
     rows = result_rows.sort_by_dataset([row_builders.make_row(cell, metric) for cell in cells])
     task = find_row_task(rows)
-    columns: Sequence[str] = columns_of(metric, task)
+    columns: Sequence[str] = result_rows.columns(metric, task)
     if as_json:
         authors = {
             (cell.cell.dataset.label, *cell.cell.method): _author(cell) for cell in report.foreign

@@ -66,7 +66,7 @@ def calibrate(fitting: Fitting, candidate: Candidate, predictions: Predictions) 
         return _without(problem)
     start, cpu_start = time.perf_counter(), time.process_time()
     folds = inner_folds(fitting)
-    if alone := [k for k in classes if _is_in_one_fold(y == k, folds)]:
+    if alone := [k for k in classes if any(k not in y[train] for train, _ in folds)]:
         return _without(f"all training rows of {_named(alone)} are in one inner fold")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -159,10 +159,6 @@ def _problem(decision: np.ndarray, n_classes: int) -> str:
     n_columns = decision[0].size
     expected = 1 if n_classes == 2 else n_classes
     return "" if n_columns == expected else f"{n_columns} decision values per row, not {expected}"
-
-
-def _is_in_one_fold(members: np.ndarray, folds: Sequence[Fold]) -> bool:
-    return any(not members[train].any() for train, _ in folds)
 
 
 def _without(reason: str) -> Calibration:

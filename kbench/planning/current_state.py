@@ -61,7 +61,10 @@ class Present:
                 versions[name] = (versions[name] or "").partition(" ")[0] or None
         return Manifest(
             # a module that was hashed may have been installed with a version since
-            {name: self._as_before(name, was) for name, was in manifest.modules.items()},
+            {
+                name: self.module(name) if was in (None, INSTALLED) else self._hashed(name)
+                for name, was in manifest.modules.items()
+            },
             {name: self.file(name) for name in manifest.files},
             {name: variable(name) for name in manifest.variables},
             versions,
@@ -124,9 +127,6 @@ class Present:
         if path is not None and is_installed(path) and "." not in name:
             return INSTALLED
         return self._hashed(name)
-
-    def _as_before(self, name: str, was: str | None) -> str | None:
-        return self.module(name) if was in (None, INSTALLED) else self._hashed(name)
 
     def _hashed(self, name: str) -> str | None:
         path = self._source(name)

@@ -149,7 +149,8 @@ def _serialized(tree: ast.Module) -> list[str]:
             value = getattr(node, field)
             for child in value if type(value) is list else (value,):
                 if not isinstance(child, ast.AST):
-                    written.append(_literal(child))
+                    # Python refuses to write a very large integer in decimal digits
+                    written.append(hex(child) if type(child) is int else repr(child))
                 elif type(child) is not ast.Expr or not _is_text(child.value):
                     written.append("*")  # a node, which is written when its turn comes
                     waiting.append(child)
@@ -191,11 +192,6 @@ def _makers(tree: ast.Module) -> set[str]:
         elif isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):
             found.discard(each.id)
     return found
-
-
-def _literal(value: object) -> str:
-    # Python refuses to write a very large integer in decimal digits
-    return hex(value) if type(value) is int else repr(value)
 
 
 def _is_text(value: ast.expr) -> bool:

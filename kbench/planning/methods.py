@@ -37,17 +37,13 @@ def describe_method(cell: Cell) -> list[Any]:
     return [to_json(cell.feature_map), to_json(cell.learner), to_json(cell.protocol)]
 
 
-def _grid(ref: Ref, record: Any) -> dict[str, Sequence[Any]]:
-    """Return the part of a record's grid that is searched: parameters not in the ref."""
-    return {name: values for name, values in record.grid.items() if name not in ref.params}
-
-
-def _space(ref: Ref, record: object) -> list[Any]:
+def _space(ref: Ref, record: Any) -> list[Any]:
     """Return the search space in the order of its candidates: ties go to the first."""
     given = [path for name, value in ref.params.items() for path in _searched(name, value)]
     grid = [
         [to_json(tuple(values)), *_searched(name, Tune(tuple(values)))]
-        for name, values in _grid(ref, record).items()
+        for name, values in record.grid.items()
+        if name not in ref.params
     ]
     return [grid, given]
 

@@ -91,10 +91,11 @@ def _described_fields(kind: Kind, name: str, record: object) -> dict[str, Any]:
                     f"got {type(value).__name__}"
                 )
             summary = None if isinstance(value, str) else Summaries().of(value)
+            found = identify(value)
             described[field.name] = {
                 "target": get_target(value),
                 "summary": summary,
-                "identity": _plain_identity(identify(value)),
+                "identity": [found.text, sorted(found.modules), found.is_importable],
             }
         else:
             described[field.name] = _plain(value, where)
@@ -134,10 +135,6 @@ def _fields(
                 f"{field.name} of {kind} {name!r} must be a {wanted}, got {type(value).__name__}"
             )
         yield field.name, printable(value) if isinstance(value, str) else value
-
-
-def _plain_identity(identity: Identity) -> list[Any]:
-    return [identity.text, sorted(identity.modules), identity.is_importable]
 
 
 def _identity(given: Any) -> Identity:

@@ -148,7 +148,8 @@ def leaderboard_table(
     notes = {
         (i, "learner"): "in focus" for i, line in enumerate(board.lines) if line.method in focus
     }
-    return Table("leaderboard", _title(board), made, rows, best_marks(rows, board.metric), notes)
+    title = f"Leaderboard over {counted(len(board.datasets), 'dataset')}"
+    return Table("leaderboard", title, made, rows, best_marks(rows, board.metric), notes)
 
 
 def leaderboard_sentences(board: Leaderboard) -> list[str]:
@@ -236,10 +237,6 @@ def best_marks(rows: Sequence[Line], metric: Metric) -> dict[Place, str]:
         for name, value in best.items()
         if row[name] is not None and round(row[name], 12) == round(value, 12)
     }
-
-
-def _title(board: Leaderboard) -> str:
-    return f"Leaderboard over {counted(len(board.datasets), 'dataset')}"
 
 
 def _known(names: Sequence[str], known: Sequence[str], option: str) -> list[str]:

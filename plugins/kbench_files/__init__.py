@@ -38,11 +38,9 @@ def kbench_datasets():
             extensions=endings,
             named_by_label=True,
             # rows of svmlight files have no columns with names
-            rows=None if form == "svmlight" else f"{_home(form)}:{form}_rows",
+            rows=None
+            if form == "svmlight"
+            else f"kbench_files.{'_csv' if form == 'csv' else '_typed'}:{form}_rows",
         )
         for form, endings in FORMS.items()
     ]
-
-
-def _home(form):
-    return "kbench_files._csv" if form == "csv" else "kbench_files._typed"

@@ -49,9 +49,9 @@ LARGE = {"uint64", "other"}
 def csv_rows(path: str | Path, drop: Sequence[str] = (), **given: object) -> Opened:
     """Return a CSV file as a table that is read in blocks; guess what is not `given`."""
     file, what = existing(path)
-    known = _of_dialect(given)
-    found = detect(file, what, known)
     usual = vars(Dialect())
+    known = {name: value for name, value in given.items() if name in usual}
+    found = detect(file, what, known)
     guessed = {
         name: value
         for name, value in vars(found.dialect).items()
@@ -59,10 +59,6 @@ def csv_rows(path: str | Path, drop: Sequence[str] = (), **given: object) -> Ope
     }
     rows = CsvRows(str(path), found.dialect, drop)
     return Opened(rows, guessed, found.sentence, found.doubts)
-
-
-def _of_dialect(given: Mapping[str, object]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name in vars(Dialect())}
 
 
 @contextlib.contextmanager

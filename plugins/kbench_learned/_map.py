@@ -61,11 +61,6 @@ def with_parameters(base: BaseEstimator, **given: object) -> BaseEstimator:
     return base.set_params(**given)
 
 
-def needs_seed(base: BaseEstimator) -> bool:
-    """Whether a map draws at random and has no seed."""
-    return base.get_params(deep=False).get("random_state", 0) is None
-
-
 # A column whose standard deviation is this small beside its largest value is constant.
 _CONSTANT = 1e-12
 
@@ -199,7 +194,7 @@ class _LearnedMap(InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMix
         with_parameters(self.base_map, bandwidth_factor=self._factors()[0])
         # a map of cells has neither this nor a bandwidth (`LearnedPartitionMap`)
         base = with_parameters(self.base_map, n_components=getattr(self, "n_components", None))
-        if needs_seed(base):
+        if base.get_params(deep=False).get("random_state", 0) is None:
             # the same in all rounds, so that their errors differ by the metric only
             seed = self.random_state
             is_seed = isinstance(seed, int | np.integer)

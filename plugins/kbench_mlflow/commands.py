@@ -44,14 +44,13 @@ def sync(
     reached.
     """
     from kbench.features import load_registry
-    from kbench_mlflow.delivery import sync as synced_suites
-    from kbench_mlflow.delivery import views_of
+    from kbench_mlflow.delivery import sync_suites, views_of
     from kbench_mlflow.tracking.address import default_uri
 
     left = ""
     views = views_of(load_registry(), _notice)
     uri = store or default_uri()
-    for synced in synced_suites(uri, suites or (), everything, _notice_waiting, views):
+    for synced in sync_suites(uri, suites or (), everything, _notice_waiting, views):
         echo(json.dumps(asdict(synced)) if as_json else synced.sentence)
         left = left or synced.delivered.problem
     if left:

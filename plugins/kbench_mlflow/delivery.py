@@ -275,7 +275,7 @@ class _Busy(Exception):
     """Another process delivers this suite to this store now."""
 
 
-def sync(
+def sync_suites(
     store: str,
     suites: Sequence[str] = (),
     everything: bool = False,

@@ -246,7 +246,11 @@ def _once(original, what, server, deadline, session, method, url, options) -> re
     try:
         for _ in range(MAX_REDIRECTIONS + 1):
             if not is_allowed(address, server):
-                raise _foreign(what, address, server)
+                shown = shorten(ValueError(address))
+                raise DatasetError(
+                    f"{what}: the server {host(server)} names the address {shown}, which is on "
+                    "another host. Only that server and hosts in KBENCH_OPENML_HOSTS are contacted."
+                )
             if _origin(address) != _origin(server):
                 options["params"] = _without_key(options.get("params"))
             response = original(session, method, address, **options)
@@ -326,14 +330,6 @@ def _without_key(params: object) -> dict[str, object] | None:
     if not isinstance(params, Mapping):
         return None
     return {name: value for name, value in params.items() if name != "api_key"}
-
-
-def _foreign(what: str, address: str, server: str) -> DatasetError:
-    return DatasetError(
-        f"{what}: the server {host(server)} names the address {shorten(ValueError(address))}, "
-        "which is on another host. Only that server and hosts in KBENCH_OPENML_HOSTS are "
-        "contacted."
-    )
 
 
 def _unreachable(what: str, url: str, error: BaseException) -> DatasetError:

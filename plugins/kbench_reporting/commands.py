@@ -149,7 +149,8 @@ def report(
         _print_table(made, content.suite, form or Form.markdown, output, caption, label)
         return
     content = _content(suite, registry, machine, exclude_method, outdated, highlight=highlight)
-    path = output or Path(f"{_file_name(content.suite)}.html")
+    name = re.sub(r"[^\w.-]", "-", content.suite)[:100] or "report"
+    path = output or Path(f"{name}.html")
     verbs = Verbs(partial(echo, err=True))
     written = page(content, registry, verbs=verbs)
     write_output(path, written.encode())
@@ -309,7 +310,3 @@ def _content(
             and (not methods or each.row.method in kept)
         ],
     )
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^\w.-]", "-", name)[:100] or "report"

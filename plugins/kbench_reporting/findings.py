@@ -122,7 +122,7 @@ class Growth:
     n_datasets: int
 
 
-def sizes(content: ReportData) -> list[int]:
+def sizes_of(content: ReportData) -> list[int]:
     """Return the numbers of training rows of what is compared, where they vary.
 
     Empty where there are fewer than three, or the largest is not four
@@ -144,7 +144,7 @@ def _sized(content: ReportData) -> list[Row]:
 
 def growth(content: ReportData) -> list[Growth]:
     """Return the growth of fit times with the number of training rows, where sizes vary."""
-    if not sizes(content):
+    if not sizes_of(content):
         return []
     seconds: dict[Method, dict[int, list[float]]] = {}
     for row in _sized(content):
@@ -192,11 +192,6 @@ def _moment(ms: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(ms / 1000)) if ms else ""
 
 
-def partial_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that are ok on fewer splits than planned."""
-    return [row for row in rows if row.status == "ok" and row.n_splits_done < row.n_splits]
-
-
 def not_converged(rows: Sequence[Row]) -> list[Row]:
     """Return the rows in which a fit did not converge."""
     return [row for row in rows if row.converged is False]
@@ -216,7 +211,7 @@ def warnings(rows: Sequence[Row]) -> dict[str, object]:
             text = f"best at the boundary of its grid: {row.at_boundary}"
             noted.setdefault(text, []).append(row)
     return {
-        "partial": partial_rows(rows),
+        "partial": [row for row in rows if row.status == "ok" and row.n_splits_done < row.n_splits],
         "unequal": unequal_splits(rows),
         "not_converged": not_converged(rows),
         "loaded": sum(bool(row.contention) for row in rows),

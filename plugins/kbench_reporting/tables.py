@@ -21,7 +21,6 @@ from kbench.features import (
     Column,
     Place,
     ReportData,
-    Row,
     Table,
     Written,
     against,
@@ -44,10 +43,15 @@ from kbench.features import (
     write_cell,
     write_signed,
 )
-from kbench.features import ranks as rank_within
 from kbench.records import Metric
-from kbench_reporting.findings import columns_of_standings, entries, growth, ordered_budgets, places
-from kbench_reporting.findings import sizes as sizes_of
+from kbench_reporting.findings import (
+    columns_of_standings,
+    entries,
+    growth,
+    ordered_budgets,
+    places,
+    sizes_of,
+)
 
 MAX_PAIRS = 300
 """Above this number of pairs, only those with the best method are listed."""
@@ -170,7 +174,7 @@ def focus(content: ReportData) -> Table:
 
 def ranks(content: ReportData) -> Table:
     """Return the rank of each method on each dataset, or family of datasets."""
-    ranked = rank_within(content.scores.gains) if content.standings else np.empty((0, 0))
+    ranked = stats.ranks(content.scores.gains) if content.standings else np.empty((0, 0))
     place = {method: i for i, method in enumerate(content.scores.methods)}
     names = make_headings([standing.method for standing in content.standings])
     made = [
@@ -268,15 +272,12 @@ def skipped(content: ReportData) -> Table:
     """Return the cells that were not computed, and why."""
     made = [*_LABELS, Column("status"), Column("why")]
     rows = [
-        {column.name: row.value(column.name) for column in made} | {"why": _why(row)}
+        {column.name: row.value(column.name) for column in made}
+        | {"why": row.error or "the run ended first"}
         for row in content.rows
         if row.status in NOT_MEASURED
     ]
     return Table("skipped", "Skipped cells", made, rows)
-
-
-def _why(row: Row) -> str:
-    return row.error or "the run ended first"
 
 
 def unavailable(content: ReportData) -> Table:

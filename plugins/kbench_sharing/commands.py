@@ -155,8 +155,7 @@ def verify(
     from kbench_sharing import recomputed
     from kbench_sharing.added_bundles import find, same_environment
     from kbench_sharing.repository import check_place, is_address, publish_records, rows_key_by_cell
-    from kbench_sharing.verifying import Verifying
-    from kbench_sharing.verifying import sample as sampled
+    from kbench_sharing.verifying import Verifying, draw_sample
     from kbench_sharing.writing import versions
 
     if nonce is not None and not re.fullmatch(r"[0-9a-f]{1,64}", nonce):
@@ -191,7 +190,7 @@ def verify(
     if reasons and not units:
         echo(f"the same versions: {same_environment(bundle)}")
     drawn = nonce or secrets.token_hex(8)
-    chosen = sampled(units, bundle.id, drawn, sample)
+    chosen = draw_sample(units, bundle.id, drawn, sample)
     again = "" if nonce else "; --nonce repeats this sample"
     echo(
         f"recomputing {len(chosen)} of {counted(len(units), 'split')} that can be recomputed, "

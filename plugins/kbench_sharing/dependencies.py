@@ -45,7 +45,7 @@ def portable(manifest: Manifest) -> Manifest:
     )
 
 
-def lines_of(manifests: Iterable[Manifest]) -> list[dict[str, object]]:
+def lines_of_dependencies(manifests: Iterable[Manifest]) -> list[dict[str, object]]:
     """Return manifests as lines of a bundle, without entries specific to the author's machine."""
     found = {each.digest: each for each in map(portable, manifests)}
     return [{"digest": key, **found[key].to_json()} for key in sorted(found)]

@@ -28,7 +28,7 @@ from kbench.messages import mask, printable
 from kbench_sharing.bundle_records import Bundle, Origin, SharedCell
 from kbench_sharing.checks import Alike
 from kbench_sharing.columns import line_of, pack
-from kbench_sharing.dependencies import lines_of
+from kbench_sharing.dependencies import lines_of_dependencies
 from kbench_sharing.reading import MAX_ROWS, ROWS, bundle_of_rows
 from kbench_sharing.recomputed import (
     CHECKS,
@@ -77,7 +77,7 @@ def rows_files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
             **bundle.manifest.model_dump(include=set(Origin.model_fields)),
             "machines": [bundle.manifest.machines[number].model_dump() for number in used],
             "plugins": [plugin.model_dump() for plugin in bundle.plugins],
-            "dependencies": lines_of(bundle.dependencies[each] for each in named),
+            "dependencies": lines_of_dependencies(bundle.dependencies[each] for each in named),
         }
         lines = (head, bundle.datasets[cell.dataset].model_dump(), cell.model_dump())
         given = (

@@ -53,13 +53,13 @@ Unit = tuple[str, int]
 """Key of a cell, and number of a split."""
 
 
-def sample(units: Iterable[Unit], bundle_id: str, nonce: str, k: int) -> list[Unit]:
+def draw_sample(units: Iterable[Unit], bundle_id: str, nonce: str, k: int) -> list[Unit]:
     """Return a random sample of k results, by a hash of the bundle, the nonce and the result.
 
     The nonce is drawn after the bundle was made, so its author cannot predict the sample. The same
     nonce gives the same sample.
 
-    >>> sample([("a", 0), ("a", 1), ("b", 0)], "id", "00", 2) == sample(
+    >>> draw_sample([("a", 0), ("a", 1), ("b", 0)], "id", "00", 2) == draw_sample(
     ...     [("b", 0), ("a", 1), ("a", 0)], "id", "00", 2)
     True
     """

@@ -40,8 +40,7 @@ from kbench_sharing import bundle_records, zip_file
 from kbench_sharing.bundle_records import SOURCES
 from kbench_sharing.checks import round_all, round_score, round_time
 from kbench_sharing.columns import line_of, pack
-from kbench_sharing.dependencies import lines_of as lines_of_dependencies
-from kbench_sharing.dependencies import portable
+from kbench_sharing.dependencies import lines_of_dependencies, portable
 from kbench_sharing.predictions import lines_of_predictions
 from kbench_sharing.reading import bundle_of
 

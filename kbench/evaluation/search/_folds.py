@@ -72,7 +72,8 @@ class FoldScorer:
         (train, test) rows than those of `self.folds`.
         """
         folds = self.folds if folds is None else folds
-        return all(self._timed_group(group, folds) for group in self._in_order(_by_map(scores)))
+        groups = self._in_order(_grouped(scores, lambda score: score.candidate.map_key))
+        return all(self._timed_group(group, folds) for group in groups)
 
     def _timed_group(self, group: list[Score], folds: Sequence[Fold]) -> bool:
         """Score the candidates of one map; what they share takes an equal part of each."""
@@ -195,11 +196,6 @@ def clear(scores: Sequence[Score]) -> None:
     for score in scores:
         score.values.clear()
         score.converged.clear()
-
-
-def _by_map(scores: Sequence[Score]) -> list[list[Score]]:
-    """Group the candidates that share the preprocessing and the map."""
-    return _grouped(scores, lambda score: score.candidate.map_key)
 
 
 def group_by_path(scores: Sequence[Score], path: str | None) -> list[list[Score]]:

@@ -111,8 +111,8 @@ class WarmProcess:
         self._warm_up_s = WARM_UP_S + PROBE_S * len(preload)
         self._control, theirs = socket.socketpair()
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process)
-        environment = {**without_credentials(os.environ), **variables}
-        environment |= dict.fromkeys(_THREAD_VARIABLES, "1")
+        environment = {n: v for n, v in os.environ.items() if not is_credential(n, v)}
+        environment |= {**variables, **dict.fromkeys(_THREAD_VARIABLES, "1")}
         environment[MARK] = self._mark
         # pyarrow comes with scikit-learn (through pandas); its allocator would start a thread
         environment.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
@@ -221,8 +221,3 @@ def is_credential(name: str, value: str) -> bool:
     True
     """
     return bool(_NAME.search(name) or _VALUE.search(value))
-
-
-def without_credentials(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return environment variables without those that seem to hold credentials."""
-    return {name: value for name, value in variables.items() if not is_credential(name, value)}

@@ -108,7 +108,8 @@ class _Writing:
         """
         stored, content = self._stored, self._content
         if stored.digest != self._digest:
-            params, points = self._missing_params(), self._missing_points()
+            params = {n: text for n, text in content.params.items() if n not in stored.params}
+            points = self._missing_points()
             self._set_tags()
             if content.dataset is not None and stored.dataset is None:
                 self._log_dataset(content.dataset)
@@ -121,10 +122,6 @@ class _Writing:
             stored.tags["kbench.kind"] = content.tags["kbench.kind"]
             self._delete_tag("kbench.superseded")
         self._terminate()
-
-    def _missing_params(self) -> dict[str, str]:
-        stored = self._stored.params
-        return {name: text for name, text in self._content.params.items() if name not in stored}
 
     def _missing_points(self) -> list[_Point]:
         stored, content = self._stored, self._content

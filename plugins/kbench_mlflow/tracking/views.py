@@ -58,11 +58,6 @@ class Facts:
         )
 
     @property
-    def has_results(self) -> bool:
-        """Whether some cell is finished."""
-        return bool(self.on_dataset)
-
-    @property
     def chosen(self) -> tuple[str, ...]:
         """The metrics of all chosen values."""
         return tuple(dict.fromkeys(name for names in self.searches for name in names))
@@ -221,7 +216,7 @@ def experiment_tags(
     tags = dict(
         view.tag(facts, created)
         for view in views.values()
-        if facts.has_results or not view.needs_results
+        if facts.on_dataset or not view.needs_results
     )
     if present.get("mlflow.note.content", _OURS).startswith(_OURS):
         tags["mlflow.note.content"] = NOTE.format(

@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench.errors import SuiteError
-from kbench.features import JsonEvents, Quiet, echo, format_options, options_from, put_flags
-from kbench.features import get_given as given_options
+from kbench.features import (
+    JsonEvents,
+    Quiet,
+    echo,
+    format_options,
+    get_given,
+    options_from,
+    put_flags,
+)
 from kbench.messages import counted
 
 if TYPE_CHECKING:
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
     from kbench_tables.recommend.data import OwnData
     from kbench_tables.recommend.page import Advice
 
-LABELS = ("feature_map", "learner", "status")
+FIRST = ("feature_map", "learner", "status")
 COSTS = ("fit_time_s", "predict_time_s", "n_components")
 
 
@@ -70,8 +77,7 @@ def recommend(
     from kbench_tables.recommend.compared_methods import Start, compare, rounds_of
 
     started = Start.now()
-    from kbench.features import Options, check_limit, load_registry
-    from kbench.features import write_output as write_file
+    from kbench.features import Options, check_limit, load_registry, write_output
     from kbench_tables.recommend.answer import lead_of, page_of
     from kbench_tables.recommend.data import prepare_data
     from kbench_tables.recommend.metric import comparison
@@ -89,7 +95,7 @@ def recommend(
         data,
         rounds,
         registry,
-        options=Options(jobs, recompute=recompute, given=given_options()),
+        options=Options(jobs, recompute=recompute, given=get_given()),
         time_limit=time_limit,
         started=started,
         as_json=as_json,
@@ -108,7 +114,7 @@ def recommend(
     else:
         _print(data.ref.label, report, rows, advice, lead)
     if output is not None:
-        write_file(output, page_of(found, data, lead, registry).encode())
+        write_output(output, page_of(found, data, lead, registry).encode())
         if not as_json:
             echo(f"report:  {output}")
     if report.interrupted:
@@ -166,8 +172,7 @@ def _export(
 def _print_json(
     report: Report, rows: Sequence[Row], found: ComparedMethods, export: str, data: OwnData
 ) -> None:
-    from kbench.features import LABELS as NAMES
-    from kbench.features import columns, printing
+    from kbench.features import LABELS, columns, printing
 
     advice, explanation = found.advice, found.explanation
     names = (*columns(report.suite.compared), "n_train", "n_stored_floats")
@@ -178,7 +183,7 @@ def _print_json(
         target=data.target,
         metric=report.suite.compared.name,
         classes=dict(zip(data.facts.target_names, data.facts.class_counts, strict=False)),
-        recommended=advice and {name: advice.chosen.value(name) for name in NAMES},
+        recommended=advice and {name: advice.chosen.value(name) for name in LABELS},
         sentences=list(map(put_flags, advice.sentences)) if advice else [],
         export=export,
         importances={each.column: each.mean for each in explanation.importances}
@@ -193,7 +198,7 @@ def _columns(rows: Sequence[Row], metric: Metric) -> tuple[str, ...]:
     beside = ["r2"] if metric.task == "regression" else ["roc_auc", "accuracy"]
     if metric.name != "accuracy":
         compared += [name for name in beside if any(name in row.metrics for row in rows)]
-    return tuple(dict.fromkeys((*LABELS, *compared, *COSTS)))
+    return tuple(dict.fromkeys((*FIRST, *compared, *COSTS)))
 
 
 def _print(
@@ -213,7 +218,7 @@ def _print(
     console.print()
     columns = _columns(rows, report.suite.compared)
     made = [
-        Column(name, numeric=name not in LABELS) for name in (*columns, "size", "rows", "splits")
+        Column(name, numeric=name not in FIRST) for name in (*columns, "size", "rows", "splits")
     ]
     lines, styles = [], []
     for row in rows:

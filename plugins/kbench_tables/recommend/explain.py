@@ -19,6 +19,7 @@ from kbench.features import (
     Assignment,
     Candidate,
     DataCache,
+    FitMethod,
     Fitting,
     PlannedCell,
     Predictions,
@@ -31,10 +32,9 @@ from kbench.features import (
     learner_side,
     map_side,
     parts,
+    split_scores,
     unstandardise,
 )
-from kbench.features import FitMethod as Method
-from kbench.features import split_scores as scores
 from kbench.messages import option
 from kbench.records import Dataset, Inputs, Metric
 from kbench.tables.texts import DateColumn
@@ -121,7 +121,7 @@ def explain(
     dataset = DataCache().load_for(facts)
     if hasattr(dataset.X, "indptr"):
         return f"{option('explain')}: importances are not available for sparse data"
-    method = Method(
+    method = FitMethod(
         **map_side(cell.feature_map, registry), **learner_side(cell.learner, registry, dataset.task)
     )
     index = planned.done[0].split
@@ -162,7 +162,7 @@ def explain(
         _checked(found, slice(i * n, (i + 1) * n), data, shown, method.learner.what)
         for i in range(len(copies))
     ]
-    values = [scores(shown, each).get(metric.name, np.nan) for each in every]
+    values = [split_scores(shown, each).get(metric.name, np.nan) for each in every]
     gains = np.array([metric.gain(value) for value in values])
     drops = (gains[0] - gains[1:]).reshape(len(groups), repeats)
     # with one permutation, the columns together estimate the noise: most matter little
@@ -187,7 +187,7 @@ def explain(
     return replace(plain, confusion=tuple(map(tuple, counts.tolist())), classes=names)
 
 
-def _chosen(planned: PlannedCell, method: Method, seed: int) -> Candidate | None:
+def _chosen(planned: PlannedCell, method: FitMethod, seed: int) -> Candidate | None:
     """Return the candidate that the search of a split chose."""
     chosen = planned.done[0].details.chosen
     every = candidates(method.feature_map, method.learner, planned.cell.protocol, seed)

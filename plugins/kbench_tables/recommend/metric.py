@@ -54,8 +54,9 @@ def comparison(
         )
     if name is not None:
         metric = _named(name, facts, registry)
-        needs = metric.needs == "probabilities" or _needs_one_score_per_class(metric, facts)
-        return Comparison(metric, with_probabilities or needs)
+        # decision values of pairs of classes are not one score per class
+        needs = ("probabilities", "scores") if facts.n_classes > 2 else ("probabilities",)
+        return Comparison(metric, with_probabilities or metric.needs in needs)
     rare = _rare_class(facts)
     if rare is None:
         return Comparison(None, with_probabilities)
@@ -111,11 +112,6 @@ def _named(name: str, facts: DatasetFacts, registry: Registry) -> Metric:
         )
     hint = did_you_mean(name, fitting) or f"; there are {', '.join(fitting)}"
     raise SuiteError(f"{option('metric')}: no metric is called {name!r}{hint}")
-
-
-def _needs_one_score_per_class(metric: Metric, facts: DatasetFacts) -> bool:
-    """Whether decision values of pairs of classes do not suffice."""
-    return metric.needs == "scores" and facts.n_classes > 2
 
 
 def _all_have(metric: Metric, n_classes: int) -> bool:

@@ -172,7 +172,7 @@ def rounds_for(
         least = min(least, max(MIN_OF_WIDE, MIN_OF_CLASS * known.n_classes))
     for rows in [*_samples(n_train, least), None]:
         size = Size(rows or known.n_samples, known.n_features, known.sparse)
-        line = ref if rows is None else Ref(ref.name, ref.params, _sample_ref(ref.label, rows))
+        line = ref if rows is None else Ref(ref.name, ref.params, f"{ref.label} ({rows:,} rows)")
         cells: list[Cell] = []
         if not (feature_maps or learners):
             text, name = find(FIRST_ROUNDS[known.task], registry)
@@ -225,7 +225,3 @@ def _n_train(protocol: Protocol, n_samples: int) -> int:
     if protocol.cv == "holdout":
         return n_samples - int(protocol.test_size)
     return n_samples * (protocol.n_folds - 1) // protocol.n_folds
-
-
-def _sample_ref(label: str, rows: int) -> str:
-    return f"{label} ({rows:,} rows)"

@@ -14,7 +14,7 @@ from kbench.planning.planned import PlannedCell, task_key
 from kbench.planning.plans import Plans
 from kbench.records import Cell, DatasetFacts, Details, Problem, Result, Tune
 from kbench.storage.journal import Journal
-from kbench_mlflow.delivery import deliver_leftovers, sync
+from kbench_mlflow.delivery import deliver_leftovers, sync_suites
 from kbench_mlflow.tracking.store import Store
 
 AWAY = "http://127.0.0.1:9"  # nobody listens on the discard port
@@ -105,7 +105,7 @@ def test_a_cell_that_a_later_plan_relabels_is_not_brought_back(journal, plans, s
     finish(journal, one)
     finish(journal, other)
     plans.keep(SUITE, store_uri, [one, other])
-    list(sync(store_uri))
+    list(sync_suites(store_uri))
     renamed = relabelled(one, "mine")
     plans.keep(SUITE, store_uri, [renamed])
     assert [each.cell.name for each in plans.cells("trial")[0]] == [
@@ -113,7 +113,7 @@ def test_a_cell_that_a_later_plan_relabels_is_not_brought_back(journal, plans, s
         renamed.cell.name,
     ]
     for _ in range(2):
-        list(sync(store_uri))
+        list(sync_suites(store_uri))
         found = names(Store(store_uri).read("trial"))
         assert set(found) == {other.cell.name, renamed.cell.name}
     # two labels of one thing in one plan are two cells
@@ -130,10 +130,10 @@ def test_results_of_other_data_are_not_brought_back(journal, plans, store_uri):
     for each in (one, other, edited):
         finish(journal, each)
     plans.keep(SUITE, store_uri, [one, other])
-    list(sync(store_uri))
+    list(sync_suites(store_uri))
     plans.keep(SUITE, store_uri, [edited])
     for _ in range(2):
-        list(sync(store_uri))
+        list(sync_suites(store_uri))
         assert [run.key for run in Store(store_uri).read("trial")] == ["k3"]
 
 
@@ -150,7 +150,7 @@ def test_a_plan_of_another_version_is_passed_over(journal, plans, store_uri):
     assert "1 plan is of another version of kbench" in found.sentence
     assert list(deliver_leftovers(journal, machine_id(), store_uri)) == []
     plans.keep(SUITE, store_uri, [cell])
-    (found,) = sync(store_uri)
+    (found,) = sync_suites(store_uri)
     assert (found.delivered.written, found.unread) == (1, 1)
 
 
@@ -176,7 +176,7 @@ def test_what_a_store_lacks_is_delivered_once(journal, plans, store_uri):
     finish(journal, cells[0])
     finish(journal, cells[1], status="crashed")
     finish(journal, cells[2], 0)
-    (found,) = sync(store_uri)
+    (found,) = sync_suites(store_uri)
     assert (found.delivered.written, found.finished, found.unfinished) == (2, 2, 1)
     runs = Store(store_uri).read("trial")
     assert sorted(names(runs).values()) == ["crashed", "ok"]
@@ -185,10 +185,10 @@ def test_what_a_store_lacks_is_delivered_once(journal, plans, store_uri):
     assert (params["learner.C"], params["feature_map.gamma"]) == ("2", "tune[0.1, 1]")
     assert params["feature_map.kernel"] == "gaussian"
     assert params["feature_map.kernel.bandwidth"] == "median"
-    (again,) = sync(store_uri)
+    (again,) = sync_suites(store_uri)
     assert (again.delivered.written, again.delivered.stored) == (0, 2)
     finish(journal, cells[2], 1)
-    (more,) = sync(store_uri)
+    (more,) = sync_suites(store_uri)
     assert (more.delivered.written, more.unfinished) == (1, 0)
     assert len(Store(store_uri).read("trial")) == 3
 
@@ -197,15 +197,15 @@ def test_which_suites(journal, plans, store_uri):
     cell = a_cell("ridge", "k1")
     finish(journal, cell)
     with pytest.raises(SuiteError, match=r"no suite has been run for the store sqlite.*/mlflow.db"):
-        list(sync(store_uri))
+        list(sync_suites(store_uri))
     plans.keep(SUITE, AWAY, [cell])
     with pytest.raises(SuiteError, match="--all of them: trial"):
-        list(sync(store_uri))
+        list(sync_suites(store_uri))
     with pytest.raises(SuiteError, match="'trail' was ever run here; did you mean 'trial'"):
-        list(sync(store_uri, ["trail"]))
-    (found,) = sync(store_uri, everything=True)
+        list(sync_suites(store_uri, ["trail"]))
+    (found,) = sync_suites(store_uri, everything=True)
     assert (found.suite, found.delivered.written) == ("trial", 1)
-    (found,) = sync(store_uri)  # delivered there once, so that it belongs there
+    (found,) = sync_suites(store_uri)  # delivered there once, so that it belongs there
     assert found.delivered.written == 0
 
 
@@ -213,7 +213,7 @@ def test_a_store_that_is_away_keeps_all_and_ends_the_command(journal, plans):
     for name in ("one", "two"):
         plans.keep(dataclasses.replace(SUITE, name=name), AWAY, [a_cell("ridge", "k1")])
     finish(journal, a_cell("ridge", "k1"))
-    (found,) = sync(AWAY)
+    (found,) = sync_suites(AWAY)
     assert "does not answer" in found.delivered.problem
     assert "kept: 1 finished cell" in found.sentence
     assert plans.unsettled(AWAY) == ["one", "two"]
