@@ -53,7 +53,7 @@ class DatasetSource:
     env_vars : sequence of str, optional
         Environment variables whose values decide the data.
     named_by_label : bool, default False
-        A label in the line of a suite file is also the parameter ``label`` of `load`: the
+        A label in the entry of a suite file is also the parameter ``label`` of `load`: the
         name of data that have none of their own, such as a user's file.
     extensions : mapping of str to mapping, optional
         Extensions of the files that the source reads, in lower case, each

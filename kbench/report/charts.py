@@ -28,7 +28,7 @@ class Axis:
         Values at its beginning and end, logarithms with `log`; `low` is the larger one of
         an axis that is turned round.
     marks : sequence of (float, str)
-        Values that are marked, with their texts.
+        Values that are marked, with their labels.
     log : bool
     """
 
@@ -112,7 +112,7 @@ def _round(low: float, high: float) -> list[float]:
 
 @dataclass(frozen=True)
 class Frame:
-    """Places of values in a picture of `WIDTH` by `HEIGHT`."""
+    """Places of values in a chart of `WIDTH` by `HEIGHT`."""
 
     horizontal: Axis
     vertical: Axis

@@ -141,7 +141,7 @@ class ReportData:
 
 
 def machine_facts(owner: str) -> dict[str, str]:
-    """Describe the machine of the runs, as far as it is known here."""
+    """Describe the machine of the runs: only its name if it is another machine."""
     here = machine.describe()
     if here.id != owner:
         return {"machine": owner}

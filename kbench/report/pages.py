@@ -53,7 +53,7 @@ class Chart:
     """A chart, usually with its values as a table; of shares also one of logarithmic errors.
 
     `svg` is made by `document` and `element` of `kbench.features`, which escape every name. The
-    page refuses elements and attributes that these do not make.
+    page rejects elements and attributes that these do not make.
     """
 
     title: str
@@ -83,7 +83,7 @@ class Section:
     only_printed : sequence of Table, optional
         Tables that are printed so, and not shown.
     link : str, optional
-        The text of its link at the top of the page; its title by default.
+        The label of its link at the top of the page; its title by default.
     after : str, default "figures"
         The section of the core that it follows, one of `PLACES`.
     within : {"", "times", "warnings", "run", "terminal"}
@@ -157,7 +157,7 @@ def collect_sections(data: ReportData, verbs: Verbs) -> Iterator[tuple[Feature, 
 class Lead:
     """Top of the page: the answer to a user's question.
 
-    The recommendation with its reasons, on what it was measured, the command to type next, and
+    The recommendation with its reasons, the data behind it, the command to type next, and
     what stands behind the answer: parts as those of a section.
     """
 
@@ -170,20 +170,20 @@ class Lead:
 def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> str:
     """Write the report of a suite as one self-contained HTML page, with `lead` at the top.
 
-    FeatureError is raised where the feature that writes it fails, or is left out.
+    FeatureError is raised if the feature that writes it fails, or is left out.
     """
     return str(_asked("kbench_report_page", data=content, registry=registry, lead=lead))
 
 
 def picture(kind: str, content: ReportData, registry: Registry, form: str) -> bytes:
-    """Return a picture as a file: one of the names that ``kbench plot`` takes, or of a plugin.
+    """Return a figure as a file: of a kind that ``kbench plot`` lists, or of a plugin.
 
     The form is "pdf", "png" or "svg".
 
     Raises
     ------
     SuiteError
-        There is no such picture, or nothing to draw.
+        There is no such figure, or nothing to draw.
     PluginError
         A plugin's figure cannot be drawn.
     FeatureError

@@ -28,7 +28,7 @@ def select_methods(
     A pattern fits the name of a method, `map + learner`, with or without the scheme behind
     it, or the name of its feature map.
 
-    SuiteError is raised where a pattern fits nothing.
+    SuiteError is raised if a pattern matches nothing.
     """
     names = {
         row.method: (
@@ -88,7 +88,7 @@ def split_names(text: str) -> list[str]:
 def transpose_table(table: Table) -> Table:
     """Return a table of datasets against methods with its methods as rows.
 
-    SuiteError is raised where the table has other columns.
+    SuiteError is raised if the table has other columns.
     """
     if not table.is_grid or table.by:
         raise SuiteError(
@@ -121,7 +121,7 @@ def transpose_table(table: Table) -> Table:
 def wrap_in_float(tabular: str, caption: str, label: str) -> str:
     r"""Return a LaTeX table with a caption and a label around a tabular.
 
-    The caption may have formulas and commands; signs that would break it are escaped.
+    The caption may have formulas and commands; characters that would break it are escaped.
 
     >>> print(wrap_in_float("TABULAR", "Errors in % of uci_small, $n_1 = 10$.", "tab:main"))
     \begin{table}
@@ -134,7 +134,7 @@ def wrap_in_float(tabular: str, caption: str, label: str) -> str:
     Raises
     ------
     SuiteError
-        The label has other signs than letters, digits and ``:._/+-``, or braces or dollar
+        The label has characters except letters, digits and ``:._/+-``, or braces or dollar
         signs of the caption are not in pairs.
     """
     if label and not _LABEL.fullmatch(label):

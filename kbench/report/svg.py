@@ -1,4 +1,4 @@
-"""Escaped SVG elements, and the width of texts."""
+"""Escaped SVG elements, and the width of labels."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def _value(value: object) -> str:
 
 
 def text(content: str, x: float, y: float, **attributes: object) -> str:
-    """Write a text, escaped."""
+    """Return a text element, escaped."""
     return element("text", escape(content), x=float(x), y=float(y), **attributes)
 
 
 def estimate_width(content: str, size: float = 13.0) -> float:
-    """Estimate the width of a text at a font size, rather too wide than too narrow.
+    """Estimate the width of a label at a font size, rather too wide than too narrow.
 
     >>> estimate_width("iiii") < estimate_width("WWWW") < estimate_width("\N{SNAKE}" * 4)
     True
@@ -59,7 +59,7 @@ def _em(sign: str) -> float:
 
 
 def wrap_name(content: str, longest: int) -> list[str]:
-    """Break a name into lines, at spaces where there are any.
+    """Break a name into lines, at spaces if it has any.
 
     >>> wrap_name("a fairly long name", 10)
     ['a fairly', 'long name']
@@ -70,7 +70,7 @@ def wrap_name(content: str, longest: int) -> list[str]:
 def document(
     width: float, height: float, parts: Sequence[str], label: str, role: str = "img", **more: object
 ) -> str:
-    """Put the parts of a picture together; its role is "group" where parts can be pressed."""
+    """Return a chart made of its parts; its role is "group" if parts can be pressed."""
     return element(
         "svg",
         element("title", escape(label)),

@@ -186,7 +186,7 @@ def join(names: Sequence[str]) -> str:
 
 
 def distinct(names: Iterable[str], *taken: str) -> list[str]:
-    """Return names as headings of columns beside those taken; equal ones are numbered.
+    """Return names as headings of columns that differ from those taken; repeats are numbered.
 
     >>> distinct(["a", "b", "a", "a (sd)"])
     ['a', 'b', 'a [2]', 'a (sd) [2]']
@@ -216,7 +216,7 @@ class Column:
     sd : str, optional
         A column whose value stands behind ± for people, and alone in data.
     wide : bool, default False
-        Left out of LaTeX, where there is no room.
+        Left out of LaTeX, which lacks the room.
     data_only : bool, default False
         In CSV and JSON only.
     unit : callable, optional
@@ -254,9 +254,9 @@ class Table:
     rows : sequence of mapping
         Values by the names of columns; JSON values.
     marks : mapping of (row, column) to {"best", "tie", "better", "worse"}
-        The best values, those not told apart from the best, and changes for better or worse.
+        The best values, those that no test separates from the best, and improvements or losses.
     notes : mapping of (row, column) to str
-        Text beside a value, or in its place where there is none.
+        Note next to a value, or in place of a missing one.
     by : str, optional
         A column whose equal neighbours belong together: written once.
     key : str, optional
@@ -294,7 +294,7 @@ class Table:
 
     @property
     def visible(self) -> list[Column]:
-        """Columns that people see: a standard deviation stands beside its mean."""
+        """Columns that people see: a standard deviation is shown next to its mean."""
         behind = {column.sd for column in self.columns}
         return [
             column for column in self.columns if column.name not in behind and not column.data_only
@@ -336,7 +336,7 @@ class Table:
         return "" if value is None else column.written(value)
 
     def beside(self, place: int, column: Column) -> str:
-        """Write the standard deviation of a value; empty where there is none."""
+        """Write the standard deviation of a value; empty if it has none."""
         sd = self.rows[place].get(column.sd) if column.sd else None
         return "" if sd is None else write_sd(self.value(place, column), sd, column.written)
 

@@ -38,7 +38,7 @@ def span_of_f2(params):
     """Describe what F2 spans, by the parameters of a suite line (`Ref` and `Tune` in it).
 
     Where landmarks are uniform, that is what Nystroem features span: number of
-    landmarks, and kernels. Empty where no other map spans the same, because the
+    landmarks, and kernels. Empty if no other map spans the same, because the
     landmarks have their own seed or `rank_tolerance` leaves directions out.
     """
     number, kernel = params.get("n_landmarks", 100), params.get("kernel", "gaussian")

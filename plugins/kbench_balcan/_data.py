@@ -1,4 +1,4 @@
-"""Problems of Balcan, Blum and Vempala (2006): points beside a conic, and a lower bound.
+"""Problems of Balcan, Blum and Vempala (2006): points near a conic, and a lower bound.
 
 The points on both sides of an ellipse or a hyperbola, with a margin between them, are the
 synthetic problems of section 6.1.

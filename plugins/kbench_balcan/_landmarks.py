@@ -99,7 +99,7 @@ def orthonormal_basis(K: np.ndarray, basis: str, tolerance: float) -> tuple[np.n
 
     Returns the coefficients, shape (n_landmarks, rank), with
     ``F2(x) = F1(x) @ coefficients``, and the share of negative eigenvalues, which are
-    clipped, in the sum of absolute ones; 0 where these are rounding errors.
+    clipped, in the sum of absolute ones; 0 if these are rounding errors.
     """
     if basis == "triangular":
         components = _inverse_cholesky(K, tolerance)

@@ -126,7 +126,7 @@ class BalcanF1(_BalcanMap):
         "precomputed" for Gram matrices.
     n_landmarks : int, "theory" or None, default None
         Number of landmarks, at most the number of points; None for 100, or all
-        points where there are fewer. "theory" computes it from `margin`,
+        points if the data have fewer. "theory" computes it from `margin`,
         `epsilon` and `delta`.
     sampling : {"uniform", "kmeans", "rpcholesky", "greedy"}, default "uniform"
         Landmarks are random points (the paper's), centres of k-means, pivots
@@ -197,7 +197,7 @@ class BalcanF2(_BalcanMap):
         As in `BalcanF1`.
     basis : {"triangular", "eigen"}, default "triangular"
         The paper's U^-1, or principal directions of the landmarks, the
-        largest first. A rotation of one another, which matters to learners
+        largest first. One is a rotation of the other, which matters to learners
         that are not rotation invariant, such as Winnow.
     rank_tolerance : float, optional
         A pivot (an eigenvalue, for "eigen") up to this share of the largest

@@ -41,7 +41,7 @@ def span_of_nystroem(params):
     """Describe what Nystroem features span, by the parameters of a suite line.
 
     That is the number of landmarks, and the kernels as a map with a kernel object
-    describes them. Empty where they cannot be written like that, and where the landmarks
+    describes them. Empty if they cannot be written like that, and if the landmarks
     are not uniform or have their own seed. Several values of a parameter are a `Tune`.
     """
     number, kernel = params.get("n_components", 300), params.get("kernel", "rbf")

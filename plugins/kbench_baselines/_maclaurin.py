@@ -145,7 +145,7 @@ class Moments:
     """Means over pairs of rows, for the degrees 1, 2, ... of a series.
 
     `variances` are those of one feature. `covariances` are those of two features of a block
-    of `block` ones, 0 where features are independent. `biases` are squared, for a series
+    of `block` ones, 0 if features are independent. `biases` are squared, for a series
     that ends with the degree.
     """
 

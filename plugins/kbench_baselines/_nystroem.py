@@ -25,7 +25,7 @@ from kbench_baselines._base import dense, resolve_bandwidth
 def kernel_diagonal(kernel, X, block=128):
     """Diagonal of ``kernel(X, X)``, shape (n_samples,).
 
-    From ``kernel.diag(X)`` where there is such a method, else in small blocks.
+    From ``kernel.diag(X)`` if the kernel has this method, else in small blocks.
     """
     if hasattr(kernel, "diag"):
         return np.asarray(kernel.diag(X), dtype=np.float64)
@@ -208,7 +208,7 @@ class NystroemMap(DifferentiableMap):
     ``phi(x) = K_LL^(-1/2) (k(x, l_1), ..., k(x, l_D))`` with landmarks l_i. With
     uniform landmarks these are the features of scikit-learn's ``Nystroem`` (same
     landmarks at the same seed), with a bandwidth relative to the training data, no
-    warning where there are fewer rows than `n_components`, and float32 without noise.
+    warning if the data have fewer rows than `n_components`, and float32 without noise.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ class NystroemMap(DifferentiableMap):
         raise AttributeError(
             f"NystroemMap has no gradient with kernel={kernel!r}; kernels with one are "
             f"{', '.join(map(repr, _NAMED_KERNELS))}, those of distances and of inner products "
-            "in kbench.kernels (but for 'cosine'), their sums and their multiples"
+            "in kbench.kernels (except 'cosine'), their sums and their multiples"
         )
 
     input_gradient = available_if(_has_gradient)(DifferentiableMap.input_gradient)

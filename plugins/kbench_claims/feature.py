@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def kbench_report_sections(data: ReportData) -> Sequence[Section]:
-    """Say where variance comes from, which searches are optimistic, and what to doubt."""
+    """Report sources of variance, optimistic searches, and unreliable results."""
     from kbench_claims.sections import sections
 
     return sections(data)

@@ -39,7 +39,7 @@ class Beside:
 
     @property
     def differs(self) -> bool | None:
-        """Whether the distance is more than `FAR` standard errors; None if it is not known."""
+        """Whether the distance is more than `FAR` standard errors; None if its error is unknown."""
         return None if self.z is None else abs(self.z) > FAR
 
 

@@ -5,7 +5,7 @@ feature map, learner). Both must have been measured on the same splits, which
 have hashes. The metric of the suite is compared over these splits by the corrected
 resampled t-test; on one split, accuracies by the binomial error of the test rows. Times
 are compared by their logarithms, after those of the second side were multiplied
-by the ratio of the machines' calibration figures; their noise has two parts,
+by the ratio of the machines' speeds; their noise has two parts,
 between the splits of a run, which is measured, and between runs of the same
 code, which is given.
 

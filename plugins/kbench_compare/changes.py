@@ -84,7 +84,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Result of `compare`: its `metric` is compared beside times.
+    """Result of `compare`: its `metric` is compared in addition to times.
 
     `only_a` and `only_b` have the status of the cells that the other side does
     not have; `notes` are differences between the sides as a whole.

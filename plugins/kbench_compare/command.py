@@ -1,4 +1,4 @@
-"""`kbench compare`: two sets of results cell by cell, for CI to refuse regressions."""
+"""`kbench compare`: two sets of results cell by cell, so that CI can reject regressions."""
 
 from __future__ import annotations
 

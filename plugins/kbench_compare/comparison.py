@@ -121,7 +121,7 @@ def _notes(a: Sequence[Row], b: Sequence[Row]) -> list[str]:
 
 
 def by_labels(rows: Sequence[Row], side: str) -> dict[Labels, Row]:
-    """Return the rows of a side by cell; refuse two rows of one cell, and several machines."""
+    """Return the rows of a side by cell; two rows of one cell or several machines are errors."""
     machines = sorted({row.machine for row in rows})
     if len(machines) > 1:
         raise SuiteError(
@@ -137,7 +137,7 @@ def by_labels(rows: Sequence[Row], side: str) -> dict[Labels, Row]:
 
 
 def check_splits(pairs: Sequence[tuple[Labels, Row, Row]]) -> None:
-    """Refuse rows that were measured on different splits."""
+    """Raise an error for rows that were evaluated on different splits."""
     differ = []
     for labels, left, right in pairs:
         common = left.split_hash.keys() & right.split_hash.keys()

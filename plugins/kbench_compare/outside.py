@@ -1,4 +1,4 @@
-"""Rows from outside: files and stores may be written by others, so they are validated once.
+"""Imported rows: other programs may have written files and stores, so they are validated once.
 
 Only fields that are used in computations or printed are checked; a row may hold
 anything else.

@@ -1,4 +1,4 @@
-"""Predicted costs of tasks beside what was measured then, and what the report says of it."""
+"""Predicted costs of tasks against the measured ones, and what the report says of them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def time_errors(rows: Iterable[Row]) -> tuple[list[float], int]:
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Say how far predicted memory and times were from those that were measured.
 
-    Empty where nothing was predicted.
+    Empty if no costs were predicted.
     """
     said = []
     memory, (time, n_inside) = memory_errors(rows), time_errors(rows)
@@ -68,6 +68,6 @@ def _summary(errors: Sequence[float]) -> str:
 
 
 def sections(data: ReportData) -> list[Section]:
-    """Return what the report says of predicted costs; nothing where nothing was predicted."""
+    """Return what the report says of predicted costs; nothing if no costs were predicted."""
     said = sentences(data.rows)
     return [Section("predicted", "predicted before the run", said, within="run")]

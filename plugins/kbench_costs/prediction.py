@@ -28,7 +28,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Growth:
-    """What is known of a kind of cost before it is measured.
+    """Growth of a kind of cost that is assumed before any is measured.
 
     A cost is ``a + b * rows**c`` with a, b >= 0. The exponent c is close to `exponent`, by
     about `exponent_scale`. `noise` is the relative error of a measured cost, and `drift`
@@ -252,9 +252,9 @@ def next_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
 
 
 def largest_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
-    """Return the largest width that fits, in two digits; None where none is known to fit.
+    """Return the largest width that fits, in two digits; None if none is expected to fit.
 
-    Between two widths of which one fits, memory grows by a power law.
+    Between a width that fits and one that does not, memory grows by a power law.
 
     >>> largest_width({8000: 41.0, 2000: 12.0, 500: 3.0}, 4.0)
     630

@@ -126,7 +126,7 @@ class Samples:
     def first(self, n_rows: int, least_test: int = _MIN_TEST_ROWS) -> Assignment:
         """Return a sample of training rows, and the same share of the other parts.
 
-        It has `least_test` rows of the test part, if there are so many.
+        It has `least_test` rows of the test set, or all if there are fewer.
         """
         whole, visible = self.whole, self.whole.visible
         share = self.share(n_rows)

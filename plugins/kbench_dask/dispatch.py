@@ -1,6 +1,6 @@
 """The Dask engine: tasks over the workers of an existing cluster.
 
-Each thread of a worker is a slot, and the client assigns tasks to slots: it knows
+Each thread of a worker is a slot, and the client assigns tasks to slots: it records
 which tasks a dead worker had, and tries them once on another worker, not as often
 as the scheduler would.
 """
@@ -39,7 +39,7 @@ class _Attempt:
 class DaskEngine:
     """Computes tasks on the workers of a Dask cluster.
 
-    The scheduler has an `address` such as ``"tcp://host:8786"``; a ClusterError is raised where
+    The scheduler has an `address` such as ``"tcp://host:8786"``; a ClusterError is raised if
     it does not answer or Dask is not installed. At most `jobs` tasks are in flight; with None as
     many as the workers have threads, including workers that join later. `notice` is called
     with each message for the user, ``started(task, slot)`` when a task is sent to a slot.

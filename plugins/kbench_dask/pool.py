@@ -68,7 +68,7 @@ class Worker:
 class Workers:
     """The workers of a cluster, as they join and leave.
 
-    A ClusterError is raised where the scheduler at `address` does not answer or Dask is not
+    A ClusterError is raised if the scheduler at `address` does not answer or Dask is not
     installed. `events` gets None when a worker is ready, a `Worker` that is gone, and a
     `ClusterError` when the scheduler is gone. `notice` is called with each message for the user.
     """
@@ -90,9 +90,9 @@ class Workers:
         self._given_up: ClusterError | None = None
 
     def prepare(self, terms: Terms) -> None:
-        """Wait until the present workers are ready; then watch for others.
+        """Wait until the present workers are ready; then watch for further ones.
 
-        ClusterError is raised where there is no worker, or one of them would not compute
+        ClusterError is raised if no worker is available, or one of them would not compute
         the same.
         """
         self._terms = terms
@@ -137,7 +137,7 @@ class Workers:
     def submit(self, function: Callable[..., Any], worker: Worker, *arguments: Any) -> Any:
         """Call a function on one worker, and no other; return a future.
 
-        ClusterError is raised where the connection to the scheduler is closed.
+        ClusterError is raised if the connection to the scheduler is closed.
         """
         try:
             return self._ask(function, worker, *arguments)
@@ -166,7 +166,7 @@ class Workers:
             self._known.pop(worker.address, None)
 
     def dismiss(self, worker: Worker, reason: str) -> None:
-        """Use a worker no longer; ClusterError is raised where it was the last."""
+        """Stop using a worker; ClusterError is raised if it was the last."""
         worker.host, worker.lease = None, None
         worker.refused = (reason,)
         known = list(self._known.values())
@@ -285,7 +285,7 @@ def _connect(address: str) -> Any:
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
             f"the Dask scheduler {address} cannot be reached: {error}. Check that it is running "
-            "(`dask scheduler`), and that the address has the form tcp://host:8786."
+            "(`dask scheduler`), and that its URL has the form tcp://host:8786."
         ) from None
 
 

@@ -54,7 +54,7 @@ _LEAVING = ("closing", "closed", "failed")
 class Readiness:
     """The machine of a worker, or why it is not used.
 
-    It would not compute the same, or its plugins see mistakes in parameters.
+    It would not compute the same, or its plugins find errors in parameters.
     """
 
     host: Host | None
@@ -62,7 +62,7 @@ class Readiness:
 
 
 class ReleasedError(LookupError):
-    """A worker has released a run, for example because its client was away for a while."""
+    """A worker has released a run, for example because its client was unreachable for a while."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,9 @@ def prepare(
 
 
 def answer(run: str, request: Request, slots: int) -> Answer:
-    """Metric one task, after getting its data if need be.
+    """Compute one task, after getting its data if need be.
 
-    ReleasedError is raised where `prepare` must be called again.
+    ReleasedError is raised if `prepare` must be called again.
     """
     worker, key = _current_task()
     here = _RUNS.get((run, worker.address))
@@ -218,7 +218,7 @@ def manifest_of(preload: Preload, components: Mapping[str, Sequence[object]]) ->
     """Return what this host computes components from, with all of kbench and the BLAS.
 
     The components are loaded in a process of their own, and what it loads and reads is
-    recorded. ClusterError is raised where that process ends or has no end.
+    recorded. ClusterError is raised if that process ends or has no end.
     """
     with closing(WarmParents(preload)) as parents, parents.using(parents.every) as sandbox:
         outcome = sandbox.run(

@@ -2,7 +2,7 @@
 
 They are not stand-ins for the datasets of the same name at OpenML:
 iris differs from OpenML 61 in rows 34 and 37, wdbc from 1510 in five rows and
-in the coding of the labels, digits is only the test part of optdigits (28), and
+in the coding of the labels, digits is only the test set of optdigits (28), and
 diabetes has nothing in common with 37. Only wine equals its counterpart (187) value by value.
 """
 
@@ -97,7 +97,7 @@ def load_digits() -> Dataset:
     """Handwritten digits as 8 x 8 images of values 0 to 16: 1,797 rows, 64 columns.
 
     Source: UCI Machine Learning Repository, Alpaydin and Kaynak (1998): the
-    test part of "Optical Recognition of Handwritten Digits".
+    test set of "Optical Recognition of Handwritten Digits".
 
     Returns
     -------
@@ -110,7 +110,7 @@ def load_digits() -> Dataset:
 def load_diabetes() -> Dataset:
     """Progression of diabetes a year after ten baseline measurements: 442 rows, 10 columns.
 
-    A regression task: the target is a whole number from 25 to 346. The columns are in their
+    A regression task: the target is an integer from 25 to 346. The columns are in their
     own units; scikit-learn's default, which scales them by all rows, is not used.
 
     Source: B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, "Least angle

@@ -266,7 +266,7 @@ def hypersphere_shells(
     which the quantiles of 1/n_shells, 2/n_shells, ... divide the space into shells of equal
     probability. The shells have the labels 0, 1, 0, ... from the inside, and each label is
     flipped with the probability `noise`. No classifier has an expected error below `noise`,
-    and the one that knows the shells has it: `noise` is the Bayes error.
+    and the one that is given the shells reaches it: `noise` is the Bayes error.
 
     The first n rows are the same whatever `n_samples` is. Large arrays are written to the
     data cache block by block, and never are in memory as a whole.

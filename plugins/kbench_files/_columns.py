@@ -24,7 +24,7 @@ MAX_DIFFERENT = 1_000_000
 
 
 class ColumnScan:
-    """What one pass over a column finds: its kind, its categories, and perhaps its values.
+    """What one scan of a column finds: its kind, its categories, and perhaps its values.
 
     With `is_nominal`, numbers are categories. Values that are kept are needed at once, as those
     of a target; `texts` says how these are written if they have a unit. `note` is what messages
@@ -40,7 +40,7 @@ class ColumnScan:
         self.restart()
 
     def restart(self) -> None:
-        """Forget all values: another pass begins."""
+        """Discard all values: another scan begins."""
         self.has_values = False
         self._declared: dict[Any, int] | None = None
         self._different: list[Any] = []  # series of values without repetition
@@ -158,7 +158,7 @@ def _recode(codes: np.ndarray, different: Any, index: pandas.Index) -> np.ndarra
 
 
 def is_numeric(dtype: object) -> bool:
-    """Whether a pandas type is one of numbers; truth values are not."""
+    """Whether a pandas type is numeric; booleans are not."""
     import pandas
 
     types = pandas.api.types
@@ -166,14 +166,14 @@ def is_numeric(dtype: object) -> bool:
 
 
 def numbers(series: pandas.Series) -> np.ndarray:
-    """Return the numbers of a series, NaN where they are missing."""
+    """Return the numbers of a series, NaN for missing ones."""
     if isinstance(series.dtype, np.dtype):
         return np.asarray(series)
     return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def text_places(series: pandas.Series) -> np.ndarray:
-    """Return the places of texts, which are neither numbers nor marks of missing values."""
+    """Return the places of strings that are neither numbers nor marks of missing values."""
     import pandas
 
     is_no_number = pandas.to_numeric(series, errors="coerce").isna()
@@ -185,7 +185,7 @@ def is_free_text(different: Sequence[Any], n_rows: int) -> bool:
 
     `different` are the different values of a column that is neither numeric nor
     declared to be nominal, without missing ones. Values other than strings and
-    truth values are not categories; nor are more than `TEXT_ABOVE` different ones
+    booleans are not categories; nor are more than `TEXT_ABOVE` different ones
     that are more than half as many as rows.
 
     >>> is_free_text(["red", "blue"], n_rows=3)

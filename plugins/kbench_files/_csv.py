@@ -380,7 +380,7 @@ def _check_header(
             "Add a header line."
         )
     if twice := find_repeated(filter(None, names)):
-        raise DatasetError(f"{what}: several columns are named {twice[0]!r}; rename all but one")
+        raise DatasetError(f"{what}: several columns are named {twice[0]!r}; rename the repeated ones")
     if len(names) == 1:
         other = _other_delimiter(names[0], dialect.delimiter)
         hint = f"; is the delimiter {other!r}? {_saying(other)}" if other else ""
@@ -391,7 +391,7 @@ def _check_header(
 def refuse_unnamed(
     names: Sequence[str], read: Sequence[str], what: str, drop: Sequence[str]
 ) -> None:
-    """Refuse columns without a name; `read` has the names that pandas gives them."""
+    """Raise an error for columns without a name; `read` has the names that pandas gives them."""
     for place, name in enumerate(names):
         if not name and read[place] not in drop:
             # most often the row numbers that pandas writes, which may reveal the labels

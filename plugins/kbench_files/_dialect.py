@@ -87,7 +87,7 @@ class Dialect:
         return build_sign_pattern(self.decimal, self.thousands)
 
     def plain(self, series: pandas.Series) -> pandas.Series:
-        """Return texts that are numbers of this dialect as Python writes them."""
+        """Return strings that are numbers of this dialect as Python writes them."""
         return series.str.translate(build_translation(self.decimal, self.thousands))
 
 

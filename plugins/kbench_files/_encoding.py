@@ -44,8 +44,8 @@ class Roles:
 def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Dataset, int]:
     """Return the dataset of a table, and the number of the table's rows.
 
-    DatasetError is raised where the table has no rows, or a column does not exist, has no
-    value or is text.
+    DatasetError is raised if the table has no rows, or a column does not exist, has no
+    value or is not numeric.
     """
     what, target, weight, drop = rows.what, roles.target, roles.weight, tuple(roles.drop)
     check_columns(list(rows.names), what, target, drop, weight)

@@ -1,10 +1,10 @@
-"""A user's own data: CSV, parquet, Excel, ARFF and svmlight (libsvm) files.
+"""A user's data: CSV, parquet, Excel, ARFF and svmlight (libsvm) files.
 
 All give the same canonical form as OpenML's data: missing values stay NaN, columns of
-text become indicators. Without a task, a target of numbers that are not all whole is
+strings become indicators. Without a task, a target of numbers that are not all whole is
 that of a regression task.
 
-All but ARFF and Excel are read block by block, so that a table is never in memory as a
+Files except ARFF and Excel are read block by block, so that a table is never in memory as a
 whole. The result does not depend on the blocks.
 """
 
@@ -72,7 +72,7 @@ def load_table(
     label: str = "",
     form: str | None = None,
 ) -> Dataset:
-    """Read a file of a user's own data.
+    """Read a file of a user's data.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def load_table(
     drop : sequence of str, optional
         Columns to leave out.
     categorical : sequence of str, optional
-        Columns of numbers that stand for categories. Columns of text always do,
+        Columns of numbers that stand for categories. Columns of strings always do,
         in alphabetical order; declared categories keep theirs.
     date_formats : sequence of str, optional
         Columns of dates as ``"COLUMN=FORMAT"``, such as ``"joined=%d.%m.%Y"`` or
@@ -100,13 +100,13 @@ def load_table(
         ``"COLUMN=UNIT"``, such as ``"price=$"``, perhaps with the decimal mark and the one
         between thousands: ``"price=€|,."``. Brackets around a number are a minus.
     delimiter : str, default ","
-        Sign between two values.
+        Separator of two values.
     decimal : {".", ","}
         Decimal mark.
     thousands : str, optional
-        Sign between groups of three digits: ``"."``, ``","``, ``"'"``, or a blank.
+        Separator of groups of three digits: ``"."``, ``","``, ``"'"``, or a blank.
     encoding : str, default "utf-8"
-        Encoding of the text; a byte order mark is left out.
+        Encoding of the file; a byte order mark is left out.
     na_values : sequence of str, optional
         Strings that stand for missing values, in addition to the usual ones.
     skip : int, default 0
@@ -124,7 +124,7 @@ def load_table(
     split_file : str, optional
         File of the splits for ``cv = "official"`` in the protocol: CSV, perhaps
         compressed, with a line of names, then one line per row of the data; one column
-        per split, 1 where the row is tested and 0 where it is for training.
+        per split, 1 if the row is tested and 0 if it is for training.
     overlapping_splits : bool, default False
         Rows may be tested in several splits, as in repeated holdouts.
     groups : str, optional
@@ -134,10 +134,10 @@ def load_table(
         Column of numbers or dates: for ``cv = "official"`` there is one split, which tests
         the fifth of the rows that comes last, 50,000 at most.
     label : str, optional
-        Name of the dataset; the file's name without its ending by default. In a suite
-        file it is the label of the line.
+        Name of the dataset; the file's name without its extension by default. In a suite
+        file it is the label of the entry.
     form : {"csv", "parquet", "excel", "arff", "svmlight"}, optional
-        By default the ending of the file's name decides.
+        By default the extension of the file decides.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def load_table(
     Raises
     ------
     DatasetError
-        A file cannot be read, a column is not there, or is text; or the target is not
+        A file cannot be read, a column does not exist, or is not numeric; or the target is not
         that of the task.
     """
     form = form_of(path) if form is None else form
@@ -216,7 +216,7 @@ def _of_form(form: str) -> Callable[[Callable[[], None]], Callable[..., Dataset]
         )
         start, *entries = re.split(r"\n(?=\w+ : )", before)
         kept = [entry for entry in entries if entry.partition(" : ")[0] in signature.parameters]
-        start = start.replace("Read a file of a user's own data.", described.__doc__ or "")
+        start = start.replace("Read a file of a user's data.", described.__doc__ or "")
         load.__doc__ = "\n".join([start, *kept]) + heading + after
         load.__name__ = load.__qualname__ = described.__name__
         vars(load)["__signature__"] = signature
@@ -251,7 +251,7 @@ def load_svmlight() -> None:
 
 
 def form_of(path: str) -> str:
-    """Return the form of a file by the ending of its name, perhaps one of compression after it."""
+    """Return the form of a file by its extension, after which one of compression may follow."""
     endings = {ending: form for form, endings in FORMS.items() for ending in endings}
     found = [endings[end.lower()] for end in Path(path).suffixes if end.lower() in endings]
     if not found:

@@ -21,7 +21,7 @@ class BoundedText(io.RawIOBase):
 
     It counts the bytes that come out of another stream, which may unpack a file, and
     the values between delimiters, each of which needs 8 bytes in memory. NUL bytes, which
-    parsers take for the end of a value, are refused on request. Parsers replace the error
+    parsers treat as the end of a value, are errors on request. Parsers replace the error
     by one of their own: it is `problem`.
     """
 
@@ -116,7 +116,7 @@ def bounded(
 ) -> Iterator[io.BufferedReader]:
     """Open a text file, perhaps a packed one; DatasetError where it unpacks to too much.
 
-    Where the encoding is given and has no NUL bytes, these are refused.
+    If the encoding is given and has no NUL bytes, these are errors.
     """
     from pandas.io.common import get_handle
 

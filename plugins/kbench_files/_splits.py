@@ -1,4 +1,4 @@
-"""Splits of a user's own: by a file of them, by groups of rows, or by their order."""
+"""Splits that a user defines: by a file of them, by groups of rows, or by their order."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def add_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: bool) -> Dataset:
-    """Return a dataset with the splits of a file, or as it is where there is none.
+    """Return a dataset with the splits of a file, or unchanged without a file.
 
-    `n_rows` are those of the data's own file, before rows without a label were left out.
+    `n_rows` are those of the data file, before rows without a label were left out.
     Unless `overlapping`, no row may be tested in two splits.
     """
     if path is None:

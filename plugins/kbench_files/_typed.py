@@ -87,7 +87,7 @@ class ParquetRows:
         self._n_rows.append(found.metadata.num_rows)
 
     def scan(self, scans: Mapping[str, Scan]) -> int:
-        """Look at columns that are not known from the types; return the number of rows."""
+        """Scan columns that the types do not describe; return the number of rows."""
         from pyarrow import types
 
         nested = [name for name in scans if any(map(types.is_nested, self._types[name]))]
@@ -244,7 +244,7 @@ def _read(path: str | Path, sheet: str) -> tuple[Any, list[str]]:
     twice = [name for name in names if name.endswith(".1") and name[:-2].strip() in names]
     if twice:
         raise DatasetError(
-            f"{what}: several columns are named {twice[0][:-2]!r}; rename all but one"
+            f"{what}: several columns are named {twice[0][:-2]!r}; rename the repeated ones"
         )
     frame.columns = names
     check_values(frame.size, what, f"{len(frame):,} rows with {len(names):,} columns")
@@ -282,7 +282,7 @@ ONLY_DENSE += ("time_column",)
 
 
 def arff_rows(path: str | Path, **given: object) -> Opened | None:
-    """Return a dense ARFF file as a table in blocks; None where it is sparse."""
+    """Return a dense ARFF file as a table in blocks; None if it is sparse."""
     file, what = existing(path)
     if is_sparse_arff(file, what):
         refuse_for_sparse(given, what)
@@ -293,7 +293,7 @@ def arff_rows(path: str | Path, **given: object) -> Opened | None:
 
 
 def refuse_for_sparse(given: Mapping[str, object], what: str) -> None:
-    """Refuse parameters that have no meaning for sparse rows."""
+    """Raise an error for parameters that have no meaning for sparse rows."""
     asked = [name for name in ONLY_DENSE if given.get(name)]
     if asked:
         raise DatasetParameterError(
@@ -303,7 +303,7 @@ def refuse_for_sparse(given: Mapping[str, object], what: str) -> None:
 
 
 def arff_frame(path: str | Path) -> FrameRows:
-    """Return a dense ARFF file: declared categories keep their order, dates are texts."""
+    """Return a dense ARFF file: declared categories keep their order, dates are strings."""
     import pandas
 
     file, what = existing(path)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def kbench_cells_planned(run: Run, cells: Sequence[PlannedCell]) -> None:
-    """Check each dataset once, and show the signs that were found."""
+    """Check each dataset once, and show the evidence of leakage."""
     from kbench_leakage.notices import show
 
     show(run, cells)

@@ -182,7 +182,7 @@ def _on_a_line(x: np.ndarray, y: np.ndarray, x_test: np.ndarray) -> np.ndarray:
 
 
 def screen_columns(values: np.ndarray, targets: Targets) -> np.ndarray:
-    """Return for each column how alike the targets of rows are that are next to each other in it.
+    """Return for each column how similar the targets of rows with neighbouring values are.
 
     1 is for equal targets, 0 for those of rows in random order (Chatterjee, 2021). It is a
     fast screen of many columns by few rows.
@@ -254,7 +254,7 @@ def group_numbers(a: np.ndarray) -> np.ndarray:
 
 
 def ranks(b: np.ndarray) -> np.ndarray:
-    """Return the ranks of values, equal ones alike, from 0 to less than 1."""
+    """Return the ranks of values, the same for equal ones, from 0 to less than 1."""
     numbers = group_numbers(b)
     return np.asarray(numbers / (numbers.max(initial=0.0) + 1.0))
 
@@ -320,7 +320,7 @@ def ranges(y: np.ndarray, is_numeric: bool) -> np.ndarray:
 
 
 def is_sorted(y: np.ndarray, is_numeric: bool) -> bool:
-    """Tell whether rows stand in the order of their targets, or class after class.
+    """Return whether rows are in the order of their targets, or class after class.
 
     Classes may come again a few times, as in a training file with a test file behind it.
     """
@@ -341,7 +341,7 @@ def column_key(values: np.ndarray, column: int) -> np.ndarray:
 def look_up(
     keys: np.ndarray, known: np.ndarray, train: Targets, test: Targets
 ) -> tuple[np.ndarray, Score]:
-    """Tell which keys are known, and how well the mean targets of the equal ones predict."""
+    """Return which keys occur in training, and how well the mean targets of equal ones predict."""
     order = np.argsort(known, kind="stable")
     known = known[order]
     low, high = np.searchsorted(known, keys), np.searchsorted(known, keys, "right")

@@ -58,7 +58,7 @@ def recall(kind: type[Kept], key: str) -> Kept | None:
 
 
 def keep(key: str, found: Leakage | Sketch) -> None:
-    """Keep what was measured; without room on the disk it is measured again."""
+    """Store a check; if the disk is full, the next command repeats the check."""
     with contextlib.suppress(OSError):
         write_file(_path(key), json.dumps(asdict(found)).encode(), flush=False)
 

@@ -31,7 +31,7 @@ def refuse_without_gradient(base: object) -> None:
     """Raise a ValueError if a map has no gradient; it names those that have one."""
     if isinstance(base, str):
         raise ValueError(
-            f"base_map must be a feature map, got the text {base!r}; a suite file has "
+            f"base_map must be a feature map, got the string {base!r}; a suite file has "
             f'base_map = {{ name = "{base}" }}'
         )
     if not (hasattr(base, "fit") and hasattr(base, "transform")):
@@ -304,7 +304,7 @@ class LearnedMetricMap(_LearnedMap):
         The bandwidth factor, if it was given.
     errors_ : ndarray, shape (n_rounds_ + 1,)
         Root mean squared error of held-out rows after 0, 1, ... rounds, in units of the
-        deviation of the targets.
+        standard deviation of the targets.
     round_ : int
         The round that was chosen: that with the smallest error, and 0 if its absolute errors are
         not smaller than those of the best fit without learning by more than 2.33 standard errors
@@ -342,7 +342,7 @@ class LearnedMetricMap(_LearnedMap):
 
     *Where it must fail.* If the first fit is no better than the mean, its gradients are noise,
     and so is M. The same holds for targets that depend on a direction through a function whose
-    slope the first fit misses everywhere, and where all directions matter alike there is
+    slope the first fit misses everywhere, and if all directions matter equally there is
     nothing to learn.
 
     *Cost.* A round takes time n (D d + D² + K d (D + d)) + D³ for n rows, d columns, D
@@ -395,7 +395,7 @@ class LearnedPartitionMap(_LearnedMap):
     """`LearnedMetricMap` for maps without `n_components` and bandwidth, such as NBCS.
 
     Use it where the base map decides its number of features by itself, as nested barycentric
-    coordinates do: an estimator must not have parameters that it would refuse.
+    coordinates do: an estimator must not have parameters that it would reject.
 
     Parameters
     ----------

@@ -143,7 +143,7 @@ class Trajectory:
 
     `losses` are squared errors of the held-out rows after 0, 1, ... rounds, means over the
     outputs, and `matrices` those of each round, the first being the identity. Learning ended
-    because all gradients were 0 where it `lost_rank`.
+    because all gradients were 0 if it `lost_rank`.
     """
 
     losses: list[np.ndarray] = field(default_factory=list)
@@ -231,7 +231,7 @@ def learn(
     form: Form,
     first: list[Fitted],
 ) -> Trajectory:
-    """Alternate fits and metrics in each fold, for at most so many rounds.
+    """Alternate fits and metrics in each fold, for at most this many rounds.
 
     `first` are the `fits` to the inputs as they are. The matrix of a round is the sum of those of
     the folds, each divided by its trace.

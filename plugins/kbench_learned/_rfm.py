@@ -148,7 +148,7 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, _RecursiveFeatureMachine)
     regularization : float, default 1e-4
         This multiple of the mean of the metric's diagonal is added to it.
     max_rows : int, default 10000
-        Refuse more training rows.
+        More training rows raise a ValueError.
     random_state : int or None, default None
         Draws the held-out rows.
 
@@ -158,7 +158,7 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, _RecursiveFeatureMachine)
         Root of the learned metric.
     errors_ : list of float
         Root mean squared error of held-out rows after 0, 1, ... rounds, in units of the
-        deviation of the targets.
+        standard deviation of the targets.
     round_ : int
         The round that was kept.
 

@@ -12,7 +12,7 @@ from scipy.linalg import eigh
 
 @dataclass(frozen=True)
 class Targets:
-    """What is fitted: targets, or labels as -1 and 1, in units of their deviations.
+    """What is fitted: targets, or labels as -1 and 1, in units of their standard deviations.
 
     `columns` are standardised, one for each output; they are ``columns * scale + location`` in
     their own units. `strata` are the numbers of the classes, 0 in regression.
@@ -66,8 +66,8 @@ class Fold:
 def folds_of(strata: np.ndarray, rng: np.random.RandomState) -> list[Fold]:
     """Hold out as many parts of the rows in turn as have 1,000 rows together.
 
-    Errors of fewer rows choose a round by chance, and more rows take time. Strata are alike in all
-    parts. Below four rows there is no fold.
+    Errors of fewer rows choose a round by chance, and more rows take time. Strata have equal
+    shares in all parts. Below four rows there is no fold.
     """
     n_parts = min(_PARTS, len(strata) // 2)
     if n_parts < 2:
