@@ -37,7 +37,7 @@ _IMPORTED = (
 """Columns of `Results.imported`; the name of the metric replaces `value`."""
 
 
-class Picture:
+class Plot:
     """A figure of results, which notebooks show."""
 
     def __init__(self, results: Results, kind: str, methods: Names, datasets: Names) -> None:
@@ -202,7 +202,7 @@ class Results:
 
     def plot(
         self, kind: str = "metric-vs-fit-time", *, methods: Names = None, datasets: Names = None
-    ) -> Picture:
+    ) -> Plot:
         """Draw a figure, as ``kbench plot`` does.
 
         Parameters
@@ -214,10 +214,10 @@ class Results:
 
         Returns
         -------
-        Picture
+        Plot
             Notebooks show it; ``save`` writes it to a file.
         """
-        return Picture(self, kind, methods, datasets)
+        return Plot(self, kind, methods, datasets)
 
     def compare(
         self,

@@ -380,7 +380,7 @@ def _check_header(
             "Add a header line."
         )
     if twice := find_repeated(filter(None, names)):
-        raise DatasetError(f"{what}: several columns are named {twice[0]!r}; rename the repeated ones")
+        raise DatasetError(f"{what}: several columns are named {twice[0]!r}; rename them")
     if len(names) == 1:
         other = _other_delimiter(names[0], dialect.delimiter)
         hint = f"; is the delimiter {other!r}? {_saying(other)}" if other else ""

@@ -243,9 +243,7 @@ def _read(path: str | Path, sheet: str) -> tuple[Any, list[str]]:
     # pandas tells columns of one name apart by a number
     twice = [name for name in names if name.endswith(".1") and name[:-2].strip() in names]
     if twice:
-        raise DatasetError(
-            f"{what}: several columns are named {twice[0][:-2]!r}; rename the repeated ones"
-        )
+        raise DatasetError(f"{what}: several columns are named {twice[0][:-2]!r}; rename them")
     frame.columns = names
     check_values(frame.size, what, f"{len(frame):,} rows with {len(names):,} columns")
     for name in names:

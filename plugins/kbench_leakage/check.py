@@ -158,7 +158,7 @@ def run_split(
     kinds: Sequence[str] = (),
     seed: int = 0,
 ) -> Leakage:
-    """Metric the signs of leakage of one split; see `kbench.find_leakage`."""
+    """Look for leakage in one split; see `kbench.find_leakage`."""
     attributes = Attributes(X, names, kinds)
     train, test = np.sort(train), np.sort(test)
     if is_numeric:  # a target that is missing or infinite tells nothing

@@ -70,7 +70,7 @@ class BayesianLinearRegression(Predictive, LinearRegressor):
         Of the targets; with an intercept, of their n - 1 contrasts (differences that do not
         depend on it).
     converged_ : bool
-        Whether the maximisation converged; true where both variances are given.
+        Whether the maximisation converged; true if both variances are given.
 
     Notes
     -----

@@ -61,7 +61,7 @@ class BlockFit:
         self._descent.add(Z, codes)
 
     def step(self) -> None:
-        """End a pass over all rows."""
+        """End an epoch: all rows have been used."""
         self._descent.step()
 
     def estimators(self) -> list[LinearClassifier]:

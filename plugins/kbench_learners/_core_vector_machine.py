@@ -84,11 +84,11 @@ class Similarities:
 
 
 def core_set(values: Similarities, y, C, tol, max_core_size, rng) -> CoreSet:
-    """Grow a core set until its ball encloses all points but for `tol`.
+    """Grow a core set until its ball encloses all points up to `tol`.
 
     Each round adds the furthest of a sample of points (Section 4.1.2 of the
     paper: the best of 59 points; here a quarter of the core set, at least 16, out of
-    four times as many), and solves the problem of the core set anew.
+    four times as many), and solves the problem of the core set again.
     A round whose sample has too few points outside looks at all points, so that
     the end does not depend on chance.
 

@@ -31,7 +31,7 @@ Solve = Callable[[np.ndarray], np.ndarray]
 
 
 class Loss(Protocol):
-    """A loss of the scores of rows, of which each has the number of its class."""
+    """A loss of the scores of rows with class codes."""
 
     def of(self, scores: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the sum over rows, and its derivatives by the scores, shape (n_rows, k)."""

@@ -178,8 +178,8 @@ class Design:
     ) -> np.ndarray:
         """Add ``factor X_I' D X_I`` to the upper triangle of `total`, in place.
 
-        Rows are taken block by block, so that this needs little memory beside
-        `total`.
+        Rows are taken block by block, so that this needs little memory in
+        addition to `total`.
         """
         n_rows = self.shape[0] if index is None else len(index)
         for part in self._blocks(n_rows, self._gram_of_arrays):

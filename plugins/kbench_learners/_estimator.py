@@ -17,7 +17,7 @@ from kbench.parameters import check_parameters
 
 
 def check_classes(estimator: BaseEstimator, classes: np.ndarray) -> None:
-    """Refuse targets of one class."""
+    """Raise a ValueError for targets of one class."""
     if len(classes) < 2:
         raise ValueError(
             f"y has 1 class, {classes[0]!r}; {type(estimator).__name__} needs samples "
@@ -147,7 +147,7 @@ class Weighted:
 
 
 class Predictive:
-    """A regressor with a normal predictive distribution: means, and deviations if wanted."""
+    """A regressor with a normal predictive distribution: means, and optional standard deviations."""
 
     def predict(self, X, return_std=False):
         """Predict the targets.
@@ -194,7 +194,7 @@ class ProbabilityClassifier(ClassifierMixin, Estimator):
 
 
 def row_weights(sample_weight, n_samples: int) -> np.ndarray | None:
-    """Return weights of the rows in float64; None where none are given."""
+    """Return weights of the rows in float64; None without weights."""
     if sample_weight is None:
         return None
     weight = check_array(

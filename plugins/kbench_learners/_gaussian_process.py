@@ -35,11 +35,11 @@ class GaussianProcess(Predictive, Regressor):
     ard : bool, default False
         Whether each column has its own length scale.
     n_restarts : int, default 0
-        Random starting points beside the first.
+        Random starting points in addition to the first.
     max_iter : int, default 100
         Bound of the steps from each starting point.
     max_rows : int, default 5000
-        Refuse more training rows.
+        More training rows raise a ValueError.
     random_state : int, RandomState or None
         Decides the random starting points.
 

@@ -33,7 +33,7 @@ def lloyd(K, diagonal, labels, n_clusters: int, max_iter: int) -> Clustering:
 
     ``||phi(x) - m_c||^2 = k(x, x) - 2 mean_j k(x, x_j) + mean_jl k(x_j, x_l)``
     over the members j, l of cluster c. An empty cluster gets the row that is
-    farthest from its centre. The result has converged where no row moved.
+    farthest from its centre. The result has converged if no row moved.
     """
     rows = np.arange(len(K))
     converged = False

@@ -60,7 +60,7 @@ def own_kernel(kernel) -> dict | None:
 
 
 def needs_no_gram(kernel, X, n_fits: int) -> bool:
-    """Return True where libsvm's own kernel is quicker, or a Gram matrix would be too large.
+    """Return True if the kernel of libsvm is faster, or a Gram matrix would be too large.
 
     `n_fits` is how often a Gram matrix of the rows would be used.
     """
@@ -75,7 +75,7 @@ def machines_along(
 ) -> Iterator[Machines]:
     """Yield the solutions for each of the rising values `Cs`.
 
-    `parameters` are those of `SVC` but for C; `X` is a Gram matrix where they say so.
+    `parameters` are those of `SVC` without C; `X` is a Gram matrix if they declare it.
     A solution in which no ``alpha_i`` reaches C is one for all larger C too: it fulfils the
     same optimality conditions.
     """

@@ -97,12 +97,12 @@ class LinearSVM(LinearClassifier, PathClassifier):
     Memory beyond the input stays below three Gram matrices of the columns and
     about ten vectors of the rows' length: rows are added to Gram matrices block
     by block, and the rows of a pair of classes are copied up to four million
-    entries only; beyond that every product takes them anew.
+    entries only; beyond that every product copies them again.
 
     An embedding that is too large for one matrix is taken in blocks of rows, with the
     squared hinge and "ovo" or "ovr" only. A sample of the rows gives the first solution and
     the first Hessian matrix; then all problems and all values of C take limited-memory steps
-    together, one for each pass over the rows, until the same duality gap.
+    together, one for each epoch, until the same duality gap.
 
     The defaults were chosen by measurement (accuracy, C searched, 690 to 3,000
     training rows), "ovr" against "ovo" with the squared hinge: on the inputs
@@ -240,7 +240,7 @@ class LinearSVM(LinearClassifier, PathClassifier):
 
 
 def margin_error(fitted, X, y):
-    """Metric the share of rows within the margin or on its wrong side.
+    """Return the share of rows within the margin or on its wrong side.
 
     The margin of a row is ``y f(x)`` for two classes, else half of the distance
     between the score of its class and the best other one, or the smallest

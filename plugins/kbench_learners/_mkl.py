@@ -138,7 +138,7 @@ class MultipleKernelSVM(PathClassifier):
         "gaussian".
     method : {"alignf", "align", "uniform", "margin"}, default "alignf"
         The combination with the largest alignment; weights proportional to
-        each kernel's own; equal weights; or the combination with the largest
+        the alignment of each kernel; equal weights; or the combination with the largest
         margin.
     C : float, default 1.0
         Positive weight of the hinge loss.

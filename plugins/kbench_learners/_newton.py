@@ -183,7 +183,7 @@ class AllRows:
 def cholesky_solve(H, b):
     """Solve ``H x = b`` for a positive definite C-ordered `H`, which is overwritten.
 
-    Return None where `H` is not numerically positive definite.
+    Return None if `H` is not numerically positive definite.
     """
     factor, info = lapack.dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
     if info:

@@ -85,7 +85,7 @@ def _hinge(design, y, C, w, multipliers, hessian, tol, max_iter):
 def expanded(paths, reduced, design, targets, values, loss, tol):
     """Return solutions of a `reduced` design in the columns of the full one.
 
-    Objectives and gaps are evaluated anew there. There is one path for each problem on the
+    Objectives and gaps are evaluated again there. There is one path for each problem on the
     same rows, whose labels are in `targets`.
     """
     W = np.column_stack([solution.w for path in paths for solution in path])
@@ -116,7 +116,7 @@ def least_squares(design: Design, targets, sigma: float) -> np.ndarray | None:
     """Return the ridge solutions that all classifiers can start from, one per column.
 
     They are the first Newton step from zero of the squared hinge with
-    ``sigma = 2 C``, and share one factorisation. None where no Gram matrix is small enough.
+    ``sigma = 2 C``, and share one factorisation. None if every Gram matrix is too large.
     """
     n, p = design.shape
     if design.keeps_row_gram and n < 2 * p:

@@ -47,7 +47,7 @@ def sgd(alpha=1e-4, loss="hinge", max_iter=1000, tol=1e-3):
     Parameters
     ----------
     alpha : float, default 1e-4
-        Weight of the L2 penalty beside the mean loss of the rows.
+        Weight of the L2 penalty, which is added to the mean loss of the rows.
     loss : {"hinge", "log_loss", "squared_hinge", "modified_huber"}, default "hinge"
         The loss of a linear support vector machine, of logistic regression, and others.
     max_iter : int, default 1000

@@ -121,7 +121,7 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
     n_iter_ : int
         `max_iter` where it was exhausted, else 1.
     converged_ : bool
-        False where conjugate gradients did not reach `tol`.
+        False if conjugate gradients did not reach `tol`.
 
     References
     ----------
@@ -183,7 +183,7 @@ class PathRidge(_PathRidge, LinearRegressor):
     n_iter_ : int
         `max_iter` where it was exhausted, else 1.
     converged_ : bool
-        False where conjugate gradients did not reach `tol`.
+        False if conjugate gradients did not reach `tol`.
 
     References
     ----------

@@ -48,7 +48,7 @@ class Delivery:
 
     The journal keeps a line for each run that was delivered; `machine` is the identity of this one,
     and `views` are saved views for MLflow's page of the suite. `metric`, what the suite compares,
-    is known once its datasets are; `options` name the store in commands.
+    is set once its datasets are; `options` name the store in commands.
     """
 
     def __init__(
@@ -266,7 +266,7 @@ class Synced:
             plans = "plan is" if self.unread == 1 else "plans are"
             text += (
                 f"; {self.unread} {plans} of another kbench version skipped (`kbench suite` "
-                "plans anew)"
+                "plans again)"
             )
         return text
 
@@ -285,9 +285,9 @@ def sync_suites(
     """Deliver results to the store at a URI that lacks them, one suite after the other.
 
     Ends with the first suite for which the store does not answer. By default all suites that were
-    run for this store are delivered; with `everything`, also those that were run for others only.
-    `waiting` is called with the process that delivers the same at the moment, None where it is not
-    known. SuiteError is raised where no such suite was ever run here, or none for this store.
+    run for this store are delivered; with `everything`, also those of other stores only.
+    `waiting` is called with the process that delivers the same at the moment, or None if that is
+    unknown. SuiteError is raised if no such suite was ever run here, or none for this store.
     """
     name = Store(store).name
     by_place = journals()
@@ -317,7 +317,7 @@ def sync_suites(
 def deliver_leftovers(
     journal: Journal, machine: str, store: str, views: Mapping[str, View] | None = None
 ) -> Iterator[Synced]:
-    """Deliver results of earlier commands that were killed, or whose store was away.
+    """Deliver results of earlier commands that were killed, or whose store was unreachable.
 
     Suites that another process is working on are left to it. `machine` is the
     owner of the journal, `store` the URI of the MLflow store.

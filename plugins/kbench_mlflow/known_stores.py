@@ -11,7 +11,7 @@ from kbench_mlflow.tracking.database import suites_without_mlflow
 def list_stored_suites(store: str | None = None) -> list[str]:
     """Return the suites that have runs in a local store, or were run here for another one.
 
-    Takes milliseconds and asks no server. Empty where nothing is known.
+    Takes milliseconds and asks no server. Empty if no suite is recorded.
     """
     uri = store or default_uri()
     names = suites_without_mlflow(uri)

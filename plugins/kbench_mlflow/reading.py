@@ -37,7 +37,7 @@ Value = TypeVar("Value")
 def read_stored_results(query: Query) -> StoredResults:
     """Read the runs of a suite from the store that a query names.
 
-    StoreError or SuiteError is raised where there are none.
+    StoreError or SuiteError is raised if the suite has none.
     """
     uri = uri_of(query.given.get("store"))
     address = Address.parse(uri)
@@ -79,7 +79,7 @@ def uri_of(store: str | None) -> str:
 
 
 def check_uri(store: str | None, folder: Path | None = None) -> str:
-    """Return the URI of the store that a run writes to; StoreError where it is no address."""
+    """Return the URI of the store that a run writes to; StoreError if it is invalid."""
     uri = store or default_uri(folder)
     check_store(uri)
     return uri

@@ -165,7 +165,7 @@ def grow_uniform(X, roots, depth: int, min_samples_split: int) -> Forest:
     """Split every simplex with enough points at its barycentre, stage by stage.
 
     The child that a point falls into does not depend on which other simplices
-    are split, so one pass over the rows finds all of them.
+    are split, so one scan of the rows finds all of them.
     """
     n, width, n_roots = X.shape[0], X.shape[1] + 1, len(roots)
     forest = Forest.unsplit(width, n_roots, barycentric=True)

@@ -49,7 +49,7 @@ class NestedBarycentricMap(CoordinateMap):
     split_point : {"nearest", "mean"}, default "nearest"
         Where an adaptive split is made: at the data point nearest to the
         barycentre of the misclassified points in the simplex (the paper's text;
-        its compression bound covers nothing else), or at that barycentre.
+        its compression bound covers nothing else), or at the barycentre itself.
     root : {"corner", "regular"}, default "corner"
         {0, d e_1, ..., d e_d} over the data scaled to [0, 1] (without `rotate`;
         with it, a rotated copy around the data), or a regular simplex around
@@ -57,7 +57,7 @@ class NestedBarycentricMap(CoordinateMap):
         its column lie on faces of the corner simplex that is not rotated, where
         uniform splits change nothing: on one-hot columns it is a linear map.
     n_roots : int, default 1
-        Number of roots, whose coordinates are put side by side; the paper has one.
+        Number of roots, whose coordinates are concatenated; the paper has one.
         The coordinates of each root sum to 1, so a row has 1-norm `n_roots` and at
         most the 2-norm ``sqrt(n_roots)``; nothing is divided by it.
     rotate : bool, default False
@@ -86,7 +86,7 @@ class NestedBarycentricMap(CoordinateMap):
         of the roots, then the split points stage by stage, so that the map of
         a smaller `depth` has the first of these columns.
     split_rows_ : ndarray of int, shape (n_splits_,)
-        Training row that each split point is, -1 where it is not a row.
+        Training row that each split point is, -1 if it is not a row.
     converged_ : bool
         False if a classifier of an adaptive split did not converge.
 
@@ -104,7 +104,7 @@ class NestedBarycentricMap(CoordinateMap):
     simplices are ahead of regular ones, a third stage gives little. With
     ``n_roots=16`` accuracy is higher still at four times the cost.
 
-    A row costs O(d) per stage, beside one product with a (d, d + 1) matrix per
+    A row costs O(d) per stage, in addition to one product with a (d, d + 1) matrix per
     root (O(d) for the corner simplex without rotation). numba is used where it
     is installed; results are the same without it.
 
@@ -257,7 +257,7 @@ class NestedBarycentricMap(CoordinateMap):
 
     @property
     def compression_size_(self):
-        """Number of training rows that determine the map, or None where it takes all.
+        """Number of training rows that determine the map, or None if it takes all.
 
         Two per column for the scaling, one per face of a fitted root, and the
         split points of ``split_point="nearest"``.
@@ -387,12 +387,12 @@ adaptive_map = partial(NestedBarycentricMap, split="adaptive")
 
 
 def metrics(fitted, X, y, *, learner=None, X_train=None, y_train=None):
-    """Metric a fitted map on a test part, and the margins of a linear classifier on it.
+    """Return metrics of a fitted map on a test set, and the margins of a linear classifier.
 
     ``n_splits``, and ``outside``, the share of (row, root) pairs that were
-    clipped. Where the learner (fitted on the embedded training part) is a linear
+    clipped. If the learner (fitted on the embedded training set) is a linear
     classifier of two classes, or one against rest or against one, also the
-    `margin_metrics` of the training part: ``train_margin``,
+    `margin_metrics` of the training set: ``train_margin``,
     ``train_margin_error``, ``train_hinge_loss``, ``compression_size`` and the
     bounds, each with whether it is vacuous.
     """

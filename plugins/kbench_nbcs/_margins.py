@@ -17,7 +17,7 @@ CHUNK_VALUES = 2**20
 def scheme_of(learner):
     """Name the binary problems of the rows of ``coef_``: "ovr", "ovo" or None.
 
-    None where the learner is not linear, or its scores of several classes are of
+    None if the learner is not linear, or its scores of several classes are of
     one joint problem (Crammer and Singer, multinomial logistic regression), which
     has no margin per row of ``coef_``.
     """
@@ -67,7 +67,7 @@ def margin_metrics(nbcs, learner, X, y, delta=0.05):
         ``hinge_loss``, ``compression_size`` (k), and ``bound_vc`` (Corollary
         1), ``bound_hinge`` (Corollary 2, corrected) and
         ``bound_margin_constant_1`` (Theorem 3 or 4, with constants 1), each with
-        ``..._vacuous``, 1.0 where it is 1 or more. The bounds are left out for
+        ``..._vacuous``, 1.0 if it is 1 or more. The bounds are left out for
         ``split_point="mean"``, which no k points determine, and where k is not
         below n, and one against one.
 

@@ -137,22 +137,22 @@ class SimplicialMeshMap(CoordinateMap):
     ----------
     n_roots : int, default 16
         Number of meshes, each with its own rotation and shift, whose
-        coordinates are put side by side. The meshes of a smaller number are the
+        coordinates are concatenated. The meshes of a smaller number are the
         first of a larger one.
     pitch : float, default 1.5
         Edge of the grid's cells, in units of ``sqrt(p)`` times the unit that
         `scaling` sets. Divided by 2 for each further level.
     n_levels : int, default 1
         Number of meshes per root, of pitch h, h/2, h/4, ..., with the same
-        rotation and origin. A finer level contains all coarser ones as far as
-        its vertices are known; where they are not, coarser ones still are.
+        rotation and origin. A finer level contains all coarser ones where
+        its vertices have columns; where they have none, coarser ones still have.
     projection_dim : int, "auto" or None, default "auto"
         The p dimensions of a mesh: that many random orthogonal directions, all
         of the columns (None), or at most 16 ("auto"). A row has p + 1
         non-zeros per mesh.
     rotate : bool, default True
         Rotate each root at random. False takes the columns as axes, or, with a
-        projection, p of them drawn anew for each root.
+        projection, p of them drawn for each root.
     scaling : {"standard", "common", "none"}, default "standard"
         Unit of length: the standard deviation of each column, one for all
         columns (the root of their mean variance), or 1.
@@ -204,7 +204,7 @@ class SimplicialMeshMap(CoordinateMap):
     share is the metric `coverage`. A row far from all training rows is 0.
 
     *Defaults* were chosen on segment, vowel, glass, ionosphere, diabetes and
-    semeion: with ridge regression, its alpha chosen on the test parts, mean
+    semeion: with ridge regression, its alpha chosen on the test sets, mean
     accuracies over three splits were 0.845 (8 roots of pitch 1), 0.858 (16, 1),
     0.863 (8, 1.5) and 0.872 (16, 1.5); the gain of 16 at 1.5 is nearly all semeion's.
 
@@ -214,10 +214,10 @@ class SimplicialMeshMap(CoordinateMap):
 
     *Cost.* Per row and root one product with an (n_features, p) matrix, one sort
     of p numbers and p + 1 searches in a table. The number of columns can exceed
-    that of the training rows by far; count them beside the non-zeros. numba is
+    that of the training rows by far; report them in addition to the non-zeros. numba is
     used where it is installed; results are the same without it.
 
-    *Credit.* The parts are known: the triangulation (Freudenthal 1942, Kuhn
+    *Credit.* The parts have been published: the triangulation (Freudenthal 1942, Kuhn
     1960), its use in learning (Davies 1996; Munos and Moore 1998; lattice
     regression, Garcia and Gupta 2009), the permutohedral lattice (Adams et al.
     2010) and Gaussian processes on it (Kapoor et al. 2021), tile coding
@@ -488,7 +488,7 @@ def mesh_gram(fitted, X, Y):
 
 
 def metrics(fitted, X, y):
-    """Metric the ``coverage`` of a test part by vertices that were seen in training.
+    """Return the ``coverage`` of a test set by vertices that were seen in training.
 
     It is the mean kept share of the coordinates, in [0, 1]; hashed columns keep all.
     """

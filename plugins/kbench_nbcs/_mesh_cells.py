@@ -66,7 +66,7 @@ def locate(u, multipliers, weights, keys):
 
 
 def find(keys, slots, slot_columns, begin, shift, columns):
-    """Write the columns of vertices, -1 where a vertex is not known.
+    """Write the columns of vertices, -1 where a vertex has none.
 
     `keys` and `columns` have shape (n, p + 1); the other arguments are those of one
     mesh in ``vertex_tables``.

@@ -89,7 +89,7 @@ def _explained(what: str, error: Exception) -> str:
 
 
 def ask(address: str, allow: Sequence[int] = ()) -> bytes | None:
-    """Ask for a page of the API, or for a file by its address; None for an allowed code."""
+    """Ask for a page of the API, or for a file by its URL; None for an allowed code."""
     import openml
     import requests
 

@@ -56,7 +56,7 @@ def load(
         OpenML's number or alias of a suite, which stands for all its tasks and
         is not a dataset: see `expand`.
     drop : sequence of str, optional
-        Columns to leave out, beside row numbers and those OpenML ignores.
+        Columns to leave out, in addition to row numbers and those OpenML ignores.
     task : {"classification", "regression"}, optional
         By default regression if the target has a number that is not whole.
 
@@ -114,12 +114,12 @@ def expand(openml_suite: int | str | None = None, **params: object) -> list[Ref]
     openml_suite : int or str, optional
         OpenML's number or alias of a suite (a study of tasks), such as 99.
     **params
-        Other parameters of the line; none is allowed beside `openml_suite`.
+        Other parameters of the entry; none is allowed together with `openml_suite`.
 
     Returns
     -------
     list of Ref
-        One line ``openml(task_id=...)`` per task; empty where the line is not a
+        One entry ``openml(task_id=...)`` per task; empty if the entry is not a
         suite. The server's answer is kept: the tasks of a published suite do
         not change.
 
@@ -128,7 +128,7 @@ def expand(openml_suite: int | str | None = None, **params: object) -> list[Ref]
     DatasetError
         The suite is not available.
     DatasetParameterError
-        There are other parameters, or the alias has signs that are not allowed.
+        There are other parameters, or the alias has characters that are not allowed.
     """
     if openml_suite is None:
         return []

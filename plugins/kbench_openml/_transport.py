@@ -5,7 +5,7 @@ any size. Inside `polite`, each request of the `requests` library goes through
 `_ask` instead: it connects within 5 seconds, gives up after 15 seconds
 without a byte and 10 minutes in all, unpacks a limited number of bytes, repeats
 after transient failures (a reset connection, a busy server), and turns everything
-else into one `DatasetError`. Answers name further addresses: only those of the
+else into one `DatasetError`. Answers name further URLs: only those of the
 configured server, and of hosts that the user names, are asked (`is_allowed`).
 
 The configured server is found, and tried, without importing the openml client, which takes 3 to
@@ -54,7 +54,7 @@ class Server:
 
 
 def is_offline() -> bool:
-    """Check whether ``KBENCH_OFFLINE`` is set to anything but 0, false, no or nothing."""
+    """Check whether ``KBENCH_OFFLINE`` is set, and neither 0, false nor no."""
     return os.environ.get("KBENCH_OFFLINE", "").strip().lower() not in ("", "0", "false", "no")
 
 
@@ -88,7 +88,7 @@ def configured() -> Server:
 def is_reachable(server: Server) -> bool:
     """Try to connect to the server, or to the proxy on the way to it.
 
-    False where there is no answer within `CONNECT_S`; at once where the connection
+    False if it does not answer within `CONNECT_S`; at once where the connection
     is refused or the name is unknown.
     """
     parts = urllib.parse.urlsplit(server.url)
@@ -161,8 +161,8 @@ def limit_time(progress: Progress) -> Iterator[None]:
 def polite(what: str, server: str, offline: bool = False) -> Iterator[None]:
     """Make every request of the `requests` library within the block a polite one.
 
-    `what` is the dataset, for messages; `server` is the address of the configured
-    server; `offline` refuses every request. A request
+    `what` is the dataset, for messages; `server` is the URL of the configured
+    server; `offline` blocks every request. A request
     that fails raises `DatasetError` from within the block.
     """
     import requests
@@ -248,7 +248,7 @@ def _once(original, what, server, deadline, session, method, url, options) -> re
             if not is_allowed(address, server):
                 shown = shorten(ValueError(address))
                 raise DatasetError(
-                    f"{what}: the server {host(server)} names the address {shown}, which is on "
+                    f"{what}: the server {host(server)} names the URL {shown}, which is on "
                     "another host. Only that server and hosts in KBENCH_OPENML_HOSTS are contacted."
                 )
             if _origin(address) != _origin(server):
@@ -286,7 +286,7 @@ def _once(original, what, server, deadline, session, method, url, options) -> re
 
 
 def is_allowed(address: str, server: str) -> bool:
-    """Whether an address that a server has named may be asked.
+    """Whether a URL that a server has named may be requested.
 
     It is http or https, and on the host of the configured server, below the same
     domain (data.openml.org for www.openml.org), or on a host that the user names in
@@ -406,7 +406,7 @@ def _is_refused(error: BaseException) -> bool:
 
 
 def host(url: str) -> str:
-    """Return the host and port of an address, for messages."""
+    """Return the host and port of a URL, for messages."""
     return url.split("/")[2] if url.count("/") >= 2 else url
 
 

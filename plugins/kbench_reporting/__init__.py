@@ -1,1 +1,1 @@
-"""`kbench report` and `kbench plot`: results as a page, as tables and pictures for a paper."""
+"""`kbench report` and `kbench plot`: results as a page, as tables and figures for a paper."""

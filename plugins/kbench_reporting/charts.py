@@ -173,8 +173,8 @@ def scatter(
     """Draw a metric against a cost on a logarithmic axis; the Pareto front is a line.
 
     Each method is shown by its place, from 1, with its colour and shape; those at one place have
-    the look of the first. A point is filled on the front, empty off it, and half filled where this
-    is undecided, as without `statuses`. A few methods that are far worse than the others stand
+    the look of the first. A point is filled on the front, empty off it, and half filled if this
+    is undecided, as without `statuses`. A few methods that are far worse than the rest stand
     below the axis, with an arrow.
     """
     plan = planned(costs, values, metric, label, written, as_error)
@@ -380,6 +380,6 @@ def outline(
 
 
 def sample(shape: int) -> str:
-    """Draw a shape as a small picture for a legend."""
+    """Draw a shape for a legend."""
     drawn = outline(shape % SHAPES, 10, 6, 8, 5)
     return element("svg", drawn, width=20, height=12, class_="sample", aria_hidden="true")

@@ -230,7 +230,7 @@ def plot(
     methods: _Methods = None,
     datasets: Datasets = None,
 ) -> None:
-    """Draw one figure of a suite's results for a paper."""
+    """Draw a figure of a suite's results for a paper."""
     from kbench.features import load_registry, write_output
     from kbench_reporting.pictures import picture
 

@@ -1,4 +1,4 @@
-"""The hooks of reports: the page and the pictures of a suite's results."""
+"""The hooks of reports: the page and the figures of a suite's results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kbench_report_page(data: ReportData, registry: Registry, lead: Lead | None) 
 
 @hookimpl
 def kbench_report_picture(kind: str, data: ReportData, registry: Registry, form: str) -> bytes:
-    """Draw a picture."""
+    """Draw a figure."""
     from kbench_reporting.pictures import picture
 
     return picture(kind, data, registry, form)

@@ -96,7 +96,7 @@ def columns_of_standings(content: ReportData) -> list[int]:
 
 
 def cliques(content: ReportData) -> list[list[int]]:
-    """Return the places (from 0) in `content.standings` that no test tells apart."""
+    """Return the places (from 0) in `content.standings` that no test separates."""
     index = columns_of_standings(content)
     p = content.adjusted[np.ix_(index, index)]
     return stats.cliques([standing.rank for standing in content.standings], p, ALPHA)
@@ -123,9 +123,9 @@ class Growth:
 
 
 def sizes_of(content: ReportData) -> list[int]:
-    """Return the numbers of training rows of what is compared, where they vary.
+    """Return the numbers of training rows of what is compared, if they vary.
 
-    Empty where there are fewer than three, or the largest is not four
+    Empty if they are fewer than three, or the largest is not four
     times the smallest: no growth can be fitted then.
     """
     found = sorted({round(row.metrics["n_train"]) for row in _sized(content)})
@@ -449,7 +449,7 @@ _MAX_DECIMALS = 6
 def decimals_for(rows: Iterable[Row], metric: Metric) -> int | None:
     """Return the decimals that show two digits of the usual standard error of some means.
 
-    The error is that of the corrected t-test. It is None where no spread is known.
+    The error is that of the corrected t-test. It is None if no mean has a spread.
 
     Examples
     --------

@@ -126,7 +126,7 @@ def given_for(suite: str, registry: Registry) -> Mapping[str, records.Figure]:
 def saved(figure: Figure, form: str) -> bytes:
     """Return a figure as a file.
 
-    The same figure gives the same bytes: no date is written.
+    Equal arguments give equal bytes: no date is written.
     """
     import matplotlib
 

@@ -1,4 +1,4 @@
-"""`kbench rescore`: adds metrics to known results, from the predictions that were kept."""
+"""`kbench rescore`: adds metrics to existing results, from the predictions that were kept."""
 
 from __future__ import annotations
 

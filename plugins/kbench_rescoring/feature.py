@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def kbench_strategy(run: Run) -> Strategy | None:
-    """Compute no task where metrics are added to known results."""
+    """Compute no task if metrics are added to existing results."""
     if "rescore" not in run.options.given:
         return None
     from kbench_rescoring.rescoring import KnownOnly

@@ -1,4 +1,4 @@
-"""Metrics that are added to known results, from the predictions that were kept of them."""
+"""Metrics that are added to existing results, from the predictions that were kept of them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _Scored:
 
 
 class Rescoring:
-    """Adds metrics to the known results of a run, and writes them to the journal.
+    """Adds metrics to the existing results of a run, and writes them to the journal.
 
     Functions of plugins run in sandboxed processes, one for each split, with limits. A
     metric that hits a limit or ends its process is not tried on further splits.
@@ -238,7 +238,7 @@ def add(run: Run, names: Sequence[str]) -> list[Added]:
 def find_metric(name: str, registry: Registry) -> Metric:
     """Return a metric that is computed from predictions, by its name.
 
-    SuiteError is raised where there is none.
+    SuiteError is raised if none has the name.
     """
     of_plugins = registry.all("metric")
     if name in COMPUTED:
@@ -271,7 +271,7 @@ def _last_line(error: str) -> str:
 
 
 class KnownOnly:
-    """Yields no tasks; SuiteError is raised where no results are known."""
+    """Yields no tasks; SuiteError is raised without existing results."""
 
     n_tasks = 0
     cuts_off = False

@@ -85,7 +85,7 @@ def test_help_shows_every_word_of_its_texts(monkeypatch):
         (["suite", "ucy"], "no suite is called 'ucy'; did you mean 'uci'?"),
         (
             ["suite", "uci", "--store", "mlflow.db"],
-            "the store must be an address, got 'mlflow.db'; did you mean 'sqlite:///mlflow.db'?",
+            "the store must be a URI, got 'mlflow.db'; did you mean 'sqlite:///mlflow.db'?",
         ),
         (["suite"], "Missing argument 'SUITE'"),
         (["suite", "gone.toml"], "cannot read the suite file gone.toml"),

@@ -12,7 +12,7 @@
     store       `Store`: all of this behind one class
     model       a fitted pipeline as an MLflow model in a folder
 
-The only package that imports MLflow, and only when a store is opened. It knows
-nothing of suites or journals: it is given `CellRun` records, and makes the store
+The only package that imports MLflow, and only when a store is opened. It is
+independent of suites and journals: it is given `CellRun` records, and makes the store
 hold exactly these.
 """

@@ -1,4 +1,4 @@
-"""Addresses of stores: parsed once, and shown without their credentials; the default store."""
+"""URIs of stores: parsed once, and shown without their credentials; the default store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHORTEST = 4
 
 @dataclass(frozen=True)
 class Address:
-    """The address of a store."""
+    """The URI of a store."""
 
     uri: str = field(repr=False)
     """What connects to the store; it may have credentials, and is never shown."""
@@ -47,12 +47,12 @@ class Address:
 
     @property
     def server(self) -> str:
-        """The address of a server without user info, as a browser needs it."""
+        """The URL of a server without user info, as a browser needs it."""
         scheme, _, rest, _ = split_url(self.uri)
         return f"{scheme}://{rest}".rstrip("/")
 
     def hide(self, text: str) -> str:
-        """Replace the credentials in a text, such as the message of a library that repeats them."""
+        """Replace the credentials in a string, such as a library's message that repeats them."""
         text = text.replace(self.uri, self.name)
         for secret in self._secrets:
             text = text.replace(secret, "***")
@@ -76,7 +76,7 @@ class Address:
 
 
 def sqlite_uri(path: Path) -> str:
-    """Return the address of an SQLite file: what URIs cannot hold is quoted, as in any URI.
+    """Return the URI of an SQLite file: what URIs cannot hold is quoted, as in any URI.
 
     >>> sqlite_uri(Path("/data/100 %/mlflow.db"))
     'sqlite:////data/100 %25/mlflow.db'
@@ -100,10 +100,10 @@ def sqlite_path(uri: str) -> Path | None:
 
 
 def engine_uri(path: Path) -> str:
-    """Return the address under which the installed SQLAlchemy opens an SQLite file.
+    """Return the URI under which the installed SQLAlchemy opens an SQLite file.
 
     Its versions differ in whether they unquote a path. MLflow makes the folder of a path as
-    it stands in the address, quoted or not, unless the address names the driver.
+    it stands in the URI, quoted or not, unless the URI names the driver.
     """
     plain = f"sqlite:///{path}"
     if not set(str(path)) & set("%?"):
@@ -130,24 +130,22 @@ def default_uri(folder: Path | None = None) -> str:
 
 
 def check_store(text: str) -> None:
-    """Refuse a store that is not an address, before anything is computed for it.
+    """Raise StoreError for a store that is not a URI, before anything is computed for it.
 
     >>> check_store("mlflow.db")
     Traceback (most recent call last):
-    kbench.errors.StoreError: the store must be an address, got 'mlflow.db'; did you mean
+    kbench.errors.StoreError: the store must be a URI, got 'mlflow.db'; did you mean
     'sqlite:///mlflow.db'?
     """
     if Path(text).suffix in (".db", ".sqlite", ".sqlite3") and "://" not in text:
-        raise StoreError(
-            f"the store must be an address, got {text!r}; did you mean 'sqlite:///{text}'?"
-        )
+        raise StoreError(f"the store must be a URI, got {text!r}; did you mean 'sqlite:///{text}'?")
 
 
 def old_store_notice(folder: Path | None = None) -> str | None:
-    """Return a line about an old ``mlruns`` folder in `folder`; None where there is none.
+    """Return a line about an old ``mlruns`` folder in `folder`; None without such a folder.
 
     Runs of an earlier MLflow in ``./mlruns`` make MLflow choose that folder as
-    its store, which it then refuses to use.
+    its store, which it then rejects.
     """
     folder = _folder(folder)
     if os.environ.get("MLFLOW_TRACKING_URI"):

@@ -1,4 +1,4 @@
-"""Opening a store, which may be away; errors of MLflow become `StoreError`, in one line.
+"""Opening a store, which may be unreachable; errors of MLflow become `StoreError`, in one line.
 
 Its other errors, warnings and output are silenced. A server is asked quickly whether it answers,
 and opened by one process at a time.
@@ -46,9 +46,9 @@ _asked = threading.local()
 
 
 class Interrupted(StoreError):
-    """A failure that another attempt may not meet: the server is busy, restarts, or hung up.
+    """A failure that another attempt may not meet: the server is busy, restarts, or closed it.
 
-    `wait_s` is what the server asks to wait (``Retry-After``), 0 where it does not say.
+    `wait_s` is what the server asks to wait (``Retry-After``), 0 without that header.
     """
 
     wait_s: float = 0.0
@@ -68,7 +68,7 @@ def is_transient(error: Exception) -> bool:
 
 
 def asked_wait_s() -> float:
-    """Return and forget the ``Retry-After`` of the last refusal in this thread."""
+    """Return and reset the ``Retry-After`` of the last failed request of this thread."""
     wait_s: float = getattr(_asked, "wait_s", 0.0)
     _asked.wait_s = 0.0
     return wait_s
@@ -140,7 +140,7 @@ _PORTS = {"http": 80, "https": 443, "postgresql": 5432, "mysql": 3306, "mssql": 
 
 
 def reach(uri: str) -> None:
-    """Fail at once where nothing listens, with `OSError` or `ValueError`."""
+    """Fail at once if no server listens, with `OSError` or `ValueError`."""
     parts = urlsplit(uri)
     scheme = parts.scheme.split("+")[0]
     if scheme not in _PORTS or not parts.hostname:
@@ -153,7 +153,7 @@ def reach(uri: str) -> None:
 
 @contextlib.contextmanager
 def few_attempts(uri: str) -> Iterator[None]:
-    """Limit MLflow's attempts on a database that is away to half a second, not 100."""
+    """Limit MLflow's attempts on an unreachable database to half a second, not 100."""
     if urlsplit(uri).scheme in ("http", "https"):
         yield
         return
@@ -253,7 +253,7 @@ class Connection:
             database.check_lock(self._path)
 
     def artifact_location(self, experiment_name: str) -> str | None:
-        """Return the place of files: beside a local database, not in the current folder."""
+        """Return the place of files: next to a local database, not in the current folder."""
         if self._path is None:
             return None
         folder = re.sub(r"[^A-Za-z0-9_.-]", "_", experiment_name)[:80].lstrip(".") or "_"

@@ -37,7 +37,7 @@ def read_only(path: Path, timeout: float) -> sqlite3.Connection:
 
 
 def prepare(path: Path) -> None:
-    """Create a new store; refuse an existing one, or a folder, that MLflow could not use."""
+    """Create a new store; StoreError for an existing one, or a folder, that MLflow cannot use."""
     if not is_text(path):
         raise StoreError(
             f"the MLflow store {sqlite_uri(path)} is in a folder whose name is not UTF-8, which "
@@ -70,7 +70,7 @@ def prepare(path: Path) -> None:
 
 
 def is_text(path: Path) -> bool:
-    """Return whether a path is text that every program can encode."""
+    """Return whether every program can encode a path."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -166,8 +166,8 @@ def file_system(path: Path) -> str:
 def read_delivered_runs(uri: str, experiment_id: str) -> set[tuple[str, str]] | None:
     """Return (key, digest) of the live runs that are complete and not superseded.
 
-    Empty where the store or the experiment is gone; None where the runs are not
-    known without MLflow: not a local SQLite store, another schema, locked.
+    Empty if the store or the experiment is gone; None if only MLflow can read
+    the runs: not a local SQLite store, another schema, locked.
     """
     query = """
         SELECT cell_key.value, digest.value
@@ -186,7 +186,7 @@ def read_delivered_runs(uri: str, experiment_id: str) -> set[tuple[str, str]] | 
 def suites_without_mlflow(uri: str) -> list[str] | None:
     """Return the names of the experiments that have live runs of cells, in alphabetical order.
 
-    Empty where the store is gone; None where they are not known without MLflow.
+    Empty if the store is gone; None if only MLflow can read them.
     """
     query = """
         SELECT name FROM experiments WHERE lifecycle_stage = 'active' AND EXISTS (

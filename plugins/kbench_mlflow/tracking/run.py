@@ -1,7 +1,7 @@
 """Runs as kbench wants them, in the form in which MLflow accepts them, and as the store has them.
 
 Names and values of any kind are put into MLflow's alphabet and lengths: it cuts longer values at
-their end, silently, and refuses other names.
+their end, silently, and rejects other names.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ class StoredRun:
 
     @property
     def identity(self) -> Identity:
-        """Key, machine and name as written, though somebody may have renamed the run."""
+        """Key, machine and name as written, though a user may have renamed the run."""
         return self.key, self.machine, self.tags.get("kbench.cell") or self.name
 
     @property
@@ -327,7 +327,7 @@ class StoredRun:
 
     @property
     def n_splits_done(self) -> int:
-        """Number of splits behind the means; 0 where somebody has edited the tag."""
+        """Number of splits behind the means; 0 if a user has edited the tag."""
         text = self.tags.get("kbench.n_splits_done", "")
         return int(text) if text.isdecimal() else 0
 

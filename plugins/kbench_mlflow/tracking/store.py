@@ -75,7 +75,7 @@ class Store:
     `uri` is MLflow's tracking URI. Creating the object imports nothing; every
     method opens the store when it needs it. One object serves one thread.
 
-    A run counts as delivered when its tag ``kbench.digest`` is there and its
+    A run counts as delivered when its tag ``kbench.digest`` is set and its
     status is FINISHED or FAILED: the tag goes with the last piece of content
     and the status after it, so that an interrupted write is found and repeated.
     Every method fails within seconds where the store cannot be read or written,
@@ -157,7 +157,7 @@ class Store:
     ) -> None:
         """Write the views and the note that an experiment lacks.
 
-        Its suite compares `metric`; `plain` is the best known one of its task. Views show
+        Its suite compares `metric`; `plain` is the most common one of its task. Views show
         the datasets and searched parameters of the runs that are stored.
         """
         with self._calls("cannot write views") as client:
@@ -171,7 +171,7 @@ class Store:
     def log_report(self, experiment: Experiment, machine: str, files: Mapping[str, str]) -> str:
         """Write the report of a machine's results in a separate run, which `read` leaves out.
 
-        `files` are texts by relative path. The machine's earlier report is
+        `files` are contents by relative path. The machine's earlier report is
         deleted only once the new one is written. Returns MLflow's id of the run.
         """
         with self._calls("cannot write the report") as client:
@@ -203,7 +203,7 @@ class Store:
         Nothing is written where the store has it already. A run that needs
         additions only (more splits, a retry that succeeded) is completed; one
         that would have to change a param or a point of a metric is deleted
-        and written anew. After a `StoreError` it may be written in part;
+        and written again. After a `StoreError` it may be written in part;
         calling again repairs that.
         """
         place = identity(run)
@@ -236,7 +236,7 @@ class Store:
         labels of its cell), and `data` the checksums under the label of a dataset: runs on it
         with another checksum are not comparable, planned or not. Other runs are left alone.
         Returns the number of runs tagged ``kbench.superseded = <new key>``, or ``<new
-        checksum>`` where no cell takes their place.
+        checksum>`` if no cell takes their place.
         """
         count = 0
         known = {key for keys in planned.values() for key in keys}
@@ -305,7 +305,7 @@ class Store:
 
         They are in the order of their start; runs being written are left out,
         and with `superseded` false those of earlier code, data or labels too.
-        Empty where there is no such experiment.
+        Empty if the experiment does not exist.
         """
         with self._calls(f"cannot read experiment {experiment_name!r}") as client:
             experiment = client.get_experiment_by_name(experiment_name)

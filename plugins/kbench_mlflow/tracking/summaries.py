@@ -58,7 +58,7 @@ class MethodRun:
 def on_dataset(metric: str, dataset: str) -> str:
     """Return the name of a method's metric on one dataset, among the metrics of its run.
 
-    It does not depend on the other names, so that a view of these metrics knows it.
+    It does not depend on the other names, so that a view of these metrics can name it.
 
     >>> on_dataset("accuracy", "iris")
     'iris: accuracy'
@@ -75,7 +75,7 @@ def log_methods(
 ) -> int:
     """Make an experiment hold a machine's runs of methods, and no others; return how many are new.
 
-    A run whose content has changed is written anew: MLflow changes no param. One whose
+    A run whose content has changed is written again: MLflow changes no param. One whose
     writer was interrupted is deleted.
     """
     wanted = {run.digest: run for run in runs}
@@ -117,7 +117,7 @@ def log_report(
 ) -> str:
     """Write a report run, then delete the machine's earlier ones; return MLflow's id of the run.
 
-    `files` are texts by relative path.
+    `files` are contents by relative path.
     """
     tags = owner() | _identifying(REPORT, experiment, machine)
     # a new run: MLflow deletes no file, and a table that has no rows now would stay

@@ -1,7 +1,7 @@
 """Writing a run so that the write can be repeated at any time, after any interruption.
 
 The tag ``kbench.digest`` goes with the last piece of content, and the status
-after it: a run that lacks one of them is found and completed, or written anew.
+after it: a run that lacks one of them is found and completed, or written again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def process_start(pid: int) -> str:
     """Return when a process began, which a later one of that number did not; empty for none.
 
     On Linux it is counted from the boot: an hour of the clock changes whenever that is set, and
-    a run that is being written would be taken for one whose writer is gone.
+    a run that is being written would be treated as one whose writer is gone.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
@@ -71,7 +71,7 @@ def upsert(
     """Make the store hold `run`, where it holds `stored` of the same identity.
 
     A run that needs additions only is completed; one that would have to change
-    a param or a point of a metric is deleted and written anew.
+    a param or a point of a metric is deleted and written again.
     """
     client = connection.client
     if stored is not None and not stored.can_become(run):

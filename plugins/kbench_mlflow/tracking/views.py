@@ -64,9 +64,9 @@ class Facts:
 
 
 def fill(value: Json, facts: Facts, bound: Mapping[str, str] | None = None) -> Json:
-    """Put facts into every text; duplicates that this makes in a list are removed.
+    """Put facts into every string; duplicates that this makes in a list are removed.
 
-    `bound` are the texts in braces that have one value here.
+    `bound` are the names in braces that have one value here.
 
     >>> fill(["{metric}", "{plain}", "{chosen}"], Facts(searches=(("a", "b"),)))
     ['accuracy', 'a', 'b']
@@ -177,8 +177,8 @@ class View:
     def tag(self, facts: Facts, created: int) -> tuple[str, str]:
         """Return the tag that holds the view; `created` is in milliseconds since 1970.
 
-        Where MLflow would refuse it, the last datasets are left out. A `PluginError`
-        says that the view is too large without any.
+        If MLflow would reject it, the last datasets are left out. A `PluginError` is raised if
+        the view is too large without any.
         """
         envelope = {"name": self.name, "createdAt": created, "updatedAt": created}
         for n_datasets in range(len(facts.on_dataset), -1, -1):
@@ -210,7 +210,7 @@ def experiment_tags(
     """Return the tags that an experiment lacks, where `present` are its tags.
 
     `facts` are those of its results; views that need some are left out before there are any.
-    A note that somebody wrote is left alone. `created` is when the experiment was made, in
+    A note that a user wrote is left alone. `created` is when the experiment was made, in
     milliseconds since 1970.
     """
     tags = dict(
@@ -230,7 +230,7 @@ def experiment_tags(
 def ui_address(server: str, experiment: Experiment, view: View | None = None) -> str:
     """Return the page of an experiment in MLflow's user interface, opened in a view.
 
-    `server` is the address of the MLflow server.
+    `server` is the URL of the MLflow server.
 
     >>> experiment = Experiment("3", "uci", 0)
     >>> ui_address("http://127.0.0.1:5000", experiment)

@@ -253,7 +253,7 @@ def test_a_class_of_one_row_does_no_harm():
         (Identity(), {}, "rff, orthogonal-rff"),
         (NystroemMap(kernel=Cosine()), {}, "no gradient with kernel="),
         (ArcCosineFeatures(order=0), {}, "order=0"),
-        ("rff", {}, 'got the text .rff.; a suite file has base_map = { name = "rff" }'),
+        ("rff", {}, 'got the string .rff.; a suite file has base_map = { name = "rff" }'),
         (Ridge(), {}, "base_map must be a feature map"),
         (NestedBarycentricMap(), {"n_components": 9}, "n_components is not a parameter of"),
         (None, {"metric": "diag"}, "metric must be one of 'auto', 'full'"),
