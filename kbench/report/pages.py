@@ -183,7 +183,7 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
     Raises
     ------
     SuiteError
-        There is no such figure, or nothing to draw.
+        The kind is unknown, or there is nothing to draw.
     PluginError
         A plugin's figure cannot be drawn.
     FeatureError

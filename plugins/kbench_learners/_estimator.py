@@ -147,7 +147,7 @@ class Weighted:
 
 
 class Predictive:
-    """A regressor with a normal predictive distribution: means, and optional standard deviations."""
+    """A regressor with normal predictive distributions: means, and optional standard deviations."""
 
     def predict(self, X, return_std=False):
         """Predict the targets.

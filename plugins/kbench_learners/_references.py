@@ -76,7 +76,7 @@ def perceptron(
     Parameters
     ----------
     alpha : float, default 0
-        Each step, on a mistake or not, shrinks the weights by this share.
+        Each step, with or without an error, shrinks the weights by this share.
     averaged : bool, default False
         Predict with the mean of the weights over all steps instead of the last ones.
     fit_intercept : bool, default True

@@ -260,7 +260,7 @@ def cost(row: Row) -> float:
 
 
 def family(row: Row) -> str:
-    """Name the line of the figure that a row belongs to: a map's sizes, or a reference."""
+    """Name the line of the chart that a row belongs to: a map's sizes, or a reference."""
     if any(row["learner"].startswith(name) for name in REFERENCES):
         return str(row["learner"]).split(" (")[0]
     return next((name for name in FAMILIES if row["feature_map"].startswith(name)), "others")

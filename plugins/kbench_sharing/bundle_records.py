@@ -226,7 +226,7 @@ class SharedResult(Line):
 
     Its keys follow from its cell and split, and are not stored. `error` and `printed` are empty
     unless the author included them. `manifest` is the digest of the dependencies of the result, if
-    these are known.
+    these are recorded.
     """
 
     cell: str

@@ -121,7 +121,7 @@ def checks_of(results: Mapping[int, SharedResult], records: Records) -> list[Che
 
 
 def check_record(record: Record, result: SharedResult | None, author: str, now_ms: int) -> None:
-    """Check a record of a repository beside the result that it names; BundleError if wrong."""
+    """Check a record of a repository against the result that it names; BundleError if wrong."""
     if not record.author:
         raise BundleError("it does not name who recomputed")
     if record.author == author:

@@ -1,9 +1,9 @@
 """A results repository: a folder of content-addressed rows files under git.
 
 A rows file has one cell of one author. Its name is the SHA-256 of its bytes, so that no file is
-ever overwritten, and two people who publish at once make no conflict. New files are written beside
+ever overwritten, and two people who publish at once make no conflict. New files are written next to
 the repository's before the first has its name: a command that is killed leaves no part of a file
-among the results, and what it has added is whole. What it leaves beside them is removed by a later
+among the results, and what it has added is whole. What it leaves next to them is removed by a later
 one. A repository on a git server is cloned, gets the rows as a commit, and is pushed.
 """
 
@@ -95,9 +95,9 @@ def _with_results(bundle: Bundle) -> list[SharedCell]:
 def publish(bundle: Bundle, repository: Path) -> Published:
     """Add the rows of a bundle to a repository: a folder, such as a working copy of git.
 
-    BundleError is raised where the bundle has no author; a file or a link is in the way; a file
-    with the same name has other content, or the folder cannot be written. Nothing that exists is
-    changed.
+    BundleError is raised if the bundle has no author, a file or a link has the name of a folder, a
+    file with the same name has other content, or the folder cannot be written. Existing files
+    are not changed.
     """
     if repository.exists() and not repository.is_dir():
         raise BundleError(f"{repository} is a file: give the folder of a results repository")
@@ -110,7 +110,7 @@ def publish(bundle: Bundle, repository: Path) -> Published:
 
 
 def rows_key_by_cell(bundle: Bundle, repository: Path) -> dict[str, str]:
-    """Return the names of the rows files of a bundle's cells; BundleError where one is missing.
+    """Return the names of the rows files of a bundle's cells; BundleError if a file is missing.
 
     A rows file is itself a bundle of one cell.
     """
@@ -167,7 +167,7 @@ class Checked:
     """Rows files read one after the other, with checks of each and of all together.
 
     Each is yielded with its name and the records of its splits that were recomputed.
-    `problems` has a line for each file that is refused.
+    `problems` has a line for each file that is rejected.
     """
 
     def __init__(self, repository: Path) -> None:
@@ -232,7 +232,7 @@ _DRAFT, _STALE_S = ".kbench-", 3600.0
 def add_files(repository: Path, files: Iterable[tuple[str, bytes]], most: int) -> Published:
     """Add files by name.
 
-    BundleError is raised where a link is in the way, a file of the name has another content
+    BundleError is raised if the name is a link, a file of the name has another content
     (files have `most` bytes), or the folder cannot be written.
     """
     draft = repository / f"{_DRAFT}{secrets.token_hex(8)}"
@@ -333,7 +333,7 @@ def publish_to_remote(bundle: Bundle, address: str) -> Published:
 
     The credentials and the name of the commit are those of the user's git.
 
-    BundleError is raised where git is not installed or refuses; the bundle has no author. The
+    BundleError is raised if git is not installed or fails, or the bundle has no author. The
     server has all rows, or none.
     """
     if shutil.which("git") is None:

@@ -92,7 +92,7 @@ class Board:
     timed_on: str = ""
 
     def others(self) -> dict[str, str]:
-        """Say by place what others measured for the same cell, where any did."""
+        """Return by place the imported results of the same cell, if it has any."""
         by_cell: dict[tuple[str, str], dict[str, tuple[str, float]]] = {}
         for each in self.rows:
             if each.row.is_complete and each.value is not None:
@@ -210,8 +210,8 @@ def write_site(repository: Path, out: Path) -> Site:
 
     The same rows files become the same bytes. With a problem nothing is written.
 
-    BundleError is raised where `out` is not empty or cannot be written, or there is no results
-    repository.
+    BundleError is raised if `out` is not empty or cannot be written, or the results repository
+    does not exist.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BundleError(f"{out} exists: choose a new folder for the site")

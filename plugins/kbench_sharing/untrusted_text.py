@@ -150,14 +150,14 @@ def check_author(name: str) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def check_component(name: str, what: str) -> str:
-    """Refuse a name that no component can have."""
+    """Raise a BundleError for a name that no component can have."""
     if not _COMPONENT.fullmatch(name):
         raise BundleError(f"the {what} {printable(name, 60)!r} has an invalid name")
     return name
 
 
 def check_versions(versions: dict[str, str]) -> dict[str, str]:
-    """Refuse what is not a distribution with a version: both stand in a command for a shell."""
+    """Accept only distributions with versions: both are part of a command for a shell."""
     for name, version in versions.items():
         pattern = _LIBRARY if name == "blas" else _VERSION
         if not _COMPONENT.fullmatch(name) or not pattern.fullmatch(version):
@@ -167,7 +167,7 @@ def check_versions(versions: dict[str, str]) -> dict[str, str]:
 
 
 def check_digest(text: str, what: str) -> str:
-    """Refuse what is not a SHA-256."""
+    """Raise a BundleError for a value that is not a SHA-256."""
     if not _HEX.fullmatch(text):
         raise BundleError(f"{what} is not a SHA-256")
     return text

@@ -47,7 +47,7 @@ from kbench_sharing.reading import bundle_of
 
 @dataclass(frozen=True)
 class Known:
-    """Cells of a suite that have results here, the planner of their keys, and who has none.
+    """Cells of a suite that have results here, the planner of their keys, and cells without.
 
     `manifests` are by the digests that results name.
     """
@@ -65,7 +65,7 @@ class Known:
         return list({result.manifest: self.manifest_of(result) for result in results}.values())
 
     def manifest_of(self, result: Result) -> Manifest:
-        """Return what a result was made from; BundleError where that is not known."""
+        """Return what a result was made from; BundleError if that is unknown."""
         manifest = self.manifests.get(result.manifest)
         if manifest is None:
             raise BundleError("the dependencies of a result are unknown: compute it again")
@@ -75,7 +75,7 @@ class Known:
 def recall_results(suite: Suite, registry: Registry, journal: Journal) -> Known:
     """Return the cells of a suite whose results hold: all they were made from is as it was.
 
-    BundleError is raised where there are none.
+    BundleError is raised if no result holds.
     """
     planner = Planner(registry, DataCache())
     with open_fetching(registry) as fetching:
@@ -118,12 +118,12 @@ def files_of(
     """Return the files of a bundle by name.
 
     `data` is the folder of the files that the suite names: their names are written
-    relative to it. Tracebacks and printed texts of failed tasks are written `with_errors`,
+    relative to it. Tracebacks and printed output of failed tasks are written `with_errors`,
     the modules of third-party plugins `with_sources`, and the predictions that the journal
     `predictions` has kept.
 
-    BundleError is raised where a dataset is a file outside of `data`, a text is none that a bundle
-    may have, or it is not known what a result was made from.
+    BundleError is raised if a dataset is a file outside of `data`, a bundle may not have one of
+    the strings, or the manifest of a result is unknown.
     """
     cells = sorted(known.cells, key=_order)
     machines = _machines(cells)

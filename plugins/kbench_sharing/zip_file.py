@@ -1,6 +1,6 @@
-"""The file or folder of a bundle: written byte for byte alike, read without trust.
+"""The file or folder of a bundle: equal content gives equal bytes; reading trusts nothing.
 
-What it may expand to is limited by its size: a few bytes are not gigabytes. The project's own
+What it may expand to is limited by its size: a few bytes are not gigabytes. The project's
 bundles unpack to 19 times their size at most; the factors here are several times larger.
 """
 
@@ -88,7 +88,7 @@ def write(path: Path, files: Mapping[str, bytes]) -> None:
     """Write a zip file, or a folder where the name of `path` does not end with ``.zip``.
 
     The same files become the same bytes, with one version of zlib. BundleError is raised
-    where the folder exists and is not empty, or it cannot be written.
+    if the folder exists and is not empty, or it cannot be written.
     """
     if path.suffix.lower() != ".zip":
         write_folder(path, files)
@@ -110,7 +110,7 @@ def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
 def whole_folder(path: Path) -> Iterator[Path]:
     """Yield a folder to write to, which becomes `path` once everything is in it.
 
-    BundleError is raised where `path` is there and not an empty folder, or cannot be written.
+    BundleError is raised if `path` exists and is not an empty folder, or cannot be written.
     """
     temporary = path.absolute().with_name(f".{path.absolute().name}-{secrets.token_hex(4)}")
     try:
@@ -252,7 +252,7 @@ def names_below(folder: Path, below: str = "") -> list[str]:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name of a file that no bundle has: nothing of it becomes a path."""
+    """Raise a BundleError for a file name that no bundle has: nothing of it becomes a path."""
     if len(name) > MAX_NAME:
         raise BundleError(f"it has a file whose name has more than {MAX_NAME} characters")
     parts = PurePosixPath(name).parts

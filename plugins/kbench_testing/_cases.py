@@ -197,7 +197,7 @@ def parametrize_with_checks(
     plugin, params
         As `components` takes them.
     slow : bool, default True
-        Run scikit-learn's own estimator checks too, which take seconds for
+        Run scikit-learn's estimator checks too, which take seconds for
         each component.
 
     Returns
@@ -262,7 +262,7 @@ def run(checked: Iterable[Subject], slow: bool = True) -> Iterator[CheckResult]:
     checked : iterable of Subject
         As `components` lists them.
     slow : bool, default True
-        Run scikit-learn's own estimator checks too.
+        Run scikit-learn's estimator checks too.
     """
     hung: dict[str, str] = {}
     for subject, check in _cases(checked, slow):

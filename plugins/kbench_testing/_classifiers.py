@@ -73,7 +73,7 @@ def check_better_than_majority(subject: Subject) -> None:
 
 
 def check_one_class(subject: Subject) -> None:
-    """Training labels of a single class are refused with a ValueError."""
+    """Training labels of a single class raise a ValueError."""
     X, y = blobs(2)
     y = np.zeros_like(y)
     try:

@@ -124,7 +124,7 @@ def check_expand(subject: Subject) -> None:
 
 
 def check_endings(subject: Subject) -> None:
-    """`load` takes ``path`` and the parameters that the endings of files imply."""
+    """`load` takes ``path`` and the parameters that the file extensions imply."""
     taken = read_parameters(subject.record.load)
     for ending, implied in subject.record.extensions.items():
         unknown = [name for name in ("path", *implied) if taken is not None and name not in taken]

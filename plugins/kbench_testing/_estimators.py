@@ -35,7 +35,7 @@ def sample(subject: Subject, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def agree(first: Any, second: Any) -> bool:
-    """Tell whether two outputs are equal: labels exactly, numbers up to rounding."""
+    """Return whether two outputs are equal: labels exactly, numbers up to rounding."""
     if getattr(first, "dtype", None) is not None and first.dtype.kind not in "fc":
         return bool(np.array_equal(first, second))
     return same(first, second)
@@ -139,7 +139,7 @@ def check_pickle_and_clone(subject: Subject) -> None:
 
 
 def check_width(subject: Subject) -> None:
-    """`n_features_in_` is set by fit, and inputs of another width are refused."""
+    """`n_features_in_` is set by fit, and inputs of another width are rejected."""
     if tags_of(subject.build()).no_validation:
         raise subject.skip("tagged no_validation")
     X, y = sample(subject)
@@ -167,7 +167,7 @@ def check_width(subject: Subject) -> None:
 
 
 def check_unfitted(subject: Subject) -> None:
-    """Use before fit is refused with a NotFittedError."""
+    """Use before fit raises a NotFittedError."""
     from sklearn.exceptions import NotFittedError
 
     X, _ = sample(subject)
@@ -201,12 +201,12 @@ def check_metrics(subject: Subject) -> None:
 
 
 def check_sklearn(subject: Subject) -> None:
-    """scikit-learn's own estimator checks pass."""
+    """scikit-learn's estimator checks pass."""
     from sklearn.utils.estimator_checks import check_estimator
 
     estimator = subject.build()
     if type(estimator).__module__.partition(".")[0] == "sklearn":
-        raise subject.skip("scikit-learn's own class")
+        raise subject.skip("a class of scikit-learn")
     expected: dict[str, str] = {}
     if tags_of(estimator).non_deterministic:
         expected["check_classifiers_train"] = "tagged non_deterministic"

@@ -123,7 +123,7 @@ def check_learns_nothing_from_y(subject: Subject) -> None:
 
 
 def check_float32(subject: Subject) -> None:
-    """float32 inputs give the same features, or are refused clearly."""
+    """float32 inputs give the same features, or a clear error."""
     X, fitted, features = _applied(subject)
     Z = dense(features)
     try:
@@ -155,7 +155,7 @@ def check_float32(subject: Subject) -> None:
 
 
 def check_sparse(subject: Subject) -> None:
-    """Sparse inputs give the same features as dense ones, or are refused clearly."""
+    """Sparse inputs give the same features as dense ones, or a clear error."""
     from scipy.sparse import csr_matrix
 
     X, fitted, Z = _applied(subject)

@@ -1,4 +1,4 @@
-"""Checks of features: metadata, hooks, commands, and a small run beside them."""
+"""Checks of features: metadata, hooks, commands, and a small run with them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def check_package(subject: Subject) -> None:
 
 
 def check_run(subject: Subject) -> None:
-    """A run ends in time beside the feature, does not leave it out, and loses no result."""
+    """A run with the feature ends in time, does not leave it out, and loses no result."""
     if subject.record.distribution == NOT_INSTALLED:
         raise subject.skip("is not installed; `pip install -e .` in its folder, and check it again")
     others = [each.name for each in features() if each.name not in (subject.name, "costs")]

@@ -16,7 +16,7 @@ from kbench_testing._subject import Subject, inputs, named_error, same
 
 @dataclass(frozen=True)
 class Mercer:
-    """Result of `is_psd`; true where the matrix is positive semidefinite.
+    """Result of `is_psd`; true if the matrix is positive semidefinite.
 
     Parameters
     ----------

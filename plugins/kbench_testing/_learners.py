@@ -60,7 +60,7 @@ def check_path(subject: Subject) -> None:
 
 
 def check_sums(subject: Subject) -> None:
-    """`fit_sums`, where there is one, gives the estimators that fits on the rows give, in order."""
+    """`fit_sums`, if defined, gives the estimators that fits on the rows give, in order."""
     estimator = subject.build()
     if not callable(getattr(estimator, "fit_sums", None)):
         return
@@ -90,7 +90,7 @@ def _sums_of(X: np.ndarray, y: np.ndarray, subject: Subject) -> Sums:
 
 
 def check_passes(subject: Subject) -> None:
-    """`begin_fit`, where there is one, gives what fits on the rows give, whatever the blocks."""
+    """`begin_fit`, if defined, gives what fits on the rows give, whatever the blocks."""
     estimator = subject.build()
     if not callable(getattr(estimator, "begin_fit", None)) or subject.task == "regression":
         return

@@ -17,7 +17,7 @@ def check_loads(subject: Subject) -> None:
 
 
 def check_suite(subject: Subject) -> None:
-    """The suite file has no mistake and plans at least one cell."""
+    """The suite file has no error and plans at least one cell."""
     with subject.failing(kind=SuiteError):
         planned = _planned(subject)
     if not planned:

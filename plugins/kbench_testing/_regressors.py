@@ -42,7 +42,7 @@ def check_better_than_mean(subject: Subject) -> None:
 
 
 def check_distribution(subject: Subject) -> None:
-    """With `return_std`, deviations are positive and cover normal noise as they should."""
+    """With `return_std`, standard deviations are positive and intervals cover normal noise."""
     (X, y), (X_new, y_new) = _data(0), _data(1)
     fitted = subject.fitted(X, y)
     alone = subject.output(fitted, X_new)
@@ -61,7 +61,7 @@ def check_distribution(subject: Subject) -> None:
     covered = float(np.mean(np.abs(y_new - given.predicted) <= _NORMAL_90 * given.sd))
     if not 0.75 <= covered <= 0.985:
         raise subject.fail(
-            f"intervals of 90% cover {covered:.0%} of new targets with normal noise; the deviation "
+            f"90 % intervals cover {100 * covered:.0f} % of new targets with normal noise; `std` "
             "is that of a new observation: the variance of the function plus that of the noise"
         )
 

@@ -67,7 +67,7 @@ def inputs(requires: str | None = None, n_samples: int = 60, seed: int = 0) -> n
 
 
 def labels(X: np.ndarray) -> np.ndarray:
-    """Return labels 0 and 1 that inputs can tell apart, both of them present."""
+    """Return labels 0 and 1 that the inputs determine, both of them present."""
     score = X[:, 0] + X[:, 1]
     return np.asarray(score > np.median(score), dtype=np.int64)
 
@@ -78,7 +78,7 @@ def targets(X: np.ndarray, task: TaskType | None) -> np.ndarray:
 
 
 def standardised(y: np.ndarray) -> np.ndarray:
-    """Return numbers with mean 0 and deviation 1, as kbench gives them to regressors."""
+    """Return numbers with mean 0 and variance 1, as kbench gives them to regressors."""
     return np.asarray((y - y.mean()) / y.std())
 
 
@@ -143,7 +143,7 @@ class Subject:
     registry : Registry
         Where the names of kernels in grids are looked up.
     params : mapping, optional
-        Parameters with which it is checked, beside its defaults.
+        Parameters with which it is checked, in addition to its defaults.
     task : {"classification", "regression"}, optional
         The task for which it is checked: of learners and of maps that use targets.
     """
@@ -182,7 +182,7 @@ class Subject:
         return unittest.SkipTest(f"{self}: {message}")
 
     def parameters(self) -> Mapping[str, Any] | None:
-        """Return the parameters of what makes the component, or None where it takes any."""
+        """Return the parameters of what makes the component, or None if it takes any."""
         return read_parameters(self._make)
 
     @property
@@ -193,12 +193,12 @@ class Subject:
         return self.record.load if self.kind == "dataset" else self.record.make
 
     def given(self) -> dict[str, object]:
-        """Return the parameters to check with: given ones, and the grid's where needed.
+        """Return the parameters to check with: given ones, and those of the grid without a default.
 
         Raises
         ------
         unittest.SkipTest
-            A parameter has no default and no value is known.
+            A parameter has no default, and no value is given.
         """
         values = dict(self.params)
         grid = getattr(self.record, "grid", {})
@@ -296,7 +296,7 @@ def dense(Z: Any) -> np.ndarray:
 
 
 def same(A: Any, B: Any, rtol: float = 1e-7) -> bool:
-    """Tell whether two arrays are equal up to rounding, relative to their largest entry."""
+    """Return whether two arrays are equal up to rounding, relative to their largest entry."""
     A, B = dense(A), dense(B)
     if A.shape != B.shape or not np.array_equal(np.isfinite(A), np.isfinite(B)):
         return False
@@ -344,7 +344,7 @@ NOT_INSTALLED = "not installed"
 
 
 def find_features(feature: Named) -> list[Feature]:
-    """Return the features that a module, or a name, stands for; none where there are none."""
+    """Return the features that a module, or a name, stands for, if any."""
     name = feature.__name__ if isinstance(feature, ModuleType) else str(feature)
     return _of_name(name, features()) or _not_installed(name)
 

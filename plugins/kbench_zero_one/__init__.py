@@ -77,10 +77,10 @@ def kbench_datasets():
 
 @hookimpl
 def kbench_figures():
-    """List the pictures of suite shalev-shwartz-2011."""
+    """List the figures of suite shalev-shwartz-2011."""
     titles = {
         "transfer": "Transfer functions: the step and the sigmoid (Figure 1 of the paper)",
-        "norm": "How large B must be: a polynomial's own norm against the bound of Lemma 2",
+        "norm": "How large B must be: the norm of a polynomial against the bound of Lemma 2",
         "noise": "Test error on halfspaces with label noise, and with outliers in training",
     }
     suites = ("shalev-shwartz-2011",)

@@ -53,7 +53,7 @@ class RandomisedClassifier(ClassifierMixin, BaseEstimator):
         -------
         float
             The mean of |h(x) - y| (equation 1) with the probability h in [0, 1]. A label
-            that was not in the training part is always missed.
+            that was not in the training set is always an error.
         """
         return float(np.mean(1.0 - self._probability_of(y, X)))
 

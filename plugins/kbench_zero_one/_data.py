@@ -1,4 +1,4 @@
-"""Synthetic halfspaces: margin, label noise, and outliers in the training part only."""
+"""Synthetic halfspaces: margin, label noise, and outliers in the training set only."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def halfspace(
 
     Inputs are uniform in a ball, at a distance of at least `margin` from the hyperplane
     x_0 = 0. Labels are flipped with probability `noise` in both parts: this is the
-    distribution. A share `outliers` of each training part is then replaced by mistakes far
-    from the hyperplane, inputs near (+-1, 0, ..., 0) with the wrong label; the test parts
+    distribution. A share `outliers` of each training set is then replaced by errors far
+    from the hyperplane, inputs near (+-1, 0, ..., 0) with the wrong label; the test sets
     have none. The splits share no rows: use ``cv = "official"``.
 
     Parameters
@@ -57,7 +57,7 @@ def halfspace(
     noise : float, default 0.0
         Share of labels flipped at random, in [0, 0.5].
     outliers : float, default 0.0
-        Share of far outliers in the training parts, in [0, 1].
+        Share of far outliers in the training sets, in [0, 1].
     radius : float, default 1.0
         Radius of the ball of ordinary inputs, in [0.01, 1]; outliers lie at norm 1, so that
         a small radius puts them far away.

@@ -1,4 +1,4 @@
-"""The pictures of suite shalev-shwartz-2011."""
+"""The figures of suite shalev-shwartz-2011."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def draw_noise(results):
     return figure
 
 
-_WORDS = {"noise": "flipped labels", "outliers": "far outliers in the training part"}
+_WORDS = {"noise": "flipped labels", "outliers": "far outliers in the training set"}
 _PARAMETER = re.compile(r"(\w+)=([0-9.e+-]+)")
 
 

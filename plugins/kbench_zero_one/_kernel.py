@@ -115,8 +115,8 @@ class UnitBall(NamedTuple):
         """Choose the divisor from training inputs, shape (n_samples, n_features).
 
         Only a `ZeroOneKernel` bounds its inputs: by |base(x, x)| <= 1. Where they exceed
-        the bound, they are divided by the largest norm, or refused if `scale` is False. A
-        base kernel that exceeds it even in the unit ball is refused.
+        the bound, they are divided by the largest norm, or an error is raised if `scale` is False.
+        A base kernel that exceeds it even in the unit ball raises a ValueError.
         """
         if not isinstance(kernel, ZeroOneKernel):
             return cls()

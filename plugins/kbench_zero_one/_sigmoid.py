@@ -82,8 +82,8 @@ class SigmoidHalfspace(RandomisedClassifier):
     The class H_sig of Shalev-Shwartz, Shamir and Sridharan (IJCAI 2011), equation 4, with
     which their algorithm competes. ``fit`` minimises the mean error ``|h(x_i) - y_i|`` over the
     unit ball (equation 5), a non-convex problem, by descent from several starts: the best
-    of them, not a certified minimum. With `weights` nothing is learned: for data of which
-    the best halfspace w* is known, it gives the reference line h_sig(w*).
+    of them, not a certified minimum. With `weights` nothing is learned: for data with
+    a known best halfspace w*, it gives the reference line h_sig(w*).
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class SigmoidHalfspace(RandomisedClassifier):
     coef_ : ndarray, shape (n_features,)
         w.
     objective_ : float
-        Mean error on the training part.
+        Mean error on the training set.
     converged_ : bool
         The best descent ended at a stationary point.
     n_iter_ : int

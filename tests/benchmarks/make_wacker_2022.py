@@ -27,13 +27,13 @@ SETS = {
 PROJECTIONS = {"countsketch_scatter": "countsketch"}
 HEADER = """\
 # Published errors of random features for the Gaussian kernel: Wacker, Kanagawa and Filippone,
-# "Improved random features for dot product kernels", arXiv 2201.08712 (2022). The figures are
+# "Improved random features for dot product kernels", arXiv 2201.08712 (2022). The values are
 # means over the ten seeds of github.com/joneswack/dp-rfs, csv/gaussian_approx (Apache-2.0).
 # Written by tests/benchmarks/make_wacker_2022.py.
 #
-# A random tenth of the rows is tested, inputs are standardised by the training part, and the
+# A random tenth of the rows is tested, inputs are standardised by the training set, and the
 # bandwidth is the median distance of the source, which hardly depends on the seed. The error
-# is |K' - K| / |K| in the Frobenius norm, on up to 5,000 rows of the test part. D counts a
+# is |K' - K| / |K| in the Frobenius norm, on up to 5,000 rows of the test set. D counts a
 # complex feature once; it is two columns here. The splits are others than those of the source.
 #
 # Left open by the source's paper, and taken from its code: the sketch of the series has

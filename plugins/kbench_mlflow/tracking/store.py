@@ -157,7 +157,7 @@ class Store:
     ) -> None:
         """Write the views and the note that an experiment lacks.
 
-        Its suite compares `metric`; `plain` is the most common one of its task. Views show
+        Its suite compares `metric`; `plain` is the default metric of its task. Views show
         the datasets and searched parameters of the runs that are stored.
         """
         with self._calls("cannot write views") as client:

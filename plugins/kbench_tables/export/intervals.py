@@ -33,8 +33,8 @@ class Intervals:
     Parameters
     ----------
     errors : ndarray
-        Sorted absolute errors of held-out rows, in the target's units or in standard
-        deviations of the predictive distribution.
+        Sorted absolute errors of held-out rows, in the target's units or in
+        standard deviations of the predictive distribution.
     n_rows : int
         Rows that the errors are of.
     is_relative : bool

@@ -91,7 +91,7 @@ def findings_of(
     """Return how rows differ from the training data; `encoded` has their numbers.
 
     `seen` describes a column of the training data: ``kind`` is "number", "codes" or "indicators",
-    ``low`` and ``high`` bound its numbers, ``missing`` tells whether values were missing.
+    ``low`` and ``high`` bound its numbers, ``missing`` is whether values were missing.
     """
     found = []
     for name, place in places.items():
@@ -149,7 +149,7 @@ class Model:
     Attributes
     ----------
     columns : tuple of str
-        Columns of the table that are used; empty where they have no names.
+        Columns of the table that are used; empty if they have no names.
     classes : list
         Classes in the order of `predict_proba`; empty for regression.
     """

@@ -209,7 +209,7 @@ def recommend(
     """Compare methods on your table and recommend one, as ``kbench recommend`` does.
 
     Nothing is written into the current folder: results are in the journal, and in an MLflow
-    store beside it unless `store` or ``MLFLOW_TRACKING_URI`` names another one.
+    store next to it unless `store` or ``MLFLOW_TRACKING_URI`` names another one.
 
     Parameters
     ----------

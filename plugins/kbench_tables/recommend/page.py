@@ -66,7 +66,7 @@ def advise(
 
     `uses_kernel`, `baselines` and `boosted` are labels of the learners that a chosen method is
     compared with: those on kernels, those that ignore the inputs, and those that come first.
-    Where rows are `nested`, they have the same test parts, and the training rows of one are a
+    If rows are `nested`, they have the same test sets, and the training rows of one are a
     sample of another's. `shares` are those of the rows of the classes.
     """
     complete = [row for row in rows if row.is_complete and metric.name in row.metrics]
@@ -315,8 +315,8 @@ class _Comparison:
             return []
         n = chosen.metrics["n_train"]
         return [
-            f"It was fitted on {n:,.0f} of {self.most_rows:,.0f} rows, and scored on the same "
-            "test rows as all others. Fitting all rows takes longer and rarely makes it worse."
+            f"It was fitted on {n:,.0f} of {self.most_rows:,.0f} rows, and scored on the same test "
+            "rows as the other methods. Fitting all rows takes longer and rarely makes it worse."
         ]
 
     def beside_boosting(self, chosen: Row, boosted: Collection[str]) -> list[str]:

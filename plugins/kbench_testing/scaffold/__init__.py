@@ -47,11 +47,11 @@ KINDS = {
 
 
 def new(name: str, kind: str, registry: Registry, folder: Path) -> Path:
-    """Write a package that brings one of the `KINDS` into a folder; return the package's own.
+    """Write a package with one of the `KINDS` into a folder; return the folder of the package.
 
     Its name, in lower case letters, digits and single hyphens, is that of the distribution, the
-    folder, the entry point and the component. PluginError is raised where it is wrong, or taken
-    by what the registry has; then nothing is written.
+    folder, the entry point and the component. PluginError is raised if it is wrong, or taken
+    by a component of the registry; then nothing is written.
     """
     _refuse_bad_name(name, registry)
     target = folder / name
