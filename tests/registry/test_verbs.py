@@ -324,7 +324,7 @@ class Another:
     assert len(results()) == 2
     assert sys.modules["one"].looked_at == [
         ["identity + linear-svm (ovo) on iris"],
-        ["identity + majority on iris"],
+        ["identity + dummy-majority on iris"],
     ]
     assert "dummy-majority" in out
 
