@@ -58,7 +58,7 @@ def test_splits_that_overlap_are_refused():
     rows = np.arange(10)
     splits = [Split(k, rows[3:], rows[:3]) for k in range(2)]
     data = Dataset("d", X=np.zeros((10, 1)), y=rows % 2, splits=splits)
-    with pytest.raises(DatasetError, match="each row is tested by exactly one"):
+    with pytest.raises(DatasetError, match="each row exactly once"):
         inner_parts(data, OFFICIAL, rows)
 
 

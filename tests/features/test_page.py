@@ -43,7 +43,7 @@ def test_what_it_says_of_metadata_and_limits_holds():
 
 
 def test_its_public_names_are_there():
-    for name in ("EngineOffer", "Request", "Answer", "compute_here", "given", "still_working"):
+    for name in ("EngineOffer", "Request", "Answer", "compute_here", "get_given", "still_working"):
         assert name in PAGE
         assert getattr(public, name)
 
