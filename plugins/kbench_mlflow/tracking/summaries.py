@@ -127,7 +127,7 @@ def log_report(
             client.log_text(run_id, text, inside(path))
         client.set_terminated(run_id, "FINISHED", time.time_ns() // 1_000_000)
     except BaseException:
-        with contextlib.suppress(Exception):  # the store may be away: `abandoned` returns it later
+        with contextlib.suppress(Exception):  # the store may be away: `find_abandoned` finds it
             client.delete_run(run_id)
         raise
     for older in _of_kind(client, experiment, REPORT, machine):

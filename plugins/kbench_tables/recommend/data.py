@@ -163,7 +163,7 @@ def suite_for(
     """Return the suite that compares methods on all rows of one file.
 
     They are compared by the metric of `by`, or that of the suite in `OWN_TABLES`. Named
-    components replace its methods, as `kbench_tables.size_rules.chosen_cells` does it; methods that
+    components replace its methods, as `kbench_tables.size_rules.choose_cells` does it; methods that
     are not installed are left out. The suite is named as the file, and has one block for each
     method, in the order of that suite.
 

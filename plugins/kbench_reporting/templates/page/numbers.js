@@ -1,4 +1,4 @@
-// Numbers of any size, as `kbench.report.text.of_any_size` writes them.
+// Numbers of any size, as `kbench.report.text.format_number` writes them.
 const ofAnySize = v => {
   const size = Math.abs(v);
   if (size === 0 || (size >= 0.001 && size < 10)) return v.toFixed(4);
