@@ -171,7 +171,7 @@ def _read_author_rows(suite: str, options: Mapping[str, str], side: str) -> Stor
     from kbench.features import get_experiment, make_side, read_imported
 
     if others := [name for name in options if name != "author"]:
-        raise SuiteError(f"{mask(side)!r}: by= excludes {others[0]}=: bundles are not in a store")
+        raise SuiteError(f"{mask(side)!r}: author= excludes {others[0]}=: stores hold no bundles")
     kept = read_imported(get_experiment(suite), notice=partial(echo, err=True))
     rows = [each for each in kept if each.author == options["author"]]
     if not rows:

@@ -47,7 +47,7 @@ TABLES = {
     ),
     "another delimiter, and commas in some rows": (
         "a;b;y\n" + "".join(f"{i};text{', or not' * (i % 2)};{i % 2}\n" for i in NUMBERS),
-        "is the delimiter ';'? Say `delimiter=';'`",
+        "is the delimiter ';'? Give `delimiter=';'`",
     ),
     "a target in other letters": (GOOD.replace("y\n", "CLASS_Y\n", 1), "there is no column 'y'"),
     "another encoding": (

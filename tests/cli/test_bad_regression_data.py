@@ -43,7 +43,11 @@ CASES = {
     "missing": ("missing", "", "the target 'y' is missing in 2 rows of 20, the first is row 19"),
     "negative": ("negative", WEIGHTED, "the first is row 2 with the weight -1"),
     "no-weight": ("no-weight", WEIGHTED, "all weights 'w' are 0"),
-    "empty-split": ("good", 'split_file = "empty-split.csv"', "column 's1' tests no row"),
+    "empty-split": (
+        "good",
+        'split_file = "empty-split.csv"',
+        "column 's1' has no row in the test set",
+    ),
     "overlap": (
         "good",
         'split_file = "overlap.csv"',

@@ -135,7 +135,7 @@ def test_help_names_the_extra(capfd, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     code, out, _ = command("suite", "--help", capfd=capfd)
     assert code == 0
-    assert "needs the extra `dask`: kbench-core[dask]." in " ".join(out.split())
+    assert "the extra `dask`: kbench-core[dask]." in " ".join(out.split())
 
 
 @pytest.mark.parametrize("value", ["3", "[1]", "true"])

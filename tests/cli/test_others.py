@@ -72,7 +72,7 @@ def test_the_state_of_a_row_follows_what_was_recomputed(run):
     assert code == 0
     out = run("results", "ours")[1]
     assert out.count("recomputed: 3 of 3 splits by here, ") == 2
-    assert out.count("  imported") == 1
+    assert "  imported" not in out
 
 
 def test_a_forgery_that_was_recomputed_is_marked(run):
@@ -107,7 +107,7 @@ def test_two_sides_are_compared_without_times(run):
     assert (code, err) == (0, "")
     assert "times are not compared: one side has no times" in out
     assert "accuracy (higher is better): 1 no significant change" in out
-    assert "fit_time_s: 1 not judged (?)" in out
+    assert "fit_time_s: 1 no verdict (?)" in out
     code, again, _ = run("compare", "ours", "../ada.zip")
     assert (code, again) == (0, out)
     code, _, err = run("compare", "ours", "ours@author=Eve")
@@ -115,7 +115,7 @@ def test_two_sides_are_compared_without_times(run):
     assert "no rows of 'ours' by 'Eve' were added; there are rows by: Ada" in err
     code, _, err = run("compare", "ours", "ours@author=Ada,version=0.1.0")
     assert code == 2
-    assert "by= excludes version=" in err
+    assert "author= excludes version=" in err
     # a file that has both holds one side of a comparison
     Path("both.json").write_text(run("results", "ours", "--format", "json")[1])
     assert run("compare", "both.json", "ours")[0] == 0

@@ -95,7 +95,7 @@ def test_results_that_are_all_out_of_date_are_an_error(run, capfd):
     for words in (
         ["results", "ours"],
         ["report", "ours", "-o", "page.html"],
-        ["plot", "metric-vs-fit-time", "ours", "-o", "picture.svg"],
+        ["plot", "ours", "metric-vs-fit-time", "-o", "picture.svg"],
         ["compare", "ours", "ours"],
     ):
         code, _, err = command(*words, capfd=capfd)
