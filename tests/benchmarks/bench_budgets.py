@@ -2,7 +2,7 @@
 
 Prints what the numbers of candidates, the grids and the preprocessing of a suite rest on::
 
-    python tests/benchmarks/bench_budgets.py [--suite uci] [--splits 3] [--preprocess standard]
+    python tests/benchmarks/bench_budgets.py [--suite uci] [--splits 3] [--scaling standard]
         [--method rff kernel-svm] [--list C=1,16,256 bandwidth_factor=1,0.5] [--candidates 0]
 
 For each family of methods it prints the CPU seconds that a candidate takes in the search
@@ -201,7 +201,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--reference", default="fourier", help="family whose seconds count")
-    parser.add_argument("--preprocess", choices=("minmax", "standard"))
+    parser.add_argument("--scaling", choices=("minmax", "standard"))
     parser.add_argument("--candidates", type=int, help="instead of those of the suite; 0 for all")
     parser.add_argument("--method", nargs="*", default=("",), help="texts in names of methods")
     parser.add_argument(
@@ -211,8 +211,8 @@ def main() -> None:
     registry = build(list_plugins())
     suite = read(*find(options.suite, registry), registry)
     changes: dict[str, Any] = {}
-    if options.preprocess:
-        changes["scaling"] = (options.preprocess,)
+    if options.scaling:
+        changes["scaling"] = (options.scaling,)
     if options.candidates is not None:
         all_or_some = {"search_method": "random", "n_candidates": options.candidates}
         changes |= all_or_some if options.candidates else {"search_method": "grid"}

@@ -2,7 +2,7 @@
 
 Each method is searched over long lists once; a shorter list then has a subset of the scores::
 
-    python tests/benchmarks/bench_lists.py [--splits 1] [--preprocess standard] [--jobs 2]
+    python tests/benchmarks/bench_lists.py [--splits 1] [--scaling standard] [--jobs 2]
 
 A loss is the best score of the inner cross-validation in the long lists minus the best one in
 the shorter lists, in points of accuracy: mean and maximum over methods and development sets.
@@ -99,10 +99,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--preprocess", choices=("minmax", "standard"), default="minmax")
+    parser.add_argument("--scaling", choices=("minmax", "standard"), default="minmax")
     options = parser.parse_args()
     registry = build(list_plugins())
-    changes = {"search_method": "grid", "scaling": (options.preprocess,)}
+    changes = {"search_method": "grid", "scaling": (options.scaling,)}
     todo = [
         with_lists(cell, LONG)
         for cell in development_cells(read(*find("uci", registry), registry), registry, changes)
