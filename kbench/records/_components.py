@@ -135,7 +135,7 @@ class FeatureMap:
         the only member of its family.
     unbiased : bool, default False
         The features are an unbiased estimate of `kernel`: over seeds, the mean of
-        ``phi(x) @ phi(z)`` is ``k(x, z)``, for any number of features. ``kbench check`` tests it.
+        ``phi(x) @ phi(z)`` is ``k(x, z)`` for any number of features: see `kbench plugin check`.
     """
 
     name: str
