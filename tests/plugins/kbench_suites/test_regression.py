@@ -38,7 +38,7 @@ def test_gp_uci_without_its_folder_says_where_the_data_are(registry, tmp_path, m
     with pytest.raises(SuiteError) as error:
         select_suite("gp-uci", registry)
     message = str(error.value)
-    assert f"looked for {tmp_path / 'servo' / 'data.csv.gz'} and others" in message
+    assert f"looked for {tmp_path / 'servo' / 'data.csv.gz'} and" in message
     assert "their folder with `data='FOLDER'`" in message
     assert "https://github.com/treforevans/uci_datasets" in message
 
@@ -52,7 +52,7 @@ def test_gp_uci_finds_the_twenty_sets(registry):
     for ref in suite.datasets:
         assert Path(ref.params["path"]) == SETS / ref.label / "data.csv.gz"
         assert Path(ref.params["path"]).exists()
-        assert Path(ref.params["splits"]).exists()
+        assert Path(ref.params["split_file"]).exists()
     yacht = next(ref for ref in suite.datasets if ref.label == "yacht")
     data = load_csv(**yacht.params)
     assert (data.name, data.X.shape, data.task) == ("yacht", (308, 6), "regression")
