@@ -315,7 +315,7 @@ def outline(make: Make) -> Outline:
     Raises PluginError if it cannot be imported, or has no signature.
     """
     if isinstance(make, Reference):
-        return _parsed(make.call(f"{__name__}:outlined"))
+        return _parsed(make.call(f"{__name__}:outline_as_json"))
     target = resolve(make)
     # a partial's docstring would be that of functools; its signature has the preset values
     source = target.func if isinstance(target, functools.partial) else target
