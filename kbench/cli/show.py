@@ -235,10 +235,11 @@ def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:
 
 def _unavailable(console: Console, report: Report) -> None:
     """Print which datasets are unavailable, and why; one row per dataset."""
-    reasons: dict[str, list[str]] = {}
-    for planned in report.cells:
-        if planned.problem and planned.problem.status == "unavailable":
-            reasons.setdefault(planned.cell.dataset.label, []).append(planned.problem.reason)
+    reasons = result_rows.group_values(
+        (planned.cell.dataset.label, planned.problem.reason)
+        for planned in report.cells
+        if planned.problem and planned.problem.status == "unavailable"
+    )
     if reasons:
         console.print("\n[bold]unavailable[/bold]")
         lines = [(name, counted(len(why), "cell"), why[0]) for name, why in reasons.items()]

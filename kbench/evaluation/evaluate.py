@@ -100,7 +100,16 @@ def run_split(
     _add_metrics_of_plugins(split, revealed)
     details = Details(
         chosen={name: _plain(value) for name, value in best.params.items()},
-        search=_search_table(searched),
+        search=[
+            {
+                **{name: _plain(value) for name, value in score.candidate.params.items()},
+                "values": score.values,
+                "converged": bool(score.converged) and all(score.converged),
+                **({"share": score.share} if score.share < 1.0 else {}),
+                **({"error": score.error} if score.error else {}),
+            }
+            for score in searched.scores
+        ],
         search_seconds=[float(f"{score.seconds:.4g}") for score in searched.scores],
         at_boundary=searched.at_boundary,
         notes=[*_search_notes(searched, protocol), *tested.notes, *split.notes],
@@ -367,20 +376,6 @@ def _warm_up(fitting: Fitting, best: Candidate) -> None:
         # There may be too few rows for these parameters, which is not a failure of
         # the method; a real one comes again on all rows, where it is reported.
         return
-
-
-def _search_table(searched: SearchResult) -> list[dict[str, object]]:
-    """Return all scores of a search as plain rows, for the run's artifact."""
-    return [
-        {
-            **{name: _plain(value) for name, value in score.candidate.params.items()},
-            "values": score.values,
-            "converged": bool(score.converged) and all(score.converged),
-            **({"share": score.share} if score.share < 1.0 else {}),
-            **({"error": score.error} if score.error else {}),
-        }
-        for score in searched.scores
-    ]
 
 
 def _plain(value: object) -> object:

@@ -59,7 +59,13 @@ def set_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
         problems += _wrong_metric(suite, task, registry)
         searched = (search_problem(block.protocol, task, registry) for block in suite.blocks)
         problems += {problem: None for problem in searched if problem}
-    suite = _labelled(suite, task, registry)
+    blocks = [
+        replace(
+            each, learners=tuple(relabel_for_task(ref, task, registry) for ref in each.learners)
+        )
+        for each in suite.blocks
+    ]
+    suite = replace(suite, blocks=tuple(blocks))
     if problems := [*(problems or cell_problems(suite, registry)), *too_small]:
         raise SuiteError(*problems)
     return replace(suite, metric=suite.metric or default_metric(task))
@@ -74,17 +80,6 @@ def _too_small(suite: Suite, datasets: Facts) -> list[str]:
         if isinstance(facts := datasets.get(ref.label), DatasetFacts) and facts.n_samples
     ]
     return list(dict.fromkeys(filter(None, problems)))
-
-
-def _labelled(suite: Suite, task: TaskType, registry: Registry) -> Suite:
-    """Return a suite whose learners have their labels for a task."""
-    blocks = [
-        replace(
-            block, learners=tuple(relabel_for_task(ref, task, registry) for ref in block.learners)
-        )
-        for block in suite.blocks
-    ]
-    return replace(suite, blocks=tuple(blocks))
 
 
 def calibration_problem(protocol: Protocol, task: TaskType) -> str | None:

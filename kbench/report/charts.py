@@ -135,16 +135,15 @@ class Frame:
         parts = []
         for mark, written in self.vertical.marks:
             y = self.y(mark)
-            parts.append(element("path", d=f"M{LEFT} {y:.1f}H{WIDTH - RIGHT}", class_="grid"))
-            parts.append(tick(written, LEFT - 8, y + 4, text_anchor="end"))
+            line = element("path", d=f"M{LEFT} {y:.1f}H{WIDTH - RIGHT}", class_="grid")
+            parts += [line, tick(written, LEFT - 8, y + 4, text_anchor="end")]
         for mark, written in self.horizontal.marks:
             x = self.x(mark)
             parts.append(element("path", d=f"M{x:.1f} {TOP}V{self.floor}", class_="grid"))
             parts.append(tick(written, x, self.floor + 18))
-        parts.append(tick(self.horizontal.label, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8))
         turned = f"translate(13 {(TOP + self.floor) / 2:.0f}) rotate(-90)"
-        parts.append(tick(self.vertical.label, 0, 0, transform=turned))
-        return parts
+        below = tick(self.horizontal.label, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8)
+        return [*parts, below, tick(self.vertical.label, 0, 0, transform=turned)]
 
 
 def tick(words: str, x: float, y: float, text_anchor: str = "middle", **more: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kbench.records import ACCURACY, BASELINE, Metric
-from kbench.results.rows import Method, Row
+from kbench.results.rows import Method, Row, group_values
 from kbench.results.search_curves import Candidates, get_values, is_whole
 from kbench.results.stats import Array
 
@@ -81,10 +81,8 @@ def budgets(
     >>> found.family, found.candidates
     ('fourier', {'iris': 8.0})
     """
-    by_method: dict[Method, list[Row]] = {}
-    for row in rows:
-        if row.is_complete and row.dataset in datasets:
-            by_method.setdefault(row.method, []).append(row)
+    compared = (row for row in rows if row.is_complete and row.dataset in datasets)
+    by_method = group_values((row.method, row) for row in compared)
     return [_budget(method, found, metric) for method, found in by_method.items()]
 
 

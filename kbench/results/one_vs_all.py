@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean as mean
 
 from kbench.records import ACCURACY, Metric
-from kbench.results.rows import Method, Row, round_mean
+from kbench.results.rows import Method, Row, group_values, round_mean
 from kbench.results.stats import common_splits, holm, on_dataset, signed_rank
 
 ALPHA = 0.05
@@ -61,11 +61,13 @@ def against(rows: Sequence[Row], method: Method, metric: Metric = ACCURACY) -> l
     """Compare a method with each other method of some rows; the strongest others come first."""
     rows = _measured(rows, metric)
     ours = {row.dataset: row for row in rows if row.method == method}
-    others: dict[Method, list[tuple[Row, Row]]] = {}
-    for row in rows:
-        mine = ours.get(row.dataset)
-        if row.method != method and mine and common_splits(mine, row, metric.name):
-            others.setdefault(row.method, []).append((mine, row))
+    others = group_values(
+        (row.method, (ours[row.dataset], row))
+        for row in rows
+        if row.method != method
+        and row.dataset in ours
+        and common_splits(ours[row.dataset], row, metric.name)
+    )
     group_of = {row.dataset: row.dataset_family for row in rows}
     finished = {row.labels for row in rows}
     found = {other: _differences(pairs, metric) for other, pairs in others.items()}

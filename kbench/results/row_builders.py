@@ -12,7 +12,7 @@ from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, DEFAULT, Metric, Result
 from kbench.records.canonical import JsonObject, dumps, to_json
 from kbench.results.budgets import budget_curve
-from kbench.results.rows import PLAIN, TIMES, UNKNOWN, Row, metric_of_search
+from kbench.results.rows import PLAIN, TIMES, UNKNOWN, Row, group_values, metric_of_search
 from kbench.results.search_curves import find_searched_parameters, make_curves, summarise_choice
 
 _SPREADS = (*(metric.name for metric in PLAIN.values()), "r2")
@@ -26,12 +26,12 @@ def means(results: Sequence[Result], metric: Metric = ACCURACY) -> dict[str, flo
     ``accuracy_sd`` (ddof 1; absent for a single split). Of the default candidate's
     metrics there is the one of `metric` only.
     """
-    values: dict[str, list[float]] = {}
-    for result in results:
-        for name, value in {**result.metrics, **_costs(result)}.items():
-            of_other = name.startswith(DEFAULT) and name != metric.of_default
-            if not of_other:
-                values.setdefault(name, []).append(value)
+    values = group_values(
+        (name, value)
+        for result in results
+        for name, value in {**result.metrics, **_costs(result)}.items()
+        if not name.startswith(DEFAULT) or name == metric.of_default
+    )
     every = ((name, float(np.mean(each))) for name, each in values.items())
     # the mean of the other splits would favour a method that fails on one
     averages = {name: value for name, value in every if math.isfinite(value)}

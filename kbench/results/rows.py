@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from kbench.evaluation.definitions import METRICS as METRICS  # formats of values need it too
 from kbench.records import ACCURACY, Metric, TaskType
 from kbench.records.canonical import Json, JsonObject
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 PLAIN: Mapping[TaskType, Metric] = {"classification": ACCURACY, "regression": METRICS["rmse"]}
 """The best known metric of each task: shown for each dataset, whatever a suite compares."""
@@ -297,6 +301,18 @@ def metric_of_search(name: str | None, task: TaskType = "classification") -> Met
     ('accuracy', 'lower')
     """
     return METRICS.get(name) if name else PLAIN[task]
+
+
+def group_values(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Return the values of each key, in the order of their first appearance.
+
+    >>> group_values([("iris", 1), ("wine", 2), ("iris", 3)])
+    {'iris': [1, 3], 'wine': [2]}
+    """
+    found: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def sort_by_dataset(rows: Sequence[Row]) -> list[Row]:

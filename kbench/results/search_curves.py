@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kbench.records import ACCURACY, Metric
-from kbench.results.rows import LABELS, metric_of_search
+from kbench.results.rows import LABELS, group_values, metric_of_search
 from kbench.results.stats import optimism
 
 CURVE = ("value", "mean", "standard_error", "n", "at_boundary")
@@ -167,12 +167,8 @@ def _rounded(value: Any) -> Any:
 
 def _numeric_parameters(splits: Sequence[Candidates]) -> list[str]:
     """Return the parameters of at least two values, all of them numbers."""
-    values: dict[str, list[Any]] = {}
-    for candidates in splits:
-        for candidate in candidates:
-            for name, value in candidate.items():
-                if name not in _NOT_PARAMETERS:
-                    values.setdefault(name, []).append(value)
+    every = (item for candidates in splits for each in candidates for item in each.items())
+    values = group_values((name, value) for name, value in every if name not in _NOT_PARAMETERS)
     return [
         name
         for name, tried in values.items()

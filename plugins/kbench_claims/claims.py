@@ -17,6 +17,7 @@ from kbench.features import (
     collect_split_values,
     few_splits,
     find_shared_splits,
+    group_values,
     select_compared_rows,
     stats,
 )
@@ -172,10 +173,11 @@ class Claims:
     def choices(self) -> list[Choice]:
         """What the searches of each method found, of those with several candidates."""
         names = ("search_inner", "search_inner_default", "search_optimism")
-        by_method: dict[Method, list[Row]] = {}
-        for row in self.data.rows:
-            if row.is_complete and row.searched and all(name in row.metrics for name in names):
-                by_method.setdefault(row.method, []).append(row)
+        by_method = group_values(
+            (row.method, row)
+            for row in self.data.rows
+            if row.is_complete and row.searched and all(name in row.metrics for name in names)
+        )
         choices = []
         for method, rows in by_method.items():
             metric = rows[0].searched
@@ -211,9 +213,7 @@ class Claims:
     @cached_property
     def warned(self) -> list[Warned]:
         """The warnings about single cells, dataset by dataset."""
-        by_dataset: dict[str, list[Row]] = {}
-        for row in self.data.rows:
-            by_dataset.setdefault(row.dataset, []).append(row)
+        by_dataset = group_values((row.dataset, row) for row in self.data.rows)
         found = []
         for every in by_dataset.values():
             complete = [row for row in every if row.is_complete]

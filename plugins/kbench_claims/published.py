@@ -14,6 +14,7 @@ from kbench.features import (
     Table,
     Written,
     columns,
+    group_values,
     make_headings,
     value_writer,
     write_signed,
@@ -98,10 +99,7 @@ class Agreement:
 
 def agreements(compared: Sequence[Beside], least: int = 10) -> list[Agreement]:
     """Summarise the z of each metric that has `least` values with one."""
-    by_metric: dict[str, list[Beside]] = {}
-    for each in compared:
-        if each.z is not None:
-            by_metric.setdefault(each.published.metric, []).append(each)
+    by_metric = group_values((e.published.metric, e) for e in compared if e.z is not None)
     found = []
     for metric, members in by_metric.items():
         if len(members) >= max(least, 2):

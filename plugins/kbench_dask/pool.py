@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbench.errors import ClusterError
-from kbench.features import Host, Manifest, Terms
+from kbench.features import Host, Manifest, Terms, group_values
 from kbench.messages import option
 from kbench_dask import worker as dask_worker
 from kbench_dask.worker import manifest_of
@@ -291,9 +291,7 @@ def _connect(address: str) -> Any:
 
 def _refusal(refused: Sequence[Worker]) -> str:
     """Report the workers that would not compute the same, grouped by their reasons."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for worker in refused:
-        groups.setdefault(worker.refused, []).append(worker.address)
+    groups = group_values((worker.refused, worker.address) for worker in refused)
     lines = [
         "these Dask workers do not have the versions and code of this process; compared with it:"
     ]

@@ -129,15 +129,10 @@ class ColumnScan:
 
     def _add_declared(self, series: pandas.Series) -> None:
         self._declared = {} if self._declared is None else self._declared
-        for category in series.cat.categories:
-            self._declared.setdefault(category, len(self._declared))
+        known = self._declared
+        new = [known.setdefault(category, len(known)) for category in series.cat.categories]
         if self._keeps_values:
-            self._blocks.append(self._codes_declared(series))
-
-    def _codes_declared(self, series: pandas.Series) -> np.ndarray:
-        known = self._declared or {}
-        new = np.array([*(known[value] for value in series.cat.categories), -1], dtype=np.int32)
-        return new[np.asarray(series.cat.codes)]
+            self._blocks.append(np.array([*new, -1], np.int32)[np.asarray(series.cat.codes)])
 
     def _compact(self) -> None:
         import pandas

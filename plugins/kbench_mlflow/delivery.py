@@ -263,11 +263,8 @@ class Synced:
                 f"; unfinished: {counted(self.unfinished, 'cell')} (`kbench suite` goes on there)"
             )
         if self.unread:
-            plans = "plan is" if self.unread == 1 else "plans are"
-            text += (
-                f"; {self.unread} {plans} of another kbench version skipped (`kbench suite` "
-                "plans again)"
-            )
+            plans = counted(self.unread, "plan")
+            text += f"; skipped {plans} of another version of kbench: `kbench suite` plans again"
         return text
 
 

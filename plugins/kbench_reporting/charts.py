@@ -31,6 +31,7 @@ from kbench.features import (
     escape,
     estimate_width,
     format_method,
+    group_values,
     heading,
     is_share_metric,
     logarithmic,
@@ -312,10 +313,8 @@ def _together(points: Sequence[tuple[float, float]]) -> list[list[int]]:
     >>> _together([(10.0, 20.0), (30.0, 20.0), (10.01, 20.0)])
     [[0, 2], [1]]
     """
-    groups: dict[tuple[float, float], list[int]] = {}
-    for i, (a, b) in enumerate(points):
-        groups.setdefault((round(a, 1), round(b, 1)), []).append(i)
-    return list(groups.values())
+    places = enumerate(points)
+    return list(group_values(((round(a, 1), round(b, 1)), i) for i, (a, b) in places).values())
 
 
 def _label(name: str, point: tuple[float, float], taken: list[Box]) -> list[str]:

@@ -27,6 +27,7 @@ from kbench.features import (
     duration,
     format_method,
     geometric_mean,
+    group_values,
     holdout_ratio,
     name_some,
     number,
@@ -203,13 +204,13 @@ def warnings(rows: Sequence[Row]) -> dict[str, object]:
     Rows with fewer splits, rows that did not converge, datasets whose rows have different splits,
     the number of rows during which the machine was loaded, and notes with their cells.
     """
-    noted: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.notes:
-            noted.setdefault(row.notes, []).append(row)
-        if row.at_boundary:
-            text = f"best at the boundary of its grid: {row.at_boundary}"
-            noted.setdefault(text, []).append(row)
+    boundary = "best at the boundary of its grid: {}".format
+    noted = group_values(
+        (text, row)
+        for row in rows
+        for text in (row.notes, row.at_boundary and boundary(row.at_boundary))
+        if text
+    )
     return {
         "partial": [row for row in rows if row.status == "ok" and row.n_splits_done < row.n_splits],
         "unequal": unequal_splits(rows),
@@ -378,10 +379,7 @@ def unequal(found: Iterable[Budget]) -> list[tuple[Budget, list[float]]]:
     >>> [(budget.method[0], usual) for budget, usual in unequal([rff, nystroem])]
     [('orthogonal-rff', [8.0])]
     """
-    families: dict[str | Method, list[Budget]] = {}
-    for budget in found:
-        if not budget.is_baseline:
-            families.setdefault(budget.group, []).append(budget)
+    families = group_values((each.group, each) for each in found if not each.is_baseline)
     others = []
     for methods in families.values():
         usual = _usual(methods)
@@ -411,10 +409,8 @@ def seconds_by_family(found: Iterable[Budget]) -> dict[str | Method, float]:
 
     Methods without a search are left out.
     """
-    seconds: dict[str | Method, list[float]] = {}
-    for budget in found:
-        if budget.search_s is not None:
-            seconds.setdefault(budget.group, []).append(budget.search_s)
+    timed = ((each.group, each.search_s) for each in found if each.search_s is not None)
+    seconds = group_values(timed)
     return {group: mean for group, all_ in seconds.items() if (mean := geometric_mean(all_))}
 
 

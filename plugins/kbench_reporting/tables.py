@@ -30,6 +30,7 @@ from kbench.features import (
     duration_unit,
     few_splits,
     format_method,
+    group_values,
     imported_table,
     leaderboard_table,
     make_headings,
@@ -283,10 +284,8 @@ def skipped(content: ReportData) -> Table:
 def unavailable(content: ReportData) -> Table:
     """Return the datasets without data, and why."""
     made = [Column("dataset"), Column("cells", numeric=True), Column("why")]
-    reasons: dict[str, list[str]] = {}
-    for row in content.rows:
-        if row.status == "unavailable":
-            reasons.setdefault(row.dataset, []).append(row.error)
+    failed = (row for row in content.rows if row.status == "unavailable")
+    reasons = group_values((row.dataset, row.error) for row in failed)
     rows = [
         {"dataset": name, "cells": len(errors), "why": errors[0]}
         for name, errors in reasons.items()

@@ -16,7 +16,16 @@ from typing import Annotated, Literal
 from pydantic import NonNegativeInt
 
 from kbench.errors import BundleError
-from kbench.features import HERE, Check, Journal, Verdict, machine, now_ms, state_folder
+from kbench.features import (
+    HERE,
+    Check,
+    Journal,
+    Verdict,
+    group_values,
+    machine,
+    now_ms,
+    state_folder,
+)
 from kbench.messages import counted
 from kbench.records.canonical import digest
 from kbench_sharing.bundle_records import (
@@ -103,10 +112,7 @@ def _journal() -> Journal:
 
 def group_records(records: Iterable[Record]) -> Records:
     """Return records by key of the cell and number of the split."""
-    found: dict[tuple[str, int], list[Record]] = {}
-    for record in records:
-        found.setdefault((record.cell, record.split), []).append(record)
-    return found
+    return group_values(((record.cell, record.split), record) for record in records)
 
 
 def checks_of(results: Mapping[int, SharedResult], records: Records) -> list[Check]:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from kbench.errors import BundleError
-from kbench.features import read_file, write_file
+from kbench.features import group_values, read_file, write_file
 from kbench.messages import mask, printable
 from kbench_sharing.bundle_records import Bundle, Origin, SharedCell
 from kbench_sharing.checks import Alike
@@ -134,9 +134,7 @@ def publish_records(bundle: Bundle, records: Iterable[Record], repository: Path)
         Number of new files, one for each rows file.
     """
     keys = rows_key_by_cell(bundle, repository)
-    by_rows: dict[str, list[Record]] = {}
-    for record in records:
-        by_rows.setdefault(keys[record.cell], []).append(record)
+    by_rows = group_values((keys[record.cell], record) for record in records)
     files = (file_of(key, found) for key, found in sorted(by_rows.items()))
     return add_files(repository, files, MAX_CHECKS).n_new
 
@@ -177,9 +175,8 @@ class Checked:
         self.problems: list[str] = []
 
     def __iter__(self) -> Iterator[tuple[str, Bundle, Records]]:
-        checks: dict[str, list[str]] = {}
-        for name in names_below(self._repository, CHECKS):
-            checks.setdefault(PurePosixPath(name).parent.as_posix(), []).append(name)
+        below = names_below(self._repository, CHECKS)
+        checks = group_values((PurePosixPath(name).parent.as_posix(), name) for name in below)
         for name in names(self._repository):
             with self._noted(name):
                 bundle = read_rows(self._repository, name)

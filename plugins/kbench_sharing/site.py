@@ -20,6 +20,7 @@ from kbench.features import (
     duration,
     environment_of_pages,
     format_method,
+    group_values,
     heading,
     leaderboard,
     leaderboard_sentences,
@@ -155,12 +156,10 @@ def _complete(board: Board) -> None:
 
 def _name_data(rows: Sequence[Published]) -> list[Published]:
     """Name data that share a label with others by their checksums."""
-    seen: dict[str, set[str]] = {}
-    for each in rows:
-        seen.setdefault(each.row.dataset, set()).add(each.row.checksum)
+    seen = group_values((each.row.dataset, each.row.checksum) for each in rows)
     return [
         each
-        if len(seen[each.row.dataset]) == 1
+        if len(set(seen[each.row.dataset])) == 1
         else each.with_row(
             replace(each.row, dataset=f"{each.row.dataset} [{each.row.checksum[:8]}]")
         )
@@ -304,9 +303,7 @@ def _board_pages(board: Board, template: Template) -> Iterable[tuple[str, str]]:
         ),
     )
     for kind, column in (("datasets", "dataset"), ("methods", "method")):
-        groups: dict[str, list[int]] = {}
-        for number, line in enumerate(lines):
-            groups.setdefault(line[column], []).append(number)
+        groups = group_values((line[column], number) for number, line in enumerate(lines))
         for name, numbers in groups.items():
             authors = _names(board.rows[number] for number in numbers)
             yield (

@@ -126,7 +126,8 @@ def files_of(
     the strings, or the manifest of a result is unknown.
     """
     cells = sorted(known.cells, key=_order)
-    machines = _machines(cells)
+    results = (result for cell in cells for result in cell.in_order)
+    machines = list(dict.fromkeys((result.machine, result.cpu) for result in results))
     numbers = {each: number for number, each in enumerate(machines)}
     datasets: dict[str, DatasetFacts] = {}
     refs: dict[str, Ref] = {}
@@ -187,12 +188,6 @@ def versions() -> dict[str, str]:
 def _order(cell: PlannedCell) -> tuple[str, ...]:
     labels = (cell.cell.dataset, cell.cell.feature_map, cell.cell.learner)
     return (*(ref.label for ref in labels), cell.key)
-
-
-def _machines(cells: Iterable[PlannedCell]) -> list[tuple[str, str]]:
-    """Return the machines of results, as id and CPU, in the order of the results."""
-    results = (result for cell in cells for result in cell.in_order)
-    return list(dict.fromkeys((result.machine, result.cpu) for result in results))
 
 
 def _machine(name: str, cpu: str) -> JsonObject:

@@ -65,15 +65,16 @@ def check(
 
 def _show(component: str, results: list[CheckResult]) -> None:
     """Print the line of one component, and the messages of its checks below it."""
+    from kbench.features import group_values
+
     counts = Counter(result.status for result in results)
     worst = next((status for status in ("failed", "warned") if counts[status]), "passed")
     colour = {"failed": "red", "warned": "yellow", "passed": "green"}[worst]
     echo(f"{_SIGNS[worst]:8}", nl=False, fg=colour)
     echo(f" {component:40} {counts['passed']} of {len(results)} checks passed")
-    checks_by_message: dict[tuple[str, str], list[str]] = {}
-    for result in results:
-        if result.message:
-            checks_by_message.setdefault((result.status, result.message), []).append(result.check)
+    checks_by_message = group_values(
+        ((each.status, each.message), each.check) for each in results if each.message
+    )
     for (status, message), checks in checks_by_message.items():
         # one reason often holds for many checks: what cannot be built cannot be fitted
         names = checks[0] if len(checks) == 1 else f"{len(checks)} checks"

@@ -94,7 +94,9 @@ def flush_c_streams() -> None:
 def memory(pid: int) -> Memory:
     """Memory of a process; zeros if it is gone."""
     if not LINUX:
-        return _memory_by_ps(pid)
+        done = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True)
+        resident = int(done.stdout.strip() or 0) * 1024
+        return Memory(resident=resident, peak_resident=resident)
     try:
         text = (_PROC / f"{pid}/status").read_text()
     except OSError:
@@ -107,12 +109,6 @@ def memory(pid: int) -> Memory:
     resident = sizes.get("VmRSS", 0) - sizes.get("RssFile", 0)
     size, peak_size, peak, shared, files = (sizes.get(name, 0) for name in _SIZES)
     return Memory(size, peak_size, peak, shared, files, resident)
-
-
-def _memory_by_ps(pid: int) -> Memory:
-    done = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True)
-    resident = int(done.stdout.strip() or 0) * 1024
-    return Memory(resident=resident, peak_resident=resident)
 
 
 def proportional_memory(pid: int) -> int:

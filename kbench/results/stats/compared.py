@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from kbench.records import ACCURACY, Metric
-from kbench.results.rows import Labels, Method, Row, is_share
+from kbench.results.rows import Labels, Method, Row, group_values, is_share
 from kbench.results.stats.pairs import Array
 from kbench.results.stats.ranking import ranks
 from kbench.results.stats.resampling import mean_interval
@@ -139,19 +138,13 @@ def unmeasured(rows: Iterable[Row], metric: Metric) -> list[Method]:
 
 def _rotations(rows: Iterable[Row]) -> tuple[tuple[Method, Method], ...]:
     """Return the methods that are rotations of one that is kept, with that one."""
-    keys_of: dict[Method, set[str]] = {}
-    n_finished: Counter[Method] = Counter()
-    for row in rows:
-        keys_of.setdefault(row.method, set()).add(row.equivalence)
-        n_finished[row.method] += 1
-    equivalent: dict[frozenset[str], list[Method]] = {}
-    for method, keys in keys_of.items():
-        if "" not in keys:
-            equivalent.setdefault(frozenset(keys), []).append(method)
+    keys_of = group_values((row.method, row.equivalence) for row in rows)
+    named = ((frozenset(keys), method) for method, keys in keys_of.items() if "" not in keys)
+    equivalent = group_values(named)
     same = []
     for methods in equivalent.values():
         # the gaps of another one would take datasets from the comparison of all
-        kept = max(methods, key=lambda method: n_finished[method])
+        kept = max(methods, key=lambda method: len(keys_of[method]))
         same += [(method, kept) for method in methods if method != kept]
     return tuple(same)
 

@@ -151,7 +151,9 @@ class Recommendation:
 
     def _repr_html_(self) -> str:
         """Return the recommendation and a table of results as HTML, for notebooks."""
-        names = _shown_columns(self._found)
+        metric = self._found.report.suite.compared
+        labels, costs = ("feature_map", "learner", "status"), ("fit_time_s", "predict_time_s")
+        names = list(dict.fromkeys((*labels, metric.name, metric.sd, *costs)))
         best = self._found.advice.chosen if self._found.advice else None
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
         lines = "".join(_line(row, names, row is best) for row in self._found.rows)
@@ -162,13 +164,6 @@ class Recommendation:
             f"<div>{text}<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
             f"<ul>{more}</ul></div>"
         )
-
-
-def _shown_columns(found: ComparedMethods) -> list[str]:
-    metric = found.report.suite.compared
-    labels, costs = ("feature_map", "learner", "status"), ("fit_time_s", "predict_time_s")
-    names = (*labels, metric.name, metric.sd, *costs)
-    return list(dict.fromkeys(names))
 
 
 def _line(row: Row, names: Sequence[str], is_best: bool) -> str:

@@ -147,7 +147,7 @@ def test_a_plan_of_another_version_is_passed_over(journal, plans, store_uri):
     renamed = {name: value for name, value in line.items() if name != "kind"}
     journal.append("plan", **{**renamed, "digest": "other"})
     (found,) = deliver_leftovers(journal, machine_id(), store_uri)
-    assert "1 plan is of another version of kbench" in found.sentence
+    assert "skipped 1 plan of another version of kbench" in found.sentence
     assert list(deliver_leftovers(journal, machine_id(), store_uri)) == []
     plans.keep(SUITE, store_uri, [cell])
     (found,) = sync_suites(store_uri)
@@ -199,7 +199,7 @@ def test_which_suites(journal, plans, store_uri):
     with pytest.raises(SuiteError, match=r"no suite has been run for the store sqlite.*/mlflow.db"):
         list(sync_suites(store_uri))
     plans.keep(SUITE, AWAY, [cell])
-    with pytest.raises(SuiteError, match="--all of them: trial"):
+    with pytest.raises(SuiteError, match="--all: trial"):
         list(sync_suites(store_uri))
     with pytest.raises(SuiteError, match="'trail' was ever run here; did you mean 'trial'"):
         list(sync_suites(store_uri, ["trail"]))
