@@ -1,11 +1,9 @@
 """What users read is in the field's own words: no dialect, and no long sentences.
 
-The words are in ``support/lexicon.toml``. ``support/words_left.json`` has the places that are
-left, as a number for each file; a number may only fall.
+The words are in ``support/lexicon.toml``, with the places where they are the field's own.
 """
 
-import json
-from collections import Counter, defaultdict
+from collections import Counter
 
 import pytest
 
@@ -19,8 +17,6 @@ MIN_TEXTS = {
     "suite": 200,
     "page": 20,
 }
-MAX_LEFT = 408
-"""Of all files together; may only fall."""
 
 
 @pytest.fixture(scope="module")
@@ -28,17 +24,9 @@ def texts():
     return list(words.collect_texts())
 
 
-def test_no_file_has_more_words_of_the_dialect(texts):
-    left = json.loads(words.LEFT.read_text())
-    assert sum(left.values()) <= MAX_LEFT
-    by_file = defaultdict(list)
-    for text in texts:
-        for finding in words.find_words(text):
-            by_file[finding.file].append(finding)
-    more = [
-        each for file, found in by_file.items() if len(found) > left.get(file, 0) for each in found
-    ]
-    assert not more, "\n" + "\n".join(map(str, more))
+def test_no_text_has_words_of_the_dialect(texts):
+    found = [finding for text in texts for finding in words.find_words(text)]
+    assert not found, "\n" + "\n".join(map(str, found))
 
 
 def test_all_kinds_of_texts_are_read(texts):

@@ -49,8 +49,8 @@ def leakage(
 
     On the first split, test rows are predicted without a model: by each column, by sums and
     differences of two, by adjacent rows in the file, by training rows with the same inputs, and
-    with the same inputs but one. Predictors that are nearly perfect are reported. They may be
-    legitimate if they are available at prediction time.
+    by those that differ in one column. Predictors that are nearly perfect are reported. They may
+    be legitimate if they are available at prediction time.
 
     The exit code is 1 if a dataset is unavailable.
     """

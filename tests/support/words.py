@@ -1,13 +1,12 @@
 """Find words of a private dialect, and long sentences, in what users read.
 
 `python tests/support/words.py FILE...` prints what it finds in these files, or in all of them;
-``--update`` lowers the numbers in ``words_left.json``. The words are in ``lexicon.toml``.
+``--count`` prints how often each word is found. The words are in ``lexicon.toml``.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import re
 import sys
 import tomllib
@@ -19,7 +18,6 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-LEFT = HERE / "words_left.json"
 
 PRODUCT = ("kbench", "plugins", "suites", "dashboards")
 KINDS = ("help", "message", "docs", "docstring", "suite", "page")
@@ -233,18 +231,11 @@ def _help() -> Iterator[Text]:
             yield Text("help", name, 0, pair[0])
 
 
-def count_left(findings: list[Finding]) -> dict[str, int]:
-    """Return how many findings each file has."""
-    return dict(sorted(Counter(finding.file for finding in findings).items()))
-
-
 def main(arguments: list[str]) -> None:
     sys.path.insert(0, str(ROOT))
     files = [name for name in arguments if not name.startswith("--")]
     findings = [f for text in collect_texts(files or None) for f in find_words(text)]
-    if "--update" in arguments:
-        LEFT.write_text(json.dumps(count_left(findings), indent=1) + "\n")
-    elif "--count" in arguments:
+    if "--count" in arguments:
         for (found, remedy), n in Counter(
             (f.found.lower(), f.remedy) for f in findings
         ).most_common():
