@@ -166,12 +166,12 @@ def kbench_run_started(run: Run) -> None:
 
 @hookspec
 def kbench_result(run: Run, cell: PlannedCell, result: Result) -> None:
-    """Take notice of the result of a task, which is in the journal. A notification."""
+    """Receive the result of a task, which is in the journal. A notification."""
 
 
 @hookspec
 def kbench_cell_finished(run: Run, cell: PlannedCell) -> None:
-    """Take notice of a cell whose last task has ended. A notification."""
+    """Receive a cell whose last task has ended. A notification."""
 
 
 @hookspec

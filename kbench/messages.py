@@ -81,13 +81,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("nystrom", ["nystroem", "rff"])
     "; did you mean 'nystroem'?"
     >>> did_you_mean("zzz", ["nystroem", "rff"])
-    '; there are: nystroem, rff'
+    '; available: nystroem, rff'
     """
     names = sorted(set(known))
     if near := similar(word, names):
         return near
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"; there are: {shown}" if names else ""
+    return f"; available: {shown}" if names else ""
 
 
 def list_some(names: Sequence[str], most: int = 8) -> str:

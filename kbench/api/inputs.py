@@ -93,7 +93,7 @@ def source_of_file(path: str, registry: Registry) -> DatasetSource:
         )
     files = list_files(file)
     if not (files and files[0].exists()):
-        raise DatasetError(f"file {path!r}: there is no such file (looked for {file.absolute()})")
+        raise DatasetError(f"file {path!r} does not exist (looked for {file.absolute()})")
     return sources[ending]
 
 

@@ -265,7 +265,7 @@ def _summary(console: Console, rows: Sequence[Row], metric: Metric) -> None:
         "" if groups == datasets else f" (related ones are averaged, so they count as {groups})"
     )
     console.print(
-        f"\n[bold]methods[/bold] over the {counted(datasets, 'dataset')} that all of them "
+        f"\n[bold]methods[/bold] over the {counted(datasets, 'dataset')} that all methods "
         f"finished{grouped}: "
         f"{escape(', '.join(scores.datasets))}"
         "\nTimes are geometric means; `kbench report` has the tests.",

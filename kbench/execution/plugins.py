@@ -28,7 +28,7 @@ def load_registry() -> Registry:
         names |= {feature.name for feature in features()}
         for name in sorted(unknown - names):
             hint = did_you_mean(name, names)
-            print(f"kbench: {DISABLED}: no plugin is called {name!r}{hint}", file=sys.stderr)
+            print(f"kbench: {DISABLED}: no plugin is named {name!r}{hint}", file=sys.stderr)
     return build(plugins, _described)
 
 

@@ -105,7 +105,7 @@ def select(
         for name in names:
             if name not in registry.all(kind):
                 hint = did_you_mean(name, registry.all(kind))
-                problems.append(f"{option(f'add_{key}')}: no {kind} is called {name!r}{hint}")
+                problems.append(f"{option(f'add_{key}')}: no {kind} is named {name!r}{hint}")
             elif not any(_matches(ref, name) for refs in lists for ref in refs):
                 for refs in lists if key == "datasets" else lists[:1]:
                     refs.append(add_label(name, {}, kind, registry))

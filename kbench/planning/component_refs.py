@@ -137,7 +137,7 @@ class Lines:
         own = next((kind for kind in kinds if name in self._registry.all(kind)), None)
         if own is None:
             hint = self._hint(name, kinds)
-            self.problems.append(f"{at}: no {kinds[0]} is called {name!r}{hint}")
+            self.problems.append(f"{at}: no {kinds[0]} is named {name!r}{hint}")
             return None
         params = {
             key: self._value(f"{at}.{key}", value, _kinds_in(own, key), expand=not in_list)

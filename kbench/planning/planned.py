@@ -172,7 +172,7 @@ class Strategy(Protocol):
         """Yield what to compute next; asked whenever a slot is free, by several threads in turn."""
 
     def tell(self, cell: PlannedCell, result: Result) -> None:
-        """Take notice of the result of a step."""
+        """Record the result of a step."""
 
     def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
         """Return the cells that the report of the run has."""

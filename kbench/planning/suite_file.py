@@ -173,7 +173,7 @@ def find(name: str, registry: Registry) -> tuple[str, str]:
         f"; a suite that is a file is named by its path, such as {name}.toml. "
         f"Installed are: {', '.join(runnable(registry))}"
     )
-    raise SuiteError(f"no suite is called {name!r}{hint}")
+    raise SuiteError(f"no suite is named {name!r}{hint}")
 
 
 def read_block_protocol(
@@ -260,7 +260,7 @@ def move_to_folder(suite: Suite, folder: Path | None) -> Suite:
     if folder is not None:
         folder = folder.expanduser().absolute()
         if not folder.is_dir():
-            raise SuiteError(f"{option('data', str(folder))}: there is no such folder")
+            raise SuiteError(f"{option('data', str(folder))}: the folder does not exist")
         blocks = [
             replace(block, datasets=tuple(_moved(ref, folder) for ref in block.datasets))
             for block in suite.blocks
@@ -312,7 +312,7 @@ _SHOWN = 10
 def add_published(suite: Suite, name: str, registry: Registry) -> Suite:
     """Return a suite with the figures of its file; `name` is its name or path, as for `find`.
 
-    Raises SuiteError if there is no such file next to the suite, or it has errors.
+    Raises SuiteError if no such file is next to the suite, or it has errors.
     """
     if not suite.published_file:
         return suite
@@ -337,7 +337,7 @@ def read_published(text: str, name: str) -> tuple[Published, ...]:
     r"""Read published results from the content of a CSV file; `name` is for messages.
 
     Columns are the fields of `Published`: ``dataset``, ``feature_map``, ``learner``, ``metric``
-    and ``value``, perhaps ``sd``, ``n_runs`` and ``source``. Lines that begin with # are comments.
+    and ``value``, optionally ``sd``, ``n_runs`` and ``source``. Lines starting with # are comments.
 
     Raises SuiteError with every error, up to ten.
 

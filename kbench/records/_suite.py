@@ -136,7 +136,7 @@ class Protocol:
         of them on a part of the rows, the best third on three times as many,
         until the best are compared on all rows.
     n_candidates : int, default 12
-        Bound of the random search.
+        Maximum number of candidates of the random search.
     one_standard_error : bool, default False
         Choose the simplest candidate within one standard error of the best, by
         the learner's `simpler`; else the best.

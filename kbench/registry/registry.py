@@ -35,7 +35,7 @@ class Registry:
         """
         records = self._records[kind]
         if name not in records:
-            raise SuiteError(f"no {kind} is called {name!r}{did_you_mean(name, records)}")
+            raise SuiteError(f"no {kind} is named {name!r}{did_you_mean(name, records)}")
         return records[name]
 
     def nested(self, name: str) -> Any:
@@ -49,7 +49,7 @@ class Registry:
         for kind in NESTED:
             if name in self._records[kind]:
                 return kind
-        raise SuiteError(f"no kernel, feature map or learner is called {name!r}")
+        raise SuiteError(f"no kernel, feature map or learner is named {name!r}")
 
     def _nested_in(self, values: Iterable[object]) -> set[tuple[Kind, str]]:
         found: set[tuple[Kind, str]] = set()

@@ -63,7 +63,7 @@ def _meant(names: Mapping[T, tuple[str, ...]], patterns: Sequence[str], name: st
             raise SuiteError(
                 f"{option(name)}: {pattern!r} is not among the results"
                 f"{did_you_mean(pattern, known)}\n"
-                f"there are: {', '.join(dict.fromkeys(written[0] for written in names.values()))}"
+                f"available: {', '.join(dict.fromkeys(written[0] for written in names.values()))}"
             )
         found |= dict.fromkeys(meant)
     return list(found)

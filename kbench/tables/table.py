@@ -123,7 +123,7 @@ def to_dataset(
     ignore : sequence of str
         Columns that are neither target nor feature: row numbers, names.
     task : {"classification", "regression"}, optional
-        By default regression if the target has a number that is not whole.
+        By default regression if the target has a non-integer number.
     weight : str, optional
         Name of the column with the weights of the rows.
     **facts

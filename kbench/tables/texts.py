@@ -150,13 +150,13 @@ class UnitColumn:
 
     @classmethod
     def parsed(cls, spec: str, what: str) -> UnitColumn:
-        """Parse ``"COLUMN=UNIT"``, perhaps with ``"|"``, a decimal and a thousands mark."""
+        """Parse ``"COLUMN=UNIT"``, optionally with ``"|"``, a decimal and a thousands mark."""
         name, equals, rest = str(spec).rpartition("=")
         unit, _, marks = rest.partition("|")
         decimal, thousands = (marks or ".")[0], marks[1:]
         if not equals or not name or decimal not in ".," or thousands not in MARKS:
             raise DatasetError(
-                f"{what}: unit must be COLUMN=UNIT, such as 'price=$', perhaps with '|' and the "
+                f"{what}: unit must be COLUMN=UNIT, such as 'price=$', optionally with '|' and the "
                 f"marks of decimals and thousands after it, 'price=\u20ac|,.', got {spec!r}"
             )
         return cls(name, unit, decimal, thousands)
@@ -213,14 +213,14 @@ class DateColumn:
 
     @classmethod
     def parsed(cls, spec: str, what: str) -> DateColumn:
-        """Parse ``"COLUMN=FORMAT"``, perhaps with ``"|year|week|day"`` or some of these."""
+        """Parse ``"COLUMN=FORMAT"``, optionally with ``"|year|week|day"`` or some of these."""
         name, equals, rest = str(spec).rpartition("=")
         format_, *parts = rest.split("|")
         unknown = [part for part in parts if part not in PARTS]
         if not equals or not name or unknown or not ("%" in format_ or format_ == ISO):
             raise DatasetError(
                 f"{what}: date must be COLUMN=FORMAT, such as 'joined=%d.%m.%Y' or "
-                f"'joined={ISO}', perhaps with '|year', '|week' or '|day' after it, got {spec!r}"
+                f"'joined={ISO}', optionally with '|year', '|week' or '|day' after it, got {spec!r}"
             )
         return cls(name, format_, tuple(parts))
 

@@ -33,8 +33,8 @@ class LeverageFourierFeatures(_FourierMap):
         lambda > 0 in the scores ``(Z'Z (Z'Z + n lambda I)^-1)_ii``; "auto" is ``1 / sqrt(n)``, with
         which the source has its rates.
     n_rows : int, default 2000
-        Largest number of training rows from which scores are computed; of more, so many are
-        drawn at random.
+        Maximum number of training rows from which scores are computed; of more rows, a
+        random sample of this size.
     bandwidth : float or "median", default "median"
         Parameter of the kernel ``exp(-||x-z||^2 / (2 bandwidth^2))``; "median" is the
         median distance between training rows (of at most 500 of them).

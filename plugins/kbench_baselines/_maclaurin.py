@@ -264,8 +264,8 @@ class OptimizedMaclaurinFeatures(ExplicitMap):
     bandwidth_factor : float, default 1.0
         Multiplies `bandwidth`.
     n_rows : int, default 1000
-        Largest number of training rows whose pairs decide the degrees; of more, so many are
-        drawn at random.
+        Maximum number of training rows whose pairs decide the degrees; of more rows, a
+        random sample of this size.
     random_state : int, RandomState or None, default None
         Seed of the projections and of these rows.
 

@@ -219,7 +219,7 @@ class NystroemMap(DifferentiableMap):
     landmarks : {"uniform", "kmeans", "rpcholesky", "leverage"}, default "uniform"
         Landmarks are random training rows [1]_; the centres of k-means on them [2]_;
         pivots of randomly pivoted Cholesky, each drawn with a probability
-        proportional to what is left of the diagonal of the Gram matrix [3]_ [4]_; or
+        proportional to the residual diagonal of the Gram matrix [3]_ [4]_; or
         rows drawn by an estimate of their ridge leverage score
         ``(K (K + lambda I)^-1)_ii`` [5]_.
     kernel : "rbf", "laplacian" or callable, default "rbf"
@@ -232,8 +232,8 @@ class NystroemMap(DifferentiableMap):
     bandwidth_factor : float, default 1.0
         Multiplies `bandwidth`.
     n_candidates : int, default 20000
-        Largest number of training rows that are clustered, or among which landmarks
-        are chosen; of more, so many are drawn at random. "rpcholesky" needs
+        Maximum number of training rows that are clustered, or among which landmarks
+        are chosen; of more rows, a random sample of this size. "rpcholesky" needs
         ``8 n_candidates n_components`` bytes. Without effect on "uniform".
     random_state : int, RandomState or None, default None
         Seed of the landmarks.

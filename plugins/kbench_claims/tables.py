@@ -70,7 +70,7 @@ def variance_sentences(content: ReportData) -> list[str]:
         sentences.append(
             f"The best and the second-best method differ significantly on {met} of "
             f"{counted(len(tested), 'dataset')}. More splits would show the difference on "
-            f"{len(more)} others{_up_to(more)}; on {never} it is {NOT_REACHED}."
+            f"{len(more)} further ones{_up_to(more)}; on {never} it is {NOT_REACHED}."
         )
     return sentences
 

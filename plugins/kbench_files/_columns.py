@@ -24,7 +24,7 @@ MAX_DIFFERENT = 1_000_000
 
 
 class ColumnScan:
-    """What one scan of a column finds: its kind, its categories, and perhaps its values.
+    """What one scan of a column finds: its kind, its categories, and optionally its values.
 
     With `is_nominal`, numbers are categories. Values that are kept are needed at once, as those
     of a target; `texts` says how these are written if they have a unit. `note` is what messages

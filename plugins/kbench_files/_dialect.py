@@ -76,7 +76,7 @@ class Dialect:
             codecs.lookup(self.encoding)
         except LookupError:
             raise DatasetError(
-                f"{what}: no encoding is called {self.encoding!r}; usual ones are utf-8, utf-16, "
+                f"{what}: no encoding is named {self.encoding!r}; usual ones are utf-8, utf-16, "
                 "cp1252 and latin-1"
             ) from None
         return self

@@ -1,7 +1,7 @@
 """A user's data: CSV, parquet, Excel, ARFF and svmlight (libsvm) files.
 
 All give the same canonical form as OpenML's data: missing values stay NaN, columns of
-strings become indicators. Without a task, a target of numbers that are not all whole is
+strings become indicators. Without a task, a target with a non-integer number is
 that of a regression task.
 
 Files except ARFF and Excel are read block by block, so that a table is never in memory as a
@@ -78,7 +78,7 @@ def load_table(
     ----------
     path : str
         The file. CSV and svmlight files may be compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``);
-        of parquet, it may be a folder with files of one table, or a pattern such as
+        the path of a parquet table may be a folder of its files, or a pattern such as
         ``parts/*.parquet``, which are read in the order of their names. ``.xlsx`` needs openpyxl
         (the extra ``excel``), ``.xls`` needs xlrd. ARFF is in UTF-8.
     target : str
@@ -97,7 +97,7 @@ def load_table(
         `TargetEncoder`), instead of an indicator column per category.
     strip_units : sequence of str, optional
         Columns of numbers with a sign or a unit around them, which is left out, as
-        ``"COLUMN=UNIT"``, such as ``"price=$"``, perhaps with the decimal mark and the one
+        ``"COLUMN=UNIT"``, such as ``"price=$"``, optionally with the decimal mark and the one
         between thousands: ``"price=€|,."``. Brackets around a number are a minus.
     delimiter : str, default ","
         Separator of two values.
@@ -118,12 +118,12 @@ def load_table(
     dataset_family : str, optional
         Family of the dataset, which is averaged before tests; its name by default.
     task : {"classification", "regression"}, optional
-        By default regression if the target has a number that is not whole.
+        By default regression if the target has a non-integer number.
     weight : str, optional
         Name of the column with the weights of the rows.
     split_file : str, optional
-        File of the splits for ``cv = "official"`` in the protocol: CSV, perhaps
-        compressed, with a line of names, then one line per row of the data; one column
+        File of the splits for ``cv = "official"`` in the protocol: CSV, also
+        compressed, with a header, then one line per row of the data; one column
         per split, 1 if the row is tested and 0 if it is for training.
     overlapping_splits : bool, default False
         Rows may be tested in several splits, as in repeated holdouts.
@@ -146,7 +146,7 @@ def load_table(
         matrix if the rows of the file are sparse; these have no `categorical`, `date_formats`,
         `target_encode`, `strip_units`, `groups` and `time_column`. `X` is float32 if it holds
         all columns exactly by their types, as in parquet files: columns of float32 and float16,
-        perhaps next to integers of at most 16 bits.
+        optionally next to integers of at most 16 bits.
 
     Raises
     ------

@@ -114,7 +114,7 @@ def existing_files(path: object, endings: Sequence[str] = ()) -> tuple[list[Path
 def bounded(
     file: Path, what: str, delimiter: str = ",", encoding: str = ""
 ) -> Iterator[io.BufferedReader]:
-    """Open a text file, perhaps a packed one; DatasetError where it unpacks to too much.
+    """Open a text file, also a compressed one; DatasetError if it is too large.
 
     If the encoding is given and has no NUL bytes, these are errors.
     """

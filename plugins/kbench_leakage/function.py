@@ -30,9 +30,9 @@ def find_leakage(
 
     The test rows of a split are predicted by each column alone; by sums and differences of two
     columns, and a column within equal values of another one; by the adjacent training rows in the
-    file; and by training rows with the same inputs, or inputs that differ in one column. Only training
-    rows are used for fitting. A finding may be legitimate if the columns or rows are available at
-    prediction time.
+    file; and by training rows with the same inputs, or inputs that differ in one column. Only
+    training rows are used for fitting. A finding may be legitimate if the columns or rows are
+    available at prediction time.
 
     Parameters
     ----------

@@ -277,7 +277,7 @@ class LearnedMetricMap(_LearnedMap):
     rounds : int, default 10
         Largest number of rounds; with 0, `base_map` is fitted to the inputs.
     patience : int, default 2
-        Learning stops after so many rounds in a row whose errors are not 0.5 % below the smallest
+        Learning stops after this many rounds in a row whose errors are not 0.5 % below the smallest
         one before them.
     regularization : float, default 1e-4
         This multiple of the mean of M's diagonal is added to the diagonal, so that no direction

@@ -37,7 +37,7 @@ class GaussianProcess(Predictive, Regressor):
     n_restarts : int, default 0
         Random starting points in addition to the first.
     max_iter : int, default 100
-        Bound of the steps from each starting point.
+        Maximum number of steps from each starting point.
     max_rows : int, default 5000
         More training rows raise a ValueError.
     random_state : int, RandomState or None
@@ -48,7 +48,7 @@ class GaussianProcess(Predictive, Regressor):
     kernel_ : sklearn.gaussian_process.kernels.Kernel
         The covariance with its parameters, for standardised targets.
     log_marginal_likelihood_ : float
-        Of the standardised targets.
+        That of the standardised targets.
     converged_ : bool
         Whether the best of the maximisations converged.
     n_iter_ : int

@@ -239,8 +239,8 @@ class KernelKMeansMap(ExplicitMap):
     kernel : str, Kernel or callable, default "gaussian"
         Name of a kernel, kernel object, or function ``k(X, Y)``.
     max_rows : int, default 2000
-        Largest number of training rows that are clustered; of more, so many are
-        drawn at random. Their Gram matrix is formed.
+        Maximum number of training rows that are clustered; of more rows, a random sample
+        of this size. Their Gram matrix is formed.
     n_init : int, default 1
         Starts, of which the one with the least inertia is kept.
     max_iter : int, default 300
@@ -257,7 +257,7 @@ class KernelKMeansMap(ExplicitMap):
     n_iter_ : int
         Iterations of the best start.
     converged_ : bool
-        Of the clustering.
+        Whether the clustering converged.
 
     Examples
     --------

@@ -33,7 +33,7 @@ class LinearSVR(WeightedPathMixin, LinearRegressor):
     tol : float, default 1e-6
         Duality gap, relative to the objective, at which the problem counts as solved.
     max_iter : int, default 300
-        Bound of the Newton steps for each C.
+        Maximum number of Newton steps for each C.
     fit_intercept : bool, default True
         Whether there is an intercept, which is penalised like the coefficients.
 

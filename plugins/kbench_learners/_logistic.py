@@ -52,7 +52,7 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
         Largest entry of the gradient at which to stop, of the objective over C and the
         number of rows.
     max_iter : int, default 2000
-        Bound of the iterations, or of the passes over blocks of rows.
+        Maximum number of iterations, or of passes over blocks of rows.
     fit_intercept : bool, default True
         Whether there is an intercept, which is not penalised.
 

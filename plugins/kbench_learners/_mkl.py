@@ -168,7 +168,7 @@ class MultipleKernelSVM(PathClassifier):
     n_iter_ : int
         Support vector machines that were solved to choose the weights; 1 if none.
     converged_ : bool
-        Of the classifier, and with "margin" of the weights; otherwise there is
+        Whether the classifier converged, and with "margin" the weights; otherwise there is
         a ConvergenceWarning.
 
     References

@@ -27,7 +27,7 @@ def liblinear(C=1.0, tol=1e-3, max_iter=1000):
     tol : float, default 1e-3
         Largest violation of the optimality conditions at which to stop.
     max_iter : int, default 1000
-        Bound of the passes over the rows.
+        Maximum number of epochs.
 
     Returns
     -------

@@ -106,10 +106,10 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
         One least-squares problem for each class against the rest, or for each
         pair of classes, which vote.
     tol : float, default 1e-6
-        Relative residual of conjugate gradients, which are used where rows and
+        Relative residual of conjugate gradients, which are used if rows and
         columns are both too many for a factorisation (4,000 and 3,000).
     max_iter : int, default 2000
-        Bound of their iterations.
+        Maximum number of their iterations.
 
     Attributes
     ----------
@@ -171,10 +171,10 @@ class PathRidge(_PathRidge, LinearRegressor):
     alpha : float, default 1.0
         Weight of the penalty.
     tol : float, default 1e-6
-        Relative residual of conjugate gradients, which are used where rows and
+        Relative residual of conjugate gradients, which are used if rows and
         columns are both too many for a factorisation (4,000 and 3,000).
     max_iter : int, default 2000
-        Bound of their iterations.
+        Maximum number of their iterations.
 
     Attributes
     ----------

@@ -106,7 +106,7 @@ class BalancedWinnow(LinearClassifier):
     Parameters
     ----------
     learning_rate : float, default 0.1
-        Positive.
+        Learning rate, positive.
     n_epochs : int, default 20
         Passes over the training rows; training stops after one without mistake.
     averaged : bool, default True

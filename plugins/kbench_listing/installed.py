@@ -194,7 +194,7 @@ def show(
             *(known_name for kind in _KINDS.values() if kind for known_name in registry.all(kind)),
             *metrics,
         ]
-        raise SuiteError(f"nothing is called {name!r}{did_you_mean(name, known)}")
+        raise SuiteError(f"no component is named {name!r}{did_you_mean(name, known)}")
     for kind in kinds:
         plugin = registry.owner(kind, name)
         echo(name, nl=False, bold=True)

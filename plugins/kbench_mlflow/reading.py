@@ -54,7 +54,7 @@ def read_stored_results(query: Query) -> StoredResults:
         wanted = query.machine or machine_id()
         if wanted not in owners and query.machine:
             raise SuiteError(
-                f"no runs of machine {query.machine!r}; there are: {', '.join(sorted(owners))}"
+                f"no runs of machine {query.machine!r}; available: {', '.join(sorted(owners))}"
             )
         if wanted not in owners:
             wanted = runs[-1].machine

@@ -73,9 +73,9 @@ class NestedBarycentricMap(CoordinateMap):
         Inverse regularisation of the linear SVM (squared hinge, one against
         rest) that finds misclassified points in adaptive splits.
     dtype : {"float64", "float32"}, default "float64"
-        Of the output; computations are in double precision.
+        Type of the output; computations are in double precision.
     random_state : int, RandomState or None, default None
-        Of the rotations.
+        Seed of the rotations.
 
     Attributes
     ----------

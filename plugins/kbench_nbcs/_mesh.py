@@ -166,7 +166,7 @@ class SimplicialMeshMap(CoordinateMap):
     n_components : int, default 65536
         Number of columns ("hashed").
     dtype : {"float64", "float32"}, default "float64"
-        Of the output; computations are in double precision.
+        Type of the output; computations are in double precision.
     random_state : int, RandomState or None, default None
         Of rotations, shifts and hashes.
 

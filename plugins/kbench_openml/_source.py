@@ -58,7 +58,7 @@ def load(
     drop : sequence of str, optional
         Columns to leave out, in addition to row numbers and those OpenML ignores.
     task : {"classification", "regression"}, optional
-        By default regression if the target has a number that is not whole.
+        By default regression if the target has a non-integer number.
 
     Returns
     -------

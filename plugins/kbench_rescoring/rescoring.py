@@ -249,7 +249,7 @@ def find_metric(name: str, registry: Registry) -> Metric:
     if name in METRICS:
         raise SuiteError(f"metric {name!r} is not computed from predictions")
     known = [*COMPUTED, *of_plugins]
-    raise SuiteError(f"no metric is called {name!r}{did_you_mean(name, known)}")
+    raise SuiteError(f"no metric is named {name!r}{did_you_mean(name, known)}")
 
 
 def _refuse_other_task(metrics: Mapping[str, Metric], cells: Sequence[PlannedCell]) -> None:

@@ -40,7 +40,7 @@ MAX_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of a file or folder with so many bytes.
+    """Bounds of a file or folder with a number of bytes.
 
     >>> Bounds(12_000).unpacked >> 20
     9

@@ -182,7 +182,7 @@ def choose_cells(
         return listed
     given = {"feature_maps": feature_maps, "learners": learners}
     problems = [
-        f"no {kind} is called {name!r}{did_you_mean(name, registry.all(kind))}"
+        f"no {kind} is named {name!r}{did_you_mean(name, registry.all(kind))}"
         for key, kind in METHODS.items()
         for name in given[key]
         if name not in registry.all(kind)

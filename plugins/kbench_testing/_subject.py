@@ -389,7 +389,7 @@ def find(plugin: Named, installed: Sequence[Plugin], optional: bool = False) -> 
     both: list[Plugin | Feature] = [*installed, *features()]
     known = {field for each in both for field in (each.name, each.distribution)}
     raise PluginError(
-        f"no plugin, module or distribution is called {name!r}{did_you_mean(name, known)}"
+        f"no plugin, module or distribution is named {name!r}{did_you_mean(name, known)}"
     )
 
 

@@ -212,7 +212,7 @@ def test_a_plugin_for_another_version_of_kbench(install_plugin, capfd):
         capfd=capfd,
     )
     assert code == 2
-    assert "--add-feature-map: no feature map is called 'old-map'" in err
+    assert "--add-feature-map: no feature map is named 'old-map'" in err
 
 
 def test_a_plugin_without_what_it_needs_names_the_extra(install_plugin, capfd):

@@ -82,7 +82,7 @@ def test_help_shows_every_word_of_its_texts(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["suite", "ucy"], "no suite is called 'ucy'; did you mean 'uci'?"),
+        (["suite", "ucy"], "no suite is named 'ucy'; did you mean 'uci'?"),
         (
             ["suite", "uci", "--store", "mlflow.db"],
             "the store must be a URI, got 'mlflow.db'; did you mean 'sqlite:///mlflow.db'?",

@@ -434,8 +434,8 @@ def test_an_unknown_name_among_them_is_a_warning(monkeypatch, capfd):
     code, out, err = command("list", "feature-maps", capfd=capfd)
     assert code == 0
     assert "nystroem" in out
-    assert "KBENCH_DISABLE_PLUGINS: no plugin is called 'nbc'; did you mean 'nbcs'?" in err
-    assert "no plugin is called '\\x1b[1m'; there are: balcan, baselines" in err
+    assert "KBENCH_DISABLE_PLUGINS: no plugin is named 'nbc'; did you mean 'nbcs'?" in err
+    assert "no plugin is named '\\x1b[1m'; available: balcan, baselines" in err
 
 
 # -- processes that run plugins

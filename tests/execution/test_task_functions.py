@@ -85,7 +85,7 @@ def test_a_learner_has_the_parameters_for_the_task_of_the_data(name):
     assert problems(None) == problems("classification") == []
     (problem,) = problems("regression")
     assert problem.startswith(
-        f"line[0].multiclass: {name!r} has no such parameter for regression; there are: alpha, "
+        f"line[0].multiclass: {name!r} has no such parameter for regression; available: alpha, "
     )
 
 

@@ -113,7 +113,7 @@ def test_a_pattern_is_there_where_one_file_matches(sources, tmp_path):
 
 def test_a_folder_that_is_not_there(sources, tmp_path):
     suite = read('datasets = ["plain"]\n' + LINES, "s", sources)
-    with pytest.raises(SuiteError, match="there is no such folder"):
+    with pytest.raises(SuiteError, match="the folder does not exist"):
         move_to_folder(suite, tmp_path / "nowhere")
 
 

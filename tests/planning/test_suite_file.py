@@ -53,7 +53,7 @@ task_timeout_s = "long"
     found = problems(text, registry)
     assert len(found) == 6
     for words in (
-        "datasets[0]: no dataset is called 'iriss'; did you mean 'iris'?",
+        "datasets[0]: no dataset is named 'iriss'; did you mean 'iris'?",
         "feature_maps[0].n_componets: 'rff' has no such parameter; did you mean 'n_components'?",
         "learners[1]: the label 'ridge' is that of learners[0] too",
         "colour: no such key",
@@ -104,15 +104,15 @@ def test_a_syntax_error_stands_alone(registry):
         ('{ name = "rff", gamma = -inf }', "feature_maps[0].gamma must be a finite number"),
         (
             '{ name = "rff", kernel = { name = "nystroem" } }',
-            "feature_maps[0].kernel: no kernel is called 'nystroem'; 'nystroem' is a feature map",
+            "feature_maps[0].kernel: no kernel is named 'nystroem'; 'nystroem' is a feature map",
         ),
         (
             '{ name = "rff", kernels = { tune = [{ name = "gaussian" }, { name = "ridge" }] } }',
-            "feature_maps[0].kernels.tune[1]: no kernel is called 'ridge'; 'ridge' is a learner",
+            "feature_maps[0].kernels.tune[1]: no kernel is named 'ridge'; 'ridge' is a learner",
         ),
         (
             '{ name = "rff", kernel = { name = "gaussian", base = { name = "rff" } } }',
-            "feature_maps[0].kernel.base: no kernel is called 'rff'; 'rff' is a feature map",
+            "feature_maps[0].kernel.base: no kernel is named 'rff'; 'rff' is a feature map",
         ),
     ],
 )
@@ -449,7 +449,7 @@ def test_filters_that_match_nothing_are_mistakes(registry):
         select(suite, registry, datasets=["wint"])
     with pytest.raises(SuiteError, match=r"'nystroem'; `add_feature_maps=\['nystroem'\]` adds it"):
         select(suite, registry, feature_maps=["nystroem"])
-    with pytest.raises(SuiteError, match="no feature map is called 'nystrom'; did you mean"):
+    with pytest.raises(SuiteError, match="no feature map is named 'nystrom'; did you mean"):
         select(suite, registry, add=[[], ["nystrom"], []])
     with pytest.raises(SuiteError, match="leave no cell"):
         select(suite, registry, feature_maps=["rff"], learners=["kernel-svm"])

@@ -137,7 +137,7 @@ def test_kbench_own_plugins_come_first_so_that_no_other_can_take_their_names():
 def test_an_unknown_name_says_what_is_near(registry):
     with pytest.raises(SuiteError, match="did you mean 'nystroem'"):
         registry.get("feature map", "nystrom")
-    assert did_you_mean("qqq", ["a", "b"]) == "; there are: a, b"
+    assert did_you_mean("qqq", ["a", "b"]) == "; available: a, b"
 
 
 @pytest.mark.parametrize(

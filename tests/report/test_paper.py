@@ -42,7 +42,7 @@ def test_methods_are_in_the_order_of_the_patterns(patterns, found):
 def test_a_pattern_without_a_method_is_a_mistake():
     with pytest.raises(SuiteError, match=r"`methods`: 'rfff'.*did you mean 'rff'"):
         select_methods(ROWS, ["rff", "rfff"])
-    with pytest.raises(SuiteError, match=r"(?s)`datasets`: 'win'.*there are: wine, iris"):
+    with pytest.raises(SuiteError, match=r"(?s)`datasets`: 'win'.*available: wine, iris"):
         select_datasets(ROWS, ["win"])
 
 

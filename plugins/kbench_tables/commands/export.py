@@ -87,7 +87,7 @@ def export(
     from kbench_tables.recommend.data import fetch_dataset
 
     if output is None:
-        raise SuiteError("-o FOLDER is missing: the folder to make")
+        raise SuiteError("-o FOLDER is missing: the folder to create")
     check_export(output, form, onnx)
     registry = load_registry()
     options = {**own, "metric": metric, "probabilities": probabilities, "params": params}

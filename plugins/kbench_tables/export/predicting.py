@@ -63,7 +63,7 @@ def csv_blocks(
             "--encoding cp1252"
         ) from None
     except LookupError:
-        raise ValueError(f"{what}: no encoding is called {encoding!r}") from None
+        raise ValueError(f"{what}: no encoding is named {encoding!r}") from None
     except (csv.Error, EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise ValueError(f"{what}: {error}") from None
 

@@ -259,7 +259,7 @@ def _add_reason(row: Row, time_limit: float | None) -> Row:
     if row.status != "skipped" or row.error or time_limit is None:
         return row
     done, n_splits = row.n_splits_done, row.n_splits
-    when = f"after {done} of {n_splits} splits" if done else "before its first split"
+    when = f"after {done} of {n_splits} splits" if done else "before their first split"
     return replace(row, error=f"the time limit of {time_limit:g} s ended {when}")
 
 

@@ -112,7 +112,7 @@ class Recommendation:
         Parameters
         ----------
         folder : str or Path
-            The folder to make; it must not exist.
+            The folder to create; it must not exist.
         onnx, mlflow : bool, default False
             Also write an ONNX or an MLflow model.
         format : {"portable", "skops", "joblib"}

@@ -111,7 +111,7 @@ def _named(name: str, facts: DatasetFacts, registry: Registry) -> Metric:
             f"{option('metric', name)} is not for {facts.task}; there are {', '.join(fitting)}"
         )
     hint = did_you_mean(name, fitting) or f"; there are {', '.join(fitting)}"
-    raise SuiteError(f"{option('metric')}: no metric is called {name!r}{hint}")
+    raise SuiteError(f"{option('metric')}: no metric is named {name!r}{hint}")
 
 
 def _all_have(metric: Metric, n_classes: int) -> bool:

@@ -229,7 +229,7 @@ REFUSED = {
         {},
         "line 2 is UTF-8, line 62 is not",
     ),
-    "an unknown encoding": (text(PLAIN), {"encoding": "utf-9"}, "no encoding is called 'utf-9'"),
+    "an unknown encoding": (text(PLAIN), {"encoding": "utf-9"}, "no encoding is named 'utf-9'"),
     "a wrong encoding": (text(["é"] * N).encode("latin-1"), {"encoding": "utf-8"}, "0xe9"),
     "a wrong decimal mark": (text(PLAIN), {"decimal": "x"}, "decimal must be '.' or ','"),
     "a wrong thousands mark": (text(PLAIN), {"thousands": "x"}, "thousands must be one of"),

@@ -118,7 +118,7 @@ def test_a_comparison_on_an_own_table_says_it(table, capfd, monkeypatch, store_u
     ("words", "message"),
     [
         (["rides.csv"], "--target is missing: name the column to predict"),
-        (["no.csv", "--target", "y"], "there is no such file"),
+        (["no.csv", "--target", "y"], "does not exist"),
         (["rides.csv", "--target", "zz"], "zz"),
         (["rides.csv", "--target", "total", "--data", "."], "is for suites, not for a data file"),
         (["uci-small", "--target", "y"], "--target is for a data file"),

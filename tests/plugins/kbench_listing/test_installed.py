@@ -65,9 +65,9 @@ def test_show_tells_the_meaning_of_a_parameter(wide, capfd):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["show", "nystrom"], "nothing is called 'nystrom'; did you mean 'nystroem'?"),
+        (["show", "nystrom"], "no component is named 'nystrom'; did you mean 'nystroem'?"),
         (["list", "maps"], "'maps' cannot be listed; did you mean 'feature-maps'?"),
-        (["list", "xyz"], "'xyz' cannot be listed; there are: datasets, feature-maps, kernels"),
+        (["list", "xyz"], "'xyz' cannot be listed; available: datasets, feature-maps, kernels"),
         (["list", "lerners"], "'lerners' cannot be listed; did you mean 'learners'?"),
     ],
 )

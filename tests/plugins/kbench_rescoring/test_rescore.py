@@ -249,7 +249,7 @@ def test_a_metric_that_hangs_is_stopped_once(here):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("erorrs", "no metric is called 'erorrs'; did you mean 'errors'?"),
+        ("erorrs", "no metric is named 'erorrs'; did you mean 'errors'?"),
         ("crps", "metric 'crps' is for regression, and 'wdbc' is classification"),
         ("gram_error_spectral", "is not computed from predictions"),
     ],

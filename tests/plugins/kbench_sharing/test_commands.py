@@ -179,7 +179,7 @@ HARMFUL = {
     ),
     "a learner that is not installed": (
         lambda cell, dataset: cell["learner"].update(name="nosuch"),
-        "no learner is called 'nosuch'",
+        "no learner is named 'nosuch'",
     ),
     "other data": (
         lambda cell, dataset: dataset.update(checksum="0" * 64),

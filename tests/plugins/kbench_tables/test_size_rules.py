@@ -123,7 +123,7 @@ def test_named_components_are_taken_as_the_file_has_them(registry):
         "identity + kernel-svm",
         "identity + ridge",
     ]
-    with pytest.raises(SuiteError, match="no feature map is called 'rf'; did you mean 'rff'"):
+    with pytest.raises(SuiteError, match="no feature map is named 'rf'; did you mean 'rff'"):
         choose_cells(sized, registry, ["rf"])
 
 
@@ -169,8 +169,8 @@ colour = "red"
         "block[0].when: min_rows is more than max_rows",
         "block[1].when.max_features must be greater than or equal to 0, got -1",
         "block[1].when.sparse must be a valid boolean, got 'no'",
-        "block[1].colour: no such key; there are: ",
-        "feature_maps[1]: no feature map is called 'rfff'; did you mean 'rff'?",
+        "block[1].colour: no such key; available: ",
+        "feature_maps[1]: no feature map is named 'rfff'; did you mean 'rff'?",
         "block[1].learners[1]: the label 'ridge' is that of block[1].learners[0] too",
     ]
     for words in expected:

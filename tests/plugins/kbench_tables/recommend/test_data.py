@@ -64,7 +64,7 @@ def test_several_parquet_files_are_named_by_their_folder(registry, tmp_path):
         dataset_of_file(str(tmp_path / "flights.parquet"), "y", registry=registry).label
         == "flights"
     )
-    with pytest.raises(DatasetError, match="there is no such file"):
+    with pytest.raises(DatasetError, match="does not exist"):
         dataset_of_file(str(tmp_path / "none-*.parquet"), "y", registry=registry)
 
 
@@ -265,8 +265,8 @@ def test_one_task_takes_a_part_of_the_time_only(registry):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"feature_maps": ["rfff"]}, "no feature map is called 'rfff'; did you mean 'rff'"),
-        ({"learners": ["rdge"]}, "no learner is called 'rdge'; did you mean 'ridge'"),
+        ({"feature_maps": ["rfff"]}, "no feature map is named 'rfff'; did you mean 'rff'"),
+        ({"learners": ["rdge"]}, "no learner is named 'rdge'; did you mean 'ridge'"),
     ],
 )
 def test_what_is_not_there_is_named(registry, options, words):
@@ -412,7 +412,7 @@ def test_what_the_time_does_not_allow_is_skipped_and_shown(customers, store_uri,
     assert len(end["rows"]) == 2  # rows planned are rows shown
     rows = {each["learner"]: each for each in end["rows"]}
     assert (rows["dummy-majority"]["n_splits_done"], rows["dummy-majority"]["n_splits"]) == (1, 1)
-    ended = "the time limit of 0.001 s ended before its first split"
+    ended = "the time limit of 0.001 s ended before their first split"
     assert rows["ridge (ovr)"]["error"] == ended
     assert end["recommended"]["learner"] == "dummy-majority"
     said = " ".join(end["sentences"])
@@ -450,7 +450,7 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["gone.csv", "--target", "churn"], "there is no such file"),
+        (["gone.csv", "--target", "churn"], "does not exist"),
         (["customers.csv"], "--target is missing: name the column to predict"),
         (["customers.csv", "--target", "chrun"], "did you mean 'churn'"),
         (

@@ -76,7 +76,7 @@ def test_probabilities_are_calibrated_where_they_are_asked_for(registry):
 @pytest.mark.parametrize(
     ("name", "task", "words"),
     [
-        ("acuracy", "classification", "no metric is called 'acuracy'; did you mean 'accuracy'"),
+        ("acuracy", "classification", "no metric is named 'acuracy'; did you mean 'accuracy'"),
         (
             "rmse",
             "classification",
