@@ -31,14 +31,14 @@ def test_every_map_has_a_page_and_a_picture_and_there_are_no_others():
 
 
 @pytest.mark.parametrize("name", MAPS)
-def test_a_page_says_when_to_take_the_map_and_shows_it(name):
+def test_a_page_says_when_to_use_the_map_and_shows_it(name):
     text = (PAGES / f"{name}.rst").read_text(encoding="utf-8")
     anchor, heading, line, *paragraphs, directive = re.split(r"\n+", text.strip())
     assert anchor == f".. _feature-map-{name}:"
     assert (heading, line) == (name, "=" * len(name))
     assert directive == f".. feature-map:: {name}"
     advice = " ".join(paragraphs)
-    assert advice.startswith("Take it ")
+    assert advice.startswith("Use it ")
     assert len(re.findall(r"[.](?= |$)", advice)) >= 2
 
 

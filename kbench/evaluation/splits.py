@@ -157,7 +157,7 @@ def stratified_folds(
     n_units = len(y) if groups is None else len(np.unique(groups))
     if n_units < n_folds:
         what = "rows" if groups is None else "different rows"
-        raise DatasetError(f"{n_folds} folds need at least as many {what}; there are {n_units}")
+        raise DatasetError(f"{n_folds} folds need at least as many {what}, got {n_units}")
     fold_of = np.empty(len(y), dtype=np.min_scalar_type(n_folds))
     if groups is not None:
         from sklearn.model_selection import StratifiedGroupKFold

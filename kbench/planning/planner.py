@@ -54,7 +54,7 @@ def make_key(
 def make_key_from_json(
     method: Sequence[object], checksum: str, task: str, kinds: Sequence[str], code: Sequence[object]
 ) -> str:
-    """Return the same key, given map, learner and protocol as JSON, perhaps of another version."""
+    """Return the same key, given map, learner and protocol as JSON, also of another version."""
     return digest(["cell", checksum, task, list(kinds), *method, *code])
 
 

@@ -141,4 +141,4 @@ def _wrong_metric(suite: Suite, task: TaskType, registry: Registry) -> list[str]
     names = [
         name for name, other in known.items() if other.task == task and name not in NEVER_RANKED
     ]
-    return [f"metric {metric.name!r} is not for {task}; there are {', '.join(names)}"]
+    return [f"metric {metric.name!r} is not for {task}; available: {', '.join(names)}"]

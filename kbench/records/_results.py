@@ -147,7 +147,7 @@ class Details(AsJson):
 
     @classmethod
     def from_json(cls, values: object) -> Self:
-        """Read what `to_json` returned, perhaps of another version; ignore unknown fields.
+        """Read what `to_json` returned, also in another version; ignore unknown fields.
 
         Raises ValueError if they are not a mapping, or a field is not of its type.
         """
@@ -327,7 +327,7 @@ class Result:
 
     @classmethod
     def from_json(cls, line: Mapping[str, object]) -> Result:
-        """Read what `to_json` returned, perhaps of another version; ignore unknown fields.
+        """Read what `to_json` returned, also in another version; ignore unknown fields.
 
         Raises ValueError if a field is missing, or is not of its type.
         """

@@ -96,7 +96,7 @@ class AsJson:
 
     @classmethod
     def from_json(cls, values: Mapping[str, object]) -> Self:
-        """Read what `to_json` returned, perhaps of another version; ignore unknown fields.
+        """Read what `to_json` returned, also in another version; ignore unknown fields.
 
         Raises TypeError if a field without a default is missing.
         """

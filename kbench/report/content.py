@@ -91,7 +91,7 @@ class ReportData:
 
     @cached_property
     def scores(self) -> Scores:
-        """The metric of each method on each dataset that all of them finished."""
+        """The metric of each method on each dataset that all methods finished."""
         return stats.scores(self.rows, self.metric, self.without)
 
     @cached_property

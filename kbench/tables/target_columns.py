@@ -40,8 +40,8 @@ class Target:
 def read_target(column: Column, what: str, task: str | None = None) -> Target:
     """Return the target that a column holds.
 
-    Without a task, numbers of which at least one is not whole are those of a regression
-    task; everything else are labels. Classes are numbered in the order of their declared
+    Without a task, numbers with at least one non-integer are those of a regression
+    task; all other values are labels. Classes are numbered in the order of their declared
     values without those that no row has; other strings and numbers are
     sorted.
 

@@ -19,8 +19,8 @@ class LeverageFourierFeatures(_FourierMap):
 
     Of a pool of normal frequencies, each is drawn with a probability p in proportion to its
     ridge leverage score on the training inputs, and its cosine and sine are divided by
-    ``sqrt(size of the pool * p)``. Take it where few features must do for a learner with a small
-    penalty: frequencies that are equal on the data are drawn once, not often. The error
+    ``sqrt(size of the pool * p)``. Use it if few features have to suffice for a learner with a
+    small penalty: frequencies that are equal on the data are drawn once, not often. The error
     of the Gram matrix itself is not smaller than with equal probabilities.
 
     Parameters

@@ -235,7 +235,7 @@ class OptimizedMaclaurinFeatures(ExplicitMap):
 
     The series ``k(x, z) = f(x) f(z) sum_n a_n (x.z)^n`` is cut after a degree. Its constant is one
     exact feature, and each degree n gets a number of features of a polynomial sketch, by its
-    share of the variance over pairs of training rows. Take it for dot product kernels, and
+    share of the variance over pairs of training rows. Use it for dot product kernels, and
     for the Gaussian kernel with a wide bandwidth and few features per input, where its
     error is below that of random Fourier features. With a narrow bandwidth the series is
     too long: it is cut, and the features are biased.

@@ -234,7 +234,7 @@ class MondrianFeatures(ExplicitMap):
 
     Each of `n_trees` Mondrian processes cuts the box of the training inputs, and contributes one
     non-zero per row: the cell that the row falls in. Two rows share a cell with the chance
-    ``exp(-||x-z||_1 / bandwidth)``. Take it where `RandomBinningFeatures` is the candidate and
+    ``exp(-||x-z||_1 / bandwidth)``. Use it if `RandomBinningFeatures` is the candidate and
     several bandwidths are to be compared: cuts of a wide bandwidth remain cuts of the narrower
     ones. Both maps have the same kernel and, at equal numbers of trees and grids, the
     same variance.
@@ -325,7 +325,7 @@ class RandomTreesFeatures(ExplicitMap):
 
     Each tree splits its training rows at random places of random inputs, and contributes the leaf
     that a row falls in. Inner products are the share of trees in which two rows have the same
-    leaf: the features are scikit-learn's, divided by ``sqrt(n_trees)``. Take it where inputs have
+    leaf: the features are scikit-learn's, divided by ``sqrt(n_trees)``. Use it if inputs have
     different scales, many of them matter little, or there are outliers: cells follow the data, and
     there is no bandwidth. The kernel has no closed form.
 

@@ -192,7 +192,7 @@ class SplineFeatures(_NamedMap):
     """Additive B-splines, one basis per input: scikit-learn's SplineTransformer.
 
     A linear learner on them is an additive model: a sum of smooth functions of one input each.
-    Take it where inputs act one by one and their effects should be read from the model, or as the
+    Use it if inputs act additively and their effects should be read from the model, or as the
     baseline that shows whether a kernel gains by interactions. It has
     ``n_knots + degree - 1`` columns per input.
 

@@ -221,7 +221,7 @@ class ProductSketch(ExplicitMap):
     """Products of random projections: a sketch of the polynomial kernel.
 
     ``z_i(x) = D^(-1/2) prod_j (w_ij.x')`` with `degree` random vectors w_ij and
-    ``x' = (sqrt(coef0), sqrt(gamma) x)``. Take it where all monomials are too many, as for
+    ``x' = (sqrt(coef0), sqrt(gamma) x)``. Use it if all monomials are too many, as for
     high degrees or many inputs; SRHT projections have the smallest error for
     up to about as many features as inputs. With `complex_to_real`, the vectors are
     complex and the features are real and imaginary parts: less variance at equal columns,

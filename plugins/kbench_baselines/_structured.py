@@ -144,7 +144,7 @@ class StructuredOrthogonalFeatures(_StructuredFourierMap):
 
     Features as in `FastfoodFeatures`, with frequencies from blocks
     ``H D_1 H D_2 H D_3 / (d bandwidth)``, where the diagonals D have random signs. The rows of a
-    block are orthogonal and all of length ``sqrt(d) / bandwidth``. Take it where d is some
+    block are orthogonal and all of length ``sqrt(d) / bandwidth``. Use it if d is some
     hundreds or more: it is as fast as Fastfood and has the smaller error.
 
     Parameters

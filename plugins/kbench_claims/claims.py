@@ -295,7 +295,7 @@ def claims_of(data: ReportData) -> Claims:
 def mean_curve(curves: Sequence[Sequence[Sequence[float]]]) -> list[tuple[float, float]]:
     """Average curves of datasets at common times; each keeps its last value after its end.
 
-    It begins where all of them have begun.
+    It begins where the last one begins.
 
     >>> mean_curve([[[1.0, 0.8], [10.0, 0.9]], [[1.0, 0.6], [3.0, 0.7]]])
     [(1.0, 0.7), (3.0, 0.75), (10.0, 0.8)]

@@ -225,7 +225,7 @@ def _read(path: str | Path, sheet: str) -> tuple[Any, list[str]]:
         with pandas.ExcelFile(file.absolute()) as book:
             sheets = [str(name) for name in book.sheet_names]
             if sheet and sheet not in sheets:
-                hint = did_you_mean(sheet, sheets) or f"; there are {list_some(sheets)}"
+                hint = did_you_mean(sheet, sheets) or f"; available: {list_some(sheets)}"
                 raise DatasetError(f"{what}: no sheet is named {sheet!r}{hint}")
             frame = pandas.read_excel(book, sheet_name=sheet or sheets[0], na_values=["?"])
     except ImportError as error:

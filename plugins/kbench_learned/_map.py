@@ -97,7 +97,7 @@ class _LearnedMap(InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if issparse(X):
             raise ValueError(
                 f"X is sparse, and a learned map takes dense inputs: a metric of {X.shape[1]:,} "
-                "columns is a dense matrix. Take base_map without learning, or make X an array "
+                "columns is a dense matrix. Use base_map without learning, or make X an array "
                 "if it has few columns"
             )
         X, y = validate_data(self, X, y, dtype=np.float64)

@@ -293,7 +293,7 @@ class DirichletGPClassifier(ProbabilityClassifier):
               \tilde y_{ik} = \log \alpha_{ik} - v_{ik} / 2,
 
     so that each class is a linear regression of :math:`\tilde y_k` on the features, with normal
-    weights and noise of the known variances :math:`v_{ik}`. It is solved in closed form. Take it
+    weights and noise of the known variances :math:`v_{ik}`. It is solved in closed form. Use it
     for class probabilities by an explicit feature map without an iterative fit; its errors are
     about those of ridge regression on the labels.
 

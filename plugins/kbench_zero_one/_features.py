@@ -107,7 +107,7 @@ class ZeroOneFeatures(ExplicitMap):
     Lemma 1 of Shalev-Shwartz, Shamir and Sridharan (IJCAI 2011) writes the kernel
     1 / (1 - nu <x, z>) as an inner product of all monomials. This map keeps those up to
     the degree D where the rest, nu^(D+1) / (1 - nu), is at most `tol`. The lowest degrees
-    are exact as long as they fit into `n_components`; the others share what is left of it
+    are exact as long as they fit into `n_components`; the others share the rest of it
     as tensor sketches (Pham and Pagh, KDD 2013). In low dimension everything is exact.
 
     Parameters

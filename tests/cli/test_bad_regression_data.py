@@ -95,7 +95,7 @@ def test_a_table_of_too_few_rows_is_a_mistake_of_the_suite(tmp_path, monkeypatch
     )
     code, _, err = command("suite", "mine.toml", "--store", store_uri, capfd=capfd)
     assert code == 2
-    assert "5 folds need at least as many rows; there are 3" in err
+    assert "5 folds need at least as many rows, got 3" in err
     assert "Traceback" not in err
 
 

@@ -334,7 +334,7 @@ def test_fewer_rows_than_inner_folds_are_refused():
     data = Data(np.random.default_rng(0).random((3, 2)), np.array([0, 1, 0]))
     learner = EstimatorSpec(LinearSVM, {}, {"C": (1.0, 8.0)}, path="C")
     folds = Protocol(scaling=("none",), inner_folds=5)
-    with pytest.raises(DatasetError, match="5 folds need at least as many rows; there are 3"):
+    with pytest.raises(DatasetError, match="5 folds need at least as many rows, got 3"):
         search(EstimatorSpec(Identity), learner, data, folds, 0)
 
 

@@ -85,7 +85,7 @@ def test_a_class_smaller_than_the_folds_still_splits():
 
 
 def test_too_few_rows_for_the_folds_are_refused():
-    with pytest.raises(DatasetError, match="5 folds need at least as many rows; there are 3"):
+    with pytest.raises(DatasetError, match="5 folds need at least as many rows, got 3"):
         make_split(data([0, 1, 0]), Protocol(), 0)
 
 
@@ -97,7 +97,7 @@ def test_sizes_that_do_not_fit_are_refused():
 def test_too_few_different_rows_for_the_folds_are_refused():
     protocol = Protocol(cv="group_duplicates", n_folds=3)
     X = np.array([0.0, 0, 0, 1, 1, 1])[:, None]
-    with pytest.raises(DatasetError, match=r"3 folds need .* different rows; there are 2"):
+    with pytest.raises(DatasetError, match=r"3 folds need .* different rows, got 2"):
         make_split(data(np.arange(6) % 2, X), protocol, 0)
 
 

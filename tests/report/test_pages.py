@@ -12,9 +12,9 @@ from tests.support.report_rows import content, grid
 
 
 def test_the_installed_feature_writes_a_page_with_an_answer_and_draws():
-    text = page(content(grid(3, 2)), Registry(), Lead(["Take rff."]))
+    text = page(content(grid(3, 2)), Registry(), Lead(["Use rff."]))
     assert text.startswith("<!doctype html>")
-    assert "Take rff." in text
+    assert "Use rff." in text
     assert picture("ranks", content(grid(3, 2)), Registry(), "svg").startswith(b"<?xml")
 
 

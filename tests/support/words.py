@@ -133,11 +133,15 @@ def _find_long(text: Text, listed: tuple[str, ...]) -> Iterator[Finding]:
 def collect_texts(files: list[str] | None = None) -> Iterator[Text]:
     """Yield what users read: of these files, or of all."""
     wanted = None if files is None else {str(Path(f).resolve()) for f in files}
-    for path in sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *_product()]):
+    for path in sorted([ROOT / "README.md", *_pages(), *_product()]):
         if wanted is None or str(path) in wanted:
             yield from _of_file(path)
     if wanted is None:
         yield from _help()
+
+
+def _pages() -> Iterator[Path]:
+    return (path for path in (ROOT / "docs").rglob("*") if path.suffix in (".md", ".rst"))
 
 
 def _product() -> Iterator[Path]:
@@ -149,7 +153,7 @@ def _product() -> Iterator[Path]:
 
 def _of_file(path: Path) -> Iterator[Text]:
     file, content = path.relative_to(ROOT).as_posix(), path.read_text()
-    if path.suffix == ".md":
+    if path.suffix in (".md", ".rst"):
         yield Text("docs", file, 1, hide_code(content))
     elif path.suffix == ".py":
         yield from texts_of_python(file, content)

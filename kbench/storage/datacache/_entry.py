@@ -44,7 +44,7 @@ UNLOCKED_S = 24 * 3600
 
 @contextmanager
 def temporary(root: Path) -> Iterator[Path]:
-    """Make a folder in a cache; what is left of it is removed at the end.
+    """Make a folder in a cache; if it still exists at the end, it is removed.
 
     It is locked, so that `sweep` of another process leaves it alone.
     """

@@ -108,9 +108,9 @@ def _named(name: str, facts: DatasetFacts, registry: Registry) -> Metric:
         return known[name]
     if name in known:
         raise SuiteError(
-            f"{option('metric', name)} is not for {facts.task}; there are {', '.join(fitting)}"
+            f"{option('metric', name)} is not for {facts.task}; available: {', '.join(fitting)}"
         )
-    hint = did_you_mean(name, fitting) or f"; there are {', '.join(fitting)}"
+    hint = did_you_mean(name, fitting) or f"; available: {', '.join(fitting)}"
     raise SuiteError(f"{option('metric')}: no metric is named {name!r}{hint}")
 
 

@@ -229,7 +229,7 @@ class _Comparison:
 
     def measured(self, row: Row) -> str:
         value, sd = self.value(row), row.metrics.get(self.metric.sd)
-        text = f"Take {format_method(row.method)}: {self.written(value)}"
+        text = f"Use {format_method(row.method)}: {self.written(value)}"
         if sd is not None:
             text += f" ± {self.written(sd)}"
         text += f" {self.metric.words}"

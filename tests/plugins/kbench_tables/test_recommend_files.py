@@ -56,7 +56,7 @@ def test_a_european_file_is_read_and_all_columns_are_accounted_for(here, store_u
     # a rare class
     assert "2 classes ('nein' " in out
     assert "methods are compared by balanced accuracy" in out
-    assert re.search(r"Take identity \+ ridge \(ovr\): [01]\.\d+ .*balanced accuracy", out)
+    assert re.search(r"Use identity \+ ridge \(ovr\): [01]\.\d+ .*balanced accuracy", out)
     page = (here / "page.html").read_text()
     assert "How the columns of the file are encoded" in page
     assert '<td class="name">row numbers</td>' in page

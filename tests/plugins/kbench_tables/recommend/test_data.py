@@ -376,11 +376,11 @@ def test_a_run_answers_and_goes_on_from_the_journal(customers, tmp_path, store_u
     code, out, err = command(*words, "-o", "report.html", capfd=capfd)
     assert code == 0, err
     assert "60 rows, 2 columns, 3 after encoding, 2 classes ('yes' 50 %, 'no' 50 %)" in out
-    assert re.search(r"Take identity \+ ridge \(ovr\): [01]\.\d+ .*accuracy", out)
+    assert re.search(r"Use identity \+ ridge \(ovr\): [01]\.\d+ .*accuracy", out)
     assert "kbench export customers.csv --target churn --feature-map identity" in out
     text = (tmp_path / "report.html").read_text()
     assert "<h2>Recommendation</h2>" in text
-    assert re.search(r"Take identity \+ ridge \(ovr\): [01]\.\d+ .*accuracy", text)
+    assert re.search(r"Use identity \+ ridge \(ovr\): [01]\.\d+ .*accuracy", text)
     assert "60 rows, 2 columns, 3 after encoding" in text
     assert "kbench export customers.csv --target churn" in text
     # one dataset has no ranks over datasets
@@ -529,7 +529,7 @@ def test_numbers_are_compared_by_their_error(counts, store_uri, capfd):
     assert code == 0, err
     assert "counts: 80 rows, 1 column, target with mean " in out
     assert "target 'n' is numeric, with " in out
-    assert re.search(r"Take identity \+ ridge: [\d.,]+ .*rmse", out)
+    assert re.search(r"Use identity \+ ridge: [\d.,]+ .*rmse", out)
     assert "The baseline (predicting the mean) scores rmse " in out
     assert "target &#39;n&#39; is numeric" in Path("report.html").read_text()
     code, out, err = command(*words, "--task", "regression", "--json", capfd=capfd)

@@ -47,7 +47,7 @@ def found(tmp_path_factory):
 
 
 def test_a_frame_gets_a_recommendation(found):
-    assert found.recommendation.startswith("Take identity + ridge")
+    assert found.recommendation.startswith("Use identity + ridge")
     assert (found.feature_map, found.learner) == ("identity", "ridge (ovr)")
     assert found.results["learner"].tolist() == ["ridge (ovr)", "dummy-majority"]
     assert found.results["accuracy"].iloc[0] > found.results["accuracy"].iloc[1]
@@ -66,7 +66,7 @@ def test_a_frame_gets_a_recommendation(found):
 def test_its_report_is_a_page(found, tmp_path):
     text = found.report(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text() == text
-    assert "Take identity + ridge" in text
+    assert "Use identity + ridge" in text
 
 
 @pytest.mark.slow

@@ -80,7 +80,7 @@ def test_probabilities_are_calibrated_where_they_are_asked_for(registry):
         (
             "rmse",
             "classification",
-            "`metric='rmse'` is not for classification; there are accuracy",
+            "`metric='rmse'` is not for classification; available: accuracy",
         ),
         ("accuracy", "regression", "`metric='accuracy'` is not for regression; there are "),
         ("ece", "classification", "never for ranking"),

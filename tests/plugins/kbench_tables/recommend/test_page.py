@@ -44,7 +44,7 @@ def test_the_cheapest_of_those_within_noise_is_taken():
     assert found.chosen.feature_map == "quick"
     assert [each.feature_map for each in found.within_noise] == ["slow", "quick"]
     text = " ".join(found.sentences)
-    assert text.startswith("Take quick + ridge: 0.916 ± 0.011 accuracy")
+    assert text.startswith("Use quick + ridge: 0.916 ± 0.011 accuracy")
     assert "within noise of the most accurate, slow + ridge (0.920)" in text
     assert "8 kB" in text
 
@@ -117,7 +117,7 @@ def test_the_commonest_class_is_the_yardstick():
 
 def test_one_split_gives_an_answer_without_tests():
     found = advise([row("only", [0.9], 1.0, n_splits=1)])
-    assert found.sentences[0].startswith("Take only + ridge: 0.900 accuracy, fitted in 1 s")
+    assert found.sentences[0].startswith("Use only + ridge: 0.900 accuracy, fitted in 1 s")
 
 
 @pytest.mark.parametrize(("floats", "words"), [(100, "0.8 kB"), (3e8, "2400 MiB")])
@@ -152,7 +152,7 @@ def test_the_smallest_error_is_the_best():
     found = said(fitted("good", LOW, 1.0), fitted("identity", HIGH, 0.1, "dummy-mean"))
     assert found.chosen.feature_map == "good"
     text = " ".join(found.sentences)
-    assert text.startswith("Take good + ridge: 20,300 ± 452.8 rmse (mean and sd over 5 splits), ")
+    assert text.startswith("Use good + ridge: 20,300 ± 452.8 rmse (mean and sd over 5 splits), ")
     assert "r2 0.800, fitted in 1 s" in text
     assert "It is significantly more accurate than the other method" in text
     assert (
