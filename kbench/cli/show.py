@@ -249,7 +249,7 @@ def _unavailable(console: Console, report: Report) -> None:
 
 
 def _summary(console: Console, rows: Sequence[Row], metric: Metric) -> None:
-    """Compare the methods over the datasets that all of them finished, as reports do."""
+    """Compare the methods on the datasets that all methods finished, as reports do."""
     scores = stats.scores(rows, metric)
     standings = stats.standings(scores, rows)
     if not scores.has_one_unit:
@@ -265,7 +265,7 @@ def _summary(console: Console, rows: Sequence[Row], metric: Metric) -> None:
         "" if groups == datasets else f" (related ones are averaged, so they count as {groups})"
     )
     console.print(
-        f"\n[bold]methods[/bold] over the {counted(datasets, 'dataset')} that all methods "
+        f"\n[bold]methods[/bold] on the {counted(datasets, 'dataset')} that all methods "
         f"finished{grouped}: "
         f"{escape(', '.join(scores.datasets))}"
         "\nTimes are geometric means; `kbench report` has the tests.",

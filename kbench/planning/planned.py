@@ -163,7 +163,7 @@ class Strategy(Protocol):
     """Chooses the next task; results come in between, in the cells and by `tell`."""
 
     n_tasks: int
-    """Tasks to compute at most; where there are none, nothing is prepared for them."""
+    """Maximum number of tasks to compute; without any, nothing is prepared for them."""
 
     cuts_off: bool
     """Whether tasks that run at the end of the time are cut off, and leave no result."""

@@ -108,8 +108,8 @@ class Protocol:
         Share (below 1.0) or number of rows of a holdout, "ordered" or not;
         `train_size` is all the rest by default.
     max_train_rows : int, optional
-        Training rows at most: a stratified sample of the training set, of which a larger
-        one has all rows of a smaller one. The test set is that of all rows.
+        Maximum number of training rows: a stratified sample of the training set; a larger
+        sample contains a smaller one. The test set is that of all rows.
     unlabeled_size : float or int, default 0
         Share or number of the *training* rows set aside as unlabeled.
     scaling : sequence of {"minmax", "standard", "unit_ball", "none"}

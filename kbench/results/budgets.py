@@ -50,7 +50,7 @@ class Budget:
 
     @property
     def most(self) -> float | None:
-        """The largest number of candidates."""
+        """The maximum number of candidates."""
         return max(self.candidates.values(), default=None)
 
     @property

@@ -142,7 +142,7 @@ class Leader:
     searched.
     """
     candidates: float | None = None
-    """The largest number of candidates of a search."""
+    """The maximum number of candidates of a search."""
     front: str | None = None
     """Where it is on the front of the metric against the fit time: "frontier", "dominated" or
     "undecided".

@@ -13,7 +13,7 @@ from kbench.kernels import Kernel, Precomputed
 SAMPLINGS = ("uniform", "kmeans", "rpcholesky", "greedy")
 
 MAX_CANDIDATES = 20_000
-"""Largest number of rows among which the two Cholesky samplings choose; bounds the memory.
+"""Maximum number of rows among which the two Cholesky samplings choose; bounds the memory.
 
 More rows are clustered in mini-batches.
 """

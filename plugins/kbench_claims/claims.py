@@ -115,7 +115,7 @@ class Claims:
 
     @property
     def n_map_seeds(self) -> int:
-        """The largest number of seeds of the map over which the score of a split is a mean."""
+        """The maximum number of seeds of the map over which the score of a split is a mean."""
         return int(
             max((row.metrics.get("n_map_seeds", 1.0) for row in self.data.rows), default=1.0)
         )

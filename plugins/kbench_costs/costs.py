@@ -371,7 +371,7 @@ class _Costs:
         return other.cost()
 
     def _largest(self, predicted: Cost, subject: _Subject, width: int) -> int | None:
-        """Return the largest number of components that should fit; None if none is found."""
+        """Return the maximum number of components that should fit; None if none is found."""
         limit = self._limits.task_memory_mib
         needs = {width: predicted.memory_mib.high}
         for _ in range(MAX_WIDTHS):

@@ -102,7 +102,7 @@ def checkerboard(
     Parameters
     ----------
     n_samples : int, default 1000
-        Rows.
+        Number of rows.
     n_features : int, default 2
         Dimension.
     n_cells : int, default 4
@@ -156,7 +156,7 @@ def polytope(
     Parameters
     ----------
     n_samples : int, default 1000
-        Rows.
+        Number of rows.
     n_features : int, default 2
         Dimension.
     n_halfspaces : int, default 5
@@ -274,7 +274,7 @@ def hypersphere_shells(
     Parameters
     ----------
     n_samples : int, default 10,000
-        Rows.
+        Number of rows.
     n_features : int, default 8
         Dimension.
     n_shells : int, default 2
@@ -339,7 +339,7 @@ def friedman1(n_samples: int = 1000, noise: float = 1.0, seed: int = 0) -> Datas
     Parameters
     ----------
     n_samples : int, default 1000
-        Rows.
+        Number of rows.
     noise : float, default 1
         Standard deviation of the normal noise on the target; no model has a smaller rmse
         in expectation.
@@ -379,7 +379,7 @@ def friedman2(n_samples: int = 1000, noise: float = 125.0, seed: int = 0) -> Dat
     Parameters
     ----------
     n_samples : int, default 1000
-        Rows.
+        Number of rows.
     noise : float, default 125
         Standard deviation of the normal noise on the target.
     seed : int, default 0
@@ -411,7 +411,7 @@ def friedman3(n_samples: int = 1000, noise: float = 0.1, seed: int = 0) -> Datas
     Parameters
     ----------
     n_samples : int, default 1000
-        Rows.
+        Number of rows.
     noise : float, default 0.1
         Standard deviation of the normal noise on the target.
     seed : int, default 0

@@ -263,9 +263,9 @@ class LearnedMetricMap(_LearnedMap):
     base_map : estimator
         A feature map with a method ``input_gradient(X, coef)``; it is not fitted itself.
     n_components : int, optional
-        The parameter of this name of `base_map`, if it is to have another value there.
+        Parameter of `base_map` with this name; by default, `base_map` keeps its value.
     bandwidth_factor : float or sequence of float, optional
-        The same. Of several values, the one whose best round has the smallest error is taken.
+        Likewise; of several values, the one whose best round has the smallest error is used.
     metric : {"auto", "full", "diagonal", "low_rank"}, default "auto"
         Form of M. "diagonal" weights columns. It is equivariant to shifts only, needs
         fewer rows, and is better where single columns matter. "low_rank" learns as "full" does,
@@ -275,7 +275,7 @@ class LearnedMetricMap(_LearnedMap):
     rank : int, default 10
         Directions of a metric "low_rank".
     rounds : int, default 10
-        Largest number of rounds; with 0, `base_map` is fitted to the inputs.
+        Maximum number of rounds; with 0, `base_map` is fitted to the inputs.
     patience : int, default 2
         Learning stops after this many rounds in a row whose errors are not 0.5 % below the smallest
         one before them.
@@ -286,7 +286,7 @@ class LearnedMetricMap(_LearnedMap):
         Columns that have one weight in a "diagonal" metric: found indicators of nominal
         attributes (see Notes), none, or those given.
     random_state : int, RandomState or None, default None
-        Draws the held-out rows, and is the seed of `base_map` where that has none.
+        Seed of the held-out rows, and of `base_map` if it has none.
 
     Attributes
     ----------

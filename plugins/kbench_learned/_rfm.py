@@ -150,7 +150,7 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, _RecursiveFeatureMachine)
     max_rows : int, default 10000
         More training rows raise a ValueError.
     random_state : int or None, default None
-        Draws the held-out rows.
+        Seed of the held-out rows.
 
     Attributes
     ----------

@@ -223,14 +223,14 @@ class CoreVectorMachine(KernelMixin, MarginClassifier):
     tol : float, default 1e-6
         How far a point may lie outside the ball, relative to its radius. The
         radius hardly depends on the classifier, and so 1e-3 can stop long
-        before that is any good: see `gap_`.
+        before the classifier is accurate: see `gap_`.
     max_core_size : int, default 5000
         Largest core set of a binary problem; time grows with its cube.
     multiclass : {"ovo", "ovr"}, default "ovo"
         One classifier for each pair of classes, which vote, as in the authors'
         program; or one for each class against the rest.
     random_state : int, RandomState or None, default 0
-        Draws the first points and the samples.
+        Seed of the first points and the samples.
 
     Attributes
     ----------
@@ -248,7 +248,7 @@ class CoreVectorMachine(KernelMixin, MarginClassifier):
     converged_ : bool
         Whether `excess_` is within `tol`.
     n_iter_ : int
-        Largest number of rounds.
+        Maximum number of rounds.
 
     Examples
     --------

@@ -154,19 +154,19 @@ class GradientBoostingClassifier(_Boosting, HeldOutClassifier):
     learning_rate : float, default 0.1
         Shrinkage of each tree.
     max_leaf_nodes : int, default 31
-        Leaves of a tree.
+        Maximum number of leaves of a tree.
     min_samples_leaf : int, default 20
-        Rows of a leaf.
+        Minimum number of rows of a leaf.
     l2_regularization : float, default 0
         Penalty of the leaves' values.
     max_iter : int, default 500
-        Rounds at most; each has one tree for two classes, and one for each class of more.
+        Maximum number of rounds; each fits one tree, or for several classes one per class.
     early_stopping : bool, default True
-        Whether held-out rows decide on the rounds; else there are `max_iter`.
+        Whether held-out rows decide the number of rounds, up to `max_iter`.
     n_iter_no_change : int, default 10
         Rounds without improvement.
     random_state : int, RandomState or None, default None
-        Draws the held-out rows, and those for the bins beyond 200,000 rows.
+        Seed of the held-out rows, and those for the bins beyond 200,000 rows.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class GradientBoostingClassifier(_Boosting, HeldOutClassifier):
     model_ : sklearn.ensemble.HistGradientBoostingClassifier
         The fitted model, of labels 0..n_classes-1.
     n_iter_ : int
-        Rounds.
+        Number of rounds.
 
     References
     ----------
@@ -212,26 +212,26 @@ class GradientBoostingRegressor(_Boosting, HeldOutRegressor):
     learning_rate : float, default 0.1
         Shrinkage of each tree.
     max_leaf_nodes : int, default 31
-        Leaves of a tree.
+        Maximum number of leaves of a tree.
     min_samples_leaf : int, default 20
-        Rows of a leaf.
+        Minimum number of rows of a leaf.
     l2_regularization : float, default 0
         Penalty of the leaves' values.
     max_iter : int, default 500
         Rounds at most, of one tree each.
     early_stopping : bool, default True
-        Whether held-out rows decide on the rounds; else there are `max_iter`.
+        Whether held-out rows decide the number of rounds, up to `max_iter`.
     n_iter_no_change : int, default 10
         Rounds without improvement.
     random_state : int, RandomState or None, default None
-        Draws the held-out rows, and those for the bins beyond 200,000 rows.
+        Seed of the held-out rows, and those for the bins beyond 200,000 rows.
 
     Attributes
     ----------
     model_ : sklearn.ensemble.HistGradientBoostingRegressor
         The fitted model.
     n_iter_ : int
-        Rounds.
+        Number of rounds.
 
     References
     ----------
@@ -301,11 +301,11 @@ class MultilayerPerceptronClassifier(_MultilayerPerceptron, HeldOutClassifier):
     learning_rate : float, default 1e-3
         First step size of Adam.
     max_iter : int, default 1000
-        Epochs at most; if they are exhausted there is a ConvergenceWarning.
+        Maximum number of epochs; if it is reached, there is a ConvergenceWarning.
     n_iter_no_change : int, default 50
         Epochs without improvement: few of them stop on the noise of the held-out rows.
     random_state : int, RandomState or None, default None
-        Draws the held-out rows, the first weights and the batches.
+        Seed of the held-out rows, the first weights and the batches.
 
     Attributes
     ----------
@@ -350,11 +350,11 @@ class MultilayerPerceptronRegressor(_MultilayerPerceptron, HeldOutRegressor):
     learning_rate : float, default 1e-3
         First step size of Adam.
     max_iter : int, default 1000
-        Epochs at most; if they are exhausted there is a ConvergenceWarning.
+        Maximum number of epochs; if it is reached, there is a ConvergenceWarning.
     n_iter_no_change : int, default 50
         Epochs without improvement: few of them stop on the noise of the held-out rows.
     random_state : int, RandomState or None, default None
-        Draws the held-out rows, the first weights and the batches.
+        Seed of the held-out rows, the first weights and the batches.
 
     Attributes
     ----------

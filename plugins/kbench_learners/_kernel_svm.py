@@ -265,7 +265,7 @@ class KernelSVM(KernelMixin, PathClassifier):
         libsvm's tolerance on the optimality conditions with a bias; the
         duality gap relative to the objective without.
     max_iter : int, default 1,000,000
-        Steps of libsvm at most (Newton steps at most 200 without a bias).
+        Maximum number of steps of libsvm (without a bias, at most 200 Newton steps).
 
     Attributes
     ----------

@@ -81,17 +81,17 @@ class LightGBMClassifier(_LightGBM, HeldOutClassifier):
     learning_rate : float, default 0.1
         Shrinkage of each tree.
     num_leaves : int, default 31
-        Leaves of a tree.
+        Maximum number of leaves of a tree.
     min_child_samples : int, default 20
-        Rows of a leaf.
+        Minimum number of rows of a leaf.
     reg_lambda : float, default 0
         Penalty of the leaves' values.
     n_estimators : int, default 500
-        Rounds at most; each has one tree for two classes, and one for each class of more.
+        Maximum number of rounds; each fits one tree, or for several classes one per class.
     n_iter_no_change : int, default 10
         Rounds without improvement.
     random_state : int, RandomState or None, default None
-        Draws the held-out rows.
+        Seed of the held-out rows.
 
     Attributes
     ----------
@@ -121,9 +121,9 @@ class LightGBMRegressor(_LightGBM, HeldOutRegressor):
     learning_rate : float, default 0.1
         Shrinkage of each tree.
     num_leaves : int, default 31
-        Leaves of a tree.
+        Maximum number of leaves of a tree.
     min_child_samples : int, default 20
-        Rows of a leaf.
+        Minimum number of rows of a leaf.
     reg_lambda : float, default 0
         Penalty of the leaves' values.
     n_estimators : int, default 500
@@ -131,7 +131,7 @@ class LightGBMRegressor(_LightGBM, HeldOutRegressor):
     n_iter_no_change : int, default 10
         Rounds without improvement.
     random_state : int, RandomState or None, default None
-        Draws the held-out rows.
+        Seed of the held-out rows.
 
     Attributes
     ----------

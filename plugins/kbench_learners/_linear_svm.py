@@ -78,7 +78,7 @@ class LinearSVM(LinearClassifier, PathClassifier):
     converged_ : bool
         Whether every problem reached `tol`.
     n_iter_ : int
-        Largest number of Newton steps of a problem, or of passes over blocks of rows.
+        Maximum number of Newton steps of a problem, or of passes over blocks of rows.
 
     Notes
     -----

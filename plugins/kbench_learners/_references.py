@@ -51,7 +51,7 @@ def sgd(alpha=1e-4, loss="hinge", max_iter=1000, tol=1e-3):
     loss : {"hinge", "log_loss", "squared_hinge", "modified_huber"}, default "hinge"
         The loss of a linear support vector machine, of logistic regression, and others.
     max_iter : int, default 1000
-        Passes over the rows at most.
+        Maximum number of passes over the rows.
     tol : float or None, default 1e-3
         Training stops when the mean loss of five passes has not improved by this.
 
@@ -82,7 +82,7 @@ def perceptron(
     fit_intercept : bool, default True
         Whether there is an intercept.
     max_iter : int, default 1000
-        Passes over the rows at most.
+        Maximum number of passes over the rows.
     tol : float or None, default 1e-3
         Training stops when the mean loss of five passes has not improved by this.
     shuffle : bool, default True
@@ -165,11 +165,11 @@ def random_forest(n_estimators=300, max_features="sqrt", min_samples_leaf=1):
     Parameters
     ----------
     n_estimators : int, default 300
-        Trees.
+        Number of trees.
     max_features : {"sqrt", "log2"}, float or int, default "sqrt"
         Columns that are tried at each split: a share of them, or a number.
     min_samples_leaf : int, default 1
-        Rows of a leaf.
+        Minimum number of rows of a leaf.
 
     Returns
     -------
@@ -192,11 +192,11 @@ def random_forest_regressor(n_estimators=300, max_features="sqrt", min_samples_l
     Parameters
     ----------
     n_estimators : int, default 300
-        Trees.
+        Number of trees.
     max_features : {"sqrt", "log2"}, float or int, default "sqrt"
         Columns that are tried at each split: a share of them, or a number.
     min_samples_leaf : int, default 1
-        Rows of a leaf.
+        Minimum number of rows of a leaf.
 
     Returns
     -------

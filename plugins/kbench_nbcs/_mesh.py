@@ -144,8 +144,8 @@ class SimplicialMeshMap(CoordinateMap):
         `scaling` sets. Divided by 2 for each further level.
     n_levels : int, default 1
         Number of meshes per root, of pitch h, h/2, h/4, ..., with the same
-        rotation and origin. A finer level contains all coarser ones where
-        its vertices have columns; where they have none, coarser ones still have.
+        rotation and origin. A finer level refines all coarser ones; a row
+        whose fine vertices have no column may still have coarse ones.
     projection_dim : int, "auto" or None, default "auto"
         The p dimensions of a mesh: that many random orthogonal directions, all
         of the columns (None), or at most 16 ("auto"). A row has p + 1
@@ -168,7 +168,7 @@ class SimplicialMeshMap(CoordinateMap):
     dtype : {"float64", "float32"}, default "float64"
         Type of the output; computations are in double precision.
     random_state : int, RandomState or None, default None
-        Of rotations, shifts and hashes.
+        Seed of rotations, shifts and hashes.
 
     Attributes
     ----------

@@ -175,7 +175,7 @@ def _n_instances(content: bytes) -> int | None:
 
 
 TASKS = {"1": "classification", "2": "regression"}
-"""OpenML's numbers of the types of tasks that kbench runs."""
+"""OpenML's ids of the types of tasks that kbench runs."""
 
 
 def load_task(openml, task_id, drop, what, offline) -> Dataset:

@@ -41,7 +41,7 @@ def load(
     Parameters
     ----------
     data_id : int, optional
-        OpenML's number of the dataset.
+        OpenML's id of the dataset.
     dataset : str, optional
         Its name, instead of the number; needs the network.
     version : int, optional
@@ -49,11 +49,11 @@ def load(
     target : str, optional
         The column to predict; OpenML's default target otherwise.
     task_id : int, optional
-        OpenML's number of a supervised task, instead of a dataset: its data, target,
+        OpenML's id of a supervised task, instead of a dataset: its data, target,
         splits (``cv = "official"`` in the protocol), and whether it is
         classification or regression.
     openml_suite : int or str, optional
-        OpenML's number or alias of a suite, which stands for all its tasks and
+        OpenML's id or alias of a suite, which stands for all its tasks and
         is not a dataset: see `expand`.
     drop : sequence of str, optional
         Columns to leave out, in addition to row numbers and those OpenML ignores.
@@ -112,7 +112,7 @@ def expand(openml_suite: int | str | None = None, **params: object) -> list[Ref]
     Parameters
     ----------
     openml_suite : int or str, optional
-        OpenML's number or alias of a suite (a study of tasks), such as 99.
+        OpenML's id or alias of a suite (a study of tasks), such as 99.
     **params
         Other parameters of the entry; none is allowed together with `openml_suite`.
 

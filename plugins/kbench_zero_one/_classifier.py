@@ -335,7 +335,7 @@ class ZeroOneKernelClassifier(_BallClassifier):
     Parameters
     ----------
     B : float, default 64.0
-        Squared radius of the ball, positive. The bound of Lemma 2 is astronomic; B is
+        Squared radius of the ball, positive. The bound of Lemma 2 is astronomically large; B is
         meant to be chosen by cross-validation.
     nu : float, default 0.5
         Parameter of the kernel, strictly between 0 and 1.
@@ -344,8 +344,8 @@ class ZeroOneKernelClassifier(_BallClassifier):
         inner product by default.
     kernel : {"zero-one"} or Kernel, str, callable, default "zero-one"
         The kernel of the ball. "zero-one" is ``ZeroOneKernel(nu, base_kernel)``;
-        anything else is used instead and ignores both, say a plain Gaussian (the
-        question of section 6).
+        any other kernel, such as a Gaussian (the question of section 6), is used
+        instead and ignores both.
     rank : int, default 500
         Largest rank of the pivoted Cholesky factor of the Gram matrix.
     tol : float, default 1e-6
@@ -353,15 +353,15 @@ class ZeroOneKernelClassifier(_BallClassifier):
     rule : {"randomised", "threshold"}, default "randomised"
         Draw from the clipped probability, or predict 1 where h(x) >= 1/2.
     scale : bool, default True
-        Divide the inputs by the largest training norm where the base kernel would
-        exceed 1 without (for the inner product: only if that norm exceeds 1). Later
+        Divide the inputs by the largest training norm if the base kernel would
+        otherwise exceed 1 (for the inner product: only if that norm exceeds 1). Later
         inputs outside the unit ball are projected on it.
     certify : bool, default True
         Measure the cost of the low rank: O(n_samples^2) values of the kernel, in blocks.
     max_iter : int, default 100
-        Largest number of interior point iterations.
+        Maximum number of interior point iterations.
     random_state : int, RandomState instance or None, default None
-        Draws of the randomised rule.
+        Seed of the randomised rule.
 
     Attributes
     ----------

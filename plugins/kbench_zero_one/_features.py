@@ -117,7 +117,7 @@ class ZeroOneFeatures(ExplicitMap):
     tol : float, default 1e-3
         Largest error of the kernel on the unit ball that truncation may cause, in (0, 1).
     n_components : int, default 1024
-        Largest number of features of the map.
+        Maximum number of features of the map.
     scale : bool, default True
         Divide the inputs by the largest training norm if that exceeds 1. Later inputs
         outside the unit ball are projected on it.
