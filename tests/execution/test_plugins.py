@@ -193,8 +193,8 @@ def test_spans_of_all_cells_are_asked_for_at_once(good, tmp_path, monkeypatch):
 
 
 def test_an_outline_comes_from_a_sandboxed_process(good, capfd):
-    code, out, _ = command("show", "own-map", capfd=capfd)
-    assert code == 0
+    code, out, err = command("show", "own-map", capfd=capfd)
+    assert code == 0, err
     for words in ("source: good_plugin.Map", "degree (default 3)", "searched over [0.5, 1]"):
         assert words in out
     code, _, err = command("show", "own-later", capfd=capfd)
@@ -451,7 +451,7 @@ def test_tasks_leave_out_what_could_not_be_described(install_plugin):
 
 def test_a_check_of_a_plugin_that_ends_its_process_says_so(install_plugin, capfd):
     install_plugin("harmful", "import os; os._exit(0)")
-    code, _, err = command("check", "harmful", capfd=capfd)
+    code, _, err = command("plugin", "check", "harmful", capfd=capfd)
     assert code == 2
     assert "plugin 'harmful' is left out: its import failed: ended with exit code 0" in err
 
