@@ -146,7 +146,7 @@ def later(**changes):
         ({"stalled_s": 0.5}, 1, []),
         ({"stalled_s": 5.0}, 1, ["during 50% of the time"]),
         ({}, 10_000, ["10000 slots on"]),
-        ({"steal_ticks": 200, "stalled_s": 5.0}, 10_000, ["slots", "guests", "waited"]),
+        ({"steal_ticks": 200, "stalled_s": 5.0}, 10_000, ["slots", "stolen", "waited"]),
     ],
 )
 def test_reasons_to_doubt_a_time(changes, slots, reasons):
