@@ -44,7 +44,7 @@ CALL_S = 120.0
 """Wall clock that one call of a plugin's function may take."""
 
 AGAIN_S = 3600.0
-"""Time after which a plugin whose import hit its limit is tried again: the machine was busy?"""
+"""Time after which a plugin whose import hit its limit is tried again: the machine was loaded?"""
 
 _FORMAT = 4
 _WRONG = (ValueError, TypeError, KeyError, AttributeError, OSError)

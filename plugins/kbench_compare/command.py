@@ -409,7 +409,7 @@ def _reasons(comparison: Comparison) -> Counter[str]:
         reason
         for cell in comparison.cells
         for reason in {
-            # "a: the machine was busy: 2 slots on 1 core": the JSON has it all
+            # "a: the machine was loaded: 2 slots on 1 core": the JSON has it all
             doubt.removeprefix("a: ").removeprefix("b: ").partition(": ")[0]
             for change in cell.changes.values()
             if change.verdict == "unknown"
