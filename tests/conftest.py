@@ -35,7 +35,10 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 @pytest.fixture(scope="session")
 def private_folder_names(tmp_path_factory):
     """Yield folders that are not there yet; `mktemp` reads all others for each new one."""
-    return (tmp_path_factory.getbasetemp() / f"private-{number}" for number in itertools.count())
+    base = tmp_path_factory.getbasetemp()
+    # for fixtures that live longer than a test
+    os.environ["KBENCH_STATE_DIR"] = str(base / "private-state")
+    return (base / f"private-{number}" for number in itertools.count())
 
 
 @pytest.fixture(autouse=True)
