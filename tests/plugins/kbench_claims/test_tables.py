@@ -76,7 +76,7 @@ def test_warnings_name_the_methods_that_are_worse_or_slower_than_what_they_repla
         row("iris", "tree", "ridge", [0.96, 0.97, 0.98], converged=False, contention="load 9"),
     ]
     assert claims.warnings(content(rows))[:-1] == [
-        "Worse than identity + majority (number of datasets): rff + ridge (1).",
+        "Worse than identity + dummy-majority (number of datasets): rff + ridge (1).",
         "Worse than identity + ridge (number of datasets): rff + ridge (1).",
         "Slower than, and no better than, identity + kernel-svm (number of datasets): "
         "rff + ridge (1).",

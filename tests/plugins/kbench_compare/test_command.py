@@ -148,7 +148,7 @@ def test_a_file_of_several_machines_or_with_a_cell_twice_is_refused(stores, tmp_
     (tmp_path / "twice.json").write_text(json.dumps(rows))
     code, printed = kbench_compare("twice.json", "trial@machine=m1")
     assert code == 2
-    assert "A holds rff + ridge on iris twice" in printed
+    assert "A contains rff + ridge on iris twice" in printed
 
 
 def test_a_metric_of_a_file_is_text(stores, tmp_path):
@@ -206,7 +206,7 @@ def test_what_is_refused_is_one_message(stores, tmp_path):
         (("trial", "trial@here"), "'here' is neither a store"),
         (("trial", "trial@until=soon"), "until must be a date or a time"),
         (("trial", "trial@version=,b.db"), "version has no value"),
-        (("trial", "trial@machine=all"), "machine must be the id of one machine, got 'all'"),
+        (("trial", "trial@machine=all"), "machine must be the id of a single machine, got 'all'"),
         (("trial", "@b.db"), "the name of a suite comes first"),
         (("bare.json", "trial"), "row 0: feature_map is missing or not text"),
         (("broken.json", "trial"), "broken.json is not JSON"),

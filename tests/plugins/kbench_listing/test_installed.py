@@ -35,7 +35,7 @@ def test_list_says_what_each_thing_is(wide, capfd):
     assert re.search(rf"^ *uci +suites +{re.escape(uci['description'])}$", listed, re.M)
     row = r"^ *perceptron +learners +linear +classification +Rosenblatt's perceptron, .*\.$"
     assert re.search(row, listed, re.M)
-    assert re.search(r"^ *rff +baselines +Fourier +\S", listed, re.M)
+    assert re.search(r"^ *rff +baselines +fourier +\S", listed, re.M)
 
 
 def test_a_broken_plugin_is_named_and_breaks_nothing(install_plugin, wide, capfd):

@@ -23,7 +23,7 @@ from kbench_reporting.findings import entries
 from kbench_reporting.page import curves_of, page, splits_by_cell
 from tests.support.report_rows import changed, content, regression_row
 
-STANDARDISED = METRICS["rmse_standardized"]
+STANDARDIZED = METRICS["rmse_standardized"]
 NLPD = METRICS["nlpd_standardized"]
 SIZES = {"big": 1e6, "one": 1.0, "tiny": 1e-9}
 
@@ -41,19 +41,19 @@ def rows():
     ]
 
 
-def report(rows, metric=STANDARDISED, **more):
+def report(rows, metric=STANDARDIZED, **more):
     return content(rows, metric=metric, **more)
 
 
 def test_the_columns_of_a_regression_table_have_no_accuracy(rows):
-    names = columns(STANDARDISED, "regression")
-    assert names[6:10] == ("rmse_standardized", "rmse_standardised_sd", "rmse", "rmse_sd")
+    names = columns(STANDARDIZED, "regression")
+    assert names[6:10] == ("rmse_standardized", "rmse_standardized_sd", "rmse", "rmse_sd")
     assert not any(name.startswith("accuracy") for name in names)
-    written = rows[0].to_json(STANDARDISED)
+    written = rows[0].to_json(STANDARDIZED)
     assert tuple(written)[: len(names)] == names
     assert written["task"] == "regression"
     assert written["by_split"] == rows[0].values_by_split["rmse"]
-    table = cells(rows, STANDARDISED)
+    table = cells(rows, STANDARDIZED)
     assert tuple(column.name for column in table.columns) == (*names, "family")
     assert "accuracy" not in page(report(rows), Registry()).partition("<script>")[0]
 
@@ -102,7 +102,7 @@ def test_small_units_hide_no_difference():
 
 
 def test_better_values_stand_higher():
-    svg = charts.scatter(["a", "b", "c"], [1.0, 2.0, 3.0], [0.5, 0.2, 0.4], STANDARDISED, "time")
+    svg = charts.scatter(["a", "b", "c"], [1.0, 2.0, 3.0], [0.5, 0.2, 0.4], STANDARDIZED, "time")
     root = ElementTree.fromstring(svg)
     points = {
         group.find("{*}text").text: float(group.find("{*}rect").get("y"))
@@ -119,7 +119,7 @@ def test_better_values_stand_higher():
     ("values", "is_log"), [((0.01, 0.2), True), ((0.1, 0.2), False), ((-1.0, 2.0), False)]
 )
 def test_errors_of_very_different_size_have_a_logarithmic_axis(values, is_log):
-    axis = axes.make_metric_axis(values, STANDARDISED)
+    axis = axes.make_metric_axis(values, STANDARDIZED)
     assert axis.log is is_log
     assert 0 < axis.share(max(values)) < axis.share(min(values)) < 1
 
@@ -183,7 +183,7 @@ def test_search_curves_are_those_of_the_metric_that_was_searched(rows):
 
 
 def test_data_for_programs_keep_all_digits(rows):
-    lines = csv.DictReader(io.StringIO(write(cells(rows, STANDARDISED), "csv")))
+    lines = csv.DictReader(io.StringIO(write(cells(rows, STANDARDIZED), "csv")))
     assert float(next(lines)["rmse"]) == rows[0].metrics["rmse"]
 
 

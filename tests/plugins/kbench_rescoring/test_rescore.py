@@ -225,7 +225,7 @@ def test_a_result_that_is_computed_again_has_no_earlier_metric(here):
     [
         ("raises", "metric 'raises' raised ValueError: as I was told"),
         ("no_number", "metric 'no_number' returned nan; expected one finite number"),
-        ("ends", "ended with status crashed: "),
+        ("ends", "the metric ended with status crashed: "),
     ],
 )
 def test_a_metric_that_fails_is_said_so_in_one_line(here, name, reason):
@@ -233,7 +233,7 @@ def test_a_metric_that_fails_is_said_so_in_one_line(here, name, reason):
     assert code == 1
     (line,) = out.splitlines()
     assert line.startswith(f"{name}: 0 splits got it; 6 lack it: {reason}")
-    assert line.endswith("(logistic, svm, majority)")
+    assert line.endswith("(logistic, svm, dummy-majority)")
     assert not lines("metric")
 
 
@@ -265,7 +265,7 @@ def test_results_that_are_not_known_are_said_so(here):
     Path("ours.toml").write_text(SUITE.replace("test_size = 60", "test_size = 61"))
     code, _, err = here("rescore", "ours.toml", "--metric", "errors")
     assert code == 2
-    assert "no results of 'ours' are known here" in err
+    assert "no results of 'ours' are stored here" in err
 
 
 def damage(how):

@@ -309,14 +309,14 @@ def test_an_edit_of_a_helper_is_seen_and_named(theirs):
     assert "is available in a bundle" in err
     assert "imported results" not in out
     code, out, _ = theirs("bundle", "verify", "other.zip")
-    assert (code, f"cannot be recomputed here: {reason}" in out) == (1, True)
+    assert (code, f"cannot be recomputed on this machine: {reason}" in out) == (1, True)
 
 
 def test_what_only_its_author_can_compare_is_recomputed_and_not_reused(theirs):
     other = with_dependencies(opened(), variables={"ADAS": "set"}, files={"/0": ""})
     zip_file.write(Path("other.zip"), other)
     _, _, err = theirs("suite", "ours.toml", "--reuse-bundle", "other.zip", "--dry-run")
-    assert "6 splits: it was made from 1 file of its author's machine, the environment" in err
+    assert "6 splits: it depends on 1 file of its author's machine, the environment" in err
     assert "variable ADAS, which cannot be compared here" in err
     assert theirs("bundle", "verify", "other.zip", "--sample", 1)[0] == 0
 
@@ -349,7 +349,7 @@ def test_what_only_its_author_can_compare_is_recomputed_and_not_reused(theirs):
         (("bundle", "create", "uci-smal", "-o", "b.zip"), "did you mean 'uci-small'?"),
         (
             ("bundle", "create", "uci-small", "-o", "b.zip"),
-            "no results of 'uci-small' are known here",
+            "no results of 'uci-small' are stored here",
         ),
         (("bundle", "create", "ours.toml", "-o", "state"), "state exists: choose a new folder"),
         (("bundle", "create", "ours.toml", "-o", "x.zip", "--author", "a\x1b[1m"), "the author "),
@@ -406,7 +406,7 @@ def test_results_are_published_checked_and_recomputed_from_their_file(run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("bundle", "publish", "b.zip", "--repository", "board"), "it names no author"),
+        (("bundle", "publish", "b.zip", "--repository", "board"), "it has no author"),
         (
             ("bundle", "publish", "none.zip", "--repository", "board"),
             "none.zip is invalid: it cannot be read",

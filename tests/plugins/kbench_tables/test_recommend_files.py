@@ -51,7 +51,7 @@ def test_a_european_file_is_read_and_all_columns_are_accounted_for(here, store_u
     lines = {line.split("  ")[0]: " ".join(line.split()) for line in out.splitlines()}
     assert lines["id"].startswith("id row numbers left out 0 --keep id keeps it")
     assert lines["betrag"] == "betrag numbers number 1"
-    assert "sine and cosine of the year and the week 5 written as %d.%m.%Y" in lines["datum"]
+    assert "sine and cosine of the year and the week 5 format %d.%m.%Y" in lines["datum"]
     assert lines["stadt"] == "stadt categories (2) 2 indicators 2"
     # a rare class
     assert "2 classes ('nein' " in out

@@ -87,7 +87,7 @@ def test_the_model_takes_the_table_and_gives_the_labels(customers, tmp_path, cap
     card = (tmp_path / "model" / "README.md").read_text()
     assert "kbench.tables.encoder.TableEncoder" in card
     assert "`plan`: one of 1, 2, 3" in card
-    assert "not measured" in card
+    assert "accuracy: not evaluated" in card
 
 
 def test_a_model_encodes_dates_and_many_categories_as_its_search_did(tmp_path, monkeypatch, capfd):
@@ -216,7 +216,7 @@ def test_a_cell_of_a_suite_is_named_by_its_name_or_key(tmp_path, monkeypatch, st
     )
     code, _, err = command("suite", "tiny.toml", "--store", store_uri, "-q", capfd=capfd)
     assert code == 0, err
-    words = ["tiny.toml", "identity + majority", "--format", "joblib", "-o", "first"]
+    words = ["tiny.toml", "identity + dummy-majority", "--format", "joblib", "-o", "first"]
     code, out, err = command("export", *words, capfd=capfd)
     assert code == 0, err
     facts = json.loads((tmp_path / "first" / "model.json").read_text())
@@ -225,7 +225,7 @@ def test_a_cell_of_a_suite_is_named_by_its_name_or_key(tmp_path, monkeypatch, st
     assert "0.3333" in (tmp_path / "first" / "README.md").read_text()
     words = ["tiny.toml", facts["cell_key"][:8], "--format", "joblib", "-o", "second"]
     code, out, _ = command("export", *words, capfd=capfd)
-    assert "second: identity + majority on iris" in out
+    assert "second: identity + dummy-majority on iris" in out
 
 
 def finish(planned, place, accuracies):
@@ -285,7 +285,7 @@ def test_what_is_saved_otherwise_than_it_was_fitted_is_refused(
         return model
 
     monkeypatch.setattr(joblib, "load", tampered)
-    with pytest.raises(ExportError, match="predicts otherwise once it is loaded"):
+    with pytest.raises(ExportError, match="predictions change when the model is loaded"):
         write(tmp_path / "model", cell, "key", fitted, None, "joblib", mlflow=False)
     assert list(tmp_path.iterdir()) == []
 
@@ -510,7 +510,7 @@ def test_numbers_are_predicted_in_their_units_with_intervals(houses, tmp_path, c
     card = (tmp_path / "model" / "README.md").read_text()
     assert "model.predict(table, return_std=True)" in card
     assert '"lower_90": mean - 1.645 * sd' in card
-    assert "- errors: not measured" in card
+    assert "- errors: not evaluated" in card
     assert f"reach from {houses['price'].min():,.10g} to" in card
 
 

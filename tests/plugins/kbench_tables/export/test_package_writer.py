@@ -188,7 +188,10 @@ def test_a_folder_says_what_it_is(place, classes, numbers):
         "they are sigmoid functions of its decision values"
         in (place / "classes" / "README.md").read_text()
     )
-    assert "cross-conformal over five folds" in (place / "numbers" / "README.md").read_text()
+    assert (
+        "cross-conformal (Vovk 2015) over five folds"
+        in (place / "numbers" / "README.md").read_text()
+    )
 
 
 def test_no_row_of_the_data_leaves_with_a_linear_model(place, numbers):
@@ -344,7 +347,7 @@ def test_a_model_that_predicts_otherwise_elsewhere_is_refused(place, registry, m
         return {name: values[::-1] for name, values in answers.items()}, latency
 
     monkeypatch.setattr(model_folder, "try_out", tampered)
-    with pytest.raises(ExportError, match="predicts otherwise"):
+    with pytest.raises(ExportError, match="predictions change"):
         exported(place, registry, "price", "identity", "ridge", "odd")
     assert not (place / "odd").exists()
 

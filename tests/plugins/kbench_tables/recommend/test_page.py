@@ -120,7 +120,7 @@ def test_one_split_gives_an_answer_without_tests():
     assert found.sentences[0].startswith("Use only + ridge: 0.900 accuracy, fitted in 1 s")
 
 
-@pytest.mark.parametrize(("floats", "words"), [(100, "0.8 kB"), (3e8, "2400 MiB")])
+@pytest.mark.parametrize(("floats", "words"), [(100, "0.8 kB"), (3e8, "2400 MB")])
 def test_sizes_are_written_for_people(floats, words):
     assert size(floats) == words
 
