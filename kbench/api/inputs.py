@@ -191,17 +191,9 @@ def collect_notices(registry: Registry, options: Options, verbs: Verbs) -> list[
             said += texts
         else:
             verbs.fail(feature.name, f"kbench_run_notices: returned {texts!r:.60}, not strings")
-    broken = [
-        f"plugin {plugin.name!r} is left out: {plugin.reason}"
-        for plugin in registry.plugins
-        if plugin.reason
-    ]
-    left_out = [
-        f"the feature {feature.name!r} is left out: {feature.reason}"
-        for feature in features()
-        if feature.reason
-    ]
-    return [*said, *broken, *left_out]
+    parts = [(f"plugin {plugin.name!r}", plugin.reason) for plugin in registry.plugins]
+    parts += [(f"the feature {feature.name!r}", feature.reason) for feature in features()]
+    return [*said, *(f"{name} is left out: {reason}" for name, reason in parts if reason)]
 
 
 def read_results(query: Query) -> StoredResults:
