@@ -201,7 +201,7 @@ def test_which_suites(journal, plans, store_uri):
     plans.keep(SUITE, AWAY, [cell])
     with pytest.raises(SuiteError, match="--all: trial"):
         list(sync_suites(store_uri))
-    with pytest.raises(SuiteError, match="'trail' was ever run here; did you mean 'trial'"):
+    with pytest.raises(SuiteError, match="'trail' was run here; did you mean 'trial'"):
         list(sync_suites(store_uri, ["trail"]))
     (found,) = sync_suites(store_uri, everything=True)
     assert (found.suite, found.delivered.written) == ("trial", 1)
