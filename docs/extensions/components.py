@@ -77,10 +77,10 @@ class Lines(SphinxDirective, ABC):
 
     @abstractmethod
     def lines(self) -> Iterator[str]:
-        """Yield the text, line by line."""
+        """Yield the reStructuredText, line by line."""
 
     def run(self) -> list[nodes.Node]:
-        """Parse the text at the place of the directive."""
+        """Parse the lines at the place of the directive."""
         container = nodes.section()
         container.document = self.state.document
         text = StringList(list(self.lines()), source=f"{self.env.docname}: {self.name}")
@@ -98,7 +98,7 @@ class Components(Lines):
         """Yield a table, then one section for each component."""
         kind = self.arguments[0]
         if kind not in KINDS:
-            raise self.error(f"no such kind: {kind}; there are {', '.join(KINDS)}")
+            raise self.error(f"no such kind: {kind}; available: {', '.join(KINDS)}")
         registry = built_ins()
         broken = [f"{plugin.name}: {plugin.reason}" for plugin in registry.plugins if plugin.reason]
         if broken:
@@ -150,7 +150,7 @@ class FeatureMapPage(Lines):
     required_arguments = 1
 
     def lines(self) -> Iterator[str]:
-        """Yield the picture, the declarations, the docstring, cost and scores."""
+        """Yield the figure, the declarations, the docstring, cost and scores."""
         name = self.arguments[0]
         registry = built_ins()
         if name not in registry.all("feature map"):
@@ -221,7 +221,7 @@ def declared(record, preset) -> Iterator[str]:
         values = ", ".join(f"``{key}={value!r}``" for key, value in preset.items())
         yield f"Preset parameters: {values}."
     if getattr(record, "supervised", False):
-        yield "It learns from the labels of the training part."
+        yield "It learns from the labels of the training set."
     if getattr(record, "kernel", None):
         yield "It declares the kernel that it approximates, so runs report its Gram error."
     if getattr(record, "requires", None):

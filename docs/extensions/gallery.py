@@ -1,6 +1,6 @@
-"""What the page of a map shows beside its docstring: a picture, its cost and its scores.
+"""Content of the page of a map in addition to its docstring: figure, cost and scores.
 
-Pictures are drawn by `tests/benchmarks/draw_gallery.py`. The numbers are in `docs/measured`, where
+Figures are drawn by `tests/benchmarks/draw_gallery.py`. The numbers are in `docs/measured`, where
 `tests/benchmarks/bench_maps.py` and `gallery_scores.py` write them.
 """
 
@@ -22,7 +22,7 @@ def measured(name: str) -> dict:
 
 
 def picture(name: str, options: str = "") -> Iterator[str]:
-    """Yield the picture of a map; `options` are further ones of the directive."""
+    """Yield the figure of a map; `options` are further ones of the directive."""
     yield f".. image:: /images/maps/{name}.png"
     yield f"   :alt: A feature of {name}, and inner products of its features"
     yield "   :loading: lazy"
@@ -32,7 +32,7 @@ def picture(name: str, options: str = "") -> Iterator[str]:
 
 
 def shown(name: str) -> Iterator[str]:
-    """Yield the picture with its caption."""
+    """Yield the figure with its caption."""
     yield from picture(name)
     yield (
         "About 64 features, fitted on the dots: one of the features, the inner products of the"
@@ -54,7 +54,7 @@ def costs(name: str) -> Iterator[str]:
 
 
 def scores(name: str) -> Iterator[str]:
-    """Yield the best place of a map, and its scores beside the best ones."""
+    """Yield the best place of a map, and its scores next to the best ones."""
     rows = []
     for dataset, found in measured("map_scores").items():
         if name not in found["scores"]:

@@ -1,7 +1,7 @@
-"""The site of the project's own results, which is built from the bundles in `docs/results`.
+"""The site of the project's results, which is built from the bundles in `docs/results`.
 
 They are published into a repository in a temporary folder, as `kbench bundle publish` does, and the
-site is written beside the pages, as by `kbench bundle site`.
+site is written next to the pages, as by `kbench bundle site`.
 """
 
 from __future__ import annotations

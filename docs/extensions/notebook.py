@@ -37,7 +37,7 @@ class Notebook(SphinxDirective):
         return found
 
     def markdown(self, text: str) -> list[nodes.Node]:
-        """Return the nodes of a text; its headings become headings of the page."""
+        """Return the nodes of a Markdown cell; its headings become headings of the page."""
         container = nodes.container()
         lines = StringList(text.splitlines(), source=self.arguments[0])
         self.state.nested_parse(lines, 0, container, match_titles=True)

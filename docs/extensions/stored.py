@@ -66,7 +66,7 @@ class Stored(SphinxDirective):
         elif name in table_names():
             made = table_named(name, content)
         else:
-            raise self.error(f"no such table: {name}; there are {', '.join(table_names())}")
+            raise self.error(f"no such table: {name}; available: {', '.join(table_names())}")
         if "transpose" in self.options:
             made = transpose_table(made)
         busy = sum(bool(row.contention) for row in content.rows)
@@ -96,7 +96,7 @@ def drawn(table: Table) -> nodes.table:
 
 
 def line(cells: list[nodes.Node]) -> nodes.row:
-    """Return a line of a table."""
+    """Return a row of a table."""
     return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", cell)) for cell in cells))
 
 

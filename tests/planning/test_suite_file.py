@@ -357,7 +357,7 @@ def test_a_dataset_label_means_one_thing_in_the_whole_file(registry):
 def test_an_unknown_suite_says_what_is_near(registry):
     with pytest.raises(SuiteError, match=r"named by its path, such as zzz\.toml"):
         find("zzz", registry)
-    with pytest.raises(SuiteError, match="no suite is called"):
+    with pytest.raises(SuiteError, match="no suite is named"):
         find("ucy", registry)
     with pytest.raises(SuiteError, match="cannot read the suite file"):
         find("gone.toml", registry)

@@ -352,7 +352,7 @@ def test_a_disabled_feature_is_named_by_a_run(desk, capfd, monkeypatch):
 def test_a_disabled_feature_is_no_unknown_plugin(monkeypatch, capfd):
     monkeypatch.setenv("KBENCH_DISABLE_PLUGINS", "mlflow")
     _, _, err = command("list", "suites", capfd=capfd)
-    assert "no plugin is called" not in err
+    assert "no plugin is named" not in err
 
 
 @pytest.mark.parametrize(

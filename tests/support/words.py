@@ -141,7 +141,7 @@ def collect_texts(files: list[str] | None = None) -> Iterator[Text]:
 
 
 def _pages() -> Iterator[Path]:
-    return (path for path in (ROOT / "docs").rglob("*") if path.suffix in (".md", ".rst"))
+    return (path for path in (ROOT / "docs").rglob("*") if path.suffix in (".md", ".py", ".rst"))
 
 
 def _product() -> Iterator[Path]:

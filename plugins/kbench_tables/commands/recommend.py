@@ -72,7 +72,7 @@ def recommend(
     The target may be categorical or numeric. kbench prints which task it inferred, how it parsed
     the file and how each column is encoded. Results are stored under the file's name; repeat an
     interrupted command to continue. The exit code is 1 if a method failed, or was skipped for
-    another reason than the time limit.
+    a reason other than the time limit.
     """
     from kbench_tables.recommend.compared_methods import Start, compare, rounds_of
 

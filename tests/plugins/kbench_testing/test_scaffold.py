@@ -202,9 +202,9 @@ def test_check_of_an_unknown_plugin_ends_with_2(monkeypatch, capsys):
     [
         ("json", "plugin 'json' is left out: has no hook"),
         ("rude_package.part", "RuntimeError: not today"),
-        ("no_such_package.part", "no plugin, module or distribution is called"),
-        (".relative", "no plugin, module or distribution is called"),
-        ("", "no plugin, module or distribution is called"),
+        ("no_such_package.part", "no plugin, module or distribution is named"),
+        (".relative", "no plugin, module or distribution is named"),
+        ("", "no plugin, module or distribution is named"),
     ],
 )
 def test_check_of_what_cannot_be_loaded_ends_with_2(
