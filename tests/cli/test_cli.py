@@ -160,24 +160,24 @@ def test_a_map_is_shown_beside_what_is_known_of_its_suite(ran):
     arguments = ["suite", "small.toml", "--add-feature-map", "rff", "--quiet"]
     found = kbench_(*arguments, cwd=folder, **environment)
     assert found.returncode == 0, found.stderr
-    assert "rff + majority next to 1 other method, by accuracy" in found.stdout
-    assert "identity + majority beside" not in found.stdout
+    assert "rff + dummy-majority next to 1 other method, by accuracy" in found.stdout
+    assert "identity + dummy-majority next to" not in found.stdout
     arguments += ["--feature-map", "rff"]
     found = kbench_(*arguments, cwd=folder, **environment)
     assert found.returncode == 0, found.stderr
-    assert "rff + majority next to 1 other method, by accuracy" in found.stdout
-    assert re.search(r"^identity \+ majority +1 +0 +1 +0 +0.0000 ", found.stdout, re.M)
-    assert "iris: rank 1.5 of 2 (0.3333, identity + majority 0.3333)" in found.stdout
+    assert "rff + dummy-majority next to 1 other method, by accuracy" in found.stdout
+    assert re.search(r"^identity \+ dummy-majority +1 +0 +1 +0 +0.0000 ", found.stdout, re.M)
+    assert "iris: rank 1.5 of 2 (0.3333, identity + dummy-majority 0.3333)" in found.stdout
     assert "no result" not in found.stdout
-    assert "rank\n" not in found.stdout.partition("beside")[0]  # of one method there is no rank
+    assert "rank\n" not in found.stdout.partition("next to")[0]  # of one method there is no rank
 
     # what is not known, or was measured with other splits, is counted and not shown
     arguments += ["--dataset", "wine", "--add-dataset", "wine"]
     found = kbench_(*arguments, cwd=folder, **environment)
-    assert "beside" not in found.stdout.partition("\nnext:")[0]
+    assert "next to" not in found.stdout.partition("\nnext:")[0]
     assert (
         "1 cell of the suite's other methods without a result for this code and data: run "
-        "`kbench suite small.toml --dataset wine --add-dataset wine` computes it"
+        "`kbench suite small.toml --dataset wine --add-dataset wine`"
     ) in found.stdout
 
 
@@ -206,9 +206,9 @@ def test_the_command_that_continues_a_run_has_its_filters(tmp_path):
         "KBENCH_CACHE_DIR": str(tmp_path / "cache"),
         "MLFLOW_TRACKING_URI": "http://127.0.0.1:1",
     }
-    arguments = ["suite", "away.toml", "--learner", "maj*", "--n-splits", "1"]
+    arguments = ["suite", "away.toml", "--learner", "dummy-*", "--n-splits", "1"]
     found = kbench_(*arguments, cwd=tmp_path, **environment)
-    assert "  kbench suite away.toml --learner 'maj*' --n-splits 1  " in found.stdout
+    assert "  kbench suite away.toml --learner 'dummy-*' --n-splits 1  " in found.stdout
 
 
 @pytest.mark.slow
@@ -218,7 +218,7 @@ def test_a_search_that_was_stopped_by_its_budget_is_told(tmp_path, migrated_stor
     shutil.copy(migrated_store, tmp_path / "mlflow.db")
     (tmp_path / "hasty.toml").write_text(
         'datasets = ["iris"]\nfeature_maps = ["identity"]\nlearners = ["ridge", "knn"]\n'
-        "[protocol]\nn_folds = 2\nsearch_time_s = 1e-9\n"
+        "[protocol]\nn_folds = 2\nsearch_timeout_s = 1e-9\n"
     )
     environment = {
         "KBENCH_STATE_DIR": str(tmp_path / "state"),
@@ -227,7 +227,7 @@ def test_a_search_that_was_stopped_by_its_budget_is_told(tmp_path, migrated_stor
     done = kbench_("suite", "hasty.toml", cwd=tmp_path, **environment)
     assert done.returncode == 0, done.stderr
     # a path is taken whole; the neighbours are four candidates, of which one is left
-    assert "in 1 cell the search was stopped by its budget" in done.stdout
+    assert "in 1 cell the search stopped at its time limit" in done.stdout
 
 
 def test_results_read_back_what_was_shown(beside, capfd):
