@@ -111,7 +111,7 @@ def _note(cell: PlannedCell) -> str:
         skipped = "skipped: " if cell.problem.status == "skipped" else ""
         return f"{skipped}{cell.problem.reason}"
     if cell.dataset is None:
-        return "dataset not downloaded yet"
+        return "dataset not loaded yet"
     is_slow = cell.cost is not None and cell.cost.seconds is None
     return "no time estimate: the search on a sample took too long" if is_slow else ""
 

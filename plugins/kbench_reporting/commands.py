@@ -61,7 +61,7 @@ def _list_tables(wanted: bool) -> None:
 
     if wanted:
         for table, text in table_names().items():
-            echo(f"{table:<14} {text}")
+            echo(f"{table:<21} {text}")
         raise typer.Exit
 
 

@@ -162,8 +162,8 @@ def test_points_that_overlap_are_seen_through_each_other(opened):
 
 def test_filters_hide_datasets_and_methods(opened, text):
     tab = opened(text)
-    tab.get_by_label("datasets with").fill("data-3")
-    tab.get_by_label("methods with").fill("MAP-2 ridge")
+    tab.get_by_label("dataset contains").fill("data-3")
+    tab.get_by_label("method contains").fill("MAP-2 ridge")
     expect(tab.locator("#main tbody tr:visible")).to_have_count(1)
     expect(tab.locator("#main thead th:visible")).to_have_count(2)
 
@@ -179,7 +179,7 @@ def test_all_cells_sort_and_filter_beyond_what_is_drawn(opened):
     expect(tab.locator("#all tbody tr").first.locator("td").nth(6)).to_have_text(lowest)
     tab.locator("#all-more").click()
     expect(tab.locator("#all tbody tr")).to_have_count(1400)
-    tab.get_by_label("filter by dataset").fill("data-69 map-19")
+    tab.get_by_label("dataset, map, learner or status contains").fill("data-69 map-19")
     expect(tab.locator("#all tbody tr")).to_have_count(1)
     expect(tab.locator("#all-count")).to_have_text("1 of 1400 cells")
 
@@ -263,7 +263,7 @@ def test_each_chart_has_its_numbers_as_csv_and_latex_and_its_picture(opened, tex
     name, numbers = saved(tab, figure.get_by_role("button", name="CSV of"))
     assert name == "methods.csv"
     lines = numbers.splitlines()
-    assert lines[0].startswith("no.,feature map,learner,mean accuracy,")
+    assert lines[0].startswith("rank,feature map,learner,mean accuracy,")
     assert len(lines) == 1 + tab.locator("#leaderboard tbody tr").count()
     name, latex = saved(tab, figure.get_by_role("button", name="LaTeX of"))
     assert name == "methods.tex"
@@ -314,7 +314,7 @@ def test_methods_are_reached_and_pressed_by_keys(opened, text):
 
 def test_what_was_chosen_is_in_the_address_and_restored(opened, text):
     tab = opened(text)
-    tab.get_by_label("datasets with").fill("data-3")
+    tab.get_by_label("dataset contains").fill("data-3")
     tab.locator("#leaders-filter").fill("map")
     tab.check("#as-error")
     tab.locator("#leaderboard thead button", has_text="fit time").click()
@@ -326,7 +326,7 @@ def test_what_was_chosen_is_in_the_address_and_restored(opened, text):
     again = tab.context.new_page()
     again.goto("about:blank")
     again.goto(address)
-    expect(again.get_by_label("datasets with")).to_have_value("data-3")
+    expect(again.get_by_label("dataset contains")).to_have_value("data-3")
     expect(again.locator("#main tbody tr:visible")).to_have_count(1)
     expect(again.locator("#as-error")).to_be_checked()
     expect(again.locator("#times figure .error").first).to_be_visible()
@@ -367,7 +367,7 @@ def test_an_empty_filter_says_so(opened, text):
 def test_the_leaderboard_has_columns_and_families_to_choose(opened):
     rows = [changed(each, family=f"family {each.feature_map[-1]}") for each in grid(5, 3)]
     tab = opened(page(content(rows), Registry()))
-    heading = tab.locator("#leaderboard th", has_text="components")
+    heading = tab.locator("#leaderboard th", has_text="n features")
     expect(heading).to_be_hidden()
     tab.locator("#leaders-columns summary").click()
     tab.check("#column-n_components")
@@ -392,7 +392,7 @@ def test_each_dataset_and_method_has_a_part_drawn_when_unfolded(opened, text):
 def test_one_dataset_has_its_methods_as_rows(opened):
     tab = opened(page(content(grid(1, 5)), Registry()))
     expect(tab.locator("#main tbody tr")).to_have_count(5)
-    tab.get_by_label("methods with").fill("map-3")
+    tab.get_by_label("method contains").fill("map-3")
     expect(tab.locator("#main tbody tr:visible")).to_have_count(1)
 
 

@@ -68,7 +68,7 @@ def test_an_artifact_that_cannot_be_stored_costs_itself_only(store, uci, tmp_pat
     store.log(uci, FAILED)
     (row,) = store.read("uci")
     assert row.status == "timed_out"
-    assert row.tags["kbench.artifacts"].startswith("not stored: error.txt")
+    assert row.tags["kbench.artifacts"].startswith("not uploaded: error.txt")
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
