@@ -208,8 +208,7 @@ def test_all_datasets_of_the_suite_uci_come_once(mirror_module, tmp_path):
         "no_proxy": "127.0.0.1",
     }
     environment.pop("KBENCH_OFFLINE", None)
-    code = "from kbench_listing.data import app; app()"
-    command = [sys.executable, "-c", code, "fetch", "uci"]
+    command = [sys.executable, "-m", "kbench.cli", "data", "fetch", "uci"]
     (tmp_path / "config" / "openml").mkdir(parents=True)
 
     def fetch():

@@ -357,8 +357,8 @@ def test_what_setuptools_installs_as_editable_is_followed(folder, layout, build)
     write(folder, {"lab_plugin/_map.py": "def f():\n    from lab.deep import a\n"})
     script = (
         f"import sys; sys.path[:0] = {[str(folder), str(ROOT), str(ROOT / 'plugins')]}\n"
-        "from kbench_tables.export.closure import reached\n"
-        "print(*sorted(reached(['lab_plugin._map'], ['lab_plugin'])))"
+        "from kbench_tables.export.closure import import_closure\n"
+        "print(*sorted(import_closure(['lab_plugin._map'], ['lab_plugin'])))"
     )
     found = subprocess.run([python, "-c", script], check=True, capture_output=True, text=True)
     assert found.stdout.split() == ["lab", "lab.deep", "lab_plugin", "lab_plugin._map"]
