@@ -150,7 +150,7 @@ class FeatureMapPage(Lines):
     required_arguments = 1
 
     def lines(self) -> Iterator[str]:
-        """Yield the figure, the declarations, the docstring, cost and scores."""
+        """Yield the image, the declarations, the docstring, cost and scores."""
         name = self.arguments[0]
         registry = built_ins()
         if name not in registry.all("feature map"):

@@ -32,7 +32,7 @@ def picture(name: str, options: str = "") -> Iterator[str]:
 
 
 def shown(name: str) -> Iterator[str]:
-    """Yield the figure with its caption."""
+    """Yield the image with its caption."""
     yield from picture(name)
     yield (
         "About 64 features, fitted on the dots: one of the features, the inner products of the"
