@@ -35,7 +35,7 @@ def check_split_size(n: int, protocol: Protocol, name: str) -> str:
     if protocol.cv in ("holdout", "ordered"):
         return holdout_problem(n, protocol, name)
     if protocol.cv != "official" and n < protocol.n_folds:
-        return f"{name}: {protocol.n_folds} folds need at least as many rows; there are {n}"
+        return f"{name}: {protocol.n_folds} folds need at least as many rows, got {n}"
     return ""
 
 

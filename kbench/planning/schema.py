@@ -103,7 +103,7 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
     def _known_metric(cls, value: str | None, info: ValidationInfo) -> str | None:
         allowed = [*SEARCHED, *_of_plugins(info)]
         if value is not None and _ranked(value) not in allowed:
-            raise ValueError(f"there are {', '.join(allowed)}{similar(value, allowed)}")
+            raise ValueError(f"available: {', '.join(allowed)}{similar(value, allowed)}")
         return value
 
     @model_validator(mode="after")
@@ -242,7 +242,7 @@ class SuiteFile(StrictTable):
         if _ranked(value) not in known:
             allowed = [name for name in known if name not in NEVER_RANKED]
             raise ValueError(
-                f"there are {', '.join(allowed)}{similar(value, allowed)}; one that a "
+                f"available: {', '.join(allowed)}{similar(value, allowed)}; one that a "
                 'plugin reports is written { name = "...", better = "lower" }'
             )
         return {"name": value, "better": known[value].better}

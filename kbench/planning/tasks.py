@@ -103,10 +103,10 @@ def search_problem(protocol: Protocol, task: TaskType, registry: Registry) -> st
         return None
     if name in NEVER_RANKED:
         return NEVER_RANKED[name]
-    there_are = f"there are {', '.join(allowed)}"
+    available = f"available: {', '.join(allowed)}"
     if name in SEARCHED or name in registry.all("metric"):
-        return f"search_metric {name!r} is not for {task}; {there_are}"
-    return f"no search can optimise {name!r}; {there_are}{similar(name, allowed)}"
+        return f"search_metric {name!r} is not for {task}; {available}"
+    return f"no search can optimise {name!r}; {available}{similar(name, allowed)}"
 
 
 def _known(registry: Registry) -> dict[str, Metric]:

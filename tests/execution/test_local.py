@@ -304,7 +304,7 @@ def test_data_that_cannot_be_split_are_an_error(engine_of):
     cell = Cell(Ref("blobs"), Ref("planted"), Ref("centroids"), Protocol(n_folds=13))
     ((_, answer),) = engine.run([Task(cell, 0, "a", DATA.checksum)])
     assert answer.outcome.status == "error"
-    assert "13 folds need at least as many rows; there are 12" in answer.outcome.error
+    assert "13 folds need at least as many rows, got 12" in answer.outcome.error
     assert not sandbox.calls
 
 

@@ -189,7 +189,7 @@ def test_a_metric_that_ranks_nothing_guides_no_search(registry):
     found = problems(f'{LISTS}[protocol]\nsearch_metric = "ece"', registry)
     assert len(found) == 1
     assert "never for ranking" in found[0]
-    (unknown,) = problems(f'{LISTS}[protocol]\nsearch_metric = "eec"', registry)
+    (unknown,) = problems(f'{LISTS}[protocol]\nsearch_metric = "unheard"', registry)
     assert unknown.count("roc_auc") == 1
     assert not re.search(r"\bece\b", unknown), unknown
 

@@ -162,7 +162,7 @@ def test_the_estimator_of_the_task_decides_the_key(registry):
             "cv = 'ordered'\ntest_size = 150",
             "iris has 150 rows; train_size (all other rows) and test_size 150 need 151",
         ),
-        ("n_folds = 151", "iris: 151 folds need at least as many rows; there are 150"),
+        ("n_folds = 151", "iris: 151 folds need at least as many rows, got 150"),
     ],
 )
 def test_splits_that_the_rows_do_not_allow_are_refused_with_the_rows(registry, protocol, words):

@@ -82,7 +82,7 @@ def test_probabilities_are_calibrated_where_they_are_asked_for(registry):
             "classification",
             "`metric='rmse'` is not for classification; available: accuracy",
         ),
-        ("accuracy", "regression", "`metric='accuracy'` is not for regression; there are "),
+        ("accuracy", "regression", "`metric='accuracy'` is not for regression; available: "),
         ("ece", "classification", "never for ranking"),
     ],
 )
