@@ -253,7 +253,7 @@ def test_a_notebook_gets_an_output_that_needs_no_widgets(monkeypatch):
     [
         ("rmse", "search_metric 'rmse' is not for classification; available: accuracy"),
         ("log_los", "no search can optimise 'log_los'.*did you mean 'log_loss'"),
-        ("zzz", "no search can optimise 'zzz'; there are [a-z0-9_, ]*$"),
+        ("zzz", "no search can optimise 'zzz'; available: [a-z0-9_, ]*$"),
         ("ece", "never for ranking"),
     ],
 )
