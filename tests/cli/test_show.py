@@ -129,7 +129,7 @@ def test_the_plan_of_many_cells_has_a_line_for_each_dataset(monkeypatch, capsys)
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert printed[:4] == [
         ["dataset", "cells", "tasks", "cached", "note"],
-        ["data-0", "10", "40", "0", *["dataset", "not", "downloaded", "yet"]],
+        ["data-0", "10", "40", "0", *["dataset", "not", "loaded", "yet"]],
         ["data-1", "10", "40", "0"],
         ["data-2", "10", "36", "0", *["1", "cell:", "skipped:", "too", "large"]],
     ]

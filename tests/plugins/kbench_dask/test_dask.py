@@ -193,7 +193,7 @@ def test_a_cluster_is_let_go_of_before_what_it_computed_is_delivered(site, store
 
 
 def test_exclusive_timing_is_for_this_machine():
-    with pytest.raises(SuiteError, match="leave out `scheduler`"):
+    with pytest.raises(SuiteError, match="omit `scheduler`"):
         kbench_engine(Options(timing="exclusive", given={"scheduler": "tcp://x:1"}))
 
 

@@ -247,7 +247,7 @@ def looking(monkeypatch):
 
 
 def test_a_scheduler_that_is_silent_is_given_up(looking):
-    assert "is gone (OSError)" in str(looking(iter([OSError("no answer")])))
+    assert "was lost (OSError)" in str(looking(iter([OSError("no answer")])))
 
 
 def test_what_no_waiting_cures_ends_the_run(looking, monkeypatch):

@@ -122,9 +122,9 @@ def test_sparse_rows_have_no_fates_and_refuse_what_needs_them(registry):
     with pytest.raises(DatasetError, match=re.escape(words)):
         load_arff("sparse.arff", "y", date_formats=["a=ISO8601"])
     for option in ("categorical", "date_formats"):
-        with pytest.raises(DatasetError, match=f"{option} has no meaning for sparse rows"):
+        with pytest.raises(DatasetError, match=f"{option} does not apply to sparse rows"):
             prepare_data("sparse.arff", registry, target="y", **{option: ["a=ISO8601"]})
-    with pytest.raises(DatasetError, match="`keep` has no meaning for sparse rows"):
+    with pytest.raises(DatasetError, match="`keep` does not apply to sparse rows"):
         prepare_data("sparse.arff", registry, target="y", keep=["a"])
 
 

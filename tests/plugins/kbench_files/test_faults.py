@@ -144,7 +144,7 @@ def test_a_folder_without_parquet_files(tmp_path):
 
 def test_lists_in_a_parquet_file_are_refused_by_name():
     write_parquet(b=[[i] for i in range(N)])
-    with pytest.raises(DatasetError, match=r"neither .* 'b'.*`drop=\['b'\]`"):
+    with pytest.raises(DatasetError, match=r"not supported: 'b'.*`drop=\['b'\]`"):
         load_parquet("mine.parquet", "y")
     assert load_parquet("mine.parquet", "y", drop=["b"]).X.shape == (N, 1)
 

@@ -36,7 +36,7 @@ DATASETS = {
     "unit_target.csv": "620a4ec77b34a047",
     "wide.csv": "5133cdf044bcef47",
     "missing.csv": "3c4d29ee284400b2",
-    "unlabeled.csv": "f0d59f19b0ef04a4",
+    "unlabeled.csv": "a3ad6324f1f2a397",
     "quoted.csv": "4a5f09fd1c3c19ad",
     "titled.csv": "6aefb3e4f6695c99",
     "sep.csv": "f454222d71ab7c7b",
