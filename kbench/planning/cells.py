@@ -93,20 +93,22 @@ def select(
 ) -> Suite:
     """Add installed components, and keep those that match labels, names or globs.
 
-    No pattern keeps all. `add` has names of datasets, of maps and of learners; one that the suite
-    lacks is added with its defaults: a dataset to every block, a map or learner to the first.
-    SuiteError is raised if a name is not installed, a pattern matches nothing, or no cell is left.
+    No pattern keeps all; what is added is always kept. `add` has names of datasets, of maps and of
+    learners; one that the suite lacks is added with its defaults: a dataset to every block, a map
+    or learner to the first. Raises SuiteError if a name is not installed, a pattern matches
+    nothing, or no cell is left.
     """
     problems: list[str] = []
     blocks = list(suite.blocks)
     asked = zip(LISTS.items(), (datasets, feature_maps, learners), add, strict=True)
     for (key, kind), patterns, names in asked:
-        lists = [list(getattr(block, key)) for block in blocks]
+        lists, added = [list(getattr(block, key)) for block in blocks], list[str]()
         for name in names:
             if name not in registry.all(kind):
                 hint = did_you_mean(name, registry.all(kind))
                 problems.append(f"{option(f'add_{key}')}: no {kind} is named {name!r}{hint}")
             elif not any(_matches(ref, name) for refs in lists for ref in refs):
+                added.append(name)
                 for refs in lists if key == "datasets" else lists[:1]:
                     refs.append(add_label(name, {}, kind, registry))
         known = [ref for refs in lists for ref in refs]
@@ -117,8 +119,9 @@ def select(
                 if pattern in registry.all(kind):
                     hint = f"; {option(f'add_{key}', [pattern])} adds it"
                 problems.append(f"no {kind} of the suite matches {pattern!r}{hint}")
+        wanted = [*patterns, *added] if patterns else ["*"]
         for index, refs in enumerate(lists):
-            kept = [ref for ref in refs if not patterns or any(_matches(ref, p) for p in patterns)]
+            kept = [ref for ref in refs if any(_matches(ref, each) for each in wanted)]
             changed: dict[str, Any] = {key: tuple(kept)}
             blocks[index] = replace(blocks[index], **changed)
     if problems:

@@ -122,7 +122,7 @@ def _published(data: ReportData, table: Table) -> Section:
     text = (
         "z = (result − published) / √(sd_{result}²/n_{result} + sd_{paper}²/n_{paper}), with "
         "standard deviations of one run (Welch). If the paper reports none, that of the result is "
-        "used. z is empty if the paper does not report its number of runs."
+        "used. z is empty if the paper does not report its number of runs, or no result varies."
     )
     found = agreements(beside_published(data.rows, data.published, data.metric))
     parts: list[Part] = [" ".join(pictures.sentences(each)) for each in found]

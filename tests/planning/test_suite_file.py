@@ -443,6 +443,14 @@ def test_a_dataset_is_added_to_every_block(registry):
     ]
 
 
+def test_no_filter_removes_what_is_added(registry):
+    suite = read(TWO, "s", registry)
+    found = names(
+        select(suite, registry, ["iris"], ["rff"], ["ridge"], [[], ["nystroem"], []]), registry
+    )
+    assert "nystroem + ridge on iris" in found
+
+
 def test_filters_that_match_nothing_are_mistakes(registry):
     suite = read(TWO, "s", registry)
     with pytest.raises(SuiteError, match="did you mean 'wine'"):

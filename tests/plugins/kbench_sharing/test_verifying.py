@@ -3,7 +3,7 @@
 import pytest
 
 from kbench_sharing.reading import bundle_of
-from kbench_sharing.verifying import agreement, p_detect, sample
+from kbench_sharing.verifying import agreement, draw_sample, p_detect
 from tests.support.bundles import files, results_of, signed, with_results
 
 HONEST = [(f"cell {number}", split) for number in range(40) for split in range(5)]
@@ -15,7 +15,7 @@ def test_forged_results_are_chosen_at_the_stated_rate(share, k):
     forged = set(HONEST[: round(share * len(HONEST))])
     n = 2000
     found = sum(
-        not forged.isdisjoint(sample(HONEST, "id", f"{nonce:016x}", k)) for nonce in range(n)
+        not forged.isdisjoint(draw_sample(HONEST, "id", f"{nonce:016x}", k)) for nonce in range(n)
     )
     assert found / n >= p_detect(share, k) - 0.04
     # without replacement it is a little higher
@@ -23,10 +23,10 @@ def test_forged_results_are_chosen_at_the_stated_rate(share, k):
 
 
 def test_the_choice_depends_on_the_nonce_and_the_bundle_only():
-    first = sample(HONEST, "id", "00", 5)
-    assert first == sample(HONEST[::-1], "id", "00", 5)
-    assert first != sample(HONEST, "id", "01", 5)
-    assert first != sample(HONEST, "di", "00", 5)
+    first = draw_sample(HONEST, "id", "00", 5)
+    assert first == draw_sample(HONEST[::-1], "id", "00", 5)
+    assert first != draw_sample(HONEST, "id", "01", 5)
+    assert first != draw_sample(HONEST, "di", "00", 5)
 
 
 def test_a_forger_who_signs_again_gets_another_choice():
@@ -38,7 +38,7 @@ def test_a_forger_who_signs_again_gets_another_choice():
 
 
 def test_all_results_are_chosen_where_there_are_few():
-    assert sorted(sample(HONEST[:3], "id", "00", 5)) == HONEST[:3]
+    assert sorted(draw_sample(HONEST[:3], "id", "00", 5)) == HONEST[:3]
     assert p_detect(0.0, 5) == 0.0
     assert p_detect(1.0, 1) == 1.0
 
