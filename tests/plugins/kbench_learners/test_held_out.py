@@ -97,7 +97,7 @@ def test_a_class_of_one_row_is_learned(library, digits):
 def test_without_lightgbm_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     monkeypatch.delitem(sys.modules, "kbench_learners._lightgbm", raising=False)
-    words = r"needs the package 'lightgbm', .*: pip install 'kbench-core\[reference\]'"
+    words = r"needs the package 'lightgbm', .*: pip install 'kbench-core\[lightgbm\]'"
     with pytest.raises(PluginError, match=words):
         resolve("kbench_learners._lightgbm:LightGBMClassifier")
 
