@@ -66,7 +66,7 @@ OF_ALL_ROWS = (
 """Sizes of the inputs or the embedding of all rows that decide how they are computed."""
 
 TRIAL_TIME_S = 5.0
-"""Wall clock of a trial fit, which shows whether a parameter's value is refused."""
+"""Wall clock of a trial fit, which shows whether the component rejects a parameter's value."""
 
 
 @cache

@@ -264,7 +264,7 @@ def content_checksum(dataset: Dataset) -> str:
     else:
         add(dataset.X)
     y = np.asarray(dataset.y)
-    if y.dtype.kind in "fbiu":  # else it is refused when the dataset is checked
+    if y.dtype.kind in "fbiu":  # else the check of the dataset rejects it
         y = y.astype(np.float64 if dataset.task == "regression" else np.int64)
     add(y)
     if dataset.sample_weight is not None:

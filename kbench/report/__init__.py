@@ -4,7 +4,7 @@
 
     text      a table as CSV, JSON, LaTeX, Markdown; values for people
     content   the data of a report: all its numbers, no markup
-    tables    cells, the leaderboard, rows of others; tables of features by name
+    tables    cells, the leaderboard, imported results; tables of features by name
     paper     what a paper asks of a table: fewer methods, turned, with a caption
     pages     sections and answers that features show; who writes pages and draws
     svg       escaped SVG elements; how wide a text is

@@ -122,7 +122,7 @@ def compare(
 
 
 def _side(text: str, store: str | None) -> StoredResults:
-    """Read one side: a file, a bundle, rows of others, or runs of a store."""
+    """Read one side: a file, a bundle, imported rows, or runs of a store."""
     from kbench.features import Query, StoredResults, newest, read_results, sort_by_dataset
 
     path = Path(text)

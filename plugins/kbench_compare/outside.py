@@ -44,7 +44,7 @@ def _numbers(text: str) -> str:
         values = [float(number) for number in text.split(", ") if number]
     except ValueError:
         values = [math.nan]
-    if not all(abs(value) <= LARGEST for value in values):  # NaN is refused too
+    if not all(abs(value) <= LARGEST for value in values):  # NaN is rejected too
         raise ValueError("contains values other than numbers")
     return text
 

@@ -80,7 +80,7 @@ _MIN_BLOCK_ENTRIES = 30_000
 _MAX_BLOCK_ENTRIES = 500_000
 
 # The rows of a subproblem are copied up to this size; beyond, they are taken
-# anew for every product, which then takes 1.4 times as long.
+# again for every product, which then takes 1.4 times as long.
 _COPY_ENTRIES = 4_000_000
 
 

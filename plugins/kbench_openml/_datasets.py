@@ -81,7 +81,7 @@ def _drop_columns(described, table, target) -> list[str]:
 
 
 def _check_data(openml, data_id, what, offline) -> tuple[Any, Table]:
-    """Return the description and the parsed file, fetched anew once if it is damaged."""
+    """Return the description and the parsed file, fetched again once if it is damaged."""
     folder = Path(openml.config.get_cache_directory()) / "datasets" / str(data_id)
     was_cached = (folder / "dataset.arff").exists()
     # a second attempt may help: the cache, or an answer on its way, was damaged

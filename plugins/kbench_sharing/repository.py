@@ -192,7 +192,7 @@ class Checked:
 
     @contextmanager
     def _noted(self, name: str) -> Iterator[None]:
-        """Note why a file is refused."""
+        """Note why a file is rejected."""
         try:
             yield
         except BundleError as error:

@@ -39,7 +39,7 @@ MAX_RESULT = 2**28
 _CHUNK = 2**16
 # a task may have written anything into its pipe
 _GARBLED = (ValueError, TypeError, KeyError, OverflowError)
-# what a task may say of its own end
+# statuses that a task may report itself
 _REPORTED = ("ok", "error", "out_of_memory")
 
 

@@ -145,11 +145,11 @@ class _Writing:
             stored.state, stored.end_ms = content.status, content.end_ms
 
     def _set_tags(self) -> None:
-        """Set tags anew; for a complete run this removes its digest first of all."""
+        """Set tags again; for a complete run this removes its digest first of all."""
         stored, content = self._stored, self._content
         tags = {**content.tags, "mlflow.runName": content.name}
         if stored.digest:
-            # not the digest of any content: after an interruption the run is written anew
+            # not the digest of any content: after an interruption the run is written again
             tags |= {"kbench.digest": "", "kbench.writing": "additions"}
         changed = {name: text for name, text in tags.items() if stored.tags.get(name) != text}
         self._send(tags=changed)
