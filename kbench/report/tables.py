@@ -149,7 +149,8 @@ def leaderboard_table(
         (i, "learner"): "in focus" for i, line in enumerate(board.lines) if line.method in focus
     }
     title = f"Leaderboard over {counted(len(board.datasets), 'dataset')}"
-    return Table("leaderboard", title, made, rows, best_marks(rows, board.metric), notes)
+    marks = best_marks(rows, board.metric)
+    return Table("leaderboard", title, made, rows, marks, notes, narrows=not columns)
 
 
 def leaderboard_sentences(board: Leaderboard) -> list[str]:

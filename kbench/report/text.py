@@ -265,6 +265,8 @@ class Table:
         Lines that stand out on a terminal, with a style of rich.
     is_grid : bool, default False
         Whether it has datasets as rows and methods as columns, and can be turned.
+    narrows : bool, default True
+        Whether a sentence may replace columns that are equal in all rows.
     """
 
     name: str
@@ -277,6 +279,7 @@ class Table:
     is_grid: bool = False
     styles: Mapping[int, str] = field(default_factory=dict)
     key: str = ""
+    narrows: bool = True
 
     @classmethod
     def of(
@@ -320,7 +323,7 @@ class Table:
             first, *others = [row[column.name] for row in self.rows] or [0.0]
             kept = isinstance(first, float) or column.name in (*noted, self.by)
             equal += [] if kept or any(value != first for value in others) else [column]
-        if self.is_grid or len(self.rows) < 3 or len(equal) == len(rest):
+        if not self.narrows or self.is_grid or len(self.rows) < 3 or len(equal) == len(rest):
             return self, ""
         left = {name for column in equal for name in (column.name, column.sd)}
         values = [(column.heading, self.value(0, column)) for column in equal]

@@ -141,8 +141,10 @@ def test_the_plan_of_many_cells_has_a_line_for_each_dataset(monkeypatch, capsys)
 @pytest.mark.parametrize("names", [["accuracy"], ["accuracy", "gram_error_frobenius"]])
 def test_published_figures_of_several_metrics_name_theirs(capsys, names):
     values = {"accuracy": 0.9, "accuracy_sd": 0.1, "gram_error_frobenius": 0.2}
-    row = Row("iris", "rff", "ridge", "ok", 5, 5, values)
-    figures = [Published("iris", "rff", "ridge", name, 0.5) for name in names]
-    show.print_published([row], figures)
+    sets = ("iris", "wine", "wdbc")
+    rows = [Row(each, "rff", "ridge", "ok", 5, 5, values) for each in sets]
+    figures = [Published(each, "rff", "ridge", name, 0.5) for each in sets for name in names]
+    show.print_published(rows, figures)
     out = capsys.readouterr().out
+    assert ("metric: accuracy" in out) == (len(names) == 1)  # one for all, in a sentence
     assert ("gram_error_frobenius" in out) == (len(names) > 1)
