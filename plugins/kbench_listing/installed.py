@@ -106,7 +106,7 @@ def _what(given: str | None) -> str | None:
 
 
 def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str, str]]:
-    from kbench.features import makers
+    from kbench.features import makers, runnable
 
     kind = _KINDS[what]
     if kind is None:
@@ -123,6 +123,7 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
         ]
     if kind == "metric":
         return [_metric(*given) for given in _metrics_of(registry)]
+    suites = runnable(registry) if kind == "suite" else []  # not those that `recommend` reads
     return [
         {
             "name": name,
@@ -134,6 +135,7 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
             else summaries.of(makers(record)[0]),
         }
         for name, record in sorted(registry.all(kind).items())
+        if kind != "suite" or name in suites
     ]
 
 

@@ -74,7 +74,7 @@ def recommend(
     interrupted command to continue. The exit code is 1 if a method failed, or was skipped for
     a reason other than the time limit.
     """
-    from kbench_tables.recommend.compared_methods import Start, compare, rounds_of
+    from kbench_tables.recommend.compared_methods import OUT_OF_TIME, Start, compare, rounds_of
 
     started = Start.now()
     from kbench.features import Options, check_limit, load_registry, write_output
@@ -119,8 +119,10 @@ def recommend(
             echo(f"report:  {output}")
     if report.interrupted:
         raise typer.Exit(130)
-    fine = ("ok", "unavailable") if time_limit is None else ("ok", "unavailable", "skipped")
-    failed = advice is None or any(row.status not in fine for row in rows)
+    failed = advice is None or any(
+        row.status not in ("ok", "unavailable") and not row.error.startswith(OUT_OF_TIME)
+        for row in rows
+    )
     raise typer.Exit(1 if failed or report.undelivered else 0)
 
 

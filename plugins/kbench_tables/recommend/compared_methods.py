@@ -254,13 +254,17 @@ def _without_rows(cell: Cell) -> Cell:
     return replace(cell, dataset=Ref(""), protocol=Protocol())
 
 
+OUT_OF_TIME = "the time limit of"
+"""Beginning of the reason of a method that was not evaluated within the time limit."""
+
+
 def _add_reason(row: Row, time_limit: float | None) -> Row:
     """Return a row, with a reason if there was no time for it."""
     if row.status != "skipped" or row.error or time_limit is None:
         return row
     done, n_splits = row.n_splits_done, row.n_splits
     when = f"after {done} of {n_splits} splits" if done else "before their first split"
-    return replace(row, error=f"the time limit of {time_limit:g} s ended {when}")
+    return replace(row, error=f"{OUT_OF_TIME} {time_limit:g} s ended {when}")
 
 
 def _rows(report: Report, label: str) -> list[Row]:

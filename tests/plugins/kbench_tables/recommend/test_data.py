@@ -215,9 +215,10 @@ def test_the_suite_of_methods_says_what_it_is_for(arguments, tmp_path, monkeypat
     assert not list(tmp_path.iterdir())
 
 
-def test_the_suite_of_methods_is_listed_and_shown(capfd):
+def test_the_suite_of_methods_is_shown_but_not_among_those_to_run(capfd):
     _, out, _ = command("list", "suites", capfd=capfd)
-    assert "The methods that `kbench recommend FILE` compares" in out
+    assert "uci-small" in out
+    assert "recommend-" not in out
     _, out, _ = command("show", "recommend-classification", capfd=capfd)
     assert "fraction_of_rows" in out
 
