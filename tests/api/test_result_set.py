@@ -71,8 +71,8 @@ def test_tables_are_frames_or_texts():
     one = found.table("scores", methods=methods[0], transpose=True, format="latex")
     assert "\\begin{tabular}" in one
     assert one.count(r"$\pm$") == 4
-    with pytest.raises(SuiteError, match="no table 'mian'"):
-        found.table("mian")
+    with pytest.raises(SuiteError, match="no table 'scors'; did you mean 'scores'"):
+        found.table("scors")
     with pytest.raises(SuiteError, match="format must be"):
         found.table("scores", format="pdf")
     with pytest.raises(SuiteError, match="nothing"):

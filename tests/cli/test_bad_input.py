@@ -33,10 +33,10 @@ TABLES = {
     "no label at all": (csv("a,y", NUMBERS, [""]), "the target 'y' has 0 classes; "),
     "a column without a value": (
         csv("a,b,y", NUMBERS, [""], LABELS),
-        "all values are missing in 'b'. Drop empty columns: ignore 'b'",
+        "all values are missing in 'b'. Drop empty columns: `drop=['b']`",
     ),
     "equal names": (csv("a,a,y", NUMBERS, NUMBERS, LABELS), "several columns are named 'a'"),
-    "a column without a name": (csv(",b,y", NUMBERS, NUMBERS, LABELS), "ignore 'Unnamed: 0'"),
+    "a column without a name": (csv(",b,y", NUMBERS, NUMBERS, LABELS), "drop=['Unnamed: 0']"),
     "more values than names": (
         csv("a,y", NUMBERS, NUMBERS, LABELS),
         "its first line has 2 names, but 20 rows have more or fewer values: line 2 has 3, ",

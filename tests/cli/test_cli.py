@@ -176,8 +176,8 @@ def test_a_map_is_shown_beside_what_is_known_of_its_suite(ran):
     found = kbench_(*arguments, cwd=folder, **environment)
     assert "next to" not in found.stdout.partition("\nnext:")[0]
     assert (
-        "1 cell of the suite's other methods without a result for this code and data: run "
-        "`kbench suite small.toml --dataset wine --add-dataset wine`"
+        "1 cell of the suite's other methods: no result for this code and data yet; "
+        "`kbench suite small.toml --dataset wine --add-dataset wine` computes them"
     ) in found.stdout
 
 

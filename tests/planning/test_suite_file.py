@@ -132,12 +132,15 @@ def test_a_wrong_line_is_named_with_its_place(registry, line, words):
         ("train_size = 0.9\ntest_size = 0.9", "more than 1 together"),
         ("unlabeled_size = -1", "protocol.unlabeled_size"),
         ('n_folds = "5"', "protocol.n_folds must be a valid integer, got '5'"),
-        ('search_method = "halve"', "protocol.search_method must be 'grid', 'random' or 'halving'"),
+        ('search_method = "halve"', "must be 'grid', 'random' or 'halving', got 'halve'"),
         (
             'refit_maps_in_inner_folds = "once"',
             "protocol.refit_maps_in_inner_folds must be a valid boolean, got 'once'",
         ),
-        ('block_dtype = "float32"', "needs refit_maps_in_inner_folds = false"),
+        (
+            'block_dtype = "float32"',
+            'block_dtype = "float32" needs refit_maps_in_inner_folds = false',
+        ),
         ("search_timeout_s = 0", "protocol.search_timeout_s must be greater than 0, got 0"),
         ("one_standard_error = 1", "protocol.one_standard_error must be a valid boolean, got 1"),
         (
@@ -202,7 +205,8 @@ def test_a_metric_that_ranks_nothing_guides_no_search(registry):
         ('[protocol]\ninner_fit = "outer"', "protocol.inner_fit", "refit_maps_in_inner_folds"),
         ('[protocol]\nsearch = "random"', "protocol.search", "search_method"),
         ("[limits]\ntime_s = 2", "limits.time_s", "task_timeout_s"),
-        ("[limits]\nmemory_mib = 2", "limits.memory_mib", "task_memory_mib"),
+        ("[limits]\nmemory_mb = 2", "limits.memory_mb", "task_memory_mib"),
+        ('measure = "accuracy"', "measure", "metric"),
         ('data_from = "there"', "data_from", "data_source_hint"),
         ('budget = "seconds"', "budget", "equal_budget"),
     ],

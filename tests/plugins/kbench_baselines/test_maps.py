@@ -135,7 +135,7 @@ def test_estimators_follow_scikit_learn(estimator, check):
 
 
 @pytest.mark.parametrize("name", MAPS)
-def test_records_name_real_parameters_and_metric_the_declared_kernel(name):
+def test_records_name_real_parameters_and_approximate_the_declared_kernel(name):
     record = MAPS[name]
     fitted = resolve(record.make)()
     parameters = fitted.get_params()

@@ -208,7 +208,7 @@ def test_what_is_refused_is_one_message(stores, tmp_path):
         (("trial", "trial@version=,b.db"), "version has no value"),
         (("trial", "trial@machine=all"), "machine must be the id of a single machine, got 'all'"),
         (("trial", "@b.db"), "the name of a suite comes first"),
-        (("bare.json", "trial"), "row 0: feature_map is missing or not text"),
+        (("bare.json", "trial"), "row 0: feature_map is missing or not a string"),
         (("broken.json", "trial"), "broken.json is not JSON"),
         (("none.json", "trial"), "cannot read none.json"),
         (("trial", "trial", "--dataset", "wine"), "matches none of trial: iris"),
@@ -245,7 +245,7 @@ def test_a_file_that_holds_no_results_is_one_message(stores, tmp_path, name, con
 
 HUGE = "x" * 1_000_000
 ODD = [
-    ({"dataset": 7}, "dataset is missing or not text"),
+    ({"dataset": 7}, "dataset is missing or not a string"),
     ({"dataset": HUGE}, "dataset has 1000000 characters"),
     ({"learner": "\x1b[2Jridge"}, "learner contains control characters"),
     ({"learner": "\ud800"}, "learner contains control characters"),

@@ -194,7 +194,7 @@ def test_equal_differences_have_no_p():
         assert (found.p, found.p_holm, found.verdict) == (None, None, verdict)
         (line,) = comparison.rows()
         assert line["accuracy_p"] is None
-        assert line["doubts"] == "all differences are equal: no test"
+        assert line["warnings"] == "all differences are equal: no test"
         assert (line["accuracy_low"] is None) == (fewer == 0)
     unknown = {"n_train": None, "n_test": None}
     found = change(row(accuracies=base, **unknown), row(accuracies=base - 0.1, **unknown))

@@ -63,22 +63,22 @@ def test_a_row_need_not_know_how_many_rows_there_were_and_may_say_more():
 
 @pytest.mark.parametrize("name", ["dataset", "status", "metric", "machine", "machine_speed_s"])
 def test_what_a_comparison_needs_must_be_there(name):
-    with pytest.raises(ValueError, match=rf"^{name} is missing or not text$"):
+    with pytest.raises(ValueError, match=rf"^{name} is missing or not a string$"):
         parse_outside_row({key: value for key, value in GOOD.items() if key != name})
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"dataset": None}, "dataset is missing or not text"),
-        ({"status": ["ok"]}, "status is missing or not text"),
+        ({"dataset": None}, "dataset is missing or not a string"),
+        ({"status": ["ok"]}, "status is missing or not a string"),
         ({"learner": LONG}, "learner has 20000 characters; 10000 at most"),
         ({"feature_map": "a\x1b[2Jb"}, "feature_map contains control characters"),
         ({"machine": "\ud800"}, "machine contains control characters"),
         ({"contention": "a\nb"}, "contention contains control characters"),
-        ({"metric": {"name": "accuracy"}}, "metric is missing or not text"),
+        ({"metric": {"name": "accuracy"}}, "metric is missing or not a string"),
         ({"better": "sideways"}, "better must be higher or lower"),
-        ({"better": 1}, "better is missing or not text"),
+        ({"better": 1}, "better is missing or not a string"),
         ({"machine_speed_s": "0.01, soon"}, "machine_speed_s contains values other than numbers"),
         ({"machine_speed_s": "inf"}, "machine_speed_s contains values other than numbers"),
         ({"machine_speed_s": "-1e300"}, "machine_speed_s contains values other than numbers"),

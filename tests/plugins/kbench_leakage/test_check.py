@@ -264,7 +264,7 @@ def test_missing_infinite_constant_and_huge_values_do_no_harm(is_numeric):
     assert signs(np.column_stack([X, y]), targets, is_numeric)[0] == ("column", ("x5",))
 
 
-def test_the_same_seed_metrics_the_same():
+def test_the_same_seed_gives_the_same_findings():
     rng, X = draw(n=9000, d=3)
     y = nonlinear(rng, np.column_stack([X, X]))
     assert check(X, y, seed=3) == check(X, y, seed=3)

@@ -61,7 +61,7 @@ def test_known_measurements_are_not_taken_again(monkeypatch):
     def measured_again(*args):
         raise AssertionError("measured again")
 
-    monkeypatch.setattr(stored_checks, "_metric_dataset", measured_again)
+    monkeypatch.setattr(stored_checks, "_check_dataset", measured_again)
     assert notices(cell) == said
 
 

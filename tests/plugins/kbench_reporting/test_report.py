@@ -73,7 +73,7 @@ def test_report_of_what_is_not_there_is_an_error(store):
         (["report", "trial", "--exclude-method", "rff"], "--exclude-method 'rff'"),
         (["report", "trial", "--machine", "all"], "several machines"),
         (["report", "trial", "-o", "no/such/folder.html"], "cannot write"),
-        (["report", "trial", "--table", "mian"], "there is no table 'mian'"),
+        (["report", "trial", "--table", "scors"], "no table 'scors'; did you mean 'scores'"),
         (
             ["report", "trial", "--table", "scores", "--format", "html"],
             "markdown or json for one table",
@@ -232,8 +232,11 @@ def test_results_within_a_time_are_the_best_of_each_dataset_first(store):
         (["--max-fit-time", "0"], "--max-fit-time must be a finite number > 0"),
         (["--max-fit-time", "1e-9"], "no method fits within 1e-09 s"),
         (["--dataset", "nothing"], "--dataset: 'nothing' is not among the results"),
-        (["--dataset", "*", "--leaderboard"], "leave out --leaderboard"),
-        (["--max-fit-time", "1", "--highlight", "rff"], "leave out --highlight"),
+        (["--dataset", "*", "--leaderboard"], "--dataset selects cells; leave out --leaderboard"),
+        (
+            ["--max-fit-time", "1", "--highlight", "rff"],
+            "--max-fit-time selects cells; leave out --highlight",
+        ),
     ],
 )
 def test_wrong_filters_of_results_are_refused(store, options, message):
