@@ -59,7 +59,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the resul
 
 _METAVARS = {
     **dict.fromkeys(("target", "drop", "categorical", "keep", "group", "time_column"), "COLUMN"),
-    **dict.fromkeys(("dataset", "feature_map", "learner"), "PATTERN"),
+    **dict.fromkeys(("dataset", "feature_map", "learner"), "NAME"),
     **dict.fromkeys(("add_datasets", "add_feature_maps", "add_learners"), "NAME"),
     "metric": "NAME",
     "sheet": "NAME",
@@ -144,7 +144,8 @@ def _described(
         argument = typer.Argument(help=text, autocompletion=complete)
         return parameter.replace(annotation=Annotated[type_, argument])
     flags = [_flag(name, is_list), *filter(None, [_SHORT.get(name)])]
-    made = typer.Option(*flags, metavar=_METAVARS.get(name), autocompletion=complete, help=text)
+    metavar = "PATTERN" if "pattern" in text else _METAVARS.get(name)
+    made = typer.Option(*flags, metavar=metavar, autocompletion=complete, help=text)
     return parameter.replace(annotation=Annotated[type_, made])
 
 

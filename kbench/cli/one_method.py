@@ -54,8 +54,8 @@ def print_beside(
             )
     if n_unknown:
         console.print(
-            f"\n{counted(n_unknown, 'cell')} of the suite's other methods without a result for "
-            f"this code and data: run `{escape(shlex.join(again))}`",
+            f"\n{counted(n_unknown, 'cell')} of the suite's other methods: no result for this code "
+            f"and data yet; `{escape(shlex.join(again))}` computes them",
             soft_wrap=True,
         )
 

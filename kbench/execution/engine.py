@@ -36,7 +36,7 @@ class Terms:
 
     preload: Preload
     """Modules and functions that the warm parents of the tasks load, by their third-party plugins
-    (see `warm_parents.preload_of`)."""
+    (see `warm_parents.make_preload`)."""
     components: Mapping[str, Sequence[object]]
     """Components by kind, with their places in the suite."""
     limits: Limits = field(default_factory=Limits)

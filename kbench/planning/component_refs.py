@@ -32,10 +32,11 @@ _FORMER = (
     "splits:cv inner_splits:inner_cv inner_fit:refit_maps_in_inner_folds preprocess:scaling "
     "search:search_method data_from:data_source_hint ignore:drop nominal:categorical "
     "missing:na_values unit:strip_units by_target:target_encode date:date_formats "
-    "order_by:time_column group:dataset_family"
+    "order_by:time_column group:dataset_family measure:metric each:expand "
+    "share_of_rows:fraction_of_rows"
 )
 _CHANGED = dict(pair.split(":") for pair in _FORMER.split())
-"""Names of keys that are too unlike what others may write for them to be found by that."""
+"""Former names of keys that are too unlike the present ones for `did_you_mean`."""
 
 
 def meant(key: str, allowed: Iterable[str]) -> str:

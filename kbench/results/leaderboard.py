@@ -51,7 +51,7 @@ class Certainty:
             costs = scores.of_tried(self.rows, cost)
             return stats.front(scores.tried_gains, costs, alpha=self.alpha)
         if len(scores.datasets) > 1:
-            return _no_front(k, "all datasets belong to one group")
+            return _no_front(k, "all datasets belong to one family")
         rows, name = select_compared_rows(scores, self.rows, scores.datasets[0]), scores.metric.name
         splits = find_shared_splits(rows, name)
         if len(splits) < 2:

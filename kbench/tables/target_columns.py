@@ -150,7 +150,9 @@ def _coded(column: Column, what: str, is_asked: bool) -> tuple[np.ndarray, list[
     different = np.unique(values[present])
     if len(different) > MAX_NUMERIC_LABELS:
         kind = "numbers" if is_asked else "integers"
-        remedy = "Name another target" if is_asked else f"Say {_REGRESSION}, or name another target"
+        remedy = (
+            "Choose another target" if is_asked else f"Use {_REGRESSION}, or choose another target"
+        )
         raise DatasetError(
             f"{what}: the target {column.name!r} has {len(different):,} different {kind}, more "
             f"than the {MAX_NUMERIC_LABELS} that are treated as classes. {remedy}."

@@ -142,7 +142,7 @@ def columns(metric: Metric) -> tuple[str, ...]:
     return (
         *(*LABELS, "side", "status_a", "status_b", "n_splits"),
         *(f"{name}_{part}" for name in (metric.name, *TIMES) for part in parts),
-        "doubts",
+        "warnings",
     )
 
 
@@ -162,4 +162,4 @@ def _to_row(cell: Compared, names: Sequence[str]) -> dict[str, object]:
         row[f"{name}_verdict"] = change.verdict
     changes = [cell.changes[name] for name in names]
     doubts = [why for change in changes for why in (*change.doubts, change.untested) if why]
-    return {**row, "doubts": "; ".join(dict.fromkeys(doubts))}
+    return {**row, "warnings": "; ".join(dict.fromkeys(doubts))}

@@ -311,7 +311,7 @@ def _table(comparison: Comparison) -> Table:
     from kbench_compare.changes import columns
 
     made = {
-        name: Column(name, wide=name in ("side", "status_a", "status_b", "doubts"))
+        name: Column(name, wide=name in ("side", "status_a", "status_b", "warnings"))
         for name in columns(comparison.metric)
     }
     for about in (comparison.metric.name, *TIMES):

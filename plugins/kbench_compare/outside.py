@@ -96,7 +96,7 @@ def parse_outside_row(value: object) -> tuple[Row, Metric]:
     >>> parse_outside_row({"dataset": 7})
     Traceback (most recent call last):
         ...
-    ValueError: dataset is missing or not text
+    ValueError: dataset is missing or not a string
     """
     if not isinstance(value, dict):
         raise ValueError("not an object")
@@ -127,4 +127,4 @@ def _explain_error(error: Any) -> str:
         return "better must be higher or lower"
     if error["type"] == "value_error":
         return f"{name} {error['msg'].removeprefix('Value error, ')}"
-    return f"{name} is missing or not text"
+    return f"{name} is missing or not a string"

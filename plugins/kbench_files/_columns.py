@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from kbench import DatasetError
+from kbench.messages import option
 from kbench.tables import encoder
 from kbench.tables.encoder import Texts
 from kbench.tables.table import TEXT_ABOVE, Column
@@ -143,7 +144,7 @@ class ColumnScan:
             raise DatasetError(
                 f"{self._what}: {self.name!r} has more than {MAX_DIFFERENT:,} different "
                 f"values{self.note}, which are too many for labels or categories. Choose another "
-                f"target, or drop the column: ignore {self.name!r}."
+                f"target, or drop the column: {option('drop', [self.name])}."
             )
 
 

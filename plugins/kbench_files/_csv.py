@@ -396,8 +396,8 @@ def refuse_unnamed(
         if not name and read[place] not in drop:
             # most often the row numbers that pandas writes, which may reveal the labels
             raise DatasetError(
-                f"{what}: column {place + 1} has no name; add a name, or drop it: ignore "
-                f"{read[place]!r}"
+                f"{what}: column {place + 1} has no name; add a name, or drop it: "
+                f"{option('drop', [read[place]])}"
             )
 
 

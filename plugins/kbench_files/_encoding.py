@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from kbench import Dataset, DatasetError
-from kbench.messages import list_some
+from kbench.messages import list_some, option
 from kbench.tables.encoder import TableEncoder, Texts
 from kbench.tables.table import Column, Table, check_columns, no_column, to_dataset
 from kbench.tables.table_rows import TableRows
@@ -51,7 +51,7 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
     check_columns(list(rows.names), what, target, drop, weight)
     dates = {c.name: c for c in (DateColumn.parsed(d, what) for d in roles.date_formats)}
     units = {c.name: c for c in (UnitColumn.parsed(s, what) for s in roles.strip_units)}
-    for option, given in (
+    for key, given in (
         ("categorical", roles.categorical),
         ("date_formats", dates),
         ("target_encode", roles.target_encode),
@@ -59,7 +59,7 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
     ):
         unknown = [name for name in given if name not in rows.names]
         if unknown:
-            raise DatasetError(f"{what}, {option}: {no_column(unknown[0], rows.names)}")
+            raise DatasetError(f"{what}, {key}: {no_column(unknown[0], rows.names)}")
     left_out = {target, weight, *drop}
     nominal = {*roles.categorical, *roles.target_encode}
     dates = {n: c for n, c in dates.items() if n not in left_out | nominal}
@@ -111,8 +111,8 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
 def _refuse_empty(what: str, empty: Sequence[str]) -> None:
     if empty:
         raise DatasetError(
-            f"{what}: all values are missing in {list_some(empty)}. Drop empty columns: ignore "
-            f"{', '.join(map(repr, empty[:3]))}."
+            f"{what}: all values are missing in {list_some(empty)}. Drop empty columns: "
+            f"{option('drop', empty[:3])}."
         )
 
 

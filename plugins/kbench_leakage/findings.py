@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -188,8 +187,3 @@ class Leakage:
     def to_json(self) -> dict[str, Any]:
         """Return it as values of JSON."""
         return asdict(self)
-
-
-def join_findings(findings: Sequence[Finding]) -> str:
-    """Write findings as one line."""
-    return "; ".join(each.sentence for each in findings)

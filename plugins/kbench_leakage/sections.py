@@ -58,8 +58,8 @@ def _related(data: ReportData) -> list[Part]:
     parts: list[Part] = [f"{list_some(names)} may be related: {why}." for names, why in found]
     parts.append(
         "Related datasets are not independent samples, but each of them counts as one dataset "
-        "in means, ranks and tests. Give datasets from one source the same group in the suite "
-        "file."
+        "in means, ranks and tests. Give datasets from one source the same dataset_family in "
+        "the suite file."
     )
     if before is not None and before.contenders == [before.leader]:
         first = format_method(data.scores.methods[before.leader])

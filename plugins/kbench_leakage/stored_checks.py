@@ -91,7 +91,7 @@ def leakage_of(facts: DatasetFacts, protocol: Protocol) -> Leakage:
     found = recall(Leakage, key)
     if found is None:
         try:
-            found = _metric_dataset(facts, protocol)
+            found = _check_dataset(facts, protocol)
         except KbenchError as error:  # the cells say why they cannot be computed
             return Leakage(notes=(f"not checked: {error}",))
         keep(key, found)
@@ -100,7 +100,7 @@ def leakage_of(facts: DatasetFacts, protocol: Protocol) -> Leakage:
     return found
 
 
-def _metric_dataset(facts: DatasetFacts, protocol: Protocol) -> Leakage:
+def _check_dataset(facts: DatasetFacts, protocol: Protocol) -> Leakage:
     if facts.pairwise:
         return Leakage(notes=("not checked: a Gram matrix has no columns",))
     import numpy as np

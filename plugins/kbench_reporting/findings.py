@@ -337,7 +337,7 @@ def span(least: float, most: float) -> str:
 def budget_sentences(budgets: Sequence[Budget], claimed: str) -> list[str]:
     """Return sentences on the search budgets, and on violations of what the suite declares.
 
-    `claimed` is `Suite.budget`: "candidates", "seconds", or empty.
+    `claimed` is `Suite.equal_budget`: "candidates", "seconds", or empty.
     """
     counted = [budget for budget in budgets if budget.candidates and not budget.is_baseline]
     if not counted:

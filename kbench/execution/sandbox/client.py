@@ -117,9 +117,9 @@ class Sandbox:
         The payload and the returned value travel as JSON. `memory_mib` bounds the resident memory
         of the process and its descendants beyond that at the start, in units of 2**20 bytes; a
         failure at 90 % of it or more has status "out_of_memory". Infinity means no limit. Once
-        `wanted`, which is called every half second, returns False, the task "crashed".
-        `converse` is called with a socket in another thread, once for each attempt, and must
-        return once the other end, which the function gets as well, is closed.
+        `wanted`, which is called every half second, returns False, the task is killed, with the
+        status "crashed". `converse` is called with a socket in another thread, once for each
+        attempt, and must return once the other end, which the function gets as well, is closed.
 
         A task whose supervisor dies or hangs is tried again with a separate supervisor: a
         task that has killed or stopped the first one cannot harm other tasks again.

@@ -350,11 +350,11 @@ class Supervisor:
             self._kill(call, "timed_out", f"limit of {call.time_s:g} s")
         if call.start:
             limit = call.memory_mib
-            self._metric(call)
+            self._measure_memory(call)
             if limit is not None and call.peak_resident > limit * processes.MIB:
                 self._kill(call, "out_of_memory", f"limit of {limit:g} MiB")
 
-    def _metric(self, call: Call) -> None:
+    def _measure_memory(self, call: Call) -> None:
         whole = processes.memory(call.pid)
         call.record_high_water(whole.peak_size, whole.peak_resident, whole.files)
         call.record_peak(0, whole.resident)

@@ -75,7 +75,7 @@ def check_dataset(dataset: Dataset) -> Dataset:
     if unknown:
         raise refuse(f"feature_kinds must be in {FEATURE_KINDS}, got {sorted(unknown)}")
     if "target_encoded" in dataset.feature_kinds and (hasattr(X, "indptr") or dataset.pairwise):
-        raise refuse("feature_kinds has 'category', which is for dense inputs only")
+        raise refuse("feature_kinds has 'target_encoded', which is for dense inputs only")
     roles = ("evaluation", "development")
     check_choice(dataset.role, f"dataset {dataset.name!r}: role", roles, error=DatasetError)
     if dataset.pairwise and n != d:
