@@ -12,8 +12,8 @@ from tests.support import words
 MIN_TEXTS = {
     "help": 200,
     "message": 1500,
-    "docs": 20,
-    "docstring": 2000,
+    "docs": 100,
+    "docstring": 3500,
     "suite": 200,
     "page": 20,
 }

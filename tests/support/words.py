@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import sys
 import tomllib
@@ -111,7 +112,7 @@ def find_words(text: Text) -> list[Finding]:
     """Return the findings of one text."""
     words, long = read_lexicon()
     findings = [finding for word in words for finding in word.find(text)]
-    if text.kind == "docs" and text.file not in DEVELOPMENT and "/development/" not in text.file:
+    if text.kind == "docs" and text.file not in DEVELOPMENT:
         findings += _find_long(text, long)
     return sorted(findings, key=lambda finding: finding.line)
 
@@ -194,10 +195,24 @@ def texts_of_python(file: str, content: str) -> Iterator[Text]:
         elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             public = public and not re.match(r"_(?!_)", getattr(node, "name", ""))
             kind, prose = "docstring", ast.get_docstring(node, clean=False) if public else None
+            for name, line, below in _attributes(node) if public else ():
+                if not name.startswith("_"):
+                    yield Text(kind, file, line, hide_code(below))
         if prose:
             line = node.body[0].lineno if kind == "docstring" else node.lineno
             yield Text(kind, file, line, hide_code(prose))
         nodes += [(child, public) for child in children]
+
+
+def _attributes(node: ast.AST) -> Iterator[tuple[str, int, str]]:
+    """Yield the names that a module or a class assigns, with the docstrings below them."""
+    body = node.body if isinstance(node, ast.Module | ast.ClassDef) else []
+    for assigned, below in itertools.pairwise(body):
+        match assigned, below:
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(
+                target=ast.Name(id=name)
+            ), (ast.Expr(value=ast.Constant(value=str(text)))):
+                yield name, below.lineno, text
 
 
 def _is_prose(value: str) -> bool:
