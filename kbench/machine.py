@@ -207,10 +207,10 @@ def _text(path: Path) -> str:
 
 
 STEAL = 0.02
-"""Share of CPU time of other guests of the host above which times are doubted."""
+"""Share of CPU steal time above which times are unreliable."""
 
 STALLED = 0.2
-"""Share of the time with a process waiting for a CPU above which times are doubted."""
+"""Share of the time with a process waiting for a CPU above which times are unreliable."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class Snapshot:
     """Processes that run or wait for a CPU now; 0 if unknown."""
     cpu_ticks: int
     steal_ticks: int
-    """Time of all CPUs since the start, and the share of other guests of the host."""
+    """Time of all CPUs since the start, and how much of it was steal time."""
     stalled_s: float | None
     """Seconds since the start in which some process waited for a CPU; None if the kernel does not
     count them."""

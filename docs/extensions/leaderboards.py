@@ -17,7 +17,7 @@ from kbench_sharing.repository import publish
 from kbench_sharing.site import Site, write_site
 
 FOLDER = "leaderboards"
-"""Folder of the site, beside the pages."""
+"""Folder of the site, next to the pages."""
 
 
 def write_leaderboards(bundles: Path, out: Path) -> Site:

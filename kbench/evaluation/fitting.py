@@ -62,7 +62,7 @@ class FittedMethod:
     """Whether the search has made the pass that the learner was fitted from."""
 
     n_embedded: int = 0
-    """Training rows that were embedded in blocks, beside those of the search."""
+    """Training rows that were embedded in blocks after the search."""
 
     default: FittedLearner | None = None
     """Learner of the default candidate, if it was fitted on the same embedding."""

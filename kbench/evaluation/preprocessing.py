@@ -54,7 +54,7 @@ class UnitBall:
 
 
 CROSS_FOLDS = 5
-"""Parts of the training rows, of which each is encoded by the targets of the others."""
+"""Number of parts of the training rows; the targets of the other parts encode each part."""
 
 
 class CategoryMeans:

@@ -20,7 +20,7 @@ LOAD_TIME_S = 900.0
 """Wall clock for fetching one dataset; sources have shorter time-outs."""
 
 LOAD_MEMORY_MB = 1024
-"""Memory for fetching one dataset, beside `LOAD_COPIES` of the largest one."""
+"""Memory for fetching one dataset, in addition to `LOAD_COPIES` of the largest one."""
 
 LOAD_COPIES = 4
 """Copies of a dataset that its source may have in memory, as text and as numbers."""

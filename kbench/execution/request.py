@@ -127,13 +127,13 @@ class Answer:
     ended_ms: int
     """Milliseconds since 1970, by the host's clock."""
     doubts: tuple[str, ...] = ()
-    """Reasons to doubt the times; empty if there are none."""
+    """Reasons why the times are unreliable; empty if there are none."""
     lacks_data: bool = False
     """The host could not get the data; another may."""
     is_cut_off: bool = False
     """The run was over before the task: it is not a result."""
     manifest: Manifest | None = None
-    """What it was made from; None if that is unknown."""
+    """The sources of the result; None if they are unknown."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values, for a file or a message."""

@@ -12,10 +12,10 @@ from kbench.records import Limits, Manifest, Result
 from kbench.storage.journal import Journal
 
 LOOK_AHEAD = 16
-"""Splits of a cell that are looked up at least: some beyond the planned ones may be known."""
+"""Minimum number of splits of a cell to look up: more splits than planned may be cached."""
 
 UNKNOWN = "dependencies unknown"
-"""Why a result of an earlier version, which recorded none, is not reused."""
+"""Why a result that was stored without its dependencies is not reused."""
 
 SHOWN = 3  # changes that are named of a result
 
@@ -27,7 +27,7 @@ class Validity:
     journal: Journal
     present: Present
     also_outdated: bool = False
-    """Take the newest result where none is valid, and say in its cell why it is out of date."""
+    """If no result is valid, take the newest one, and say in its cell why it is out of date."""
 
     @cached_property
     def _manifests(self) -> Mapping[str, Manifest]:

@@ -210,9 +210,8 @@ class Cost:
     memory_mib: Estimate
     """Peak memory, in units of 2**20 bytes."""
     seconds: Estimate | None = None
-    """CPU time on this machine, which is the wall clock where nothing else runs; wall clock,
-    where the protocol has several threads. None if no trial of the whole search ended in
-    time."""
+    """CPU time on this machine, which is the wall clock on an idle machine; wall clock, if the
+    protocol has several threads. None if no trial of the whole search ended in time."""
     is_least: bool = False
     """A trial has hit the limit of memory: the task needs at least `memory_mib`."""
 

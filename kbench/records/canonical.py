@@ -12,7 +12,7 @@ from typing import Any, Self
 from kbench.records._suite import Protocol, Ref, Tune
 
 Json = Any
-"""A value of JSON, of which nothing is known."""
+"""Any JSON value."""
 
 JsonObject = dict[str, Json]
 

@@ -198,10 +198,10 @@ def number(value: float) -> str:
 # -- a line per method, with its number at its end
 
 MAX_LINES = 10
-"""Lines of a chart; more cannot be told apart."""
+"""Maximum number of lines of a chart; more cannot be distinguished."""
 
 DASHES = 4
-"""Dashes that tell lines of one colour apart."""
+"""Number of dash patterns that distinguish lines of one colour."""
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ class Budget:
     parameters: tuple[str, ...] = ()
     """Searched parameters."""
     at_boundary: float | None = None
-    """Share of the searches whose best value was at an edge of its grid; None if nothing was
-    searched, or results do not say it.
+    """Share of the searches whose best value was at the boundary of its grid; None if nothing was
+    searched, or the results do not record it.
     """
     default: float | None = None
     tuned: float | None = None

@@ -22,17 +22,19 @@ class Against:
     won: int
     tied: int
     lost: int
-    """`won`, `tied` and `lost` count the datasets on which the corrected resampled t-test says so;
-    tied where it tells no difference.
+    """`won`, `tied` and `lost` count datasets by the corrected resampled t-test; a dataset is tied
+    if the difference is not significant.
     """
     untested: int
-    """Datasets of one common split, or of equal differences, of which none is zero."""
+    """Datasets with one common split, or with equal differences other than zero on all splits."""
     difference: float
     """Mean over the groups of datasets of the difference on common splits, the method's less the
     other's; NaN if values of several datasets have several units.
     """
     p: float
-    """Of the signed-rank test over the groups, adjusted by Holm for the number of others."""
+    """The p-value of the signed-rank test over the groups, with Holm's correction for the number of
+    comparisons.
+    """
     verdict: str
     """One of "better", "worse" and "not distinguishable": over the groups, at level 0.05."""
 

@@ -43,7 +43,7 @@ NOT_MEASURED = ("skipped", "unfinished", "not_run")
 """Statuses of cells that were not measured; they did not fail."""
 
 TIMES = ("fit_time_s", "predict_time_s")
-"""Times whose values on each split are kept beside their means."""
+"""Times whose values on each split are kept in addition to their means."""
 
 TEXTS = (
     "version",

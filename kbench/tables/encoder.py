@@ -51,9 +51,9 @@ class Texts:
     decimal: str = "."
     """One of {".", ","}. Decimal mark of numbers."""
     thousands: str = ""
-    """Sign between groups of three digits; empty if there is none."""
+    """Thousands separator; empty if there is none."""
     na_values: Sequence[str] = ()
-    """Texts of missing values, beside `MISSING`."""
+    """Values to read as missing, in addition to `MISSING`."""
     unit: UnitColumn | None = None
     """Unit of the numbers, which have marks of their own then."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kbench.tables.table import Column
 
 MAX_NUMERIC_LABELS = 100
-"""Different numbers up to which a numeric target is taken for classes."""
+"""Maximum number of different values for which a numeric target is treated as class labels."""
 
 MANY_CLASSES = 50
 """Classes beyond which most of them must have several rows."""

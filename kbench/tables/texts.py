@@ -29,7 +29,7 @@ MISSING = (
     *("", "?", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null", "None"),
     *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
-"""Texts that mean a missing value, unless they are a known category."""
+"""Strings that mean a missing value, unless they are a category of the column."""
 
 _CURRENCY = "$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9\u20ba\u20aa\u0e3f\u20ab\u20b4\u20b1\u00a2"
 _CODES = (
@@ -48,7 +48,7 @@ _FORM = re.compile(
     rf"(?P<body>{_BODY})\s*(?P<after>{_AFTER})?(?P<sign3>[\u2212-]?)"
 )
 MARKS = ("", ",", ".", " ", "'")
-"""Signs between groups of three digits."""
+"""Thousands separators; the empty one stands for none."""
 
 
 @cache
@@ -146,7 +146,7 @@ class UnitColumn:
     """What is left out; empty if numbers have brackets or marks of thousands only."""
     decimal: str = "."
     thousands: str = ""
-    """Decimal mark, and the sign between groups of three digits."""
+    """Decimal mark, and the thousands separator."""
 
     @classmethod
     def parsed(cls, spec: str, what: str) -> UnitColumn:

@@ -102,7 +102,7 @@ class SignSketch:
     """Products of sums with random signs."""
 
     signs: list[np.ndarray]
-    """(n_features, n_components) for each degree; of complex ones the real beside the imaginary."""
+    """(n_features, n_components) for each degree; complex ones as real, then imaginary parts."""
     is_complex: bool
 
     def __call__(self, X):

@@ -11,7 +11,7 @@ import numpy as np
 from kbench.features import Array
 
 MAX_SPLITS = 10_000
-"""Splits beyond which nobody goes."""
+"""Maximum number of splits to recommend."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Components:
 
     datasets: float | None
     interaction: float | None
-    """`datasets` and `interaction` are between datasets: of all methods together, and of one beside
-    the others. None for a single dataset.
+    """`datasets` and `interaction` are variances between datasets: of the mean of all methods, and
+    of a method's difference from it. None for a single dataset.
     """
     splits: float
     """Between the splits of a dataset, for all methods together."""
@@ -35,13 +35,13 @@ class Components:
     drawn.
     """
     seeds: float | None = None
-    """Of one seed of the map, with data and search the same. None where each split has one seed,
-    which cannot be told apart from the rest.
+    """Of one seed of the map, with the same data and search. None if each split has one seed: its
+    variance cannot be separated from the rest.
     """
     by_method: tuple[float, ...] = ()
-    """The residual of each method; empty for two methods, whose noise cannot be told apart."""
+    """The residual of each method; empty for two methods, whose noise cannot be separated."""
     seeds_by_method: tuple[float, ...] = ()
-    """The variance of the seed of each method's map; empty where each split has one seed."""
+    """The variance of the seed of each method's map; empty if each split has one seed."""
 
     def shares(self) -> dict[str, float]:
         """Return the share of each source in the variance of a score; negative ones are 0."""

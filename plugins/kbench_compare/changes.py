@@ -22,14 +22,14 @@ class Noise:
     alpha: float = 0.05
     """Level of the tests, over all cells together (Holm)."""
     time_factor: float = 2.0
-    """A time has changed where, beside the test, its mean over the splits is this many times the
-    other.
+    """A time has changed if the test is significant and the means over the splits differ by
+    more than this factor.
     """
     time_floor_s: float = 0.002
     """And the two means differ by more than this many seconds."""
     time_noise: float = 0.1
-    """Relative standard deviation of a cell's mean time between runs of the same code on a quiet
-    machine: what its splits share.
+    """Relative standard deviation of a cell's mean time between runs of the same code on an idle
+    machine: the part that its splits share.
     """
 
 
@@ -40,22 +40,22 @@ class Change:
     a: float | None = None
     b: float | None = None
     """`a` and `b` are means over the common splits; times are geometric means, and that of `b` is
-    corrected by the calibration figures.
+    corrected for the machine speed.
     """
     change: float | None = None
     """b - a; for times b / a."""
     low: float | None = None
     high: float | None = None
-    """`low` to `high` is its interval of level 1 - alpha; None where it is not known."""
+    """`low` to `high` is its confidence interval of level 1 - alpha; None if there is none."""
     p: float | None = None
     """Two-sided, of "no change"; not adjusted."""
     p_holm: float | None = None
     """Adjusted for the number of cells."""
     verdict: Verdict = "unknown"
-    """It is "unknown" where there is no answer, for the reasons in `doubts`."""
+    """It is "unknown" if there is no answer, for the reasons in `doubts`."""
     doubts: tuple[str, ...] = ()
     untested: str = ""
-    """Why there is no p although both sides have values; empty where there is one."""
+    """Why there is no p although both sides have values; empty if there is one."""
 
 
 @dataclass(frozen=True)

@@ -241,7 +241,7 @@ def _direction(difference: float, metric: Metric) -> Verdict:
 
 
 CALIBRATION_SPREAD = 1.25
-"""Ratio of two calibration figures of one machine above which its times are doubted."""
+"""Ratio of two measured speeds of one machine above which its times are unreliable."""
 
 
 def time_change(

@@ -24,7 +24,7 @@ from kbench.features import TIMES, Row, complete_metric
 from kbench.records import Metric
 
 LONGEST = 10_000
-"""Characters of a text; those of MLflow's params and tags are shorter."""
+"""Maximum number of characters of a value; MLflow's params and tags are shorter."""
 
 LARGEST = 1e100
 """Of larger numbers, squares and ratios are not finite."""

@@ -54,7 +54,7 @@ STEP = 4
 """Rows of a trial over those of the one before."""
 
 CELL_S = 30.0
-"""Wall clock of all trials of a cell; those of a refusal may have as much again."""
+"""Wall clock of all trials of a cell; trials that confirm a skip may take as long again."""
 
 THREADS_S = 0.5
 """Wall clock of the trial with all threads beyond the CPU time of that with one."""

@@ -11,7 +11,7 @@ FORMS = {
     "arff": {".arff": {}},
     "svmlight": {".svmlight": {}, ".libsvm": {}, ".svm": {}},
 }
-"""Endings of the names of files by their form, with the parameters that each implies."""
+"""File extensions of each format, with the parameters that each implies."""
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,

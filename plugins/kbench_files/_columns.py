@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas
 
 MAX_DIFFERENT = 1_000_000
-"""A column with more different texts has too many to be labels or categories."""
+"""A column with more distinct strings has too many to be labels or categories."""
 
 
 class ColumnScan:

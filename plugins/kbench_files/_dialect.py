@@ -47,12 +47,11 @@ class Dialect:
     """How a CSV file is written."""
 
     delimiter: str = ","
-    """Sign between two values."""
+    """Separator of values."""
     decimal: str = "."
     """One of {".", ","}. Decimal mark."""
     thousands: str = ""
-    """Sign between groups of three digits; empty where there is none. A blank stands for all
-    `BLANKS`."""
+    """Thousands separator; empty if there is none. A space stands for all `BLANKS`."""
     encoding: str = "utf-8"
     na_values: Sequence[str] = ()
     """Strings that stand for missing values, in addition to the usual ones."""

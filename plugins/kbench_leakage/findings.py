@@ -13,7 +13,7 @@ MIN_SCORE = 0.95
 """R2, or share of the errors avoided, from which a column or two are named."""
 
 MIN_LOOKUP = 0.9
-"""The same for rows that are looked up by others."""
+"""The same, for rows that are predicted from equal or similar rows."""
 
 MIN_SMOOTH = 0.5
 """R2 of a column by its neighbours in the file, from which adjacent rows can be recognised."""
@@ -25,7 +25,7 @@ MIN_COPIES, MIN_NEAR = 0.05, 0.5
 """Shares of test rows that are named: copies, and those that differ in one input."""
 
 BEYOND_CHANCE = 0.2
-"""Share of copies beyond that by chance, which is named even where it is not twice as many."""
+"""Share of copies above that by chance which is reported even if it is less than twice as many."""
 
 MIN_GROUPED = 0.5
 """R2 from which rows that differ in one input are named."""

@@ -12,7 +12,7 @@ from kbench_leakage.check import run_split
 from kbench_leakage.findings import Leakage
 
 TEST_SHARE = 0.2
-"""Share of the rows that are tested where no split is given."""
+"""Fraction of the rows in the test set if no split is given."""
 
 
 def find_leakage(

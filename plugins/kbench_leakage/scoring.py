@@ -13,7 +13,7 @@ import numpy as np
 from kbench.features import SALT, hash_values
 
 MAX_CLASSES = 50
-"""Classes that are told apart; of more, the rarest count as one."""
+"""Maximum number of classes; of more, the rarest count as one."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Score:
 
 
 NONE = Score(0.0)
-"""Of predictions that tell nothing, or of no rows."""
+"""The score of predictions without information, or of no rows."""
 
 
 def score(predicted: np.ndarray, targets: Targets, train: Targets) -> Score:
@@ -207,7 +207,7 @@ def _differ(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 MAX_PAIRED = 50
-"""Columns of which all pairs are tried."""
+"""Maximum number of columns to try in pairs."""
 
 MAX_GROUPS = 10
 """Columns of groups within which the others are tried."""

@@ -84,7 +84,7 @@ PENALTIES = np.logspace(-7, 2, 19)
 """Penalties, in units of the mean squared norm of the centred features."""
 
 MAX_FACTORED = 4096
-"""Largest matrix that is factored: with more features, at most so many rows are used."""
+"""Size of the largest matrix to factor: with more features, at most this many rows are used."""
 
 _BLOCK_VALUES = 2**22
 

@@ -29,7 +29,7 @@ GROUPS = {
     1510: "wdbc",
     187: "wine",
 }
-"""Datasets that are versions of others: averaged before any test."""
+"""Families of datasets: the versions of one dataset are averaged before any test."""
 
 DEVELOPMENT = {6, 15, 36, 37, 40, 41, 50, 58, 59, 61, 182, 307, 1120, 1501}
 """Datasets on which defaults are chosen: grids of bandwidths, roots, pitches and C."""

@@ -30,7 +30,7 @@ MAX_UNITS = 6
 """Maximum number of different strings that count as units."""
 
 TRIED = 200
-"""Number of different values after which a column of mostly other strings is no longer scanned."""
+"""Number of different values after which the scan of a column of mostly other strings stops."""
 
 
 class UnitScan:

@@ -25,7 +25,7 @@ from kbench.messages import did_you_mean
 from kbench_testing._subject import NOT_INSTALLED, Subject
 
 RUN = ("suite", "uci-small", "--dataset", "iris", "--feature-map", "identity", "--n-splits", "1")
-"""The run with which a feature is tried: one task, without a tracker beside it."""
+"""The run with which a feature is tried: one task, without a tracker."""
 
 RUN_S = 120.0
 """Seconds that it may take, with the deadline of a feature that hangs."""

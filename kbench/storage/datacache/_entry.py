@@ -109,7 +109,7 @@ FILES = frozenset(
         *("splits_rows", "splits_sizes"),
     )
 )
-"""Files that an entry may have beside its description."""
+"""Files that an entry may have in addition to its description."""
 
 META_BYTES = 1 << 28
 """Size of a description at most."""
@@ -133,7 +133,7 @@ def is_checksum(name: str) -> bool:
 
 SAME = ("checksum", "name", "task", "source", "dataset_family", "role", "pairwise")
 NAMES = ("feature_names", "feature_kinds", "target_names")
-"""Fields of a dataset that its description has: as they are, and as lists of text."""
+"""Fields of a dataset in its description: `SAME` unchanged, `NAMES` as lists of strings."""
 
 
 def write(folder: Path, dataset: Dataset) -> None:

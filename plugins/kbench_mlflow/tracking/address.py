@@ -30,7 +30,7 @@ class Address:
     uri: str = field(repr=False)
     """What connects to the store; it may have credentials, and is never shown."""
     name: str
-    """The address for messages, journals and pages: without credentials."""
+    """The URI for messages, journals and pages: without credentials."""
     path: Path | None = None
     """The file of a local SQLite store."""
 

@@ -136,7 +136,7 @@ class CellRun:
     """Values of each split, logged as ``{name}_by_split`` with the index of the split as step."""
     dataset: DatasetInput | None = None
     artifacts: Mapping[str, str] = field(default_factory=dict)
-    """Texts by relative path."""
+    """Contents of text files by relative path."""
 
     @cached_property
     def content(self) -> CellRun:

@@ -24,7 +24,7 @@ from kbench_mlflow.tracking.run import CHOSEN, Experiment, StoredRun
 from kbench_mlflow.tracking.summaries import on_dataset
 
 REPEATED = ("on_dataset", "search", "chosen")
-"""The texts in braces that stand for several values."""
+"""Placeholders that stand for several values."""
 
 
 @dataclass(frozen=True)
@@ -130,14 +130,14 @@ class View:
     """A view of an experiment's runs."""
 
     key: str
-    """Its name in addresses."""
+    """Its name in URLs."""
     name: str
     """Its name in MLflow's menu of views."""
     mode: str
     """Which of MLflow's two pages it is for: "table" or "chart"."""
     state: Mapping[str, Json]
     """MLflow's state, with ``{metric}`` for the metric that a suite compares, ``{plain}`` for the
-    best known one of its task (accuracy or rmse), and ``"{lower_is_better}"`` for whether lower
+    default one of its task (accuracy or rmse), and ``"{lower_is_better}"`` for whether lower
     values of the metric are better. An item of a list, or a name in an object, is repeated for
     each dataset where it has ``{on_dataset}`` (the metric of the metric on it, in runs of
     methods), for each set of searched parameters where it has ``{search}`` (its number), and for

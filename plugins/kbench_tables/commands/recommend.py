@@ -44,7 +44,7 @@ COLUMNS = (
 """Options that say what the columns of a table are, and how its file is written."""
 
 Given = Mapping[str, Any]
-"""Values of these options, None where one is not given."""
+"""Values of these options, None if one is not given."""
 
 
 @options_from("recommend", COLUMNS)
