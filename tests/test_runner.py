@@ -22,7 +22,7 @@ from kbench.results.rows import COLUMNS
 from kbench.runner import Options, Run, Watcher, execute, preview
 from kbench.storage.journal import Journal
 from kbench.storage.predictions import blob_of_seed
-from kbench_mlflow.reading import row_of_run
+from kbench_mlflow.reading import row_of_run, rows_without_run
 from kbench_mlflow.tracking.store import Store
 from tests.support.planted import CENTROIDS
 
@@ -155,7 +155,8 @@ def shown(rows):
 
 
 def rows_of(store_uri):
-    return shown(row_of_run(each) for each in Store(store_uri).read("trial"))
+    store = Store(store_uri)
+    return shown([*map(row_of_run, store.read("trial")), *rows_without_run(store.tags("trial"))])
 
 
 def rows_shown(report):
@@ -170,9 +171,10 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     assert report.cells[0].done[0].metrics["accuracy"] > 0.8
     assert "in a drawer" in report.cells[1].problem.reason
     assert not report.failed
-    # rows planned = rows shown = runs in the store, with the same numbers
-    assert (report.deliveries[0].written, report.deliveries[0].problem) == (2, "")
+    # rows planned = rows shown = rows in the store, with the same numbers; runs have results
+    assert (report.deliveries[0].written, report.deliveries[0].problem) == (1, "")
     assert rows_of(store_uri) == rows_shown(report)
+    assert [run.status for run in Store(store_uri).read("trial")] == ["ok"]
 
     again, seen = run_suite()
     assert seen.tasks == 0
@@ -312,7 +314,7 @@ def test_a_store_that_is_gone_gets_everything_again(run_suite, store_uri, migrat
         Path(store_uri.removeprefix("sqlite:///") + line).unlink(missing_ok=True)
     again, seen = run_suite()
     assert seen.tasks == 0
-    assert again.deliveries[0].written == 2
+    assert again.deliveries[0].written == 1
     assert rows_of(store_uri) == rows_shown(report)
 
 
@@ -324,7 +326,7 @@ def test_what_is_known_reaches_a_store_that_never_saw_the_suite(run_suite, store
     journal.path.write_text("\n".join(kept) + "\n")
     Path(store_uri.removeprefix("sqlite:///")).rename(tmp_path / "old.db")
     again, seen = run_suite()
-    assert (seen.tasks, again.deliveries[0].written) == (0, 2)
+    assert (seen.tasks, again.deliveries[0].written) == (0, 1)
     assert len(rows_of(store_uri)) == 2
 
 
@@ -492,7 +494,10 @@ def test_ctrl_c_ends_cleanly_and_the_next_run_goes_on(slow_suite, store_uri):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert "continue where this run stopped" in out
+    commands = [line.partition("    ")[0] for line in out.partition("next:\n")[2].splitlines()]
+    assert "suite trial.toml" in commands[0]
+    assert len(set(commands)) == len(commands)
+    assert {run.n_splits_done for run in Store(store_uri).read("trial")} <= {3}
     before = n_results()
     assert 2 <= before < 12
     process = start(slow_suite, "--store", store_uri)

@@ -140,7 +140,7 @@ def print_report(
     commands = []
     if report.interrupted:
         commands.append((repeat, "continue where this run stopped"))
-    if any(row.status == "unavailable" for row in rows):
+    elif any(row.status == "unavailable" for row in rows):
         commands.append((repeat, "repeat when the data is available"))
     if not report.interrupted:
         commands += _retries(report, repeat, again)

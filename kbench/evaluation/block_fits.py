@@ -167,6 +167,5 @@ class _BlockFit:
     parts: frozenset[int]
 
     def learners(self) -> list[Fit]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of convergence, which the estimators tell
+        with warnings.catch_warnings(action="ignore"):  # of convergence, which the estimators tell
             return [(each, has_converged(each, ())) for each in self.inner.estimators()]

@@ -68,8 +68,7 @@ def calibrate(fitting: Fitting, candidate: Candidate, predictions: Predictions) 
     folds = inner_folds(fitting)
     if alone := [k for k in classes if any(k not in y[train] for train, _ in folds)]:
         return _without(f"all training rows of {_named(alone)} are in one inner fold")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         values, converged = _out_of_fold(fitting, folds, candidate)
         model = _fitted(values, fitting)
         probabilities = model.predict_proba(decision.reshape(len(decision), -1))

@@ -69,8 +69,7 @@ class FittedMethod:
 
     def predict(self, X: Matrix | Rows) -> Predictions:
         """Predict rows, as the learner does: numbers are standardised."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             if not self.is_in_blocks:
                 return self._predictions(self.learner, self.embedding.embedded(X))
             blocks = self.embedding.embedded_blocks(X, np.arange(X.shape[0]), Stopwatch())
@@ -341,8 +340,7 @@ def _blocks_of(shared: Embedding) -> str:
 @contextlib.contextmanager
 def _untroubled() -> Iterator[None]:
     """Ignore warnings and errors of a default candidate: a fit of its own meets them again."""
-    with warnings.catch_warnings(), contextlib.suppress(Exception):
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"), contextlib.suppress(Exception):
         yield
 
 

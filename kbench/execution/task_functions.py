@@ -114,8 +114,7 @@ def rehearse() -> None:
     X = np.random.default_rng(0).uniform(0.0, 1.0, (60, 4))
     dataset = Dataset("rehearsal", X=X, y=np.arange(60) % 3)
     learner = EstimatorSpec(RidgeClassifier, space={"alpha": (0.1, 1.0)})
-    with warnings.catch_warnings(), _no_autologging():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"), _no_autologging():
         evaluate_split(dataset, 0, Method(EstimatorSpec(FunctionTransformer), learner), Protocol())
 
 
@@ -313,8 +312,7 @@ def _refusal(
     X = np.random.default_rng(0).uniform(0.0, 0.5, (20, 3))
     y = np.arange(20) % 2
     try:
-        with warnings.catch_warnings(), _at_most(TRIAL_TIME_S):
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"), _at_most(TRIAL_TIME_S):
             # a parameter without a default, such as a map inside another, has its first value
             first = {key: values[0] for key, values in spec.space.items()}
             estimator = spec.build(first, 0)

@@ -149,10 +149,9 @@ def _answers(server: str) -> bool:
     while time.monotonic() < end:
         try:
             urllib.request.urlopen(server, timeout=5).close()
+            return True
         except urllib.error.HTTPError:
             return True
         except OSError:
             time.sleep(0.2)
-        else:
-            return True
     return False

@@ -24,6 +24,7 @@ from kbench.features import (
     complete_metric,
     line_key,
     lock_name,
+    make_full_row,
     make_tables,
     still_working,
     write,
@@ -32,7 +33,7 @@ from kbench.messages import counted, did_you_mean
 from kbench.records import ACCURACY, Delivered
 from kbench.records.canonical import Json
 from kbench_mlflow.known_stores import journals
-from kbench_mlflow.reading import row_of_run, uri_of
+from kbench_mlflow.reading import row_of_run, rows_without_run, tags_without_run, uri_of
 from kbench_mlflow.runs import build_run, method_runs
 from kbench_mlflow.tracking.database import read_delivered_runs
 from kbench_mlflow.tracking.run import CellRun, Experiment
@@ -87,48 +88,30 @@ class Delivery:
         try:
             run_id = self._store.log(experiment, run)
             self._written += 1
-            self._journal.append(
-                "delivered",
-                store=self._store.name,
-                suite=self._suite,
-                experiment_id=experiment.id,
-                created=experiment.created,
-                cell_key=run.key,
-                digest=run.digest,
-                run_id=run_id,
-            )
+            self._record(experiment, cell_key=run.key, digest=run.digest, run_id=run_id)
             self._failures = 0
-        except StoreError as error:
+        except (StoreError, JournalError) as error:
             # of this run, perhaps: the others are written all the same
             self._problem = self._problem or str(error)
             self._failures += 1
-        except JournalError as error:
-            self._problem, self._failures = str(error), _FAILURES
         still_working()
-
-    def lacking(self, planned: Iterable[PlannedCell]) -> list[PlannedCell]:
-        """Return the finished cells that the store does not have as they are now.
-
-        MLflow is not imported. Where the store is not a local database, all
-        finished cells count as lacking; the store itself is asked later.
-        """
-        cells = [cell for cell in planned if cell.is_finished]
-        known = self._last_delivery()
-        if known is None:
-            return cells
-        stored = read_delivered_runs(self._store.uri, known["experiment_id"])
-        if stored is None:
-            return cells
-        return [cell for cell in cells if (cell.version, self._run(cell).digest) not in stored]
 
     def finish(self, planned: Collection[PlannedCell]) -> Delivered:
         """Write the cells that are still lacking and return what the store has now."""
-        finished = [cell for cell in planned if cell.is_finished]
+        finished = [cell for cell in planned if _has_run(cell)]
+        known = (self._last_delivery() or {}).get("experiment_id", "")
+        # MLflow is not imported; a store that is not a local database is asked later
+        stored = read_delivered_runs(self._store.uri, known) or set()
         # cells that were finished before this run may never have been offered
-        lacking = self.lacking(cell for cell in finished if _identity(cell) not in self._offered)
-        if not (self._is_open or lacking or self._offered):
-            known = self._last_delivery() or {}
-            return self._delivered(known.get("experiment_id", ""), stored=len(finished))
+        lacking = [
+            cell
+            for cell in finished
+            if _identity(cell) not in self._offered
+            and (cell.version, self._run(cell).digest) not in stored
+        ]
+        is_used = self._is_open or lacking or self._offered
+        if not (is_used or self._new_tags(dict(stored), planned)):
+            return self._delivered(known, stored=len(finished))
         for cell in lacking:
             self.offer(cell)
         experiment = self._open()
@@ -160,6 +143,37 @@ class Delivery:
     def _run(self, planned: PlannedCell) -> CellRun:
         return build_run(planned, self._suite, self._machine, self.metric, self.budget)
 
+    def _record(self, experiment: Experiment, **fields: str) -> None:
+        """Journal what the store has now."""
+        self._journal.append(
+            "delivered",
+            store=self._store.name,
+            suite=self._suite,
+            experiment_id=experiment.id,
+            created=experiment.created,
+            **fields,
+        )
+
+    def _new_tags(
+        self, present: Mapping[str, str], planned: Collection[PlannedCell]
+    ) -> dict[str, str]:
+        """Return the tags of cells without a run that a store lacks; others of before stay."""
+        before = rows_without_run(present, self._machine)
+        # these cells may be planned under other labels
+        names = {
+            name
+            for each in (planned if before else ())
+            for name in (each.cell.name, each.key, line_key(each.cell))
+        }
+        kept = (
+            row
+            for row in before
+            if not names & {row.key, f"{' + '.join(row.method)} on {row.dataset}"}
+        )
+        cells = (each for each in planned if each.is_finished and not _has_run(each))
+        new = (make_full_row(each, self._machine, self.metric) for each in cells)
+        return tags_without_run(self._machine, [*kept, *new], present)
+
     def _last_delivery(self) -> Mapping[str, Json] | None:
         """Return the newest line that says where this suite was delivered."""
         place = self._suite, self._store.name
@@ -190,18 +204,20 @@ class Delivery:
                 self._store.present(experiment, self.views, self.metric, plain)
 
     def _tidy(self, experiment: Experiment, planned: Collection[PlannedCell]) -> None:
-        """Mark runs whose key or data have changed; drop those that waited for data.
+        """Mark runs whose key or data have changed, and list the cells that have no run.
 
         Then write the runs of methods, and the views that show what is stored now.
         """
         keys = {cell.cell.name: {cell.version} for cell in planned if cell.is_finished}
-        lines = {line_key(cell.cell) for cell in planned if not cell.problem}
         try:
-            self._store.withdraw(experiment, self._machine, lines)
-            still_working()
             self._store.supersede(experiment, self._machine, keys, checksums(planned))
+            tags = self._store.tags(experiment.name)
+            if new := self._new_tags(tags, planned):
+                self._store.write_tags(experiment, new)
+                self._record(experiment)
             # over all cells of the store: this command may have planned a few of them
             rows = [row_of_run(run) for run in self._store.cells(experiment, self._machine)]
+            rows += rows_without_run({**tags, **new}, self._machine)
             still_working()
             methods = method_runs(rows, complete_metric(self.metric))
             self._store.log_methods(experiment, self._machine, methods)
@@ -228,6 +244,12 @@ def views_of(
             except (PluginError, OSError, UnicodeDecodeError) as error:
                 notice(f"a view is skipped: {error}")
     return views
+
+
+def _has_run(planned: PlannedCell) -> bool:
+    """Return whether a cell was computed or failed: others are listed in a tag."""
+    was_left_out = planned.status in ("unavailable", "skipped") and not planned.results
+    return planned.is_finished and not was_left_out
 
 
 def _identity(planned: PlannedCell) -> tuple[str, str]:

@@ -37,15 +37,6 @@ def kbench_location(options: Options) -> str:
 
 
 @hookimpl
-def kbench_run_notices(options: Options) -> Sequence[str]:
-    """Point to runs of an earlier MLflow in this folder."""
-    from kbench_mlflow.tracking.address import old_store_notice
-
-    old = None if options.given.get("store") else old_store_notice()
-    return [old] if old else []
-
-
-@hookimpl
 def kbench_run_started(run: Run) -> None:
     """Import MLflow, and make a new store, while tasks are computed."""
     _delivery(run).prepare()

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import json
+import re
+import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, urlsplit
@@ -23,15 +28,21 @@ from kbench.features import (
     runnable,
     sort_by_dataset,
 )
-from kbench.messages import list_some, option, similar
+from kbench.messages import counted, list_some, option, similar
 from kbench.records import ACCURACY, Metric
-from kbench.records.canonical import Json, JsonObject
+from kbench.records.canonical import Json, JsonObject, dumps
 from kbench_mlflow.known_stores import list_stored_suites
 from kbench_mlflow.tracking.address import Address, check_store, default_uri, sqlite_uri
 from kbench_mlflow.tracking.run import StoredRun
 from kbench_mlflow.tracking.store import Store
+from kbench_mlflow.tracking.views import WITHOUT_RUN
 
 Value = TypeVar("Value")
+
+_ROWS = f"mlflow.{WITHOUT_RUN}"
+"""Tags with the rows of these cells, in pieces: MLflow's pages hide such names."""
+
+_PIECE_CHARS = 5000
 
 
 def read_stored_results(query: Query) -> StoredResults:
@@ -45,11 +56,13 @@ def read_stored_results(query: Query) -> StoredResults:
     if path is not None and not path.exists():
         raise StoreError(f"there are no runs yet: {path} does not exist; run `kbench suite` first")
     name = get_experiment(query.suite)
-    runs = Store(uri).read(name, query.superseded)
-    if not runs:
+    store = Store(uri)
+    runs = store.read(name, query.superseded)
+    rows = [*map(row_of_run, runs), *rows_without_run(store.tags(name))]
+    if not rows:
         hint = _hint(name, list_stored_suites(uri))
         raise SuiteError(f"the store {address.name} has no runs of {name!r}{hint}")
-    owners = {run.machine for run in runs}
+    owners = {row.machine for row in rows}
     if query.machine != "all":
         wanted = query.machine or machine_id()
         if wanted not in owners and query.machine:
@@ -57,18 +70,49 @@ def read_stored_results(query: Query) -> StoredResults:
                 f"no runs of machine {query.machine!r}; available: {', '.join(sorted(owners))}"
             )
         if wanted not in owners:
-            wanted = runs[-1].machine
+            wanted = (runs or rows)[-1].machine
         if len(owners) > 1 or wanted not in (query.machine, machine_id()):
             query.notice(f"runs of machine {wanted}; {option('machine', 'all')} shows all")
         runs = [run for run in runs if run.machine == wanted]
+        rows = [row for row in rows if row.machine == wanted]
     return StoredResults(
-        sort_by_dataset([row_of_run(run) for run in runs]),
+        sort_by_dataset(rows),
         name,
         metric_of(runs),
         budget_of(runs),
         address.name,
         _links(address, runs),
     )
+
+
+def rows_without_run(tags: Mapping[str, str], machine: str = "") -> list[Row]:
+    """Return the rows of cells without a run, of one or all machines, from an experiment's tags."""
+    rows = []
+    names = sorted(name for name in tags if name.startswith(f"{_ROWS}{machine}"))
+    for _, pieces in groupby(names, lambda name: name.rpartition(".")[0]):
+        with contextlib.suppress(ValueError, TypeError, zlib.error):  # empty, or a user edited it
+            packed = base64.b64decode("".join(tags[name] for name in pieces))
+            rows += [Row(**fields) for fields in json.loads(zlib.decompress(packed))]
+    return rows
+
+
+def tags_without_run(
+    machine: str, rows: Collection[Row], present: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the tags about a machine's cells without a run that an experiment lacks.
+
+    `present` are its tags.
+    """
+    prefix, number = f"{_ROWS}{machine}.", counted(len(rows), "cell")
+    packed = base64.b64encode(zlib.compress(dumps([*map(vars, rows)]).encode())).decode()
+    pieces = re.findall(f".{{1,{_PIECE_CHARS}}}", packed) if rows else ()
+    counts = ", ".join(f"{n} {why}" for why, n in Counter(row.status for row in rows).items())
+    wanted = {
+        **dict.fromkeys((name for name in present if name.startswith(prefix)), ""),
+        **{f"{prefix}{i:04}": piece for i, piece in enumerate(pieces)},
+        WITHOUT_RUN + machine: f"{number} without a run: {counts}" if rows else "",
+    }
+    return {name: value for name, value in wanted.items() if present.get(name, "") != value}
 
 
 def uri_of(store: str | None) -> str:

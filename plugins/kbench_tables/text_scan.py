@@ -160,8 +160,7 @@ def formats_of(values: Sequence[str]) -> list[str]:
         if len(text) > 40 or len(re.findall(r"\d", text)) < 4:
             return []
         guesses: list[str | None] = [ISO] if re.match(r"\d{4}-\d{2}", text) else []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a format that does not fit is skipped
+        with warnings.catch_warnings(action="ignore"):  # a format that does not fit is skipped
             guesses += [guess_datetime_format(text, dayfirst=first) for first in (True, False)]
         guesses += _SHORT_YEARS
         found += [guess for guess in guesses if guess and _is_usual(guess) and guess not in found]

@@ -283,8 +283,7 @@ class Subject:
 @contextmanager
 def quiet(seed: int | None = None) -> Iterator[None]:
     """Ignore warnings of the component, which are not checked; reset numpy's global state."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         if seed is not None:
             np.random.seed(seed)  # noqa: NPY002 - what plugins may draw from by mistake
         yield

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import os
 import re
-import shlex
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -139,24 +138,6 @@ def check_store(text: str) -> None:
     """
     if Path(text).suffix in (".db", ".sqlite", ".sqlite3") and "://" not in text:
         raise StoreError(f"the store must be a URI, got {text!r}; did you mean 'sqlite:///{text}'?")
-
-
-def old_store_notice(folder: Path | None = None) -> str | None:
-    """Return a line about an old ``mlruns`` folder in `folder`; None without such a folder.
-
-    Runs of an earlier MLflow in ``./mlruns`` make MLflow choose that folder as
-    its store, which it then rejects.
-    """
-    folder = _folder(folder)
-    if os.environ.get("MLFLOW_TRACKING_URI"):
-        return None
-    if not any(meta.parent.name.isdigit() for meta in folder.glob("mlruns/*/meta.yaml")):
-        return None
-    return (
-        f"{folder / 'mlruns'} contains runs of an earlier MLflow, which the installed version "
-        f"does not support: kbench writes to {default_uri(folder)} instead; show it with `mlflow "
-        f"ui --backend-store-uri {shlex.quote(default_uri(folder))}`"
-    )
 
 
 def ui_environment(uri: str) -> dict[str, str]:

@@ -122,14 +122,6 @@ def quiet() -> Iterator[None]:
                 logger.setLevel(level)
 
 
-@contextlib.contextmanager
-def no_warnings() -> Iterator[None]:
-    """Ignore warnings; for opening only, since this acts on all threads."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 # MLflow's own defaults wait about four minutes for a server that is away, and send a request
 # to create a run again when its reply is lost. No retries here: `Store.log` looks before it
 # creates, and the journal delivers later.
@@ -206,7 +198,8 @@ class Connection:
         """Import the modules that `open` needs, which takes seconds; open nothing."""
         for name, value in (QUIET_DEFAULTS | HTTP_DEFAULTS).items():
             os.environ.setdefault(name, value)
-        with self.calls("cannot import MLflow"), no_warnings():
+        # for opening only: it acts on all threads
+        with self.calls("cannot import MLflow"), warnings.catch_warnings(action="ignore"):
             importlib.import_module("mlflow")
             if self._path is not None:
                 importlib.import_module("mlflow.store.tracking.sqlalchemy_store")
@@ -228,8 +221,8 @@ class Connection:
         self.load()
         import mlflow
 
-        opening = self.calls("cannot open")
-        with opening, no_warnings(), few_attempts(uri), alone_on_server(uri):
+        opening, no_warnings = self.calls("cannot open"), warnings.catch_warnings(action="ignore")
+        with opening, no_warnings, few_attempts(uri), alone_on_server(uri):
             if self._path is not None:
                 database.prepare(self._path)
                 uri = engine_uri(self._path)

@@ -166,8 +166,9 @@ def file_system(path: Path) -> str:
 def read_delivered_runs(uri: str, experiment_id: str) -> set[tuple[str, str]] | None:
     """Return (key, digest) of the live runs that are complete and not superseded.
 
-    Empty if the store or the experiment is gone; None if only MLflow can read
-    the runs: not a local SQLite store, another schema, locked.
+    Names and values of tags about cells without a run are among them. Empty if the store or the
+    experiment is gone; None if only MLflow can read the runs: not a local SQLite store, another
+    schema, locked.
     """
     query = """
         SELECT cell_key.value, digest.value
@@ -178,8 +179,11 @@ def read_delivered_runs(uri: str, experiment_id: str) -> set[tuple[str, str]] | 
         WHERE runs.experiment_id = CAST(? AS INTEGER) AND experiments.lifecycle_stage = 'active'
         AND runs.lifecycle_stage = 'active' AND runs.status IN ('FINISHED', 'FAILED')
         AND digest.value != '' AND gone.value IS NULL
+        UNION SELECT key, value FROM experiment_tags JOIN experiments USING (experiment_id)
+        WHERE experiment_id = CAST(? AS INTEGER) AND lifecycle_stage = 'active'
+        AND key LIKE '%kbench.without_run.%'
     """
-    found = _selected(uri, query, experiment_id)
+    found = _selected(uri, query, experiment_id, experiment_id)
     return None if found is None else {(key, digest) for key, digest in found}
 
 

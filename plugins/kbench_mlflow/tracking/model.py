@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from kbench.errors import StoreError
-from kbench_mlflow.tracking.connection import QUIET_DEFAULTS, no_warnings, one_line, quiet
+from kbench_mlflow.tracking.connection import QUIET_DEFAULTS, one_line, quiet
 
 
 def save_model(pipeline: Any, folder: Path, example: Any, requirements: Sequence[str]) -> None:
@@ -22,11 +23,11 @@ def save_model(pipeline: Any, folder: Path, example: Any, requirements: Sequence
     """
     for name, value in QUIET_DEFAULTS.items():
         os.environ.setdefault(name, value)
-    with quiet(), no_warnings():
+    with quiet(), warnings.catch_warnings(action="ignore"):
         import mlflow.sklearn
         from mlflow.models import infer_signature
     # MLflow's import sets the levels of its loggers, so they are silenced again
-    with quiet(), no_warnings():
+    with quiet(), warnings.catch_warnings(action="ignore"):
         try:
             mlflow.sklearn.save_model(
                 pipeline,

@@ -164,9 +164,20 @@ class Store:
             present = client.get_experiment(experiment.id).tags
             facts = Facts.of(self._index(experiment).values(), metric, plain)
             wanted = experiment_tags(experiment.name, views, facts, experiment.created, present)
-            # the longest last: servers with a lower limit refuse it, and keep the others
-            for name, value in sorted(wanted.items(), key=lambda tag: len(tag[1])):
+        self.write_tags(experiment, wanted)
+
+    def write_tags(self, experiment: Experiment, tags: Mapping[str, str]) -> None:
+        """Write tags of an experiment."""
+        with self._calls("cannot write tags") as client:
+            # the longest last: servers with a lower limit reject it, and keep the others
+            for name, value in sorted(tags.items(), key=lambda tag: len(tag[1])):
                 client.set_experiment_tag(experiment.id, name, value)
+
+    def tags(self, experiment_name: str) -> Mapping[str, str]:
+        """Return the tags of an experiment; none if it does not exist."""
+        with self._calls(f"cannot read experiment {experiment_name!r}") as client:
+            experiment = client.get_experiment_by_name(experiment_name)
+            return experiment.tags if experiment and experiment.lifecycle_stage == "active" else {}
 
     def log_report(self, experiment: Experiment, machine: str, files: Mapping[str, str]) -> str:
         """Write the report of a machine's results in a separate run, which `read` leaves out.
@@ -265,24 +276,6 @@ class Store:
                     stored.tags |= tags
                     count += 1
         return count
-
-    def withdraw(self, experiment: Experiment, machine: str, keys: Collection[str]) -> int:
-        """Delete a machine's runs without data of suite lines that have a real result now.
-
-        `keys` are those of the suite lines; only runs of status "unavailable"
-        are deleted. Returns their number.
-        """
-        with self._calls("cannot delete runs without data") as client:
-            index = self._index(experiment)
-            gone = [
-                place
-                for place, stored in index.items()
-                if place[0] in keys and place[1] == machine and stored.status == "unavailable"
-            ]
-            for place in gone:
-                client.delete_run(index[place].run_id)
-                del index[place]
-        return len(gone)
 
     @_persistent
     def sweep(self, experiment: Experiment) -> int:

@@ -112,11 +112,14 @@ def _repetitions(
 
 TAG = "mlflow.sharedViewState."
 
+WITHOUT_RUN = "kbench.without_run."
+"""Tags of an experiment with the number of cells that have no run, by machine."""
+
 NOTE = (
     "Written by kbench. Runs of kind `method` have means over the datasets that all methods "
     "completed; runs of kind `cell` are single results, and MLflow's group means of them cover "
-    "the first 100 loaded runs only. Intervals and tests are in the report: {command} (run "
-    "`report`)."
+    "the first 100 loaded runs only. {without_run}Intervals and tests are in the report: {command} "
+    "(run `report`)."
 )
 """MLflow shows it above the runs, as Markdown."""
 
@@ -219,8 +222,10 @@ def experiment_tags(
         if facts.on_dataset or not view.needs_results
     )
     if present.get("mlflow.note.content", _OURS).startswith(_OURS):
+        counts = (text for name, text in present.items() if name.startswith(WITHOUT_RUN) and text)
         tags["mlflow.note.content"] = NOTE.format(
-            command=_code(f"kbench report {shlex.quote(suite)}")
+            command=_code(f"kbench report {shlex.quote(suite)}"),
+            without_run="".join(f"{text}. " for text in counts),
         )
     # without a kind MLflow asks for one before it shows the runs
     tags["mlflow.experimentKind"] = present.get("mlflow.experimentKind", "custom_model_development")

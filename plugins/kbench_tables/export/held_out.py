@@ -56,8 +56,7 @@ def cross_val_predictions(
     if not splits:
         n_folds = min(N_FOLDS, len(y))
         folds = stratified_folds(strata(y, task), n_folds, derive_seed(seed, "held out"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return [predict(train, test) for train, test in folds]
 
 

@@ -10,12 +10,18 @@ import pytest
 from kbench import Metric, Protocol, Ref, Suite, SuiteError
 from kbench.execution.session import lock_name
 from kbench.machine import machine_id
+from kbench.planning.cached_results import Validity, recall
+from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell, task_key
+from kbench.planning.planner import line_key
 from kbench.planning.plans import Plans
 from kbench.records import Cell, DatasetFacts, Details, Problem, Result, Tune
+from kbench.results.stored import Query
 from kbench.storage.journal import Journal
-from kbench_mlflow.delivery import deliver_leftovers, sync_suites
+from kbench_mlflow.delivery import Delivery, deliver_leftovers, sync_suites
+from kbench_mlflow.reading import read_stored_results, rows_without_run
 from kbench_mlflow.tracking.store import Store
+from kbench_mlflow.tracking.views import WITHOUT_RUN
 
 AWAY = "http://127.0.0.1:9"  # nobody listens on the discard port
 KNOWN = DatasetFacts("c" * 64, source="here", n_samples=150, n_features=4)
@@ -191,6 +197,43 @@ def test_what_a_store_lacks_is_delivered_once(journal, plans, store_uri):
     (more,) = sync_suites(store_uri)
     assert (more.delivered.written, more.unfinished) == (1, 0)
     assert len(Store(store_uri).read("trial")) == 3
+
+
+def test_cells_without_data_are_one_tag_until_they_have_results(journal, store_uri):
+    def deliver(*cells):
+        recall(cells, Validity(journal, Present(), also_outdated=True))
+        delivery = Delivery(store_uri, "trial", journal, machine_id())
+        assert delivery.finish(cells).problem == ""
+        tags = Store(store_uri).tags("trial")
+        runs = names(Store(store_uri).read("trial"))
+        assert set(runs.values()) <= {"ok"}
+        left = [row.learner.partition("(")[0] for row in rows_without_run(tags)]
+        return len(runs), left, tags[f"{WITHOUT_RUN}{machine_id()}"]
+
+    offline, large = Problem("unavailable", "no network"), Problem("skipped", "too large")
+    done, ridge, gp = a_cell("ridge", "k1"), a_cell("svm", "k2"), a_cell("gp", "k4", large)
+    gone = [a_cell(name, "", offline) for name in ("svm", "knn")]
+    gone = [dataclasses.replace(cell, key=line_key(cell.cell)) for cell in gone]
+    finish(journal, done)
+    counts = "3 cells without a run: 2 unavailable, 1 skipped"
+    assert deliver(done, *gone, gp) == (1, ["svm", "knn", "gp"], counts)
+    query = Query("trial", {"store": store_uri})
+    assert [row.status for row in read_stored_results(query).rows].count("unavailable") == 2
+    # a command for one method leaves the others, and one that is stopped adds nothing
+    finish(journal, ridge, 0)
+    counts = "2 cells without a run: 1 unavailable, 1 skipped"
+    assert deliver(ridge) == (1, ["knn", "gp"], counts)
+    finish(journal, ridge, 1)
+    assert deliver(ridge) == (2, ["knn", "gp"], counts)
+    # the data are there, under another label, and the limit is higher
+    knn = relabelled(a_cell("knn", "k3"), "mine")
+    finish(journal, knn)
+    assert deliver(knn) == (3, ["gp"], "1 cell without a run: 1 skipped")
+    gp = a_cell("gp", "k4")
+    finish(journal, gp)
+    assert deliver(gp) == (4, [], "")
+    # and the network is gone again: the run is of earlier data
+    assert deliver(gone[0]) == (3, ["svm"], "1 cell without a run: 1 unavailable")
 
 
 def test_which_suites(journal, plans, store_uri):

@@ -1,4 +1,4 @@
-"""What is read, superseded, withdrawn, given up; and told without MLflow."""
+"""What is read, superseded, given up; and told without MLflow."""
 
 import itertools
 import os
@@ -97,15 +97,6 @@ def test_superseded_runs_can_be_read(store, uci):
     assert found["old"]["kbench.kind"] == "superseded"
     assert found["new"]["kbench.kind"] == "cell"
     assert [row.key for row in store.read("uci")] == ["new"]
-
-
-def test_only_runs_without_data_are_withdrawn(store, uci):
-    store.log(uci, replace(FAILED, key="line 1", status="unavailable", dataset=None))
-    store.log(uci, replace(FAILED, key="line 2", status="unavailable", dataset=None))
-    store.log(uci, a_run(key="k1"))
-    assert store.withdraw(uci, "m1", ["line 1", "k1", "unheard of"]) == 1
-    assert {row.key for row in store.read("uci")} == {"line 2", "k1"}
-    assert store.withdraw(uci, "m1", ["line 1"]) == 0
 
 
 def test_runs_of_another_version_are_refused_in_one_message(store, uci):

@@ -16,7 +16,7 @@ import pytest
 
 from kbench import StoreError
 from kbench_mlflow.tracking import database
-from kbench_mlflow.tracking.address import default_uri, old_store_notice
+from kbench_mlflow.tracking.address import default_uri
 from kbench_mlflow.tracking.store import Store
 from tests.support.tracking_runs import (
     FAILED,
@@ -38,14 +38,8 @@ def path(store_uri):
 def test_the_default_store(tmp_path, monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     assert default_uri(tmp_path) == f"sqlite:///{tmp_path}/mlflow.db"
-    assert old_store_notice(tmp_path) is None
-    (tmp_path / "mlruns" / "0").mkdir(parents=True)
-    assert old_store_notice(tmp_path) is None
-    (tmp_path / "mlruns" / "0" / "meta.yaml").touch()
-    assert f"sqlite:///{tmp_path}/mlflow.db" in old_store_notice(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://server:5000")
     assert default_uri(tmp_path) == "http://server:5000"
-    assert old_store_notice(tmp_path) is None
 
 
 def test_a_store_that_is_replaced_is_written_to_and_not_the_old_file(

@@ -12,7 +12,14 @@ from kbench.records import Metric
 from kbench_mlflow.tracking.store import Store
 from kbench_mlflow.tracking.summaries import on_dataset
 from kbench_mlflow.tracking.upsert import owner
-from kbench_mlflow.tracking.views import TAG, Facts, View, experiment_tags, ui_address
+from kbench_mlflow.tracking.views import (
+    TAG,
+    WITHOUT_RUN,
+    Facts,
+    View,
+    experiment_tags,
+    ui_address,
+)
 from tests.support.tracking_runs import FAILED, a_run, client_of
 
 TABLE = View(
@@ -57,6 +64,9 @@ def test_what_is_there_already_is_not_written(store, uci, monkeypatch):
 def test_the_command_in_the_note_can_be_copied(name, shown):
     note = experiment_tags(name, {}, Facts(), 1, {})["mlflow.note.content"]
     assert f": {shown} (run" in note
+    present = {f"{WITHOUT_RUN}m1": "2 cells without a run: 2 unavailable", f"{WITHOUT_RUN}m2": ""}
+    note = experiment_tags(name, {}, Facts(), 1, present)["mlflow.note.content"]
+    assert ". 2 cells without a run: 2 unavailable. " in note
 
 
 def test_the_note_says_what_means_cover_and_never_replaces_somebodys(store, uci):
