@@ -66,7 +66,7 @@ class Fetching:
     def expanded(self, ref: Ref) -> list[Ref]:
         """Return the datasets that an entry of a suite stands for; itself if unknown."""
         source = self._registry.get("dataset", ref.name)
-        if source.expand is None or self._planner.dataset(ref) is not None:
+        if source.expand is None or source.expanded_by not in ("", *ref.params):
             return [ref]
         outcome = self._run("expand", ref)
         refs = outcome.value.get("refs") if outcome.status == "ok" else None

@@ -212,6 +212,7 @@ class SuiteFile(StrictTable):
     equal_budget: Literal["candidates", "seconds"] | None = None
     metric: MetricTable | None = None
     protocol: ProtocolTable = ProtocolTable()
+    dataset_protocols: dict[str, ProtocolTable] = {}
     limits: LimitsTable = LimitsTable()
     published: list[PublishedTable] = []
     published_file: str = ""

@@ -74,14 +74,32 @@ def read(text: str, name: str, registry: Registry) -> Suite:
     ]
     if problems := _unused_keys(file.protocol, tables, protocols, file.limits):
         raise SuiteError(*problems)
-    blocks = tuple(
-        Block(
-            **{key: read_block_list(lines, f"block[{number}].", key) for key in LISTS},
-            protocol=protocol.record(),
-        )
-        for number, protocol in enumerate(protocols)
-    )
-    return make_suite(file, name, blocks, registry)
+    blocks: list[Block] = []
+    for number, protocol in enumerate(protocols):
+        whole = {key: read_block_list(lines, f"block[{number}].", key) for key in LISTS}
+        blocks += _divide(Block(**whole, protocol=protocol.record()), protocol, file, context)
+    labels = {ref.label for block in blocks for ref in block.datasets}
+    if problems := [
+        f"dataset_protocols.{label}: no dataset of the suite has this label{similar(label, labels)}"
+        for label in file.dataset_protocols
+        if label not in labels
+    ]:
+        raise SuiteError(*problems)
+    return make_suite(file, name, tuple(blocks), registry)
+
+
+def _divide(
+    block: Block, protocol: ProtocolTable, file: SuiteFile, context: object
+) -> Iterator[Block]:
+    """Yield a block with the datasets that have its protocol, and one for each that changes it."""
+    changes = file.dataset_protocols
+    if shared := tuple(ref for ref in block.datasets if ref.label not in changes):
+        yield replace(block, datasets=shared)
+    for ref in block.datasets:
+        if table := changes.get(ref.label):
+            place = f"dataset_protocols.{ref.label}"
+            changed = protocol.changed_by(place, table, context=context)
+            yield replace(block, datasets=(ref,), protocol=changed.record())
 
 
 def check_suite(

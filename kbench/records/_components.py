@@ -47,6 +47,8 @@ class DatasetSource:
     expand : callable or "module:name", optional
         ``expand(**params) -> list of Ref``: expand one suite entry into several
         datasets; return ``[]`` if it stands for a single one.
+    expanded_by : str, default ""
+        The parameter of entries that `expand` is called for; it is called for all by default.
     depends : sequence of str or path, optional
         What else decides the data: modules that are not imported by a statement, and
         files, as ``"package:relative/path"`` or absolute paths.
@@ -77,6 +79,7 @@ class DatasetSource:
     name: str
     load: Make
     expand: Make | None = None
+    expanded_by: str = ""
     depends: Sequence[str | PathLike[str] | Traversable] = ()
     env_vars: Sequence[str] = ()
     named_by_label: bool = False

@@ -16,11 +16,12 @@ Format: https://waikato.github.io/weka-wiki/formats_and_processing/arff_stable/
 from __future__ import annotations
 
 import contextlib
+import gzip
 import re
 from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -77,8 +78,8 @@ class _Lines(Iterator[str]):
 @contextlib.contextmanager
 def _opened(path: Path, what: str) -> Iterator[_Lines]:
     """Open a file; an error in it becomes a `DatasetError` that names the line."""
-    with path.open("rb") as file:
-        lines = _Lines(file)
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        lines = _Lines(cast(BinaryIO, file))
         try:
             yield lines
         except _LineError as error:
@@ -94,7 +95,7 @@ def read_arff(path: Path, what: str) -> Table:
     Parameters
     ----------
     path : Path
-        The file, in UTF-8.
+        The file, in UTF-8; ``.gz`` is decompressed.
     what : str
         The dataset, for messages.
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from kbench.errors import DatasetError, DatasetParameterError
-from kbench.messages import list_some, option, printable
-from kbench.records import Dataset
+from kbench.messages import counted, list_some, option, printable
+from kbench.records import Dataset, Split
 from kbench.tables.limits import GrowingArray, max_bytes
 from kbench.tables.target_columns import Target, read_target, read_weights
 
@@ -176,6 +176,32 @@ def to_dataset(
     X = build(table, features, len(feature_names), kept, what)
     made = _dataset(X, found, kept, feature_names, facts)
     return replace(made, feature_kinds=feature_kinds, sample_weight=sample_weight, checksum="")
+
+
+GROUP_FOLDS = 5
+"""Folds that keep groups together."""
+
+
+def split_by_group(dataset: Dataset, groups: np.ndarray, what: str) -> Dataset:
+    """Return a dataset with splits that keep the rows of one group together.
+
+    `groups` has one number per row. Raises DatasetError if there are fewer groups than folds.
+    """
+    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
+
+    n_groups = len(np.unique(groups))
+    if n_groups < GROUP_FOLDS:
+        raise DatasetError(
+            f"{what} has {counted(n_groups, 'value')}; {GROUP_FOLDS} folds need at least as many"
+        )
+    is_classification = dataset.task == "classification"
+    folds = (
+        StratifiedGroupKFold(GROUP_FOLDS, shuffle=True, random_state=0)
+        if is_classification
+        else GroupKFold(GROUP_FOLDS)
+    ).split(np.zeros(len(groups)), dataset.y, groups)
+    splits = [Split(index, train, test) for index, (train, test) in enumerate(folds)]
+    return replace(dataset, splits=splits, checksum="")
 
 
 def check_columns(

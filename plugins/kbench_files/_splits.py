@@ -11,7 +11,7 @@ import numpy as np
 
 from kbench import Dataset, DatasetError, DatasetParameterError, Split
 from kbench.messages import counted
-from kbench.tables.table import no_column
+from kbench.tables.table import no_column, split_by_group
 from kbench.tables.table_rows import TableRows
 from kbench.tables.texts import ISO, DateColumn, parse_days
 from kbench_files._csv import OPTIONS
@@ -106,9 +106,6 @@ def _refuse_overlap(is_test: np.ndarray, names: list[str], what: str) -> None:
         )
 
 
-N_FOLDS = 5
-"""Splits by groups."""
-
 TEST_SHARE, MAX_TEST_ROWS = 0.2, 50_000
 """Size of the test part of a split by order."""
 
@@ -124,6 +121,8 @@ def add_holdout_splits(
 
     `dates` are those of the reader, ``"COLUMN=FORMAT"``.
     """
+    import pandas
+
     if groups is None and time_column is None:
         return dataset
     if groups is not None and time_column is not None:
@@ -142,9 +141,9 @@ def add_holdout_splits(
             f"no value in column {name!r}"
         )
     if groups is not None:
-        splits = _split_by_group(dataset, values, name, rows.what)
-    else:
-        splits = [_split_by_time(_places(values, name, dates, rows.what))]
+        numbers = pandas.factorize(values.astype(str))[0]
+        return split_by_group(dataset, numbers, f"{rows.what}, groups: column {name!r}")
+    splits = [_split_by_time(_places(values, name, dates, rows.what))]
     return replace(dataset, splits=splits, checksum="")
 
 
@@ -152,29 +151,6 @@ def _values(rows: TableRows, name: str) -> pandas.Series:
     import pandas
 
     return pandas.concat([block[name] for block in rows.blocks([name])], ignore_index=True)
-
-
-def _split_by_group(dataset: Dataset, values: pandas.Series, name: str, what: str) -> list[Split]:
-    """Return folds that keep the rows of one group together, stratified by class."""
-    import pandas
-    from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
-
-    groups = pandas.factorize(values.astype(str))[0]
-    n_groups = int(groups.max()) + 1
-    if n_groups < N_FOLDS:
-        raise DatasetError(
-            f"{what}, groups: column {name!r} has {counted(n_groups, 'value')}; {N_FOLDS} "
-            "folds need at least as many"
-        )
-    y = np.asarray(dataset.y)
-    nothing = np.zeros(len(y))
-    if dataset.task == "classification":
-        folds = StratifiedGroupKFold(N_FOLDS, shuffle=True, random_state=0).split(
-            nothing, y, groups
-        )
-    else:
-        folds = GroupKFold(N_FOLDS).split(nothing, y, groups)
-    return [Split(index, train, test) for index, (train, test) in enumerate(folds)]
 
 
 def _split_by_time(places: np.ndarray) -> Split:

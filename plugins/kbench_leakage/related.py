@@ -136,9 +136,7 @@ def families(
 
     `names` has the group of each dataset. Those of one group are declared already.
     """
-    from scipy.cluster.hierarchy import DisjointSet
-
-    joined = DisjointSet(names)
+    joined: list[tuple[str, str]] = []
     why: dict[str, list[str]] = {name: [] for name in names}
     for a, b in combinations(names, 2):
         declared, reason = names[a] == names[b], ""
@@ -149,9 +147,16 @@ def families(
         if reason:
             why[a].append(f"{a} and {b}: {reason}")
         if declared or reason:
-            joined.merge(a, b)
+            joined.append((a, b))
+    if not any(why.values()):  # the import takes a second
+        return []
+    from scipy.cluster.hierarchy import DisjointSet
+
+    sets = DisjointSet(names)
+    for a, b in joined:
+        sets.merge(a, b)
     found = []
-    for members in joined.subsets():
+    for members in sets.subsets():
         family = tuple(name for name in names if name in members)
         reasons = [reason for name in family for reason in why[name]]
         if reasons:

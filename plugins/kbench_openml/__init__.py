@@ -14,6 +14,9 @@ def kbench_datasets():
     """List OpenML."""
     return [
         DatasetSource(
-            "openml", load="kbench_openml._source:load", expand="kbench_openml._source:expand"
+            "openml",
+            load="kbench_openml._source:load",
+            expand="kbench_openml._source:expand",
+            expanded_by="openml_suite",
         )
     ]

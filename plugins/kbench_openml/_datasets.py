@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import xml.etree.ElementTree as ET
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,9 @@ import numpy as np
 from kbench import Dataset, DatasetError, DatasetParameterError, Split
 from kbench.messages import printable
 from kbench.tables.arff import read_arff
-from kbench.tables.table import Table, to_dataset
+from kbench.tables.table import Column, Table, split_by_group, to_dataset
 from kbench_openml._client import DamagedError, ask, read_back, read_xml, translate, write_whole
+from kbench_openml._copies import read_copy, read_origins
 
 GROUPS = {
     28: "digits",  # optdigits, of which scikit-learn's digits is the test part
@@ -46,38 +49,98 @@ def find(openml, name, version, what) -> int:
     return int(rows["did"].min())
 
 
-def load_data(openml, data_id, target, drop, task, what, offline) -> Dataset:
+@dataclass(frozen=True)
+class Wanted:
+    """What the parameters of the source ask of a dataset."""
+
+    target: str | None = None
+    drop: tuple[str, ...] = ()
+    task: str | None = None
+    groups: str | None = None
+
+
+def load_data(
+    openml: ModuleType, data_id: int, wanted: Wanted, what: str, offline: bool
+) -> Dataset:
     """Return the checked dataset of a number, in canonical form."""
     described, table = _check_data(openml, data_id, what, offline)
-    what = f"{what} ({printable(str(described.name), 60)})"
-    target = target or described.default_target_attribute
-    if not target or ("," in target and target not in [c.name for c in table.columns]):
-        names = ", ".join(printable(column.name, 60) for column in table.columns[:20])
-        raise DatasetError(
-            f"{what}: OpenML has no single target column. Give one with target = ...: {names}"
-        )
-    return to_dataset(
+    return _build(
+        data_id,
         table,
+        replace(wanted, target=wanted.target or described.default_target_attribute),
+        _ignored(described),
         what,
-        target,
-        tuple(dict.fromkeys([*_drop_columns(described, table, target), *drop])),
-        task,
         name=str(described.name),
         version=str(described.version),
         source=f"OpenML data {data_id} from {openml.config.get_server_base_url()}",
-        dataset_family=GROUPS.get(data_id, str(described.name)),
-        role="development" if data_id in DEVELOPMENT else "evaluation",
     )
 
 
-def _drop_columns(described, table, target) -> list[str]:
-    """Row numbers and ignored attributes, which OpenML gives as lists or with commas."""
-    names = {column.name for column in table.columns}
-    left_out: list[str] = []
+def load_copy(data_id: int, wanted: Wanted, what: str) -> Dataset:
+    """Return the dataset of an installed copy, equal to that of OpenML's file."""
+    copy = read_origins()[data_id]
+    return _build(
+        data_id,
+        read_copy(data_id, what),
+        replace(wanted, target=wanted.target or copy.target),
+        (),
+        what,
+        name=copy.name,
+        version=str(copy.version),
+        source=f"OpenML data {data_id}, the copy that kbench installs: {copy.title}, "
+        f"{copy.creator}, {copy.url} ({copy.licence})",
+    )
+
+
+def _build(
+    data_id: int, table: Table, wanted: Wanted, ignored: Sequence[str], what: str, **facts: str
+) -> Dataset:
+    """Bring a table to canonical form; `wanted` has a target, `facts` fields of the dataset."""
+    what = f"{what} ({printable(facts['name'], 60)})"
+    columns = {column.name: column for column in table.columns}
+    target = wanted.target
+    if not target or ("," in target and target not in columns):
+        names = ", ".join(printable(name, 60) for name in list(columns)[:20])
+        raise DatasetError(
+            f"{what}: OpenML has no single target column. Give one with target = ...: {names}"
+        )
+    grouping = () if wanted.groups is None else (wanted.groups,)
+    ignored = [name for name in ignored if name in columns and name != target]
+    dataset = to_dataset(
+        table,
+        what,
+        target,
+        tuple(dict.fromkeys([*ignored, *wanted.drop, *grouping])),
+        wanted.task,
+        dataset_family=GROUPS.get(data_id, facts["name"]),
+        role="development" if data_id in DEVELOPMENT else "evaluation",
+        **facts,
+    )
+    if wanted.groups is None:
+        return dataset
+    what, values = f"{what}, groups: column {wanted.groups!r}", _labels(columns[wanted.groups])
+    if dataset.row_ids is not None:  # rows without a target were left out
+        values = values[dataset.row_ids]
+    if any(value is None for value in values):
+        raise DatasetError(f"{what} has missing values")
+    return split_by_group(dataset, np.unique(values.astype(str), return_inverse=True)[1], what)
+
+
+def _labels(column: Column) -> np.ndarray:
+    """Return the values of a column as objects, None if a value is missing."""
+    values = column.values
+    if column.kind == "nominal":
+        return np.array([*column.categories, None], dtype=object)[values]
+    return np.array([None if value != value else value for value in values], dtype=object)
+
+
+def _ignored(described: Any) -> list[str]:
+    """Return row numbers and ignored attributes, which OpenML gives as lists or with commas."""
+    names: list[str] = []
     for given in (described.row_id_attribute, described.ignore_attribute):
         for text in [given] if isinstance(given, str) else given or ():
-            left_out += [text] if text in names else [part.strip() for part in text.split(",")]
-    return [name for name in left_out if name in names and name != target]
+            names += [text, *(part.strip() for part in text.split(","))]
+    return names
 
 
 def _check_data(openml, data_id, what, offline) -> tuple[Any, Table]:
@@ -178,13 +241,15 @@ TASKS = {"1": "classification", "2": "regression"}
 """OpenML's ids of the types of tasks that kbench runs."""
 
 
-def load_task(openml, task_id, drop, what, offline) -> Dataset:
+def load_task(
+    openml: ModuleType, task_id: int, drop: tuple[str, ...], what: str, offline: bool
+) -> Dataset:
     """Return the checked dataset of a task, with the task's target and splits."""
     # the client's own functions for tasks unpickle files from its cache
     folder = Path(openml.config.get_cache_directory()) / "tasks" / str(task_id)
     description = read_back(folder / "task.xml", f"task/{task_id}", what, offline)
     task, data_id, target, address = _task_facts(description, task_id, what)
-    dataset = load_data(openml, data_id, target, drop, task, what, offline)
+    dataset = load_data(openml, data_id, Wanted(target, drop, task), what, offline)
     file = folder / "datasplits.arff"
     for trial in (1, 2):
         if not file.exists():

@@ -19,7 +19,8 @@ from kbench.errors import SourceUnreachableError
 from kbench.parameters import check_choice, check_integer
 from kbench.records import TASK_TYPES
 from kbench_openml._client import client, one_process, translate, write_whole
-from kbench_openml._datasets import find, load_data, load_task
+from kbench_openml._copies import read_origins
+from kbench_openml._datasets import Wanted, find, load_copy, load_data, load_task
 from kbench_openml._transport import Server, configured, is_offline, is_reachable, not_cached_error
 
 WINE = 187
@@ -35,8 +36,9 @@ def load(
     openml_suite: int | str | None = None,
     drop: Sequence[str] = (),
     task: str | None = None,
+    groups: str | None = None,
 ) -> Dataset:
-    """Load a dataset from OpenML or from the local cache of its client.
+    """Load a dataset from OpenML, the local cache of its client, or a copy in kbench.
 
     Parameters
     ----------
@@ -59,6 +61,9 @@ def load(
         Columns to leave out, in addition to row numbers and those OpenML ignores.
     task : {"classification", "regression"}, optional
         By default regression if the target has a non-integer number.
+    groups : str, optional
+        Column of groups, which is not an input: for ``cv = "official"`` there are five
+        splits that keep the rows of a group together, stratified by class.
 
     Returns
     -------
@@ -76,13 +81,15 @@ def load(
     if openml_suite is not None:
         tasks = expand(openml_suite)  # raises where the suite is not available
         raise DatasetError(f"OpenML suite {openml_suite} expands to {len(tasks)} datasets")
-    _check_params(data_id, dataset, version, target, task_id, task)
+    _check_params(data_id, dataset, version, target, task_id, task, groups)
     if isinstance(drop, str):
         drop = (drop,)
     what = _what(data_id, dataset, version, task_id)
+    wanted = Wanted(target, tuple(drop), task, groups)
     server = configured()
     notes = server.cache / "kbench"
-    offline = is_offline()
+    has_copy = data_id is not None and int(data_id) in read_origins()
+    offline = is_offline() or has_copy
     try:
         if not offline and not is_reachable(server):
             if not _may_be_cached(server, data_id, task_id):
@@ -95,13 +102,17 @@ def load(
             raise not_cached_error(what)
         with one_process(notes), client(what, offline) as openml:
             if task_id is not None:
-                return load_task(openml, int(task_id), tuple(drop), what, offline)
+                return load_task(openml, int(task_id), wanted.drop, what, offline)
             if data_id is None:
                 data_id = find(openml, str(dataset), version, what)
-            return load_data(openml, int(data_id), target, tuple(drop), task, what, offline)
-    except SourceUnreachableError:
+            return load_data(openml, int(data_id), wanted, what, offline)
+    except DatasetError as error:
+        if data_id is not None and has_copy:  # no cache, or a damaged one
+            return load_copy(int(data_id), wanted, what)
+        if not isinstance(error, SourceUnreachableError):
+            raise
         is_as_bundled = target in (None, "class") and task in (None, "classification")
-        if data_id == WINE and is_as_bundled and not drop:
+        if data_id == WINE and is_as_bundled and not drop and groups is None:
             return _bundled_wine()
         raise
 
@@ -165,7 +176,7 @@ def expand(openml_suite: int | str | None = None, **params: object) -> list[Ref]
     return [Ref("openml", {"task_id": task}) for task in tasks]
 
 
-def _check_params(data_id, dataset, version, target, task_id, task) -> None:
+def _check_params(data_id, dataset, version, target, task_id, task, groups) -> None:
     given = {"data_id": data_id, "dataset": dataset, "task_id": task_id}
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
@@ -184,6 +195,8 @@ def _check_params(data_id, dataset, version, target, task_id, task) -> None:
         raise DatasetParameterError(f"target={target!r}: a task defines its target")
     if task_id is not None and task is not None:
         raise DatasetParameterError(f"task={task!r}: OpenML defines the type of task {task_id}")
+    if task_id is not None and groups is not None:
+        raise DatasetParameterError(f"groups={groups!r}: OpenML defines the splits of a task")
     if task is not None:
         check_choice(task, "task", TASK_TYPES, error=DatasetParameterError)
     if dataset is not None and not re.fullmatch(r"[A-Za-z0-9_.(),+-]{1,128}", dataset):
