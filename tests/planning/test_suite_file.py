@@ -276,6 +276,51 @@ protocol = { n_folds = 7 }
     ]
 
 
+def test_a_dataset_may_have_its_own_protocol(registry):
+    text = """
+datasets = ["iris", "wine"]
+feature_maps = ["rff"]
+learners = ["ridge"]
+[protocol]
+n_folds = 4
+[[block]]
+protocol = { search_method = "random", n_candidates = 7 }
+[[block]]
+datasets = ["wine"]
+feature_maps = ["nystroem"]
+[dataset_protocols.wine]
+cv = "group_duplicates"
+n_folds = 3
+"""
+    suite = read(text, "s", registry)
+    seen = {
+        (cell.feature_map.label, cell.dataset.label): (
+            cell.protocol.cv,
+            cell.protocol.n_folds,
+            cell.protocol.n_candidates,
+        )
+        for cell in cells(suite, registry)
+    }
+    assert seen == {
+        ("rff", "iris"): ("stratified", 4, 7),
+        ("rff", "wine"): ("group_duplicates", 3, 7),
+        ("nystroem", "wine"): ("group_duplicates", 3, 12),
+    }
+
+
+def test_mistakes_in_the_protocol_of_a_dataset(registry):
+    text = LISTS + "[dataset_protocols.irs]\nn_folds = 4\n"
+    assert problems(text, registry) == [
+        "dataset_protocols.irs: no dataset of the suite has this label; did you mean 'iris'?"
+    ]
+    text = LISTS + "[dataset_protocols.iris]\nn_fold = 4\n"
+    assert "dataset_protocols.iris.n_fold: no such key" in problems(text, registry)[0]
+    text = LISTS + '[dataset_protocols.iris]\ninner_cv = "official"\n'
+    assert problems(text, registry) == [
+        'dataset_protocols.iris: inner_cv = "official" needs cv = "official"'
+    ]
+
+
 def test_a_block_without_a_list_that_is_not_at_the_top_is_refused(registry):
     text = '[[block]]\ndatasets = ["iris"]\nfeature_maps = ["rff"]'
     assert any(each.startswith("block[0].learners: missing") for each in problems(text, registry))

@@ -65,13 +65,13 @@ def test_the_task_may_be_named():
             numeric(*range(101)),
             None,
             "the target 'y' has 101 different integers, more than the 100 that are treated as "
-            "classes. Say `task='regression'`",
+            "classes. Use `task='regression'`",
         ),
         (numeric(*range(101)), "classification", "has 101 different numbers, more than the 100"),
         (
             numeric(*range(60)),
             None,
-            "has 60 different labels in 60 rows and is not a class label. Say `task=",
+            "has 60 different labels in 60 rows and is not a class label. Use `task=",
         ),
         (numeric(4, 4), None, "has 1 class; classification needs at least 2"),
     ],
