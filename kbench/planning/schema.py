@@ -296,7 +296,7 @@ def _is_union_tag(part: str | int) -> bool:
 def _keys_at(model: type[BaseModel], loc: Sequence[str | int]) -> Iterable[str]:
     """Return the keys that a model allows at a place."""
     for part in loc:
-        if isinstance(part, str):
+        if part in model.model_fields:  # else the number or the label of a table
             model = next(_models_in(model.model_fields[part].annotation))
     return model.model_fields
 

@@ -179,7 +179,7 @@ def _occurring(
         )
     n_labelled = int(np.count_nonzero(codes >= 0))
     if len(occurring) > max(MANY_CLASSES, n_labelled // 2):
-        remedy = f"Say {_REGRESSION}, or name" if column.kind == "numeric" else "Name"
+        remedy = f"Use {_REGRESSION}, or choose" if column.kind == "numeric" else "Choose"
         raise DatasetError(
             f"{what}: the target {column.name!r} has {len(occurring):,} different labels in "
             f"{n_labelled:,} rows and is not a class label. {remedy} another target."

@@ -310,15 +310,15 @@ n_folds = 3
 
 def test_mistakes_in_the_protocol_of_a_dataset(registry):
     text = LISTS + "[dataset_protocols.irs]\nn_folds = 4\n"
-    assert problems(text, registry) == [
-        "dataset_protocols.irs: no dataset of the suite has this label; did you mean 'iris'?"
-    ]
+    assert problems(text, registry) == (
+        "dataset_protocols.irs: no dataset of the suite has this label; did you mean 'iris'?",
+    )
     text = LISTS + "[dataset_protocols.iris]\nn_fold = 4\n"
     assert "dataset_protocols.iris.n_fold: no such key" in problems(text, registry)[0]
     text = LISTS + '[dataset_protocols.iris]\ninner_cv = "official"\n'
-    assert problems(text, registry) == [
-        'dataset_protocols.iris: inner_cv = "official" needs cv = "official"'
-    ]
+    assert problems(text, registry) == (
+        'dataset_protocols.iris: inner_cv = "official" needs cv = "official"',
+    )
 
 
 def test_a_block_without_a_list_that_is_not_at_the_top_is_refused(registry):
