@@ -20,7 +20,7 @@ A map has parameters, declared as in `kbench.parameters`, and two methods::
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, TypeGuard
 
 import numpy as np
 from sklearn.base import (
@@ -38,6 +38,26 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from kbench.kernels.arrays import Matrix, MatrixLike
+
+
+def is_validated(
+    estimator: BaseEstimator, X: MatrixLike, dtypes: tuple[type, ...] = (np.float64,)
+) -> TypeGuard[Matrix]:
+    """Return whether `validate_data` would return the inputs of a fitted estimator unchanged.
+
+    It takes a quarter of a millisecond, which is most of the time of a prediction of a few
+    rows. What it would reject, or has to convert, is left to it.
+    """
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and len(X) > 0
+        and X.dtype.type in dtypes
+        and X.dtype.isnative
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+        and bool(np.isfinite(X.sum()))
+    )
 
 
 class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -87,6 +107,8 @@ class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self._transform(self._validated(X, reset=False))
 
     def _validated(self, X: MatrixLike, reset: bool = True) -> Matrix:
+        if not reset and is_validated(self, X, self._dtypes):
+            return X
         formats = self._accept_sparse
         rows: Matrix = validate_data(
             self, X, accept_sparse=formats, dtype=self._dtypes, reset=reset

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from kbench.estimators import is_validated
 from kbench.parameters import check_parameters
 
 
@@ -65,6 +66,8 @@ class Estimator(BaseEstimator):
         return self
 
     def _validated(self, *data, **options):
+        if options == {"reset": False} and is_validated(self, *data):
+            return data[0]
         sparse = "csr" if self._takes_sparse else False
         return validate_data(self, *data, accept_sparse=sparse, dtype=np.float64, **options)
 

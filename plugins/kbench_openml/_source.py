@@ -12,8 +12,6 @@ import json
 import re
 from collections.abc import Sequence
 
-import numpy as np
-
 from kbench import Dataset, DatasetError, DatasetParameterError, Ref
 from kbench.errors import SourceUnreachableError
 from kbench.parameters import check_choice, check_integer
@@ -22,9 +20,6 @@ from kbench_openml._client import client, one_process, translate, write_whole
 from kbench_openml._copies import read_origins
 from kbench_openml._datasets import Wanted, find, load_copy, load_data, load_task
 from kbench_openml._transport import Server, configured, is_offline, is_reachable, not_cached_error
-
-WINE = 187
-"""The only dataset of which an equal copy, value by value, ships with scikit-learn."""
 
 
 def load(
@@ -106,15 +101,10 @@ def load(
             if data_id is None:
                 data_id = find(openml, str(dataset), version, what)
             return load_data(openml, int(data_id), wanted, what, offline)
-    except DatasetError as error:
-        if data_id is not None and has_copy:  # no cache, or a damaged one
-            return load_copy(int(data_id), wanted, what)
-        if not isinstance(error, SourceUnreachableError):
+    except DatasetError:
+        if data_id is None or not has_copy:
             raise
-        is_as_bundled = target in (None, "class") and task in (None, "classification")
-        if data_id == WINE and is_as_bundled and not drop and groups is None:
-            return _bundled_wine()
-        raise
+        return load_copy(int(data_id), wanted, what)  # no cache, or a damaged one
 
 
 def expand(openml_suite: int | str | None = None, **params: object) -> list[Ref]:
@@ -220,19 +210,3 @@ def _may_be_cached(server: Server, data_id: int | None, task_id: int | None) -> 
     if data_id is None:
         return False
     return (server.cache / "datasets" / str(data_id) / "dataset.arff").exists()
-
-
-def _bundled_wine() -> Dataset:
-    from sklearn.datasets import load_wine
-
-    bunch = load_wine()
-    return Dataset(
-        name="wine",
-        version="1",
-        X=np.ascontiguousarray(bunch.data, dtype=np.float64),
-        y=bunch.target.astype(np.int64),
-        feature_names=[str(name) for name in bunch.feature_names],
-        target_names=("1", "2", "3"),
-        source="bundled with scikit-learn, equal to OpenML data 187 value by value",
-        dataset_family="wine",
-    )

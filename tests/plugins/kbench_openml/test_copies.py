@@ -33,6 +33,7 @@ SHAPES = {
     40: (208, 60, 2),
     41: (214, 9, 6),
     59: (351, 34, 2),
+    187: (178, 13, 3),
     307: (990, 27, 11),
 }
 
@@ -71,6 +72,12 @@ def test_a_copy_and_the_file_of_a_server_are_equal(connect_openml, tmp_path, mon
     assert original.checksum == copy.checksum
     assert original.feature_names == copy.feature_names
     assert original.target_names == copy.target_names
+
+
+def test_the_wine_of_scikit_learn_is_that_of_openml(no_network):
+    from kbench_datasets import load_wine
+
+    assert load(data_id=187).checksum == load_wine().checksum
 
 
 def test_a_damaged_cache_gives_way_to_the_copy(no_network, tmp_path):

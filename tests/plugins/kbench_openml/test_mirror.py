@@ -105,17 +105,6 @@ def test_values_equal_the_parquet_copies(entry, mirror_module, connect_openml, t
 
 
 @needs_mirror
-def test_bundled_wine_equals_openml_value_by_value(mirror_module, connect_openml):
-    with mirror_module.Mirror() as server:
-        connect_openml(server)
-        real = load(data_id=187)
-    bundled = _source._bundled_wine()
-    np.testing.assert_array_equal(bundled.X, real.X)
-    np.testing.assert_array_equal(bundled.y, real.y)
-    assert (bundled.checksum, bundled.target_names) == (real.checksum, real.target_names)
-
-
-@needs_mirror
 @pytest.mark.slow
 def test_bundled_others_differ_from_openml(mirror_module, connect_openml):
     from sklearn.datasets import load_breast_cancer, load_iris

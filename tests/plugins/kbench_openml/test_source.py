@@ -100,7 +100,7 @@ def test_offline_uses_what_is_cached(connect_openml, monkeypatch):
         assert len(server.requests) == asked
 
 
-def test_only_wine_has_a_bundled_equal(connect_openml, monkeypatch):
+def test_a_copy_needs_no_server_and_others_do(connect_openml, monkeypatch):
     with OpenMLServer() as server:
         connect_openml(server)
         real = load(data_id=187)
@@ -109,7 +109,7 @@ def test_only_wine_has_a_bundled_equal(connect_openml, monkeypatch):
         connect_openml(another)
         bundled = load(data_id=187)
         assert bundled.checksum == real.checksum
-        assert "bundled" in bundled.source
+        assert "copy" in bundled.source
         for other in (61, 1510, 28):
             with pytest.raises(DatasetError):
                 load(data_id=other)
