@@ -170,17 +170,20 @@ class DaskEngine:
         try:
             answer: Answer = attempt.future.result(timeout=ANSWER_S)
         except Exception as error:
-            kind = type(error).__name__
+            worker, kind = attempt.worker, type(error).__name__
+            assert worker is not None
             if kind in ("CancelledError", "FutureCancelledError"):
                 # by a scheduler that has lost its state: this does not count as an attempt
                 self._free_slot(attempt)
                 waiting.appendleft(attempt)
                 self._workers.wait_for_scheduler()
-            elif kind in ("KilledWorker", "TimeoutError"):
+            elif kind == "TimeoutError":
                 yield from self._retry(attempt, waiting, "died while the task ran")
+            elif kind == "KilledWorker":
+                # the scheduler knew it before the poll; otherwise the poll's event follows
+                if self._workers.rejoin(worker):
+                    yield from self._handle(worker, waiting)
             else:
-                worker = attempt.worker
-                assert worker is not None
                 if kind == "ReleasedError":
                     self._workers.rejoin(worker)
                 else:

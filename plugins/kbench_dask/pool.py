@@ -160,10 +160,10 @@ class Workers:
             with contextlib.suppress(Exception):
                 self._client.cancel(list(futures))
 
-    def rejoin(self, worker: Worker) -> None:
-        """Treat a worker as new at the next poll."""
+    def rejoin(self, worker: Worker) -> bool:
+        """Treat a worker as new at the next poll; False if the last poll found it gone."""
         with self._lock:
-            self._known.pop(worker.address, None)
+            return self._known.pop(worker.address, None) is not None
 
     def dismiss(self, worker: Worker, reason: str) -> None:
         """Stop using a worker; ClusterError is raised if it was the last."""

@@ -54,6 +54,7 @@ class Cast:
         self.script = {task: list(acts) for task, acts in script.items()}
         self.sent, self.slots, self.cancelled, self.dismissed = [], [], [], []
         self.words = 0
+        self.notices = []
 
     def __call__(self, address, events, notice):
         self.events = events
@@ -103,6 +104,7 @@ class Cast:
     def rejoin(self, worker):
         self.known.remove(worker)
         self.known.append(Worker(worker.address, 1, worker.host))
+        return True
 
     def wait_for_scheduler(self):
         self.words += 1
@@ -115,7 +117,7 @@ def play(monkeypatch):
         monkeypatch.setattr(dask_dispatch, "Workers", cast)
         slots = {}
         engine = dask_dispatch.DaskEngine(
-            "tcp://head:8786", jobs, lambda text: None, slots.__setitem__
+            "tcp://head:8786", jobs, cast.notices.append, slots.__setitem__
         )
         engine.prepare(Terms({}, {}, LIMITS, offline=True))
         return cast, engine.run(map(Numbered, tasks)), slots
@@ -124,6 +126,9 @@ def play(monkeypatch):
 
 
 LIMITS = Limits(task_timeout_s=1, task_memory_mib=2)
+
+
+LOST = "1 tasks; 1 are left"
 
 
 class Numbered(int):
@@ -178,6 +183,7 @@ def test_a_task_may_lose_one_worker(play, act):
     assert found[1].outcome.error.count("host-a") == 2
     assert found[1].host.machine == "a"
     assert [task for task, _ in cast.sent].count(1) == 2
+    assert [text.partition(" with ")[2] for text in cast.notices] == [LOST] * 3
 
 
 def test_a_cancelled_future_is_nobodys_fault(play):
