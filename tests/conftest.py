@@ -1,4 +1,4 @@
-"""What several test modules share: a private state folder, stores, plugins made on the fly."""
+"""What several test modules share: private folders, stores, plugins made on the fly."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 import types
 from pathlib import Path
 
@@ -30,6 +31,44 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+# pytest keeps the test modules that it has rewritten, which takes most of the time of collecting
+sys.dont_write_bytecode = False
+
+
+SETTINGS = ("KBENCH_", "MLFLOW_", "OPENML_", "DASK_", "XDG_", "COLUMNS", "NO_COLOR", "FORCE_COLOR")
+"""How the names of variables of the user begin that would change what tests see."""
+
+
+def _leave_user():
+    """Give this process and its children a home of their own, and no settings of the user.
+
+    What pip needs to reach a package registry is kept.
+    """
+    for name in list(os.environ):
+        if name.startswith(SETTINGS) and not name.startswith("KBENCH_TEST_"):
+            del os.environ[name]
+    home = Path(tempfile.mkdtemp(prefix="kbench-home-"))
+    for name in (".pip", ".config/pip", ".cache/pip"):
+        if (kept := Path.home() / name).is_dir():
+            (home / name).parent.mkdir(exist_ok=True)
+            (home / name).symlink_to(kept)
+    os.environ["HOME"] = str(home)
+    return home
+
+
+HOME = _leave_user()
+
+
+def pytest_collection_finish():
+    """Leave the checkout; write no compiled modules: one of this second passes for current."""
+    os.chdir(HOME)
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
+
+def pytest_unconfigure():
+    """Remove the home of the tests."""
+    shutil.rmtree(HOME, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -43,8 +82,10 @@ def private_folder_names(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def private_folders(private_folder_names, monkeypatch):
-    """No test reads or writes the user's journal, cache or MLflow settings."""
+    """No test reads or writes the user's journal or cache, or sees what the current folder has."""
     folder = next(private_folder_names)
+    (folder / "here").mkdir(parents=True)
+    monkeypatch.chdir(folder / "here")
     monkeypatch.setenv("KBENCH_STATE_DIR", str(folder / "state"))
     monkeypatch.setenv("KBENCH_CACHE_DIR", str(folder / "cache"))
     for name in ("MLFLOW_TRACKING_URI", "KBENCH_OFFLINE"):

@@ -13,12 +13,6 @@ NUMERIC = {"numpy", "scipy", "pandas", "sklearn", "matplotlib", "mlflow", "openm
 SCREEN = {"typer", "rich", "pydantic"}
 
 
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    """A checkout may have the store of a run, whose experiments would be completed too."""
-    monkeypatch.chdir(tmp_path)
-
-
 def loaded_by(code, **environment):
     """Run Python code in a new process; return what it printed and the modules that it loaded."""
     code = (
