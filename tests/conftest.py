@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import shutil
@@ -17,6 +18,7 @@ import pytest
 
 from kbench import DatasetSource, FeatureMap, KernelSpec, Learner, hookimpl
 from kbench.execution.sandbox import Sandbox
+from kbench.planning import current_state
 from kbench.registry.installed import Plugin
 from kbench.registry.registry import build
 from tests.support.paths import SUPPORT
@@ -69,6 +71,10 @@ def pytest_collection_finish():
 def pytest_unconfigure():
     """Remove the home of the tests."""
     shutil.rmtree(HOME, ignore_errors=True)
+
+
+# a user's state folder has the digests of all modules, that of a test none of them
+current_state.syntax_digest = functools.cache(current_state.syntax_digest)
 
 
 @pytest.fixture(scope="session")
