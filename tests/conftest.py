@@ -11,6 +11,7 @@ import signal
 import sys
 import tempfile
 import types
+from importlib import metadata
 from pathlib import Path
 
 import hypothesis
@@ -75,6 +76,27 @@ def pytest_unconfigure():
 
 # a user's state folder has the digests of all modules, that of a test none of them
 current_state.syntax_digest = functools.cache(current_state.syntax_digest)
+
+
+def _once_for_each_path(read):
+    """Let a function of the installed distributions read them again once a folder has changed."""
+    known = {}
+
+    @functools.wraps(read)
+    def cached():
+        key = tuple(
+            (name, Path(name).stat().st_mtime_ns) for name in sys.path if Path(name).exists()
+        )
+        if key not in known:
+            known.clear()
+            known[key] = read()
+        return known[key]
+
+    return cached
+
+
+# each run asks, and reading the files of all distributions takes a quarter of a second
+metadata.packages_distributions = _once_for_each_path(metadata.packages_distributions)
 
 
 @pytest.fixture(scope="session")
