@@ -12,14 +12,16 @@ from tests.support.command_here import command
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
 PLUGIN = """
-from functools import partial
-from sklearn.preprocessing import FunctionTransformer
 from kbench import FeatureMap, hookimpl
 from lab_scale import scaled
 
+def scaling():
+    from sklearn.preprocessing import FunctionTransformer  # each description would wait for it
+    return FunctionTransformer(scaled)
+
 @hookimpl
 def kbench_feature_maps():
-    return [FeatureMap("scaled", make=partial(FunctionTransformer, scaled))]
+    return [FeatureMap("scaled", make=scaling)]
 """
 SUITE = """
 datasets = [{ name = "two-moons", n_samples = 60 }]
