@@ -94,7 +94,10 @@ SEEDS = SUITE.replace('"identity"', '{ name = "rff", n_components = 4 }').replac
 """After the fits with the first seed, those with further ones follow in the same process."""
 
 
-@pytest.mark.parametrize("suite", [SUITE, SEEDS], ids=["one seed", "three seeds"])
+@pytest.mark.parametrize(
+    "suite",
+    [pytest.param(SUITE, marks=pytest.mark.slow, id="one seed"), pytest.param(SEEDS, id="3 seeds")],
+)
 def test_a_learner_that_walks_through_its_process_finds_no_label(install_plugin, store_uri, suite):
     install_plugin("cheating", CHEATER)
     (cell,) = run_text(suite, store_uri)[0].cells

@@ -159,7 +159,6 @@ IMPORTS = [
     inner(
         "computed-name",
         "import importlib\n\n_inner = importlib.import_module('.'.join([__package__, '_inner']))",
-        quick=True,
     ),
     inner("import-fromlist", "_inner = __import__('PKG._inner', fromlist=['VALUE'])"),
     inner("import-level", "_inner = __import__('_inner', globals(), locals(), ['VALUE'], 1)"),
@@ -493,7 +492,6 @@ DESCRIPTIONS = [
         "GRID",
         files={"PKG/grid.json": "[2.0]"},
         then={"PKG/grid.json": "[3.0]"},
-        quick=True,
     ),
     described(
         "grid-from-environment",
@@ -859,7 +857,6 @@ WRITINGS = [
         "annotation-of-plain-function",
         "def level(a=1):\n    return a\n",
         "def level(a: int = 1) -> int:\n    return a\n",
-        quick=True,
     ),
     Kind(
         "docstring-of-entry", KEPT, head=ONE, then={"PKG/__init__.py": '"""Now it is."""\n' + ENTRY}
@@ -880,7 +877,7 @@ UNREAD = [
         {"PKG/value": "1"},
         head=PATH + f"VALUE = {BESIDE}('value').read_text()",
     ),
-    unread("unrelated-module", {"PKG/_unused.py": ONE}, {"PKG/_unused.py": TWO}, quick=True),
+    unread("unrelated-module", {"PKG/_unused.py": ONE}, {"PKG/_unused.py": TWO}),
     unread("new-module", {}, {"PKG/_unused.py": ONE}),
     unread(
         "readme",
@@ -896,7 +893,6 @@ UNREAD = [
         {"PKG/_other.py": ONE},
         {"PKG/_other.py": TWO},
         entry=ENTRY.replace('Map")]', 'Map"), FeatureMap("KIND-other", make="PKG._other:Other")]'),
-        quick=True,
     ),
     unread(
         "own-log",

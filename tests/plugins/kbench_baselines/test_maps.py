@@ -82,7 +82,7 @@ UNBIASED = {
     "fastfood odd": (FastfoodFeatures(31), gaussian_gram),
     "leverage": (LeverageFourierFeatures(20), gaussian_gram),
     "leverage odd": (LeverageFourierFeatures(31), gaussian_gram),
-    "mondrian": (MondrianFeatures(20), mondrian_gram),
+    "mondrian": (MondrianFeatures(5), mondrian_gram),
     **{
         f"product {projection} {'complex' if in_two else 'real'}": (
             ProductSketch(21, projection=projection, complex_to_real=in_two, degree=degree),

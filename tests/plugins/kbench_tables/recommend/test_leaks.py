@@ -7,6 +7,8 @@ import pytest
 from kbench.execution.plugins import load_registry
 from kbench_tables.recommend.data import prepare_data
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 
 @pytest.fixture
 def table():
