@@ -60,7 +60,7 @@ class BlockFits:
 
     notes: list[str] = field(default_factory=list)
 
-    def of(
+    def fit(
         self, fitting: Fitting, candidates: Sequence[Candidate], parts: Sequence[np.ndarray]
     ) -> list[list[Fit]]:
         """Fit the learners of one path on each training set; return whether they converged.
@@ -69,35 +69,35 @@ class BlockFits:
         part is one itself. Fits that do not converge in float32 are made again in float64.
         """
         self.shared.check_rows(fitting.data.X)
-        found = self._fitted(fitting, candidates, parts)
-        converged = all(flag for fitted in found for _, flag in fitted)
+        fits = self._fit(fitting, candidates, parts)
+        converged = all(flag for fitted in fits for _, flag in fitted)
         if not converged and self.shared.dtype == np.float32:
             self.notes.append(
                 "float64 instead of float32: a fit over blocks in float32 did not converge"
             )
-            self.shared = Embedding.shared(fitting, candidates[0])
-            found = self._fitted(fitting, candidates, parts)
-        return found
+            self.shared = Embedding.share(fitting, candidates[0])
+            fits = self._fit(fitting, candidates, parts)
+        return fits
 
-    def _fitted(
+    def _fit(
         self, fitting: Fitting, candidates: Sequence[Candidate], parts: Sequence[np.ndarray]
     ) -> list[list[Fit]]:
         data = fitting.data
         labels = Targets(data.y, data.task)
         every = range(len(parts))
         training = [[k for k in every if k != part] for part in every] if len(parts) > 1 else [[0]]
-        found: list[list[Fit]] = []
+        fits: list[list[Fit]] = []
         group: list[_BlockFit] = []
         for numbers in training:
             rows = np.concatenate([parts[number] for number in numbers])
-            group.append(self._begun(fitting, candidates, rows, numbers, labels))
+            group.append(self._begin(fitting, candidates, rows, numbers, labels))
             # a fit tells its size only once it has begun
             if sum(fit.inner.nbytes for fit in group) > FITS_BYTES:
-                found += self._ended(group, data, parts, labels)
+                fits += self._finish(group, data, parts, labels)
                 group = []
-        return found + self._ended(group, data, parts, labels)
+        return fits + self._finish(group, data, parts, labels)
 
-    def _begun(
+    def _begin(
         self,
         fitting: Fitting,
         candidates: Sequence[Candidate],
@@ -108,8 +108,8 @@ class BlockFits:
         """Begin the fit on some rows, from a sample of them."""
         learner, data = fitting.learner, fitting.data
         values = [path_value(learner, candidate) for candidate in candidates]
-        others = {k: v for k, v in candidates[0].learner.items() if k != learner.path}
-        estimator = learner.build(others, fitting.learner_seed)
+        params = {k: v for k, v in candidates[0].learner.items() if k != learner.path}
+        estimator = learner.build(params, fitting.learner_seed)
         if data.weight is not None:
             learner.require_weights(estimator.fit)
         counts = np.bincount(labels.codes[rows], minlength=labels.n_columns)
@@ -117,7 +117,7 @@ class BlockFits:
         assert labels.classes is not None  # learners of labels only are fitted so
         table = np.cumsum(counts > 0) - 1
         with self.transform:
-            drawn = self._drawn(data, rows, labels, derive_seed(fitting.seed, "sample"))
+            drawn = self._draw(data, rows, labels, derive_seed(fitting.seed, "sample"))
             Z = self.shared.embed(data.X[drawn]).astype(np.float64, copy=False)
         self.n_embedded += len(drawn)
         classes = labels.classes[present]
@@ -125,7 +125,7 @@ class BlockFits:
         with self.solving:
             return _BlockFit(estimator.begin_fit(sample, values), table, frozenset(numbers))
 
-    def _drawn(self, data: Data, rows: np.ndarray, labels: Targets, seed: int) -> np.ndarray:
+    def _draw(self, data: Data, rows: np.ndarray, labels: Targets, seed: int) -> np.ndarray:
         """Draw rows, some of each class among them."""
         Z = self.shared.embed(data.X[rows[:1]])
         row_bytes = 12 * Z.nnz if is_sparse(Z) else 8 * Z.shape[1]
@@ -135,7 +135,7 @@ class BlockFits:
         drawn += [order[codes == code][:ROWS_OF_CLASS] for code in np.unique(codes)]
         return np.unique(np.concatenate(drawn))
 
-    def _ended(
+    def _finish(
         self, fits: list[_BlockFit], data: Data, parts: Sequence[np.ndarray], labels: Targets
     ) -> list[list[Fit]]:
         """Make passes over the parts until all fits are done."""
@@ -150,7 +150,7 @@ class BlockFits:
         return [fit.learners() for fit in fits]
 
     def _pass(self, taking: list[_BlockFit], data: Data, rows: np.ndarray, labels: Targets) -> None:
-        for numbers, Z in self.shared.embedded_blocks(data.X, rows, self.transform):
+        for numbers, Z in self.shared.embed_blocks(data.X, rows, self.transform):
             with self.solving:
                 codes = labels.codes[numbers]
                 for fit in taking:

@@ -61,16 +61,16 @@ def calibrate(fitting: Fitting, candidate: Candidate, predictions: Predictions) 
     y, protocol = fitting.data.y, fitting.protocol
     classes, decision = np.unique(y), predictions.decision
     if decision is None:
-        return _without("the learner has neither probabilities nor decision values")
+        return _leave_out("the learner has neither probabilities nor decision values")
     if problem := _problem(decision, len(classes)):
-        return _without(problem)
+        return _leave_out(problem)
     start, cpu_start = time.perf_counter(), time.process_time()
     folds = inner_folds(fitting)
     if alone := [k for k in classes if any(k not in y[train] for train, _ in folds)]:
-        return _without(f"all training rows of {_named(alone)} are in one inner fold")
+        return _leave_out(f"all training rows of {_format_classes(alone)} are in one inner fold")
     with warnings.catch_warnings(action="ignore"):
         values, converged = _out_of_fold(fitting, folds, candidate)
-        model = _fitted(values, fitting)
+        model = _fit_calibration(values, fitting)
         probabilities = model.predict_proba(decision.reshape(len(decision), -1))
     metrics = {
         "calibration_time_s": time.perf_counter() - start,
@@ -86,10 +86,10 @@ def _out_of_fold(
     """Return decision values of all training rows, and which of the fits converged."""
     values: list[np.ndarray] = []
     converged = []
-    what = fitting.learner.what
+    name = fitting.learner.label
     for fitted, blocks, has_converged in _fits(fitting, folds, candidate):
-        given = [validate_decision(fitted.decision_function(Z), Z.shape[0], what) for Z in blocks]
-        decision = np.concatenate(given)
+        parts = [validate_decision(fitted.decision_function(Z), Z.shape[0], name) for Z in blocks]
+        decision = np.concatenate(parts)
         values.append(decision.reshape(len(decision), -1))
         converged.append(has_converged)
     order = np.argsort(np.concatenate([test for _, test in folds]))
@@ -109,19 +109,19 @@ def _fits(
     if not fitting.protocol.refit_maps_in_inner_folds and not data.pairwise:
         shared, is_large = fit_shared_map(fitting, [candidate])
         if is_large:
-            fits, found = _over_blocks(shared, fitting, candidate, folds)
-            for ((fitted, converged),), (_, test) in zip(found, folds, strict=True):
-                blocks = fits.shared.embedded_blocks(data.X, test, Stopwatch())
+            fits, fits_of_folds = _over_blocks(shared, fitting, candidate, folds)
+            for ((fitted, converged),), (_, test) in zip(fits_of_folds, folds, strict=True):
+                blocks = fits.shared.embed_blocks(data.X, test, Stopwatch())
                 yield fitted, (Z for _, Z in blocks), converged and fits.shared.converged
             return
-        embed = make_fold_selector(shared.embedded(data.X), shared.converged)
+        embed = make_fold_selector(shared.embed_all(data.X), shared.converged)
     else:
         embed = partial(embed_fold, fitting, candidate)
-    given = [candidate], fitting.learner_seed
+    args = [candidate], fitting.learner_seed
     for fold in folds:
         Z, Z_test, map_converged = embed(fold)
-        y, weight = data.scaled(fold[0])[1], data.weights(fold[0])
-        ((fitted, converged),) = fit_learners(fitting.learner, Z, y, weight, *given)
+        y, weight = data.scale_targets(fold[0])[1], data.weights(fold[0])
+        ((fitted, converged),) = fit_learners(fitting.learner, Z, y, weight, *args)
         yield fitted, [Z_test], converged and map_converged
 
 
@@ -132,15 +132,15 @@ def _over_blocks(
     learner, candidates, parts = fitting.learner, [candidate], [test for _, test in folds]
     if not takes_sums(learner, candidates):
         fits = BlockFits(shared)
-        return fits, fits.of(fitting, candidates, parts)
+        return fits, fits.fit(fitting, candidates, parts)
     passed = pass_over(shared, fitting, candidates, parts)
     return passed, (
-        fit_from_sums(learner, passed.others(number, train), candidates, fitting.learner_seed)
+        fit_from_sums(learner, passed.leave_out(number, train), candidates, fitting.learner_seed)
         for number, (train, _) in enumerate(folds)
     )
 
 
-def _fitted(values: np.ndarray, fitting: Fitting) -> CalibratedClassifierCV:
+def _fit_calibration(values: np.ndarray, fitting: Fitting) -> CalibratedClassifierCV:
     """Fit the calibration on decision values of the training rows."""
     data = fitting.data
     rows = np.arange(len(data.y))
@@ -160,7 +160,7 @@ def _problem(decision: np.ndarray, n_classes: int) -> str:
     return "" if n_columns == expected else f"{n_columns} decision values per row, not {expected}"
 
 
-def _without(reason: str) -> Calibration:
+def _leave_out(reason: str) -> Calibration:
     return Calibration(None, notes=[f"no calibrated probabilities: {reason}"])
 
 
@@ -168,14 +168,14 @@ def _notes(y: np.ndarray, converged: list[bool], protocol: Protocol) -> list[str
     notes = []
     if rare := rare_classes(y, protocol.inner_folds):
         n = protocol.inner_folds
-        notes.append(f"calibrated with fewer than {n} training rows of {_named(rare)}")
+        notes.append(f"calibrated with fewer than {n} training rows of {_format_classes(rare)}")
     if not all(converged):
         failed = len(converged) - sum(converged)
         notes.append(f"{failed} of {len(converged)} fits of the calibration did not converge")
     return notes
 
 
-def _named(classes: list[int]) -> str:
+def _format_classes(classes: list[int]) -> str:
     # the names of the classes are not among what a computation sees
     listed = ", ".join(str(k) for k in classes[:_SHOWN])
     more = f" and {len(classes) - _SHOWN} more" if len(classes) > _SHOWN else ""

@@ -65,39 +65,39 @@ class Predictions:
     sd: np.ndarray | None = None
 
     @classmethod
-    def joined(cls, parts: Sequence[Predictions]) -> Predictions:
+    def join(cls, parts: Sequence[Predictions]) -> Predictions:
         """Return the predictions of several blocks of rows, one after the other."""
 
-        def of(name: str) -> Any:
-            values = [getattr(part, name) for part in parts]
+        def of(key: str) -> Any:
+            values = [getattr(part, key) for part in parts]
             return None if values[0] is None else np.concatenate(values)
 
         return cls(*(of(field.name) for field in fields(cls)))
 
-    def checked(self, task: TaskType, classes: np.ndarray, n_test: int, what: str) -> Predictions:
+    def validate(self, task: TaskType, classes: np.ndarray, n_test: int, name: str) -> Predictions:
         """Return the predictions in the types of `scores`, or raise PluginError.
 
-        PluginError is raised with the learner, `what` it returned and what is
+        PluginError is raised with the learner, `name` it returned and what is
         expected; see `validate_labels` and the functions after it. `classes` are the
         labels of the training set.
         """
         if task == "regression":
             return Predictions(
-                validate_numbers(self.predicted, n_test, f"predict of {what}"),
-                sd=None if self.sd is None else validate_deviations(self.sd, n_test, what),
+                validate_numbers(self.predicted, n_test, f"predict of {name}"),
+                sd=None if self.sd is None else validate_deviations(self.sd, n_test, name),
             )
         k = len(classes)
 
         def probabilities(values: ArrayLike | None, method: str) -> np.ndarray | None:
             if values is None:
                 return None
-            return validate_probabilities(values, n_test, k, f"{method} of {what}")
+            return validate_probabilities(values, n_test, k, f"{method} of {name}")
 
         decision = self.decision
         return Predictions(
-            validate_labels(self.predicted, classes, n_test, what),
+            validate_labels(self.predicted, classes, n_test, name),
             probabilities(self.probabilities, "predict_proba"),
-            None if decision is None else validate_decision(decision, n_test, what),
+            None if decision is None else validate_decision(decision, n_test, name),
             probabilities(self.label_probabilities, "label_probabilities"),
         )
 
@@ -127,7 +127,7 @@ def predict_all(
         if not (isinstance(returned, tuple) and len(returned) == 2):
             raise PluginError(
                 f"predict with return_std of {type(learner).__name__} returned "
-                f"{_described(returned)}; expected a tuple of means and standard deviations"
+                f"{_describe(returned)}; expected a tuple of means and standard deviations"
             )
         return Predictions(predicted, sd=returned[1])
     has_probabilities = hasattr(learner, "predict_proba")
@@ -146,9 +146,9 @@ def has_distribution(regressor: FittedLearner) -> bool:
     return "return_std" in inspect.signature(regressor.predict).parameters
 
 
-def unstandardise(predictions: Predictions, scale: Scale, n_rows: int, what: str) -> Predictions:
+def unstandardise(predictions: Predictions, scale: Scale, n_rows: int, name: str) -> Predictions:
     """Return standardised predictions in the target's units, checked."""
-    checked = predictions.checked("regression", np.empty(0), n_rows, what)
+    checked = predictions.validate("regression", np.empty(0), n_rows, name)
     sd = None if checked.sd is None else scale.sd * checked.sd
     return Predictions(scale.restore(checked.predicted), sd=sd)
 
@@ -157,7 +157,7 @@ SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
 """How far a row of probabilities may be from a sum of 1, by dtype."""
 
 
-def check_embedding(Z: Matrix, n_rows: int, what: str) -> None:
+def check_embedding(Z: Matrix, n_rows: int, name: str) -> None:
     """Reject an embedding that is not one row of finite real numbers per input.
 
     Parameters
@@ -166,7 +166,7 @@ def check_embedding(Z: Matrix, n_rows: int, what: str) -> None:
         What a map's ``transform`` returned.
     n_rows : int
         Rows of its input.
-    what : str
+    name : str
         Name of the map for the message, such as ``"feature map 'rff'"``.
 
     Raises
@@ -185,13 +185,13 @@ def check_embedding(Z: Matrix, n_rows: int, what: str) -> None:
     shape: tuple[int, ...] = getattr(Z, "shape", ())
     dtype = getattr(Z, "dtype", None)
     if len(shape) != 2 or shape[0] != n_rows or dtype is None or dtype.kind not in "fiu":
-        raise PluginError(f"{what} returned {_described(Z)} {expected}")
+        raise PluginError(f"{name} returned {_describe(Z)} {expected}")
     if bad := _non_finite(Z.data if is_sparse(Z) else np.asarray(Z)):
-        raise PluginError(f"{what} returned {bad} {expected}")
+        raise PluginError(f"{name} returned {bad} {expected}")
 
 
 def validate_labels(
-    predicted: ArrayLike, classes: np.ndarray, n_rows: int, what: str
+    predicted: ArrayLike, classes: np.ndarray, n_rows: int, name: str
 ) -> np.ndarray:
     """Return predicted labels as an array; reject anything that is not one label per row.
 
@@ -203,7 +203,7 @@ def validate_labels(
         The labels that there are.
     n_rows : int
         Rows of its input.
-    what : str
+    name : str
         Name of the learner for the message.
 
     Raises
@@ -215,22 +215,22 @@ def validate_labels(
     expected = f"from predict; expected {n_rows:,} labels in an array of shape ({n_rows},)"
     labels = np.asarray(predicted)
     if labels.shape != (n_rows,):
-        raise PluginError(f"{what} returned {_described(predicted)} {expected}")
+        raise PluginError(f"{name} returned {_describe(predicted)} {expected}")
     if labels.dtype.kind != classes.dtype.kind:
         raise PluginError(
-            f"{what} returned {_described(predicted)} {expected} and of the type that they "
+            f"{name} returned {_describe(predicted)} {expected} and of the type that they "
             f"were given in, {classes.dtype}"
         )
     unknown = labels[~np.isin(labels, classes)]
     if len(unknown):
         raise PluginError(
-            f"{what} returned the label {unknown[0]!r} {expected}, each one of the "
+            f"{name} returned the label {unknown[0]!r} {expected}, each one of the "
             f"{len(classes)} classes"
         )
     return labels
 
 
-def validate_numbers(predicted: ArrayLike, n_rows: int, what: str) -> np.ndarray:
+def validate_numbers(predicted: ArrayLike, n_rows: int, name: str) -> np.ndarray:
     """Return predicted numbers in float64; reject anything that is not one per row.
 
     Parameters
@@ -239,7 +239,7 @@ def validate_numbers(predicted: ArrayLike, n_rows: int, what: str) -> np.ndarray
         What a regressor's ``predict`` returned.
     n_rows : int
         Rows of its input.
-    what : str
+    name : str
         Where the numbers come from, for the message.
 
     Raises
@@ -255,17 +255,17 @@ def validate_numbers(predicted: ArrayLike, n_rows: int, what: str) -> np.ndarray
     dtype float64; expected 3 finite numbers in an array of shape (3,)
     """
     expected = f"expected {n_rows:,} finite numbers in an array of shape ({n_rows},)"
-    given = np.asarray(predicted)
-    if given.shape != (n_rows,) or given.dtype.kind not in "fiu":
-        raise PluginError(f"{what} returned {_described(predicted)}; {expected}")
-    if bad := _non_finite(given):
-        raise PluginError(f"{what} returned {bad}; {expected}")
-    return given.astype(np.float64)
+    array = np.asarray(predicted)
+    if array.shape != (n_rows,) or array.dtype.kind not in "fiu":
+        raise PluginError(f"{name} returned {_describe(predicted)}; {expected}")
+    if bad := _non_finite(array):
+        raise PluginError(f"{name} returned {bad}; {expected}")
+    return array.astype(np.float64)
 
 
-def validate_deviations(values: ArrayLike, n_rows: int, what: str) -> np.ndarray:
+def validate_deviations(values: ArrayLike, n_rows: int, name: str) -> np.ndarray:
     """Return predictive standard deviations; raises PluginError unless all are positive."""
-    method = f"predict with return_std of {what}"
+    method = f"predict with return_std of {name}"
     sd = validate_numbers(values, n_rows, method)
     if len(sd) and sd.min() <= 0:
         raise PluginError(
@@ -274,38 +274,38 @@ def validate_deviations(values: ArrayLike, n_rows: int, what: str) -> np.ndarray
     return sd
 
 
-def validate_probabilities(values: ArrayLike, n_rows: int, n_classes: int, what: str) -> np.ndarray:
-    """Return probabilities, of `what`; PluginError for anything other than a distribution per row.
+def validate_probabilities(values: ArrayLike, n_rows: int, n_classes: int, name: str) -> np.ndarray:
+    """Return probabilities, of `name`; PluginError for anything other than a distribution per row.
 
     A row must sum to 1, to 1e-6; to 1e-3 in float32.
     """
     expected = f"expected probabilities of shape ({n_rows}, {n_classes}) whose rows sum to 1"
-    given = np.asarray(values)
-    if given.shape != (n_rows, n_classes) or given.dtype.kind != "f":
-        raise PluginError(f"{what} returned {_described(values)}; {expected}")
-    if bad := _non_finite(given):
-        raise PluginError(f"{what} returned {bad}; {expected}")
-    tolerance = SUM_TOLERANCE.get(given.dtype.name, 1e-3)
-    exact = given.astype(np.float64)
+    array = np.asarray(values)
+    if array.shape != (n_rows, n_classes) or array.dtype.kind != "f":
+        raise PluginError(f"{name} returned {_describe(values)}; {expected}")
+    if bad := _non_finite(array):
+        raise PluginError(f"{name} returned {bad}; {expected}")
+    tolerance = SUM_TOLERANCE.get(array.dtype.name, 1e-3)
+    exact = array.astype(np.float64)
     outside = exact[(exact < -tolerance) | (exact > 1 + tolerance)]
     if len(outside):
-        raise PluginError(f"{what} returned {outside[0]:g}; {expected}")
+        raise PluginError(f"{name} returned {outside[0]:g}; {expected}")
     sums = exact.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1.0)))
     if abs(sums[worst] - 1.0) > tolerance:
-        raise PluginError(f"{what} returned a row with the sum {sums[worst]:g}; {expected}")
-    return np.asarray(np.clip(given, 0.0, 1.0))
+        raise PluginError(f"{name} returned a row with the sum {sums[worst]:g}; {expected}")
+    return np.asarray(np.clip(array, 0.0, 1.0))
 
 
-def validate_decision(values: ArrayLike, n_rows: int, what: str) -> np.ndarray:
+def validate_decision(values: ArrayLike, n_rows: int, name: str) -> np.ndarray:
     """Return decision values in float64; PluginError unless there is one finite row per input."""
     expected = f"from decision_function; expected {n_rows:,} rows of finite real numbers"
-    given = np.asarray(values)
-    if given.ndim not in (1, 2) or len(given) != n_rows or given.dtype.kind not in "fiu":
-        raise PluginError(f"{what} returned {_described(values)} {expected}")
-    if bad := _non_finite(given):
-        raise PluginError(f"{what} returned {bad} {expected}")
-    return given.astype(np.float64)
+    array = np.asarray(values)
+    if array.ndim not in (1, 2) or len(array) != n_rows or array.dtype.kind not in "fiu":
+        raise PluginError(f"{name} returned {_describe(values)} {expected}")
+    if bad := _non_finite(array):
+        raise PluginError(f"{name} returned {bad} {expected}")
+    return array.astype(np.float64)
 
 
 def _non_finite(values: np.ndarray) -> str:
@@ -318,7 +318,7 @@ def _non_finite(values: np.ndarray) -> str:
     return f"the value {wrong.flat[0]}" if wrong.size else ""
 
 
-def _described(value: Any) -> str:
+def _describe(value: Any) -> str:
     if getattr(value, "shape", None) is not None and getattr(value, "dtype", None) is not None:
         return f"an array of shape {value.shape} and dtype {value.dtype}"
     if isinstance(value, list | tuple):

@@ -71,15 +71,15 @@ class Data:
         """Return the weights of some rows, or of all."""
         return self.weight if self.weight is None or rows is None else self.weight[rows]
 
-    def scaled(self, rows: np.ndarray | None = None) -> tuple[Scale, np.ndarray]:
+    def scale_targets(self, rows: np.ndarray | None = None) -> tuple[Scale, np.ndarray]:
         """Return the scale of the targets of some rows, or of all, and these on this scale."""
         y = self.y if rows is None else self.y[rows]
-        scale = Scale.of(y, self.task, self.weights(rows))
+        scale = Scale.fit(y, self.task, self.weights(rows))
         return scale, scale.standardise(y)
 
     def scale(self, rows: np.ndarray | None = None) -> Scale:
         """Return the scale of the targets of some rows, or of all."""
-        return self.scaled(rows)[0]
+        return self.scale_targets(rows)[0]
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Embedding:
     fit: Timed[FittedMap]
     """The fitted map, with the time of its fit."""
 
-    what: str
+    label: str
     """Name of the map for messages."""
 
     caught: Sequence[warnings.WarningMessage] = ()
@@ -140,7 +140,7 @@ class Embedding:
     """Rows that a shared map was fitted on, and those that there are."""
 
     @classmethod
-    def of_rows(
+    def fit_rows(
         cls, fitting: Fitting, candidate: Candidate, rows: np.ndarray | None = None, run: Run = once
     ) -> tuple[Embedding, Matrix]:
         """Fit preprocessing and map on some rows, or all, in memory; return these rows too.
@@ -153,54 +153,54 @@ class Embedding:
         steps = fitting.steps(candidate)
         X = steps.fit_transform(X, y, unlabeled)
         more = None if unlabeled is None else steps.transform(unlabeled)
-        _, targets = data.scaled(rows)
-        return cls._fitted(fitting, candidate, steps, (X, targets, more), run), X
+        _, targets = data.scale_targets(rows)
+        return cls._fit(fitting, candidate, steps, (X, targets, more), run), X
 
     @classmethod
-    def shared(cls, fitting: Fitting, candidate: Candidate, dtype: str = "float64") -> Embedding:
+    def share(cls, fitting: Fitting, candidate: Candidate, dtype: str = "float64") -> Embedding:
         """Fit preprocessing and map of a candidate, without the targets, on 256 MiB of rows.
 
         Scales are those of all rows. PluginError is raised for a map that uses the targets.
         """
         feature_map, data = fitting.feature_map, fitting.data
         if feature_map.supervised:
-            raise PluginError(explain_shared_targets(feature_map.what))
+            raise PluginError(explain_shared_targets(feature_map.label))
         parts = [X for X in (data.X, data.unlabeled) if X is not None]
         samples = [_sample(X, derive_seed(fitting.seed, "sample")) for X in parts]
         steps = fitting.steps(candidate)
         sample = samples[0] if len(samples) == 1 else stack_rows(*map(whole, samples))
         steps.fit_blocks(lambda: chain.from_iterable(map(blocks, parts)), sample)
         type_ = np.dtype(dtype)
-        inputs = _preprocessed(steps, samples[-1], type_)
+        inputs = _preprocess(steps, samples[-1], type_)
         del sample
-        given = cls._fitted(fitting, candidate, steps, (inputs, data.y, None), time_step)
+        embedding = cls._fit(fitting, candidate, steps, (inputs, data.y, None), time_step)
         n_fitted, n_rows = inputs.shape[0], parts[-1].shape[0]
-        return replace(given, dtype=type_, n_fitted=n_fitted, n_rows=n_rows)
+        return replace(embedding, dtype=type_, n_fitted=n_fitted, n_rows=n_rows)
 
     @classmethod
-    def _fitted(
+    def _fit(
         cls,
         fitting: Fitting,
         candidate: Candidate,
         steps: Preprocessing,
-        given: tuple[Matrix, np.ndarray, Matrix | None],
+        data: tuple[Matrix, np.ndarray, Matrix | None],
         run: Run,
     ) -> Embedding:
         """Fit a map on preprocessed inputs, their targets and unlabeled inputs."""
-        feature_map, (X, y, unlabeled) = fitting.feature_map, given
+        feature_map, (X, y, unlabeled) = fitting.feature_map, data
 
         def fit() -> FittedMap:
             estimator = feature_map.build(candidate.feature_map, derive_seed(fitting.seed, "map"))
             more = X if unlabeled is None else unlabeled
-            found: FittedMap = (
+            fitted: FittedMap = (
                 estimator.fit(X, y) if feature_map.supervised else estimator.fit(more)
             )
-            return found
+            return fitted
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             map_ = run(fit)
-        return cls(steps, map_, feature_map.what, caught)
+        return cls(steps, map_, feature_map.label, caught)
 
     @property
     def map_(self) -> FittedMap:
@@ -221,22 +221,22 @@ class Embedding:
 
     def embed(self, X: Matrix) -> Matrix:
         """Embed rows, which are preprocessed first."""
-        return self.map_.transform(_as_type(self.steps.transform(X), self.dtype))
+        return self.map_.transform(_convert(self.steps.transform(X), self.dtype))
 
-    def embedded(self, X: Matrix | Rows) -> Matrix:
+    def embed_all(self, X: Matrix | Rows) -> Matrix:
         """Embed all rows as one matrix."""
         Z = self.embed(whole(X))
-        check_embedding(Z, X.shape[0], self.what)
+        check_embedding(Z, X.shape[0], self.label)
         return Z
 
-    def embedded_blocks(
+    def embed_blocks(
         self, X: Matrix | Rows, rows: np.ndarray, clock: Stopwatch
     ) -> Iterator[tuple[np.ndarray, Matrix]]:
         """Yield blocks of row numbers with their embedding in `dtype`, dense or CSR."""
         for part in iterate_row_numbers(rows):
             with clock:
                 Z = self.embed(X[part]).astype(self.dtype, copy=False)
-            check_embedding(Z, len(part), self.what)
+            check_embedding(Z, len(part), self.label)
             yield part, Z
 
     def check_rows(self, X: Matrix | Rows) -> None:
@@ -248,7 +248,7 @@ class Embedding:
         size = np.abs(together).max(initial=0.0)
         if together.shape != alone.shape or not np.allclose(together, alone, 1e-3, 1e-3 * size):
             raise PluginError(
-                f"{self.what} embeds rows differently in a block than alone; it cannot be "
+                f"{self.label} embeds rows differently in a block than alone; it cannot be "
                 "applied to blocks"
             )
 
@@ -257,7 +257,7 @@ def _dense(Z: Matrix) -> np.ndarray:
     return np.asarray(Z.toarray() if is_sparse(Z) else Z)
 
 
-def _as_type(X: Matrix, dtype: np.dtype) -> Matrix:
+def _convert(X: Matrix, dtype: np.dtype) -> Matrix:
     """Return inputs in float32 if that is asked for; others keep their type."""
     return X.astype(dtype, copy=False) if dtype == np.float32 else X
 
@@ -273,9 +273,9 @@ def _sample(X: Matrix | Rows, seed: int) -> Rows:
     return Rows(rows.matrix, rows.numbers[np.sort(drawn)])
 
 
-def _preprocessed(steps: Preprocessing, rows: Rows, dtype: np.dtype) -> Matrix:
+def _preprocess(steps: Preprocessing, rows: Rows, dtype: np.dtype) -> Matrix:
     """Preprocess rows in blocks, so that there is one copy of them at a time."""
-    parts = (_as_type(steps.transform(X), dtype) for X in blocks(rows))
+    parts = (_convert(steps.transform(X), dtype) for X in blocks(rows))
     first = next(parts)
     if is_sparse(first):
         from scipy.sparse import vstack

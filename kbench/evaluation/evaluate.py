@@ -58,8 +58,8 @@ def evaluate_split(
         handed_over.append(committed)
         return assignment.y_test
 
-    metrics, details = run_split(Inputs.of(dataset), assignment.visible, method, protocol, reveal)
-    return compute_scores(assignment, handed_over[0], metrics, details, method.learner.what)
+    metrics, details = run_split(Inputs.make(dataset), assignment.visible, method, protocol, reveal)
+    return compute_scores(assignment, handed_over[0], metrics, details, method.learner.label)
 
 
 def run_split(
@@ -90,11 +90,11 @@ def run_split(
     passed = searched.passed_for(best)
     other = None if searched.default is best else searched.default
     fitted = fit(fitting, best, time_step, passed, other)
-    tested = fitted.tested(X_test)
+    tested = fitted.test(X_test)
     split = _Split(inputs, fitting, X_test, searched, fitted, tested)
     for extra in EXTRAS:
         extra(split)
-    chosen = tuple(given for _, given in split.chosen)
+    chosen = tuple(predictions for _, predictions in split.chosen)
     with aside:
         revealed = reveal(Committed(chosen, tuple(split.default)))
     _add_metrics_of_plugins(split, revealed)
@@ -114,7 +114,7 @@ def run_split(
         at_boundary=searched.at_boundary,
         notes=[*_search_notes(searched, protocol), *tested.notes, *split.notes],
         work_s=time.perf_counter() - start - aside.wall,
-        map_details=_map_details(fitted.embedding.map_, method.feature_map.what),
+        map_details=_map_details(fitted.embedding.map_, method.feature_map.label),
     )
     return {name: float(value) for name, value in split.metrics.items()}, details
 
@@ -139,22 +139,22 @@ class _Split:
     metrics: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def of_all_seeds(
+    def fit_all_seeds(
         self, candidate: Candidate, first: Predictions | None
     ) -> list[tuple[Fitting, Predictions]]:
         """Fit a candidate with each seed of its map and predict; `first` exists already."""
-        drawn = _drawn(self.fitting, candidate)
-        known = [] if first is None else [(self.fitting, self._committable(first))]
-        return known + [
-            (each, self._committable(fit(each, candidate).predict(self.X_test)))
-            for each in drawn[len(known) :]
+        drawn = _vary_seed(self.fitting, candidate)
+        done = [] if first is None else [(self.fitting, self._commit(first))]
+        return done + [
+            (each, self._commit(fit(each, candidate).predict(self.X_test)))
+            for each in drawn[len(done) :]
         ]
 
-    def _committable(self, given: Predictions) -> Predictions:
-        data, n_test, what = self.fitting.data, self.X_test.shape[0], self.fitting.learner.what
+    def _commit(self, predictions: Predictions) -> Predictions:
+        data, n_test, name = self.fitting.data, self.X_test.shape[0], self.fitting.learner.label
         if data.task == "regression":
-            return unstandardise(given, self.fitted.scale, n_test, what)
-        return given.checked(data.task, np.unique(data.y), n_test, what)
+            return unstandardise(predictions, self.fitted.scale, n_test, name)
+        return predictions.validate(data.task, np.unique(data.y), n_test, name)
 
 
 def _add_own_metrics(split: _Split) -> None:
@@ -184,23 +184,23 @@ def _add_gram_error(split: _Split) -> None:
 
 def _add_seeds(split: _Split) -> None:
     """Fit the chosen candidate with the other seeds of its map."""
-    split.chosen = split.of_all_seeds(split.searched.best, split.tested.predictions)
+    split.chosen = split.fit_all_seeds(split.searched.best, split.tested.predictions)
 
 
 def _add_default(split: _Split) -> None:
     """Predict with the candidate that a search would have improved."""
     default = split.searched.default
     if default is split.searched.best:
-        split.default = [given for _, given in split.chosen]
+        split.default = [predictions for _, predictions in split.chosen]
     elif default is not None:
         try:
-            found = split.of_all_seeds(default, split.tested.default)
+            results = split.fit_all_seeds(default, split.tested.default)
         except Exception as error:
             # a default that these data do not allow is not a failure of the method
-            text = f"the default parameters fail: {type(error).__name__}: {error}"
-            split.notes.append(text[:300])
+            note = f"the default parameters fail: {type(error).__name__}: {error}"
+            split.notes.append(note[:300])
         else:
-            split.default = [given for _, given in found]
+            split.default = [predictions for _, predictions in results]
 
 
 def _add_calibration(split: _Split) -> None:
@@ -210,11 +210,11 @@ def _add_calibration(split: _Split) -> None:
     # loads a module of scikit-learn that other protocols do not need
     from kbench.evaluation.calibration import calibrate
 
-    split.default = [replace(given, probabilities=None) for given in split.default]
-    calibrations = [calibrate(each, split.searched.best, given) for each, given in split.chosen]
+    split.default = [replace(values, probabilities=None) for values in split.default]
+    calibrations = [calibrate(each, split.searched.best, values) for each, values in split.chosen]
     split.chosen = [
-        (each, replace(given, probabilities=calibration.probabilities))
-        for (each, given), calibration in zip(split.chosen, calibrations, strict=True)
+        (each, replace(values, probabilities=calibration.probabilities))
+        for (each, values), calibration in zip(split.chosen, calibrations, strict=True)
     ]
     split.metrics |= calibrations[0].metrics
     split.notes += calibrations[0].notes
@@ -242,12 +242,12 @@ def _add_metrics_of_plugins(split: _Split, revealed: np.ndarray) -> None:
     y_test = fitted.scale.standardise(revealed)[: tested.X.shape[0]]
     if method.map_metrics is not None:
         available = {"learner": fitted.learner, "X_train": fitted.X, "y_train": fitted.y}
-        more = _requested(method.map_metrics, available)
+        more = _select_arguments(method.map_metrics, available)
         added = method.map_metrics(fitted.embedding.map_, tested.X, y_test, **more)
-        split.metrics |= refuse_overwriting(added, split.metrics, method.feature_map.what)
+        split.metrics |= refuse_overwriting(added, split.metrics, method.feature_map.label)
     if method.learner_metrics is not None:
         added = method.learner_metrics(fitted.learner, tested.Z, y_test)
-        split.metrics |= refuse_overwriting(added, split.metrics, method.learner.what)
+        split.metrics |= refuse_overwriting(added, split.metrics, method.learner.label)
 
 
 SPECTRAL_ROWS = 1000
@@ -297,7 +297,7 @@ def _search_notes(searched: SearchResult, protocol: Protocol) -> list[str]:
     return notes
 
 
-def _drawn(fitting: Fitting, candidate: Candidate) -> list[Fitting]:
+def _vary_seed(fitting: Fitting, candidate: Candidate) -> list[Fitting]:
     """Return the fitting with each seed of its map; one if the map takes none."""
     method, spec, n_draws = fitting.method, fitting.feature_map, fitting.protocol.map_seeds
     if n_draws == 1 or not spec.takes_seed(candidate.feature_map):
@@ -306,18 +306,18 @@ def _drawn(fitting: Fitting, candidate: Candidate) -> list[Fitting]:
     return [replace(fitting, method=replace(method, feature_map=drawn)) for drawn in maps]
 
 
-def _map_details(fitted: FittedMap, what: str) -> dict[str, Any]:
+def _map_details(fitted: FittedMap, name: str) -> dict[str, Any]:
     """Return a fitted map's ``details_`` as plain JSON values; PluginError if it is not."""
-    given = getattr(fitted, "details_", {})
+    details = getattr(fitted, "details_", {})
     try:
-        if not isinstance(given, dict):
-            raise TypeError(f"is {type(given).__name__}, not dict")
-        return dict(json.loads(json.dumps(given, allow_nan=False)))
+        if not isinstance(details, dict):
+            raise TypeError(f"is {type(details).__name__}, not dict")
+        return dict(json.loads(json.dumps(details, allow_nan=False)))
     except (TypeError, ValueError, RecursionError) as error:
-        raise PluginError(f"details_ of {what} must be plain JSON values: {error}") from error
+        raise PluginError(f"details_ of {name} must be plain JSON values: {error}") from error
 
 
-def _requested(metrics: MetricFunction, available: dict[str, object]) -> dict[str, object]:
+def _select_arguments(metrics: MetricFunction, available: dict[str, object]) -> dict[str, object]:
     """Return the available arguments that `metrics` takes by keyword only."""
     parameters = inspect.signature(metrics).parameters.values()
     names = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}

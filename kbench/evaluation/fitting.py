@@ -71,44 +71,44 @@ class FittedMethod:
         """Predict rows, as the learner does: numbers are standardised."""
         with warnings.catch_warnings(action="ignore"):
             if not self.is_in_blocks:
-                return self._predictions(self.learner, self.embedding.embedded(X))
-            blocks = self.embedding.embedded_blocks(X, np.arange(X.shape[0]), Stopwatch())
-            return Predictions.joined([self._predictions(self.learner, Z) for _, Z in blocks])
+                return self._predictions(self.learner, self.embedding.embed_all(X))
+            blocks = self.embedding.embed_blocks(X, np.arange(X.shape[0]), Stopwatch())
+            return Predictions.join([self._predictions(self.learner, Z) for _, Z in blocks])
 
     def _predictions(self, learner: FittedLearner, Z: Matrix) -> Predictions:
         return predict_all(learner, Z, learner.predict(Z), self.task)
 
-    def tested(self, X_test: Matrix | Rows) -> Tested:
+    def test(self, X_test: Matrix | Rows) -> Tested:
         """Predict the test set and measure its time, and the sizes of the model."""
         if self.is_in_blocks:
-            return self._tested_in_blocks(X_test)
+            return self._test_in_blocks(X_test)
         map_, learner = self.embedding.map_, self.learner
         X_test = self.embedding.steps.transform(whole(X_test))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             Z = time_step(lambda: map_.transform(X_test))
-            check_embedding(Z.value, X_test.shape[0], self.embedding.what)
+            check_embedding(Z.value, X_test.shape[0], self.embedding.label)
             predicted = time_step(lambda: learner.predict(Z.value))
         predictions, default = predict_all(learner, Z.value, predicted.value, self.task), None
         if self.default is not None:
-            with _untroubled():
+            with _ignore_errors():
                 default = self._predictions(self.default, Z.value)
-        return self._measured(X_test, Z.value, (Z, predicted), predictions, default, caught)
+        return self._measure(X_test, Z.value, (Z, predicted), predictions, default, caught)
 
-    def _tested_in_blocks(self, X_test: Matrix | Rows) -> Tested:
+    def _test_in_blocks(self, X_test: Matrix | Rows) -> Tested:
         shared, learners = self.embedding, [self.learner]
         if self.default is not None:
             learners.append(self.default)
         embedding, predicting = Stopwatch(), Stopwatch()
-        given: list[list[Predictions]] = [[] for _ in learners]
-        for _, Z in shared.embedded_blocks(X_test, np.arange(X_test.shape[0]), embedding):
-            for several, each in zip(given, learners, strict=True):
+        predictions_of: list[list[Predictions]] = [[] for _ in learners]
+        for _, Z in shared.embed_blocks(X_test, np.arange(X_test.shape[0]), embedding):
+            for several, each in zip(predictions_of, learners, strict=True):
                 with predicting if each is self.learner else Stopwatch():
                     predicted = each.predict(Z)
                 several.append(predict_all(each, Z, predicted, self.task))
-        predictions, *default = [Predictions.joined(several) for several in given]
+        predictions, *default = [Predictions.join(several) for several in predictions_of]
         first = X_test[:MEASURED_ROWS]
-        return self._measured(
+        return self._measure(
             shared.steps.transform(first),
             shared.embed(first),
             (embedding, predicting),
@@ -116,7 +116,7 @@ class FittedMethod:
             default[0] if default else None,
         )
 
-    def _measured(
+    def _measure(
         self,
         X: Matrix,
         Z: Matrix,
@@ -222,14 +222,14 @@ def fit(
         if fitting.protocol.block_dtype == "float64":
             return fitted
         return replace(fitted, notes=["float64 instead of float32: the embedding is one matrix"])
-    given = fitting, [candidate], [np.arange(len(fitting.data.y))]
+    args = fitting, [candidate], [np.arange(len(fitting.data.y))]
     if takes_sums(fitting.learner, [candidate]):
-        return _fit_from_sums(fitting, candidate, pass_over(shared, *given), run, False, default)
+        return _fit_from_sums(fitting, candidate, pass_over(shared, *args), run, False, default)
     fits = BlockFits(shared)
-    ((fit,),) = fits.of(*given)
-    notes = [f"fitted in passes over {_blocks_of(fits.shared)}", *fits.notes]
+    ((fit,),) = fits.fit(*args)
+    notes = [f"fitted in passes over {_describe_blocks(fits.shared)}", *fits.notes]
     clocks = fits.transform, fits.solving
-    return _in_blocks(fits.shared, fitting, fit, clocks, notes, fits.n_embedded)
+    return _make_block_method(fits.shared, fitting, fit, clocks, notes, fits.n_embedded)
 
 
 def fit_in_memory(
@@ -247,10 +247,10 @@ def fit_in_memory(
     """
     data = fitting.data
     if shared is None:
-        embedding, X = Embedding.of_rows(fitting, candidate, rows, run)
+        embedding, X = Embedding.fit_rows(fitting, candidate, rows, run)
     else:
         embedding, X = shared, shared.steps.transform(whole(data.X))
-    scale, y = data.scaled(rows)
+    scale, y = data.scale_targets(rows)
     weight = data.weights(rows)
 
     def fitted(chosen: Candidate) -> FittedLearner:
@@ -259,11 +259,11 @@ def fit_in_memory(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         Z = run(lambda: embedding.map_.transform(X))
-        check_embedding(Z.value, len(y), embedding.what)
+        check_embedding(Z.value, len(y), embedding.label)
         learner = run(lambda: fitted(candidate))
     other = None
     if default is not None:
-        with _untroubled():
+        with _ignore_errors():
             other = fitted(default)
     converged = embedding.converged and has_converged(learner.value, caught)
     return FittedMethod(
@@ -299,14 +299,14 @@ def _fit_from_sums(
     other = None if default is None else fitted(default)[0]
     products = passed.products
     solving = Timed(None, products.wall + solved.wall, products.cpu + solved.cpu)
-    notes = [f"fitted from sums over {_blocks_of(passed.shared)}", *passed.notes]
+    notes = [f"fitted from sums over {_describe_blocks(passed.shared)}", *passed.notes]
     n_embedded = 0 if in_search else passed.n_embedded
     clocks = passed.transform, solving
-    found = _in_blocks(passed.shared, fitting, solved.value, clocks, notes, n_embedded)
-    return replace(found, in_search=in_search, default=other)
+    method = _make_block_method(passed.shared, fitting, solved.value, clocks, notes, n_embedded)
+    return replace(method, in_search=in_search, default=other)
 
 
-def _in_blocks(
+def _make_block_method(
     shared: Embedding,
     fitting: Fitting,
     fit: Fit,
@@ -333,12 +333,12 @@ def _in_blocks(
     )
 
 
-def _blocks_of(shared: Embedding) -> str:
+def _describe_blocks(shared: Embedding) -> str:
     return f"blocks of {BLOCK_ROWS:,} embedded rows in {shared.dtype}"
 
 
 @contextlib.contextmanager
-def _untroubled() -> Iterator[None]:
+def _ignore_errors() -> Iterator[None]:
     """Ignore warnings and errors of a default candidate: a fit of its own meets them again."""
     with warnings.catch_warnings(action="ignore"), contextlib.suppress(Exception):
         yield

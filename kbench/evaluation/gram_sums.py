@@ -49,7 +49,7 @@ class Sums:
         return cls(shift, 0.0, z, zz, y, zy, yy)
 
     @classmethod
-    def added(cls, parts: Iterable[Sums]) -> Sums:
+    def combine(cls, parts: Iterable[Sums]) -> Sums:
         """Return the sums over the rows of several parts with one shift."""
         parts = list(parts)
         total = cls.zero(parts[0].shift, len(parts[0].y))
@@ -93,7 +93,7 @@ class Sums:
         self.y += of_y[:-1, -1]
         self.n += float(of_y[-1, -1])
 
-    def of_classes(self, classes: np.ndarray, columns: np.ndarray) -> Sums:
+    def select_classes(self, classes: np.ndarray, columns: np.ndarray) -> Sums:
         """Return the sums with some of the columns of Y, which indicate `classes`."""
         return Sums(
             self.shift,
@@ -154,7 +154,7 @@ class Targets:
 
     def __init__(self, y: np.ndarray, task: TaskType, weight: np.ndarray | None = None) -> None:
         self.n_rows = len(y)
-        self.scale = Scale.of(y, task, weight)
+        self.scale = Scale.fit(y, task, weight)
         self.classes: np.ndarray | None = None
         self.codes: np.ndarray
         if task == "regression":
@@ -173,10 +173,10 @@ class Targets:
         indicators[np.arange(len(rows)), values] = 1.0
         return indicators
 
-    def named(self, sums: Sums, rows: np.ndarray) -> Sums:
+    def select_present(self, sums: Sums, rows: np.ndarray) -> Sums:
         """Return sums over `rows` with the columns of the classes that these rows have."""
         if self.classes is None:
             return sums
         present = np.bincount(self.codes[rows], minlength=self.n_columns) > 0
         columns = np.flatnonzero(present)
-        return sums.of_classes(self.classes[columns], columns)
+        return sums.select_classes(self.classes[columns], columns)

@@ -49,7 +49,7 @@ def map_side(ref: Ref, registry: Registry) -> dict[str, Any]:
             registry,
             supervised=record.supervised,
             requires=record.requires,
-            what=f"feature map {ref.name!r}",
+            label=f"feature map {ref.name!r}",
         ),
         "kernel": resolve(record.kernel) if record.kernel else None,
         "map_metrics": resolve(record.metrics) if record.metrics else None,
@@ -73,7 +73,7 @@ def learner_side(ref: Ref, registry: Registry, task: TaskType = "classification"
             registry,
             path=record.path,
             simpler=record.simpler,
-            what=f"learner {ref.name!r}",
+            label=f"learner {ref.name!r}",
         ),
         "learner_metrics": resolve(record.metrics) if record.metrics else None,
     }
@@ -87,7 +87,7 @@ def search_side(search_metric: str | None, registry: Registry, n_classes: int) -
     metric = registry.all("metric").get(search_metric or "")
     if metric is None:
         return {}
-    return {"criterion": Criterion.of_plugin(metric, resolve(metric.function), n_classes)}
+    return {"criterion": Criterion.from_plugin(metric, resolve(metric.function), n_classes)}
 
 
 def _spec(
@@ -98,14 +98,14 @@ def _spec(
         for name, values in grid.items()
         if name not in ref.params
     }
-    given = {}
+    preset = {}
     for name, value in ref.params.items():
         values = _values(value, registry)
         if isinstance(value, Tune) or len(values) > 1:
             space[name] = values
         else:
-            (given[name],) = values
-    return EstimatorSpec(resolve(make), given, space, **options)
+            (preset[name],) = values
+    return EstimatorSpec(resolve(make), preset, space, **options)
 
 
 def _values(value: object, registry: Registry) -> tuple[object, ...]:
@@ -115,7 +115,7 @@ def _values(value: object, registry: Registry) -> tuple[object, ...]:
     """
     values: list[object] = []
     for each in alternatives(value):
-        made = _nested(each, registry)
+        made = _make_nested(each, registry)
         if not any(_is_same(made, other) for other in values):
             values.append(made)
     return tuple(values)
@@ -126,11 +126,11 @@ def _is_same(one: object, other: object) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
-def _nested(value: object, registry: Registry) -> object:
+def _make_nested(value: object, registry: Registry) -> object:
     if isinstance(value, tuple):
-        return tuple(_nested(item, registry) for item in value)
+        return tuple(_make_nested(item, registry) for item in value)
     if not isinstance(value, Ref):
         return value
     record = registry.nested(value.name)
-    params = {name: _nested(given, registry) for name, given in value.params.items()}
+    params = {name: _make_nested(param, registry) for name, param in value.params.items()}
     return Nested(resolve(record.make), params, value.name, value.label)

@@ -49,15 +49,15 @@ class Pass:
 
     notes: list[str] = field(default_factory=list)
 
-    def others(self, part: int, rows: np.ndarray) -> Sums:
+    def leave_out(self, part: int, rows: np.ndarray) -> Sums:
         """Return the sums of all parts but one, which have `rows`."""
-        others = [sums for number, sums in enumerate(self.parts) if number != part]
-        return self.targets.named(Sums.added(others), rows)
+        rest = [sums for number, sums in enumerate(self.parts) if number != part]
+        return self.targets.select_present(Sums.combine(rest), rows)
 
     def total(self) -> Sums:
         """Return the sums over all rows."""
-        total = Sums.added(self.parts)
-        return self.targets.named(total, np.arange(self.targets.n_rows))
+        total = Sums.combine(self.parts)
+        return self.targets.select_present(total, np.arange(self.targets.n_rows))
 
     @property
     def wall(self) -> float:
@@ -75,7 +75,7 @@ class Pass:
         self.parts = []
         for rows in parts:
             sums = None
-            for numbers, Z in self.shared.embedded_blocks(data.X, rows, self.transform):
+            for numbers, Z in self.shared.embed_blocks(data.X, rows, self.transform):
                 with self.products:
                     if shift is None and is_sparse(Z):
                         shift = np.zeros(Z.shape[1])
@@ -99,7 +99,7 @@ def fit_shared_map(fitting: Fitting, candidates: Sequence[Candidate]) -> tuple[E
     learner, data, dtype = fitting.learner, fitting.data, fitting.protocol.block_dtype
 
     def fitted(dtype: str) -> Embedding:
-        return Embedding.shared(fitting, candidates[0], dtype)
+        return Embedding.share(fitting, candidates[0], dtype)
 
     if not (takes_sums(learner, candidates) or takes_blocks(learner, candidates)):
         return fitted("float64"), False
@@ -135,13 +135,13 @@ def pass_over(
     passed.over(data, parts)
     if shared.dtype == np.float32:
         least = min(path_value(learner, candidate) for candidate in candidates)
-        largest = Sums.added(passed.parts).largest_eigenvalue()
+        largest = Sums.combine(passed.parts).largest_eigenvalue()
         if least < FLOAT32_PENALTY * largest:
             passed.notes.append(
                 f"float64 instead of float32: {learner.path} {least:g} is less than "
                 f"{FLOAT32_PENALTY:g} of the largest eigenvalue of the Gram matrix, {largest:.3g}"
             )
-            passed.shared = Embedding.shared(fitting, candidates[0])
+            passed.shared = Embedding.share(fitting, candidates[0])
             passed.over(data, parts)
     return passed
 
@@ -151,11 +151,11 @@ def fit_from_sums(
 ) -> list[Fit]:
     """Fit the learners of one path, or of one candidate; return whether they converged."""
     path = learner.path
-    others = {k: v for k, v in candidates[0].learner.items() if k != path}
+    params = {k: v for k, v in candidates[0].learner.items() if k != path}
     values = [path_value(learner, candidate) for candidate in candidates]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fitted = learner.build(others, seed).fit_sums(sums, values)
+        fitted = learner.build(params, seed).fit_sums(sums, values)
     return [(estimator, has_converged(estimator, caught)) for estimator in fitted]
 
 
@@ -178,8 +178,8 @@ class LinearModels:
         """Return the scores of each estimator, shape (n, n_targets)."""
         together = Z @ self._W.astype(Z.dtype, copy=False) + self._b
         parts = np.split(together, self._ends, axis=1)
-        found = [scores(values) for scores, values in zip(self._scores, parts, strict=True)]
-        return [values[:, None] if values.ndim == 1 else values for values in found]
+        outputs = [scores(values) for scores, values in zip(self._scores, parts, strict=True)]
+        return [values[:, None] if values.ndim == 1 else values for values in outputs]
 
 
 def labels(values: np.ndarray, classes: np.ndarray) -> np.ndarray:

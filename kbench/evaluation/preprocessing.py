@@ -79,11 +79,11 @@ class CategoryMeans:
             # the folds are no part of a comparison: one draw for all methods
             for train, test in stratified_folds(strata(labels, self.task), n_folds, 0):
                 encoded[test] = _means(_encoders(codes[train], targets[train]), codes[test])
-        return self._joined(X, encoded)
+        return self._join(X, encoded)
 
     def transform(self, X: np.ndarray) -> np.ndarray:
         """Encode other rows; new categories get the mean of all."""
-        return self._joined(X, _means(self._encoders, X[:, self.columns]))
+        return self._join(X, _means(self._encoders, X[:, self.columns]))
 
     def _targets(self, y: np.ndarray) -> np.ndarray:
         """Return what is averaged: numbers, the second of two classes, or each class."""
@@ -93,9 +93,9 @@ class CategoryMeans:
         averaged = classes[1:] if len(classes) == 2 else classes
         return np.asarray(y[:, None] == averaged, dtype=np.float64)
 
-    def _joined(self, X: np.ndarray, encoded: np.ndarray) -> np.ndarray:
-        others = np.delete(np.asarray(X, dtype=np.float64), self.columns, axis=1)
-        return np.hstack([others, encoded])
+    def _join(self, X: np.ndarray, encoded: np.ndarray) -> np.ndarray:
+        numeric = np.delete(np.asarray(X, dtype=np.float64), self.columns, axis=1)
+        return np.hstack([numeric, encoded])
 
 
 def _encoders(codes: np.ndarray, targets: np.ndarray) -> list[Any]:
@@ -195,7 +195,7 @@ class Preprocessing:
                 unlabeled = self._categories.transform(unlabeled)
         everything = stack_rows(X, unlabeled)
         self._fit(lambda: (everything,), everything)
-        return self._scaled(X)
+        return self._scale(X)
 
     def fit_blocks(
         self, blocks: Callable[[], Iterable[Matrix]], sample: Matrix | Rows
@@ -223,10 +223,10 @@ class Preprocessing:
         for name in self._names():
             step = _make(name, sparse)
             for X in blocks():
-                step.partial_fit(self._scaled(X))
+                step.partial_fit(self._scale(X))
             self._steps.append(step)
         if self.requires == "nonnegative" and sparse:
-            for X in map(self._scaled, blocks()):
+            for X in map(self._scale, blocks()):
                 if is_sparse(X) and X.nnz and X.data.min() < 0:
                     raise DatasetError(
                         "this map needs nonnegative inputs; sparse data are not shifted, so that "
@@ -235,9 +235,9 @@ class Preprocessing:
 
     def transform(self, X: Matrix) -> Matrix:
         """Apply the fitted steps to other rows."""
-        return self._scaled(X if self._categories is None else self._categories.transform(X))
+        return self._scale(X if self._categories is None else self._categories.transform(X))
 
-    def _scaled(self, X: Matrix) -> Matrix:
+    def _scale(self, X: Matrix) -> Matrix:
         """Apply the steps after the categories."""
         for fitted in self._steps:
             X = fitted.transform(X)

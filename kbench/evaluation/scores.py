@@ -36,39 +36,39 @@ def compute_scores(
     committed: Committed,
     metrics: Mapping[str, float],
     details: Details,
-    what: str,
+    name: str,
 ) -> Evaluation:
     """Score predictions, which are checked again, and add what the computation measured.
 
     Scores of the default candidate have the prefix ``default_``; all are means over the seeds of
-    the map. `what` is the name of the learner for messages.
+    the map. `name` is the name of the learner for messages.
     """
     truth = assignment.truth
 
-    def check(given: Iterable[Predictions]) -> tuple[Predictions, ...]:
-        return tuple(p.checked(truth.task, truth.classes, len(truth.y), what) for p in given)
+    def check(predictions: Iterable[Predictions]) -> tuple[Predictions, ...]:
+        return tuple(p.validate(truth.task, truth.classes, len(truth.y), name) for p in predictions)
 
     checked = check(committed.chosen)
-    own, by_seed = scores_over_seeds(assignment, checked)
+    values, by_seed = scores_over_seeds(assignment, checked)
     if committed.default:
         of_default, _ = scores_over_seeds(assignment, check(committed.default))
-        own |= {METRICS[k].of_default: v for k, v in of_default.items() if k in METRICS}
-    refuse_overwriting(metrics, own)
+        values |= {METRICS[k].of_default: v for k, v in of_default.items() if k in METRICS}
+    refuse_overwriting(metrics, values)
     notes = [*assignment.notes, *details.notes]
     return Evaluation(
-        {**own, **metrics},
+        {**values, **metrics},
         replace(details, notes=notes, split_hash=assignment.digest, by_seed=by_seed),
         checked,
     )
 
 
 def refuse_overwriting(
-    added: Mapping[str, float], known: Iterable[str], what: str = "a plugin"
+    added: Mapping[str, float], built_in: Iterable[str], name: str = "a plugin"
 ) -> Mapping[str, float]:
     """Return metrics that a plugin adds; raises PluginError if kbench has one of that name."""
-    if taken := sorted(set(added) & set(known)):
+    if taken := sorted(set(added) & set(built_in)):
         raise PluginError(
-            f"metrics of {what} return {taken[0]!r}, which kbench measures itself; "
+            f"metrics of {name} return {taken[0]!r}, which kbench measures itself; "
             "give it another name"
         )
     return added
@@ -99,7 +99,7 @@ def scores_over_seeds(
 
     A metric that is not defined for all seeds is absent. The second is empty for one seed.
     """
-    each = [scores(assignment, given) for given in predictions]
+    each = [scores(assignment, predicted) for predicted in predictions]
     if len(each) == 1:
         return each[0], {}
     by_seed = {

@@ -26,7 +26,7 @@ def holdout_problem(n: int, protocol: Protocol, name: str) -> str:
     n_train, n_test = holdout_sizes(n, protocol)
     if n_test >= 1 and n_train >= 1 and n_test + n_train <= n:
         return ""
-    sizes = [_written(key, n, protocol) for key in ("train_size", "test_size")]
+    sizes = [_write(key, n, protocol) for key in ("train_size", "test_size")]
     return f"{name} has {n} rows; {' and '.join(sizes)} need {max(n_train, 1) + max(n_test, 1)}"
 
 
@@ -39,12 +39,12 @@ def check_split_size(n: int, protocol: Protocol, name: str) -> str:
     return ""
 
 
-def _written(key: str, n: int, protocol: Protocol) -> str:
+def _write(key: str, n: int, protocol: Protocol) -> str:
     """Write a size with what the reader may not know: that it is the default, and its rows."""
     size = getattr(protocol, key)
     if size is None:
         return f"{key} (all other rows)"
-    known = [f"{count(size, n)} rows"] if isinstance(size, float) and size < 1 else []
+    notes = [f"{count(size, n)} rows"] if isinstance(size, float) and size < 1 else []
     if size == getattr(Protocol, key):
-        known.insert(0, "the default")
-    return f"{key} {size}" + (f" ({': '.join(known)})" if known else "")
+        notes.insert(0, "the default")
+    return f"{key} {size}" + (f" ({': '.join(notes)})" if notes else "")

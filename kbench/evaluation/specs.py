@@ -39,25 +39,25 @@ class EstimatorSpec:
     requires: str | None = None
     path: str | None = None
     simpler: Mapping[str, str] = field(default_factory=dict)
-    what: str = "the component"
+    label: str = "the component"
     draw: int = 0
 
     def fit(
         self, chosen: Params, seed: int, Z: Matrix, y: np.ndarray, weight: np.ndarray | None = None
     ) -> FittedLearner:
         """Return a fitted learner; raises PluginError if it does not take given weights."""
-        estimator, given = self.build(chosen, seed), {}
+        estimator, weights = self.build(chosen, seed), {}
         if weight is not None:
             self.require_weights(estimator.fit)
-            given = {"sample_weight": weight}
-        fitted: FittedLearner = estimator.fit(Z, y, **given)
+            weights = {"sample_weight": weight}
+        fitted: FittedLearner = estimator.fit(Z, y, **weights)
         return fitted
 
     def require_weights(self, fit: Callable[..., Any]) -> None:
         """Raise a PluginError unless a method of fitting has the parameter `sample_weight`."""
         if "sample_weight" not in inspect.signature(fit).parameters:
             raise PluginError(
-                f"{self.what} does not take the weights of the rows (sample_weight) that this "
+                f"{self.label} does not take the weights of the rows (sample_weight) that this "
                 "dataset has"
             )
 
@@ -66,18 +66,18 @@ class EstimatorSpec:
 
         Of another `draw` than 0 it is derived from `seed`.
         """
-        estimator = self._unseeded(chosen)
+        estimator = self._make_unseeded(chosen)
         if self._is_seeded(estimator, chosen):
             estimator.random_state = derive_seed(seed, "draw", self.draw) if self.draw else seed
         return estimator
 
     def takes_seed(self, chosen: Params) -> bool:
         """Whether the seed of `build` has an effect."""
-        return self._is_seeded(self._unseeded(chosen), chosen)
+        return self._is_seeded(self._make_unseeded(chosen), chosen)
 
-    def _unseeded(self, chosen: Params) -> Any:
+    def _make_unseeded(self, chosen: Params) -> Any:
         values = {**self.params, **chosen}
-        return self.make(**{name: _made(value) for name, value in values.items()})
+        return self.make(**{name: _make(value) for name, value in values.items()})
 
     def _is_seeded(self, estimator: FittedLearner, chosen: Params) -> bool:
         is_given = "random_state" in self.params or "random_state" in chosen
@@ -97,11 +97,11 @@ class Nested:
     label: str
 
 
-def _made(value: object) -> object:
+def _make(value: object) -> object:
     if isinstance(value, Nested):
-        return value.make(**{name: _made(given) for name, given in value.params.items()})
+        return value.make(**{name: _make(param) for name, param in value.params.items()})
     if isinstance(value, tuple):
-        return [_made(item) for item in value]
+        return [_make(item) for item in value]
     return value
 
 
@@ -137,8 +137,8 @@ def _flat(name: str, value: object) -> Iterator[tuple[str, object]]:
         yield name, value
         return
     yield name, value.name
-    for inner, given in value.params.items():
-        yield from _flat(f"{name}.{inner}", given)
+    for inner, param in value.params.items():
+        yield from _flat(f"{name}.{inner}", param)
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -73,8 +73,8 @@ class Assignment:
     def truth(self) -> Truth:
         """What predictions of the test set are scored against."""
         y, weight = self.visible.y_train, self.visible.weight_train
-        scale = Scale.of(y, self.task, weight)
-        return Truth.of(self.y_test, self.task, y, scale, self.weight_test)
+        scale = Scale.fit(y, self.task, weight)
+        return Truth.make(self.y_test, self.task, y, scale, self.weight_test)
 
 
 def assign(
@@ -110,7 +110,7 @@ def assign(
         y[test],
         rows.digest,
         dataset.task,
-        _seen(dataset, rows, test, groups),
+        _find_seen(dataset, rows, test, groups),
         _notes(dataset, y[train], y[test], protocol),
         None if weight is None else weight[test],
     )
@@ -120,11 +120,11 @@ def assign(
     ):
         if of_part is not None and not of_part.any():
             raise DatasetError(f"{dataset.name}: all weights of the {part} set are 0")
-    Scale.of(y[train], dataset.task, assignment.visible.weight_train)
+    Scale.fit(y[train], dataset.task, assignment.visible.weight_train)
     return assignment
 
 
-def _seen(
+def _find_seen(
     dataset: Dataset, rows: Split, test: np.ndarray, groups: np.ndarray | None
 ) -> np.ndarray | None:
     if dataset.pairwise:

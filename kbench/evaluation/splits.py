@@ -33,8 +33,8 @@ def derive_seed(*parts: object) -> int:
     >>> derive_seed(0, "iris", 3) == derive_seed(0, "iris", 4)
     False
     """
-    text = "\x1f".join(map(str, parts))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
+    joined = "\x1f".join(map(str, parts))
+    return int.from_bytes(hashlib.sha256(joined.encode()).digest()[:4], "little")
 
 
 def make_split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
@@ -156,8 +156,8 @@ def stratified_folds(
     """
     n_units = len(y) if groups is None else len(np.unique(groups))
     if n_units < n_folds:
-        what = "rows" if groups is None else "different rows"
-        raise DatasetError(f"{n_folds} folds need at least as many {what}, got {n_units}")
+        noun = "rows" if groups is None else "different rows"
+        raise DatasetError(f"{n_folds} folds need at least as many {noun}, got {n_units}")
     fold_of = np.empty(len(y), dtype=np.min_scalar_type(n_folds))
     if groups is not None:
         from sklearn.model_selection import StratifiedGroupKFold
@@ -203,8 +203,8 @@ def sample(rows: np.ndarray, y: np.ndarray, n: int, seed: int) -> np.ndarray:
         return rows
     order = shuffle_stratified(y[rows], np.random.default_rng(seed))
     first = np.unique(y[rows][order], return_index=True)[1]
-    others = np.delete(order, first)
-    return np.sort(rows[np.concatenate([order[first], others])[:n]])
+    rest = np.delete(order, first)
+    return np.sort(rows[np.concatenate([order[first], rest])[:n]])
 
 
 def rare_classes(y: np.ndarray, n_folds: int) -> list[int]:
@@ -289,8 +289,8 @@ def inner_parts(dataset: Dataset, protocol: Protocol, rows: np.ndarray) -> np.nd
             f'{dataset.name}: inner_cv = "official" needs one official split, or splits whose '
             "test sets have each row exactly once"
         )
-    found: np.ndarray = part[rows]
-    return found
+    numbers: np.ndarray = part[rows]
+    return numbers
 
 
 def make_folds(parts: np.ndarray, n_folds: int) -> Folds:

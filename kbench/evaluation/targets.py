@@ -22,12 +22,12 @@ class Scale:
     sd: float = 1.0
 
     @classmethod
-    def of(cls, y: np.ndarray, task: TaskType, weight: np.ndarray | None = None) -> Scale:
+    def fit(cls, y: np.ndarray, task: TaskType, weight: np.ndarray | None = None) -> Scale:
         """Return the scale of training targets.
 
         Rows of weight 0 do not count. Raises DatasetError if all targets are equal.
 
-        >>> Scale.of(np.array([1.0, 3.0]), "regression")
+        >>> Scale.fit(np.array([1.0, 3.0]), "regression")
         Scale(mean=2.0, sd=1.0)
         """
         if task == "classification":
@@ -81,7 +81,7 @@ class Truth:
     weight: np.ndarray | None = None
 
     @classmethod
-    def of(
+    def make(
         cls,
         y: np.ndarray,
         task: TaskType,

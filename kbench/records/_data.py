@@ -192,7 +192,7 @@ class Inputs:
     task: TaskType = "classification"
 
     @classmethod
-    def of(cls, dataset: Dataset) -> Inputs:
+    def make(cls, dataset: Dataset) -> Inputs:
         """Return the inputs of a dataset."""
         kinds = tuple(dataset.feature_kinds)
         return cls(dataset.X, dataset.checksum, kinds, dataset.pairwise, dataset.task)

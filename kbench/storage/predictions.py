@@ -75,7 +75,7 @@ def unpack(
 
     Raises DamagedPredictionsError if they are damaged, of another task, or of other rows.
     Types and shapes are those of predictions then, but not their values; see
-    `Predictions.checked`.
+    `Predictions.validate`.
     """
     try:
         if not data.startswith(_FORMAT):

@@ -183,7 +183,7 @@ class Rescoring:
                 raise DatasetError("no predictions are stored")
             kept = unpack(data, result.task_key, n_rows, n_classes)
             what = f"learner {cell.cell.learner.name!r}"
-            predictions.append(kept.checked(truth.task, truth.classes, n_rows, what))
+            predictions.append(kept.validate(truth.task, truth.classes, n_rows, what))
             value = COMPUTE[name](truth, predictions[-1])
             # another CPU may add up a mean in another order
             if value != known and not (

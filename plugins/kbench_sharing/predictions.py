@@ -101,7 +101,7 @@ def _checked(
             if dataset.task == "classification" and k < len(labels):
                 some = np.intersect1d(found.predicted, labels)
                 labels = np.unique([*some, *labels[: max(k - len(some), 0)]])[:k]
-            return found.checked(dataset.task, labels, n_rows, "it")
+            return found.validate(dataset.task, labels, n_rows, "it")
         except (DamagedPredictionsError, PluginError, ValueError, MemoryError) as error:
             reason = reason or error
     raise BundleError(f"{place}: {str(reason).splitlines()[0]}") from None
@@ -125,7 +125,7 @@ def differing(
     from kbench.features import COMPUTE
 
     n_rows = len(truth.y)
-    checked = [given.checked(truth.task, truth.classes, n_rows, "it") for given in seeds]
+    checked = [given.validate(truth.task, truth.classes, n_rows, "it") for given in seeds]
     names = [name for name in result.metrics if name in COMPUTE]
     for name in names:
         values = [COMPUTE[name](truth, given) for given in checked]

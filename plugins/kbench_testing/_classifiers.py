@@ -26,7 +26,7 @@ def check_probabilities(subject: Subject) -> None:
     fitted = subject.fitted(X, y)
     with subject.failing(kind=PluginError):
         given = predict_all(fitted, X, y, "classification")
-        given.checked("classification", np.unique(y), len(y), "it")
+        given.validate("classification", np.unique(y), len(y), "it")
 
 
 def check_classes(subject: Subject) -> None:

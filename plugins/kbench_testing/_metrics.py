@@ -74,7 +74,7 @@ def _value(subject: Subject, what: str, truth: Truth, predictions: Predictions) 
     n_classes = len(truth.classes)
     metric = subject.record
     with subject.failing(f"fails for {what}: {{error}}", PluginError):
-        criterion = Criterion.of_plugin(metric, resolve(metric.function), n_classes)
+        criterion = Criterion.from_plugin(metric, resolve(metric.function), n_classes)
         with quiet(), np.errstate(all="ignore"):
             value = criterion.compute(truth, predictions)
     if value is None:

@@ -49,7 +49,7 @@ def check_distribution(subject: Subject) -> None:
     explained = _explained(subject, alone, y_new)
     with subject.failing(kind=PluginError), quiet():
         made = predict_all(fitted, X_new.copy(), alone, "regression")
-        given = made.checked("regression", np.empty(0), len(y_new), "it")
+        given = made.validate("regression", np.empty(0), len(y_new), "it")
     if given.sd is None:  # there is no predictive distribution
         return
     with quiet():

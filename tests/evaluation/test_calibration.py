@@ -331,6 +331,6 @@ class Broken(Overconfident):
 
 
 def test_decision_values_on_the_inner_folds_are_checked():
-    method = Method(IDENTITY, EstimatorSpec(Broken, what="learner 'broken'"))
+    method = Method(IDENTITY, EstimatorSpec(Broken, label="learner 'broken'"))
     with pytest.raises(PluginError, match="learner 'broken' returned an array of shape"):
         evaluate_split(IRIS, 0, method, SIGMOID)

@@ -62,8 +62,8 @@ def with_nan(values):
 
 def evaluated(learner, feature_map=FunctionTransformer, **space):
     method = Method(
-        EstimatorSpec(feature_map, what="feature map 'bad-map'"),
-        EstimatorSpec(learner, space=space, what="learner 'bad-learner'"),
+        EstimatorSpec(feature_map, label="feature map 'bad-map'"),
+        EstimatorSpec(learner, space=space, label="learner 'bad-learner'"),
     )
     return evaluate_split(IRIS, 0, method, Protocol())
 

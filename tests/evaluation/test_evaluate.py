@@ -345,7 +345,7 @@ def test_labels_of_the_test_part_are_revealed_after_the_predictions(iris):
 
     method = Method(EstimatorSpec(FunctionTransformer), EstimatorSpec(Spy), learner_metrics=metrics)
     found, _ = run_split(
-        Inputs.of(iris), assignment.visible, method, Protocol(inner_folds=2), reveal
+        Inputs.make(iris), assignment.visible, method, Protocol(inner_folds=2), reveal
     )
     assert order[-2:] == ["reveal", "metrics"]
     assert "reveal" not in order[:-2]

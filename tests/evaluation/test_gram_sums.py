@@ -50,7 +50,7 @@ def test_parts_are_added_and_stay_as_they_are(rows):
     shift = Z[0]
     first, second = summed(Z[:20], Y[:20], shift=shift), summed(Z[20:], Y[20:], shift=shift)
     before = first.zz.copy()
-    together, whole = Sums.added([first, second]), summed(Z, Y, shift=shift)
+    together, whole = Sums.combine([first, second]), summed(Z, Y, shift=shift)
     np.testing.assert_allclose(together.gram, whole.gram, rtol=1e-12)
     np.testing.assert_array_equal(first.zz, before)
 
@@ -75,7 +75,7 @@ def test_labels_become_indicators_of_the_classes_that_the_rows_have():
     block = targets.block(np.array([1, 2]))
     np.testing.assert_array_equal(block, [[1, 0, 0], [0, 1, 0]])
     sums = summed(np.eye(4)[:, :2], targets.block(np.arange(4)))
-    named = targets.named(sums, np.array([0, 3]))
+    named = targets.select_present(sums, np.array([0, 3]))
     np.testing.assert_array_equal(named.classes, [4, 9])
     assert (named.zy.shape, named.yy.tolist()) == ((2, 2), [[2, 0], [0, 1]])
 

@@ -136,7 +136,7 @@ def test_all_seeds_are_predicted_before_labels_are_revealed():
         return assignment.y_test
 
     learner = EstimatorSpec(Spy, space={"C": (1e-4, 10.0)})
-    run_split(Inputs.of(CLASSES), assignment.visible, Method(SAMPLER, learner), SEEDS, reveal)
+    run_split(Inputs.make(CLASSES), assignment.visible, Method(SAMPLER, learner), SEEDS, reveal)
     assert order.index("reveal") == len(order) - 1
 
 

@@ -58,7 +58,7 @@ def test_a_method_has_all_that_its_records_say(plugin_of):
     )
     map_, learner = method.feature_map, method.learner
     assert (map_.make, map_.supervised, map_.requires) == (FunctionTransformer, True, "unit_ball")
-    assert map_.what == "feature map 'full'"
+    assert map_.label == "feature map 'full'"
     rbf = Nested(functools.partial, {"a": 1}, "rbf", "rbf(a=1)")
     assert map_.space == {"gamma": (0.1, 1.0), "kernel": (rbf, "linear")}
     assert (learner.make, learner.path, learner.simpler) == (
@@ -66,7 +66,7 @@ def test_a_method_has_all_that_its_records_say(plugin_of):
         "C",
         {"C": "smaller"},
     )
-    assert (learner.what, learner.space) == ("learner 'full'", {"C": (1.0, 2.0)})
+    assert (learner.label, learner.space) == ("learner 'full'", {"C": (1.0, 2.0)})
 
 
 def test_a_method_has_nothing_that_its_records_do_not_say(plugin_of):

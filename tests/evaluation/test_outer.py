@@ -23,10 +23,10 @@ from kbench_learners import LinearSVM, LogisticClassifier, PathRidge, PathRidgeC
 OUTER = Protocol(refit_maps_in_inner_folds=False)
 IN_FLOAT32 = replace(OUTER, block_dtype="float32")
 ALPHAS = (1e-3, 0.1, 1.0, 10.0, 1000.0)
-RFF = EstimatorSpec(RBFSampler, {"n_components": 30, "gamma": 0.5}, what="feature map 'rff'")
+RFF = EstimatorSpec(RBFSampler, {"n_components": 30, "gamma": 0.5}, label="feature map 'rff'")
 RIDGE = EstimatorSpec(PathRidgeClassifier, {}, {"alpha": ALPHAS}, path="alpha")
 REGRESSOR = EstimatorSpec(PathRidge, {}, {"alpha": ALPHAS}, path="alpha")
-SVM = EstimatorSpec(LinearSVM, {}, {"C": (1.0, 0.1, 10.0)}, path="C", what="learner 'linear-svm'")
+SVM = EstimatorSpec(LinearSVM, {}, {"C": (1.0, 0.1, 10.0)}, path="C", label="learner 'linear-svm'")
 LOGISTIC = EstimatorSpec(LogisticClassifier, {}, {"C": (1.0, 0.1, 10.0)}, path="C")
 
 
@@ -412,7 +412,7 @@ def test_a_value_that_is_no_number_in_some_block_is_refused(learner, in_blocks):
             return np.hstack([X, np.sqrt(largest - X[:, :1])])
 
     method = Method(
-        EstimatorSpec(FunctionTransformer, {"func": rooted}, what="map 'root'"), learner
+        EstimatorSpec(FunctionTransformer, {"func": rooted}, label="map 'root'"), learner
     )
     with pytest.raises(PluginError, match=r"map 'root' returned the value nan from transform"):
         evaluate_split(DATA["two"], 0, method, replace(OUTER, scaling=("none",)))

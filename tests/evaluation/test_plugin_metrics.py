@@ -18,7 +18,7 @@ def compute(function, needs="predictions", truth=None, n_classes=3, **given):
     metric = Metric("m", "lower", "d", needs=needs, function=function)
     truth = truth or Truth(Y, "classification", CLASSES)
     given = Predictions(given.pop("predicted", np.array([0, 2, 0])), **given)
-    return Criterion.of_plugin(metric, function, n_classes).compute(truth, given)
+    return Criterion.from_plugin(metric, function, n_classes).compute(truth, given)
 
 
 def test_predictions_are_labels():

@@ -139,7 +139,7 @@ def test_metrics_of_plugins_see_standardised_targets(prices):
 def test_a_predictive_distribution_comes_back_in_the_targets_units(prices):
     found = evaluate_split(prices, 0, Method(IDENTITY, EstimatorSpec(BayesianRidge)), RAW)
     train, test = parts(prices)
-    scale = Scale.of(prices.y[train], "regression")
+    scale = Scale.fit(prices.y[train], "regression")
     peer = BayesianRidge().fit(prices.X[train], scale.standardise(prices.y[train]))
     mean, sd = peer.predict(prices.X[test], return_std=True)
     np.testing.assert_allclose(found.predictions.predicted, scale.mean + scale.sd * mean)
@@ -251,7 +251,7 @@ def test_weights_reach_learners_and_metrics(prices):
     train, test = parts(weighted)
     # weights that are whole numbers are repeated rows
     often = np.repeat(train, weight[train].astype(int))
-    scale = Scale.of(prices.y[often], "regression")
+    scale = Scale.fit(prices.y[often], "regression")
     peer = Ridge(alpha=1.0).fit(prices.X[often], scale.standardise(prices.y[often]))
     predicted = scale.restore(peer.predict(prices.X[test]))
     np.testing.assert_allclose(found.predictions.predicted, predicted)
@@ -263,7 +263,7 @@ def test_a_learner_without_weights_is_refused_by_name(prices):
     weighted = check_dataset(
         Dataset("w", prices.X, prices.y, sample_weight=np.arange(1.0, len(prices.y) + 1))
     )
-    learner = EstimatorSpec(KNeighborsRegressor, what="learner 'knn'")
+    learner = EstimatorSpec(KNeighborsRegressor, label="learner 'knn'")
     with pytest.raises(PluginError, match="learner 'knn' does not take the weights"):
         evaluate_split(weighted, 0, Method(IDENTITY, learner), RAW)
 
@@ -296,13 +296,13 @@ def test_equal_targets_or_no_weight_in_a_training_part_are_refused():
 def test_only_targets_of_rows_that_count_decide_the_scale():
     y, weight = np.array([1.5, 1.5, 9.0, 1.5]), np.array([1.0, 2.0, 0.0, 1.0])
     with pytest.raises(DatasetError, match=r"all targets of the training set are 1\.5"):
-        Scale.of(y, "regression", weight)
+        Scale.fit(y, "regression", weight)
     y[0] = 3.5
-    assert Scale.of(y, "regression", weight) == Scale(2.0, np.sqrt(3) / 2)
+    assert Scale.fit(y, "regression", weight) == Scale(2.0, np.sqrt(3) / 2)
     with pytest.raises(DatasetError, match="all weights of the training set are 0"):
-        Scale.of(y, "regression", np.zeros(4))
+        Scale.fit(y, "regression", np.zeros(4))
     with pytest.raises(DatasetError, match="too small for float64"):
-        Scale.of(np.array([0.0, 1e-200]), "regression")
+        Scale.fit(np.array([0.0, 1e-200]), "regression")
 
 
 def test_large_targets_of_small_spread_keep_their_digits():

@@ -169,11 +169,11 @@ def test_a_candidate_whose_features_are_not_finite_is_out(line):
             with np.errstate(over="ignore"):
                 return X * self.width
 
-    feature_map = EstimatorSpec(Scaled, space={"width": (np.inf, 1.0)}, what="feature map 'scaled'")
+    feature_map = EstimatorSpec(Scaled, space={"width": (np.inf, 1.0)}, label="map 'scaled'")
     found = search(feature_map, EstimatorSpec(Threshold), line, RAW, seed=0)
     assert found.best.feature_map == {"width": 1.0}
     (failure,) = found.failures
-    assert failure.error.startswith("PluginError: feature map 'scaled' returned ")
+    assert failure.error.startswith("PluginError: map 'scaled' returned ")
 
 
 def test_if_all_fail_the_first_error_is_raised(line):

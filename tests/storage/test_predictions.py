@@ -53,9 +53,9 @@ def test_probabilities_keep_the_type_by_which_their_sums_are_checked():
     rows = np.tile(np.float32([0.5, 0.500005]), (N, 1))
     given = Predictions(np.zeros(N, dtype=np.int64), rows, label_probabilities=rows)
     classes = np.arange(2)
-    checked = given.checked("classification", classes, N, "it")
+    checked = given.validate("classification", classes, N, "it")
     kept = unpack(pack(checked, "t"), "t", N, 2)
-    assert_equal(kept.checked("classification", classes, N, "it"), checked)
+    assert_equal(kept.validate("classification", classes, N, "it"), checked)
 
 
 @pytest.mark.parametrize("shape", [(N,), (N, 1), (N, K), (N, 6)])

@@ -13,8 +13,8 @@ from typing import Any
 from kbench.evaluation.checked_predictions import Predictions
 from kbench.evaluation.definitions import COMPUTED, METRICS, NEVER_RANKED
 from kbench.evaluation.metrics import _classification, _regression
-from kbench.evaluation.metrics._means import Compute, mean, on_rows_that_count, take_rows
-from kbench.evaluation.metrics._of_plugins import takes_weights, wrap_function
+from kbench.evaluation.metrics._means import Compute, ignore_zero_weights, mean, take_rows
+from kbench.evaluation.metrics._plugin_metrics import takes_weights, wrap_function
 from kbench.records import Metric, TaskType
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
 
 _FUNCTIONS = vars(_classification) | vars(_regression)
 
-COMPUTE: Mapping[str, Compute] = {name: on_rows_that_count(_FUNCTIONS[name]) for name in COMPUTED}
+COMPUTE: Mapping[str, Compute] = {name: ignore_zero_weights(_FUNCTIONS[name]) for name in COMPUTED}
 """Functions of the metrics of predictions, by name; None if it is not defined."""
 
 
@@ -49,17 +49,17 @@ class Criterion:
         return cls(metric, COMPUTE[metric.name])
 
     @classmethod
-    def of_plugin(cls, metric: Metric, function: Callable[..., Any], n_classes: int) -> Criterion:
+    def from_plugin(cls, metric: Metric, function: Callable[..., Any], n_classes: int) -> Criterion:
         """Return a plugin's metric with its function; see `wrap_function`."""
-        return cls(metric, on_rows_that_count(wrap_function(function, metric, n_classes)))
+        return cls(metric, ignore_zero_weights(wrap_function(function, metric, n_classes)))
 
 
-def applies(metric: Metric, task: TaskType, given: Predictions) -> bool:
+def applies(metric: Metric, task: TaskType, predictions: Predictions) -> bool:
     """Whether a metric can be computed from predictions."""
     if metric.task not in (None, task):
         return False
     if metric.needs == "probabilities":
-        return given.probabilities is not None
+        return predictions.probabilities is not None
     if metric.needs == "scores":
-        return given.probabilities is not None or given.decision is not None
-    return metric.needs != "distribution" or given.sd is not None
+        return predictions.probabilities is not None or predictions.decision is not None
+    return metric.needs != "distribution" or predictions.sd is not None

@@ -24,7 +24,7 @@ def mean(values: np.ndarray, weight: np.ndarray | None) -> float:
     return float((weight * values).sum() / weight.sum())
 
 
-def take_rows(truth: Truth, given: Predictions, rows: np.ndarray) -> tuple[Truth, Predictions]:
+def take_rows(truth: Truth, predicted: Predictions, rows: np.ndarray) -> tuple[Truth, Predictions]:
     """Return truth and predictions of some rows."""
 
     def part(values: np.ndarray | None) -> Any:
@@ -32,23 +32,23 @@ def take_rows(truth: Truth, given: Predictions, rows: np.ndarray) -> tuple[Truth
 
     return (
         replace(truth, y=truth.y[rows], weight=part(truth.weight)),
-        Predictions(**{name: part(values) for name, values in vars(given).items()}),
+        Predictions(**{name: part(values) for name, values in vars(predicted).items()}),
     )
 
 
-def on_rows_that_count(compute: Compute) -> Compute:
+def ignore_zero_weights(compute: Compute) -> Compute:
     """Return a metric that leaves out rows of weight 0, and whose values are finite.
 
     A value that is too large for float64 becomes the largest number.
     """
 
-    def computed(truth: Truth, given: Predictions) -> float | None:
+    def computed(truth: Truth, predictions: Predictions) -> float | None:
         if truth.weight is not None and not truth.weight.all():
-            truth, given = take_rows(truth, given, np.flatnonzero(truth.weight))
+            truth, predictions = take_rows(truth, predictions, np.flatnonzero(truth.weight))
         if not len(truth.y):
             return None
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            value = compute(truth, given)
+            value = compute(truth, predictions)
         if value is None or math.isnan(value):
             return None
         return min(max(float(value), -sys.float_info.max), sys.float_info.max)

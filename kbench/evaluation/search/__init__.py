@@ -39,17 +39,17 @@ def search(fitting: Fitting) -> SearchResult:
     budget = protocol.search_timeout_s
     deadline = None if budget is None else time.monotonic() + budget
     criterion = fitting.method.criterion or Criterion.built_in(protocol.search_metric, data.task)
-    given = fitting, inner_folds(fitting), criterion, deadline
-    scorer, with_passes = FoldScorer(*given), None
+    args = fitting, inner_folds(fitting), criterion, deadline
+    scorer, with_passes = FoldScorer(*args), None
     if not protocol.refit_maps_in_inner_folds and not data.pairwise:
         # imported here, it counts for results of this protocol only
         from kbench.evaluation.search._outer import OuterScorer
 
-        scorer = outer = OuterScorer(*given)
-        with_passes = outer.with_passes
-    scores, complete = _scored(scorer, compared)
+        scorer = outer = OuterScorer(*args)
+        with_passes = outer.add_passes
+    scores, complete = _score_all(scorer, compared)
     best = choose_score(scores, learner.simpler, protocol.one_standard_error)
-    if not best.judged:
+    if not best.has_value:
         undefined = f"the search_metric {criterion.metric.name!r} is not defined on any inner fold"
         raise next(iter(scorer.failures), DatasetError(undefined))
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
@@ -58,7 +58,7 @@ def search(fitting: Fitting) -> SearchResult:
     return result if with_passes is None else with_passes(result)
 
 
-def _scored(scorer: FoldScorer, compared: list[Candidate]) -> tuple[list[Score], bool]:
+def _score_all(scorer: FoldScorer, compared: list[Candidate]) -> tuple[list[Score], bool]:
     """Score the candidates, and return whether there was time for all.
 
     A round of halving counts only if there was time for all of it, so that all compared
@@ -71,8 +71,8 @@ def _scored(scorer: FoldScorer, compared: list[Candidate]) -> tuple[list[Score],
 
         n_rows = min(len(train) for train, _ in scorer.folds)
         shares = _halving.shares(len(compared), n_rows, len(np.unique(y)))
-    kept = {id(candidate): Score(candidate, scorer.criterion.metric) for candidate in compared}
-    remaining = list(kept.values())
+    scores = {id(candidate): Score(candidate, scorer.criterion.metric) for candidate in compared}
+    remaining = list(scores.values())
     for number, share in enumerate(shares):
         for score in remaining:
             score.share = share
@@ -82,12 +82,12 @@ def _scored(scorer: FoldScorer, compared: list[Candidate]) -> tuple[list[Score],
             folds = [(_halving.subset(train, y, share, seed), test) for train, test in folds]
         complete = scorer.score(remaining, folds)
         if complete or number == 0:
-            kept |= {id(score.candidate): score for score in remaining}
+            scores |= {id(score.candidate): score for score in remaining}
         if not complete:
-            return list(kept.values()), False
+            return list(scores.values()), False
         if share < 1.0:
             remaining = _halving.survivors(remaining)
-    return list(kept.values()), True
+    return list(scores.values()), True
 
 
 def candidates(
@@ -105,17 +105,17 @@ def candidates(
     settings = [
         [
             Candidate(step, map_params, {**learner_params, **along})
-            for along in _product(_of_path(learner, True))
+            for along in _product(_split_space(learner, True))
         ]
         for step in protocol.scaling
         for map_params in _product(feature_map.space)
-        for learner_params in _product(_of_path(learner, False))
+        for learner_params in _product(_split_space(learner, False))
     ]
     n = sum(map(len, settings))
     if protocol.search_method == "random" and n > protocol.n_candidates:
         n = protocol.n_candidates
-        others = np.random.default_rng(seed).permutation(len(settings) - 1) + 1
-        settings = [settings[0], *(settings[i] for i in others)]
+        order = np.random.default_rng(seed).permutation(len(settings) - 1) + 1
+        settings = [settings[0], *(settings[i] for i in order)]
     return list(itertools.chain.from_iterable(settings))[:n]
 
 
@@ -133,7 +133,7 @@ def ends(feature_map: EstimatorSpec, learner: EstimatorSpec) -> dict[str, tuple[
     return {name: (min(values), max(values)) for name, values in lists.items()}
 
 
-def _of_path(learner: EstimatorSpec, on_path: bool) -> dict[str, Sequence[object]]:
+def _split_space(learner: EstimatorSpec, on_path: bool) -> dict[str, Sequence[object]]:
     """Return the part of a learner's space that is its path, or the other part."""
     return {k: values for k, values in learner.space.items() if (k == learner.path) == on_path}
 

@@ -72,20 +72,20 @@ class FoldScorer:
         (train, test) rows than those of `self.folds`.
         """
         folds = self.folds if folds is None else folds
-        groups = self._in_order(_grouped(scores, lambda score: score.candidate.map_key))
+        groups = self._order(_group(scores, lambda score: score.candidate.map_key))
         return all(self._timed_group(group, folds) for group in groups)
 
     def _timed_group(self, group: list[Score], folds: Sequence[Fold]) -> bool:
         """Score the candidates of one map; what they share takes an equal part of each."""
         begun, before = time.perf_counter(), sum(score.seconds for score in group)
         complete = self._score_group(group, folds)
-        own = sum(score.seconds for score in group) - before
-        _add_seconds(group, time.perf_counter() - begun - own)
+        fit_s = sum(score.seconds for score in group) - before
+        _add_seconds(group, time.perf_counter() - begun - fit_s)
         return complete
 
     def _score_group(self, group: list[Score], folds: Sequence[Fold]) -> bool:
         """Score the candidates of one map; return whether there was time for all."""
-        return self._score_on(folds, group, partial(self._embedded, group))
+        return self._score_on(folds, group, partial(self._embed, group))
 
     def _score_on(
         self,
@@ -109,10 +109,10 @@ class FoldScorer:
                 if len(units) > 1:
                     embedded[number] = Z
                 self._score_fold(Z, fold, unit)
-            self._has_choice = self._has_choice or any(score.judged for score in unit)
+            self._has_choice = self._has_choice or any(score.has_value for score in unit)
         return True
 
-    def _in_order(self, groups: list[list[Score]]) -> list[list[Score]]:
+    def _order(self, groups: list[list[Score]]) -> list[list[Score]]:
         """Return the groups in order; shuffled where a deadline may cut them short.
 
         The first groups of a grid are all alike.
@@ -126,7 +126,7 @@ class FoldScorer:
         over = self.deadline is not None and time.monotonic() > self.deadline
         return over and self._has_choice
 
-    def _embedded(self, group: list[Score], fold: Fold) -> Embedded | Exception:
+    def _embed(self, group: list[Score], fold: Fold) -> Embedded | Exception:
         try:
             return embed_fold(self.fitting, group[0].candidate, fold)
         except Exception as error:
@@ -162,7 +162,7 @@ class FoldScorer:
                 self.fitting.learner_seed,
             )
             values = [
-                compute_score(estimator, Z_test, truth, self.criterion, self.fitting.learner.what)
+                compute_score(estimator, Z_test, truth, self.criterion, self.fitting.learner.label)
                 for estimator, _ in fitted
             ]
         except Exception as error:
@@ -179,7 +179,7 @@ class FoldScorer:
         """Return what predictions of the test rows of a fold are scored against."""
         (train, test), data = fold, self.fitting.data
         scale = data.scale(train)
-        return Truth.of(data.y[test], data.task, data.y[train], scale, data.weights(test))
+        return Truth.make(data.y[test], data.task, data.y[train], scale, data.weights(test))
 
     def _record_failure(self, scores: list[Score], error: Exception) -> None:
         self.failures.append(error)
@@ -206,10 +206,10 @@ def group_by_path(scores: Sequence[Score], path: str | None) -> list[list[Score]
     def key(score: Score) -> str:
         return repr(sorted((k, v) for k, v in score.candidate.learner.items() if k != path))
 
-    return _grouped(scores, key)
+    return _group(scores, key)
 
 
-def _grouped(scores: Sequence[Score], key: Callable[[Score], str]) -> list[list[Score]]:
+def _group(scores: Sequence[Score], key: Callable[[Score], str]) -> list[list[Score]]:
     groups: dict[str, list[Score]] = {}
     for score in scores:
         groups.setdefault(key(score), []).append(score)
@@ -219,14 +219,14 @@ def _grouped(scores: Sequence[Score], key: Callable[[Score], str]) -> list[list[
 def embed_fold(fitting: Fitting, candidate: Candidate, fold: Fold) -> Embedded:
     """Fit preprocessing and map on the fold's training rows; embed both parts."""
     train, test = fold
-    embedding, X = Embedding.of_rows(fitting, candidate, train)
+    embedding, X = Embedding.fit_rows(fitting, candidate, train)
     X_test = embedding.steps.transform(fitting.data.rows(test, train))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         Z, Z_test = embedding.map_.transform(X), embedding.map_.transform(X_test)
     # a candidate whose features are not finite must not win, and fail in the refit
-    check_embedding(Z, len(train), embedding.what)
-    check_embedding(Z_test, len(test), embedding.what)
+    check_embedding(Z, len(train), embedding.label)
+    check_embedding(Z_test, len(test), embedding.label)
     return Z, Z_test, embedding.converged and has_converged(embedding.map_, caught)
 
 
@@ -249,13 +249,13 @@ def fit_learners(
         warnings.simplefilter("always")
         if path is not None and len(candidates) > 1:
             values = [candidate.learner[path] for candidate in candidates]
-            others = {k: v for k, v in candidates[0].learner.items() if k != path}
-            estimator = learner.build(others, seed)
-            given = {}
+            params = {k: v for k, v in candidates[0].learner.items() if k != path}
+            estimator = learner.build(params, seed)
+            weights = {}
             if weight is not None:
                 learner.require_weights(estimator.fit_path)
-                given = {"sample_weight": weight}
-            fitted = estimator.fit_path(Z, y, values, **given)
+                weights = {"sample_weight": weight}
+            fitted = estimator.fit_path(Z, y, values, **weights)
             if all(hasattr(estimator, "converged_") for estimator in fitted):
                 # a warning does not name its fit of the path; the attribute belongs to one
                 caught = []
@@ -265,42 +265,42 @@ def fit_learners(
 
 
 def compute_score(
-    learner: FittedLearner, Z: Matrix, truth: Truth, criterion: Criterion, what: str
+    learner: FittedLearner, Z: Matrix, truth: Truth, criterion: Criterion, name: str
 ) -> float | None:
     """Return a metric of a fitted learner's predictions; None if it is not defined.
 
     The accuracy of a rule that draws its labels is the expected one. Raises PluginError if
-    `what` returns what cannot be scored, or lacks what the metric needs.
+    `name` returns what cannot be scored, or lacks what the metric needs.
     """
     metric, n = criterion.metric, len(truth.y)
     draws = hasattr(learner, "label_probabilities")
     if metric.name in ("accuracy", "expected_error") and draws:
-        given = Predictions(learner.predict(Z), None, None, learner.label_probabilities(Z))
-        error = COMPUTE["expected_error"](truth, _checked(given, truth, n, what))
+        predictions = Predictions(learner.predict(Z), None, None, learner.label_probabilities(Z))
+        error = COMPUTE["expected_error"](truth, _check(predictions, truth, n, name))
         return 1.0 - error if error is not None and metric.name == "accuracy" else error
     if metric.needs == "predictions":
-        given = Predictions(learner.predict(Z))
+        predictions = Predictions(learner.predict(Z))
     else:
-        given = predict_all(learner, Z, learner.predict(Z), truth.task)
-    return score_predictions(given, truth, criterion, what)
+        predictions = predict_all(learner, Z, learner.predict(Z), truth.task)
+    return score_predictions(predictions, truth, criterion, name)
 
 
 def score_predictions(
-    given: Predictions, truth: Truth, criterion: Criterion, what: str
+    predictions: Predictions, truth: Truth, criterion: Criterion, name: str
 ) -> float | None:
     """Return a metric of predictions, standardised for regression; see `compute_score`."""
     metric = criterion.metric
-    checked = _checked(given, truth, len(truth.y), what)
+    checked = _check(predictions, truth, len(truth.y), name)
     if not applies(metric, truth.task, checked):
         needs = {"distribution": "predictive distribution", "scores": "scores of classes"}
         raise PluginError(
-            f"{what} has no {needs.get(metric.needs, metric.needs)}, which the "
+            f"{name} has no {needs.get(metric.needs, metric.needs)}, which the "
             f"search_metric {metric.name!r} needs"
         )
     return criterion.compute(truth, checked)
 
 
-def _checked(given: Predictions, truth: Truth, n_rows: int, what: str) -> Predictions:
+def _check(predictions: Predictions, truth: Truth, n_rows: int, name: str) -> Predictions:
     if truth.task == "regression":
-        return unstandardise(given, truth.scale, n_rows, what)
-    return given.checked(truth.task, truth.classes, n_rows, what)
+        return unstandardise(predictions, truth.scale, n_rows, name)
+    return predictions.validate(truth.task, truth.classes, n_rows, name)

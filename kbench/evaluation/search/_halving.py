@@ -64,11 +64,11 @@ def survivors(scores: Sequence[Score]) -> list[Score]:
     These are the best third of the candidates with a value (the first of equals),
     and those whose fit failed: the share of the rows may have been too small for them.
     """
-    judged = [score for score in scores if score.judged]
+    judged = [score for score in scores if score.has_value]
     best = sorted(judged, key=lambda score: -score.gain)[: -(-len(judged) // FACTOR)]
-    kept = {id(score) for score in best}
+    ids = {id(score) for score in best}
     return [
         Score(score.candidate, score.metric)
         for score in scores
-        if id(score) in kept or not score.judged
+        if id(score) in ids or not score.has_value
     ]

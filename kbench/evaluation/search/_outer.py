@@ -63,7 +63,7 @@ class OuterScorer(FoldScorer):
                     return self._score_in_blocks(shared, group, folds)
                 passed = pass_over(shared, self.fitting, candidates, [test for _, test in folds])
                 return self._score_from(passed, group, folds)
-            Z = shared.embedded(self.fitting.data.X)
+            Z = shared.embed_all(self.fitting.data.X)
         except Exception as error:
             self._record_failure(group, error)
             return True
@@ -76,17 +76,17 @@ class OuterScorer(FoldScorer):
             if self._is_over():
                 clear(group)
                 return False
-            sums, truth = passed.others(number, fold[0]), self._truth(fold)
+            sums, truth = passed.leave_out(number, fold[0]), self._truth(fold)
             for scores in group_by_path(group, self.fitting.learner.path):
                 try:
                     self._score_sums(passed, scores, sums, passed.parts[number], fold[1], truth)
                 except Exception as error:
                     self._record_failure(scores, error)
-        self._has_choice = self._has_choice or any(score.judged for score in group)
+        self._has_choice = self._has_choice or any(score.has_value for score in group)
         gain = max(score.gain for score in group)
         if self.passed is None or gain > self._gain:
             # one sum is enough for the fit of the best candidate
-            passed.parts = [Sums.added(passed.parts)]
+            passed.parts = [Sums.combine(passed.parts)]
             self.passed, self._gain = passed, gain
         return True
 
@@ -102,13 +102,13 @@ class OuterScorer(FoldScorer):
             fits = BlockFits(shared)
             candidates = [score.candidate for score in scores]
             try:
-                found = fits.of(self.fitting, candidates, parts)
+                fitted_learners = fits.fit(self.fitting, candidates, parts)
                 self.n_embedded += fits.n_embedded
-                for fold, fitted in zip(folds, found, strict=True):
+                for fold, fitted in zip(folds, fitted_learners, strict=True):
                     self._score_fitted(fits.shared, scores, fitted, fold)
             except Exception as error:
                 self._record_failure(scores, error)
-            self._has_choice = self._has_choice or any(score.judged for score in scores)
+            self._has_choice = self._has_choice or any(score.has_value for score in scores)
         return True
 
     def _score_fitted(
@@ -117,11 +117,11 @@ class OuterScorer(FoldScorer):
         """Score fitted classifiers on the test rows of a fold."""
         truth = self._truth(fold)
         estimators = [estimator for estimator, _ in fitted]
-        values = self._from_predictions(estimators, shared, fold[1], truth)
+        values = self._score_predictions(estimators, shared, fold[1], truth)
         for score, (_, converged), value in zip(scores, fitted, values, strict=True):
             score.add(value, converged and shared.converged)
 
-    def with_passes(self, result: SearchResult) -> SearchResult:
+    def add_passes(self, result: SearchResult) -> SearchResult:
         """Return the result with the sums of the best candidate, whose time is its fit's."""
         result = replace(result, passed=self.passed, n_embedded=self.n_embedded)
         passed = result.passed_for(result.best)
@@ -148,14 +148,14 @@ class OuterScorer(FoldScorer):
         estimators = [estimator for estimator, _ in fitted]
         values: Iterator[float | None]
         if self.criterion.metric.name in FROM_SUMS and truth.task == "regression":
-            values = self._from_sums(estimators, held_out, passed, truth)
+            values = self._iterate_errors(estimators, held_out, passed, truth)
         else:
             scale = passed.targets.scale
-            values = self._from_predictions(estimators, passed.shared, test, truth, scale)
+            values = self._score_predictions(estimators, passed.shared, test, truth, scale)
         for score, (_, converged), value in zip(scores, fitted, values, strict=True):
             score.add(value, converged and passed.shared.converged)
 
-    def _from_sums(
+    def _iterate_errors(
         self, estimators: list[FittedLearner], held_out: Sums, passed: Pass, truth: Truth
     ) -> Iterator[float | None]:
         """Yield the root mean squared errors of regressors."""
@@ -168,7 +168,7 @@ class OuterScorer(FoldScorer):
         for error in held_out.squared_errors(W, b):
             yield passed.targets.scale.sd * math.sqrt(error) / unit
 
-    def _from_predictions(
+    def _score_predictions(
         self,
         estimators: list[FittedLearner],
         shared: Embedding,
@@ -187,19 +187,19 @@ class OuterScorer(FoldScorer):
         for start in range(0, len(estimators), step):
             part = estimators[start : start + step]
             models = LinearModels(part)
-            given: list[list[Predictions]] = [[] for _ in part]
-            for _, Z in shared.embedded_blocks(self.fitting.data.X, test, Stopwatch()):
-                for several, estimator, values in zip(given, part, models.values(Z), strict=True):
+            lists: list[list[Predictions]] = [[] for _ in part]
+            for _, Z in shared.embed_blocks(self.fitting.data.X, test, Stopwatch()):
+                for several, estimator, values in zip(lists, part, models.values(Z), strict=True):
                     if with_values and hasattr(estimator, "predict_proba"):
                         labelled = labels(values, estimator.classes_)
                         several.append(predict_all(estimator, Z, labelled, truth.task))
                     else:
                         several.append(_predictions(estimator, values, scale, truth, with_values))
             self.n_embedded += len(test)
-            for several in given:
-                predictions = Predictions.joined(several)
+            for several in lists:
+                predictions = Predictions.join(several)
                 yield score_predictions(
-                    predictions, truth, self.criterion, self.fitting.learner.what
+                    predictions, truth, self.criterion, self.fitting.learner.label
                 )
 
 

@@ -40,14 +40,14 @@ class Score:
         self.converged.append(converged)
 
     @property
-    def judged(self) -> bool:
+    def has_value(self) -> bool:
         """Whether there is a value to compare."""
         return bool(self.values) and not self.error
 
     @property
     def gain(self) -> float:
         """Mean over the inner folds, larger is better; -inf where a fit failed."""
-        return float(self.metric.gain(np.mean(self.values))) if self.judged else float("-inf")
+        return float(self.metric.gain(np.mean(self.values))) if self.has_value else float("-inf")
 
     @property
     def standard_error(self) -> float:
@@ -131,7 +131,7 @@ class SearchResult:
         tried: dict[float, list[Score]] = {}
         for score in self.scores:
             other = score.candidate.params.get(name)
-            if is_number(other) and score.judged and score.share == best.share:
+            if is_number(other) and score.has_value and score.share == best.share:
                 tried.setdefault(other, []).append(score)
         grid = sorted(tried)
         lowest, highest = self.ends.get(name, (value, value))
@@ -158,8 +158,8 @@ def choose_score(
     `simpler` names the direction in which parameters of the learner make a simpler
     model, "smaller" or "larger"; the first parameter counts before the second.
     """
-    largest = max((score.share for score in scores if score.judged), default=1.0)
-    compared = [score for score in scores if score.judged and score.share == largest]
+    largest = max((score.share for score in scores if score.has_value), default=1.0)
+    compared = [score for score in scores if score.has_value and score.share == largest]
     if not compared:
         return scores[0]
     highest = max(score.gain for score in compared)

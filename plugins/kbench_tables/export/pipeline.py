@@ -116,7 +116,7 @@ class ScaledTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Fit a copy of the learner on standardised targets."""
         y = np.asarray(y, dtype=np.float64)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        scale = Scale.of(y, "regression", weight)
+        scale = Scale.fit(y, "regression", weight)
         given = {} if weight is None else {"sample_weight": weight}
         fitted = clone(self.estimator).fit(X, scale.standardise(y), **given)
         return self.with_fitted(fitted, scale)

@@ -151,7 +151,7 @@ def explain(
             f"than the {duration(left)} that are left: increase {option('time_limit')}"
         )
     shown = _sample(assignment, effort, rng)
-    data, given = parts(Inputs.of(dataset), shown.visible, cell.protocol)
+    data, given = parts(Inputs.make(dataset), shown.visible, cell.protocol)
     X = np.asarray(given[:])
     repeats = effort.repeats
     copies = [X, *(_permute(X, places, rng) for _, places in groups for _ in range(repeats))]
@@ -159,7 +159,7 @@ def explain(
     found = fit_in_memory(fitting, candidate).predict(np.concatenate(copies))
     n = len(X)
     every = [
-        _checked(found, slice(i * n, (i + 1) * n), data, shown, method.learner.what)
+        _checked(found, slice(i * n, (i + 1) * n), data, shown, method.learner.label)
         for i in range(len(copies))
     ]
     values = [split_scores(shown, each).get(metric.name, np.nan) for each in every]
@@ -283,4 +283,4 @@ def _checked(
     n = len(shown.y_test)
     if data.task == "regression":
         return unstandardise(part, data.scale(np.arange(len(data.y))), n, what)
-    return part.checked(data.task, np.unique(data.y), n, what)
+    return part.validate(data.task, np.unique(data.y), n, what)

@@ -45,12 +45,12 @@ def test_sums_of_two_workers_give_the_models_of_one(client):
         client.submit(sums_of, *rows, fitted, shift, workers=[worker], pure=False)
         for rows, worker in zip([(0, half), (half, N)], workers, strict=True)
     ]
-    together = Sums.added(client.gather(parts))
+    together = Sums.combine(client.gather(parts))
     alone = sums_of(0, N, fitted, shift)
     np.testing.assert_allclose(together.gram, alone.gram, rtol=0, atol=1e-12 * alone.gram.max())
     targets = Targets(data.y, "classification")
     models = [
-        PathRidgeClassifier().fit_sums(targets.named(sums, np.arange(N)), ALPHAS)
+        PathRidgeClassifier().fit_sums(targets.select_present(sums, np.arange(N)), ALPHAS)
         for sums in (together, alone)
     ]
     for first, second in zip(*models, strict=True):

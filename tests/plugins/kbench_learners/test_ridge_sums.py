@@ -17,7 +17,7 @@ def sums_of(Z, targets, weight=None):
     sums = Sums.zero(Z[0], targets.n_columns)
     rows = np.arange(len(Z))
     sums.add(Z, targets.block(rows), weight)
-    return targets.named(sums, rows)
+    return targets.select_present(sums, rows)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

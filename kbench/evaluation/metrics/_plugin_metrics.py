@@ -27,17 +27,17 @@ def wrap_function(function: Callable[..., Any], metric: Metric, n_classes: int) 
     Raises PluginError if it fails, returns anything other than one finite number, or takes
     no weights while the rows have some.
     """
-    what = f"metric {metric.name!r}"
+    name = f"metric {metric.name!r}"
 
-    def compute(truth: Truth, given: Predictions) -> float | None:
-        arguments = _arguments(metric, truth, given, n_classes)
+    def compute(truth: Truth, predictions: Predictions) -> float | None:
+        arguments = _arguments(metric, truth, predictions, n_classes)
         if arguments is None:
             return None
         weights = {}
         if truth.weight is not None:
             if not takes_weights(function):
                 raise PluginError(
-                    f"{what} has no parameter sample_weight, and the rows of the dataset have "
+                    f"{name} has no parameter sample_weight, and the rows of the dataset have "
                     "weights"
                 )
             weights = {"sample_weight": truth.weight.copy()}
@@ -46,34 +46,34 @@ def wrap_function(function: Callable[..., Any], metric: Metric, n_classes: int) 
         except Exception as error:
             # in one line, as only the last line of a failure is shown
             message = " ".join(str(error).split())
-            raise PluginError(f"{what} raised {type(error).__name__}: {message}") from error
-        return _finite(value, what)
+            raise PluginError(f"{name} raised {type(error).__name__}: {message}") from error
+        return _finite(value, name)
 
     return compute
 
 
 def _arguments(
-    metric: Metric, truth: Truth, given: Predictions, n_classes: int
+    metric: Metric, truth: Truth, predictions: Predictions, n_classes: int
 ) -> tuple[np.ndarray, ...] | None:
     """Return what the function is given beside the truth; None if there are no scores."""
     if metric.needs == "distribution":
-        assert given.sd is not None
-        return given.predicted.copy(), given.sd.copy()
+        assert predictions.sd is not None
+        return predictions.predicted.copy(), predictions.sd.copy()
     if metric.needs == "predictions":
-        return (given.predicted.copy(),)
+        return (predictions.predicted.copy(),)
     if metric.needs == "probabilities":
-        assert given.probabilities is not None
-        return (_of_all_classes(given.probabilities, truth.classes, n_classes, 0.0),)
-    scores = scores_of_classes(truth.classes, given)
+        assert predictions.probabilities is not None
+        return (_fill_classes(predictions.probabilities, truth.classes, n_classes, 0.0),)
+    scores = scores_of_classes(truth.classes, predictions)
     if scores is None:
         return None
     # a class without training rows has the lowest score
-    least = 0.0 if given.decision is None else float(scores.min(initial=0.0))
-    every = _of_all_classes(scores, truth.classes, n_classes, least)
+    least = 0.0 if predictions.decision is None else float(scores.min(initial=0.0))
+    every = _fill_classes(scores, truth.classes, n_classes, least)
     return (every[:, 1] if n_classes == 2 else every,)
 
 
-def _of_all_classes(
+def _fill_classes(
     scores: np.ndarray, classes: np.ndarray, n_classes: int, least: float
 ) -> np.ndarray:
     """Return float64 scores with a column for each class of the dataset."""
@@ -90,11 +90,11 @@ def takes_weights(function: Callable[..., Any]) -> bool:
         return False
 
 
-def _finite(value: Any, what: str) -> float:
+def _finite(value: Any, name: str) -> float:
     """Return one finite number, or refuse what a function returned."""
     number = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
     if isinstance(number, bool | np.bool_) or not isinstance(number, numbers.Real):
-        raise PluginError(f"{what} returned a {type(value).__name__}; expected one finite number")
+        raise PluginError(f"{name} returned a {type(value).__name__}; expected one finite number")
     if not math.isfinite(number):
-        raise PluginError(f"{what} returned {float(number)}; expected one finite number")
+        raise PluginError(f"{name} returned {float(number)}; expected one finite number")
     return float(number)
