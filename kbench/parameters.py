@@ -76,7 +76,7 @@ def check_integer(
     ValueError: depth must be an integer >= 0 and <= 8, or None, got 2.5
     """
     integer = not isinstance(value, bool) and isinstance(value, Integral)
-    if not (integer and _in_range(value, least=least, most=most)):
+    if not (integer and _is_in_range(value, least=least, most=most)):
         allowed = "an integer" + _bounds(least=least, most=most)
         raise error(_message(name, allowed, otherwise, value))
 
@@ -115,7 +115,7 @@ def check_number(
     ValueError: gamma must be a finite number > 0, or 'median', got inf
     """
     number = not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
-    if not (number and _in_range(value, above=above, least=least, below=below, most=most)):
+    if not (number and _is_in_range(value, above=above, least=least, below=below, most=most)):
         allowed = "a finite number" + _bounds(above=above, least=least, below=below, most=most)
         raise error(_message(name, allowed, otherwise, value))
 
@@ -167,20 +167,20 @@ def integer(default: T, *, otherwise: tuple[object, ...] = (), **bounds: int) ->
     **bounds : int
         Those of `check_integer`.
     """
-    return _declared(default, check_integer, otherwise, **bounds)
+    return _declare(default, check_integer, otherwise, **bounds)
 
 
 def number(default: T, *, otherwise: tuple[object, ...] = (), **bounds: float) -> T:
     """Declare a parameter that `check_number` checks, as `integer` does."""
-    return _declared(default, check_number, otherwise, **bounds)
+    return _declare(default, check_number, otherwise, **bounds)
 
 
 def choice(default: T, choices: Iterable[object], *, otherwise: tuple[object, ...] = ()) -> T:
     """Declare a parameter that `check_choice` checks, as `integer` does."""
-    return _declared(default, check_choice, otherwise, choices=tuple(choices))
+    return _declare(default, check_choice, otherwise, choices=tuple(choices))
 
 
-def _declared(
+def _declare(
     default: T, check: Callable[..., None], otherwise: tuple[object, ...], **options: object
 ) -> T:
     def refuse(value: object, name: str) -> None:
@@ -243,7 +243,7 @@ def _same(value: object, choice: object) -> bool:
     return same_type and value == choice
 
 
-def _in_range(value: Any, **bounds: float | None) -> bool:
+def _is_in_range(value: Any, **bounds: float | None) -> bool:
     given = ((_COMPARISONS[name][1], bound) for name, bound in bounds.items() if bound is not None)
     return all(holds(value, bound) for holds, bound in given)
 

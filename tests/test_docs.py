@@ -40,7 +40,7 @@ from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, FencedCod
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 
 from kbench.records import WORST_FIRST
-from kbench.registry.features import found_without
+from kbench.registry.features import find_features
 from kbench.results.leaderboard import leaderboard
 from tests.support.command_lines import kbench_calls, known_call
 
@@ -157,7 +157,7 @@ class Desk:
         if child:
             return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         try:
-            found_without.cache_clear()  # the page may have installed a feature
+            find_features.cache_clear()  # the page may have installed a feature
             os.environ.clear()
             os.environ.update(self.variables)
             os.chdir(self.variables["PWD"])

@@ -457,9 +457,9 @@ def test_tasks_at_a_time_leave_cores_for_their_threads(monkeypatch, threads, job
     monkeypatch.setattr("kbench.machine.physical_cores", lambda: 4)
     block = Block((), (), (), Protocol(threads=threads))
     suite = Suite("threads", (block,))
-    assert Options(jobs=None).of_suite(suite).jobs == jobs
-    assert Options(jobs=None, timing="exclusive").of_suite(suite).jobs == 1
-    assert Options(jobs=3).of_suite(suite).jobs == 3
+    assert Options(jobs=None).resolve_jobs(suite).jobs == jobs
+    assert Options(jobs=None, timing="exclusive").resolve_jobs(suite).jobs == 1
+    assert Options(jobs=3).resolve_jobs(suite).jobs == 3
 
 
 def start(folder, *arguments):

@@ -15,7 +15,7 @@ import typer
 from kbench.cli import completion
 from kbench.cli.echo import echo
 from kbench.registry.dependencies import find_source, read_source
-from kbench.registry.features import Option, found_without, working
+from kbench.registry.features import Option, find_features, working
 
 if TYPE_CHECKING:
     from docstring_parser import DocstringParam
@@ -113,7 +113,7 @@ def _documented(function: str) -> dict[str, DocstringParam]:
     from docstring_parser import parse
 
     targets = {
-        name: at for each in found_without(()) for name, at in each.metadata.functions.items()
+        name: at for each in find_features(()) for name, at in each.metadata.functions.items()
     }
     module, _, name = targets.get(function, f"kbench.api.functions:{function}").partition(":")
     path = find_source(module, {})

@@ -131,6 +131,6 @@ def _make_nested(value: object, registry: Registry) -> object:
         return tuple(_make_nested(item, registry) for item in value)
     if not isinstance(value, Ref):
         return value
-    record = registry.nested(value.name)
+    record = registry.get_nested(value.name)
     params = {name: _make_nested(param, registry) for name, param in value.params.items()}
     return Nested(resolve(record.make), params, value.name, value.label)

@@ -29,7 +29,7 @@ from kbench.registry.collecting import Record, collect
 from kbench.registry.dependencies import Dependencies, find_source
 from kbench.registry.described import describe_records, read_records
 from kbench.registry.installed import Plugin, list_plugins, packages
-from kbench.registry.registry import build, why_left_out
+from kbench.registry.registry import build, explain_failure
 from kbench.storage.files import State, read_state
 from kbench.storage.journal import state_folder
 
@@ -69,12 +69,12 @@ def describe_plugin(plugin: Plugin) -> list[Record]:
 
     Raises PluginError if it has to be left out.
     """
-    known = read_description(plugin)
-    if known is not None:
+    description = read_description(plugin)
+    if description is not None:
         with contextlib.suppress(*_WRONG):
-            return _records(known, plugin)
+            return _records(description, plugin)
     try:
-        return _records(_made(plugin), plugin)
+        return _records(_describe(plugin), plugin)
     except _WRONG as error:
         raise PluginError(f"its process gave a wrong answer: {error!r}") from error
 
@@ -88,33 +88,33 @@ def _records(description: Description, plugin: Plugin) -> list[Record]:
 def read_description(plugin: Plugin) -> Description | None:
     """Return the kept description of a plugin; None if it must be made."""
     try:
-        given = read_kept(_path(plugin))
-        if given.pop("key") != _key(plugin):
+        values = read_kept(_path(plugin))
+        if values.pop("key") != _key(plugin):
             return None
-        state = ImportState(**given.pop("state"))
-        known = Description(**given, state=state)
+        state = ImportState(**values.pop("state"))
+        description = Description(**values, state=state)
     except _WRONG:
         return None
-    expired = known.expires and not 0 <= known.expires - time.time() <= AGAIN_S
-    return known if not expired and known.state.is_current() else None
+    expired = description.expires and not 0 <= description.expires - time.time() <= AGAIN_S
+    return description if not expired and description.state.is_current() else None
 
 
-def _made(plugin: Plugin) -> Description:
+def _describe(plugin: Plugin) -> Description:
     """Describe a plugin in a sandboxed process, and keep the description."""
     from kbench.execution.sandbox import Sandbox  # reading descriptions needs none
 
     payload = {"distribution": plugin.distribution, "plugin": plugin.name}
     with Sandbox(record=packages()) as sandbox:
         outcome = sandbox.run("kbench.execution.descriptions:describe", payload, time_s=IMPORT_S)
-    state = ImportState.of(outcome.recorded)
-    made = _concluded(outcome, state)
+    state = ImportState.collect(outcome.recorded)
+    made = _conclude(outcome, state)
     if state.modules:  # else the process did not get as far as the plugin
         with contextlib.suppress(OSError):
             _keep(made, plugin)
     return made
 
 
-def _concluded(outcome: CallOutcome, state: ImportState) -> Description:
+def _conclude(outcome: CallOutcome, state: ImportState) -> Description:
     if outcome.status == "timed_out":
         reason = f"its import takes longer than {IMPORT_S:g} s"
         return Description(reason, [], state, time.time() + AGAIN_S)
@@ -132,8 +132,8 @@ def _concluded(outcome: CallOutcome, state: ImportState) -> Description:
 
 
 def _reason(outcome: CallOutcome) -> str:
-    text = last_line(outcome.error) if outcome.status == "error" else outcome.error
-    return printable(" ".join(text.partition("\n")[0].split()))
+    line = last_line(outcome.error) if outcome.status == "error" else outcome.error
+    return printable(" ".join(line.partition("\n")[0].split()))
 
 
 def _keep(description: Description, plugin: Plugin) -> None:
@@ -191,7 +191,7 @@ class ImportState:
     variables: Mapping[str, str | None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, recorded: Iterable[Mapping[str, Any]]) -> ImportState:
+    def collect(cls, recorded: Iterable[Mapping[str, Any]]) -> ImportState:
         """Collect what a process has reported (see `kbench.execution.recording`)."""
         files: dict[str, State | None] = {}
         modules: dict[str, str | None] = {}
@@ -209,12 +209,12 @@ class ImportState:
 
     def is_current(self) -> bool:
         """Return whether the files are as they were, and the modules where they were."""
-        known: dict[str, Path | None] = {}
+        sources: dict[str, Path | None] = {}
         return (
             all(read_state(file) == state for file, state in self.files.items())
             and all(variable(name) == value for name, value in self.variables.items())
             and all(
-                find_source(module, known) == (None if file is None else Path(file))
+                find_source(module, sources) == (None if file is None else Path(file))
                 for module, file in self.modules.items()
             )
         )
@@ -233,7 +233,7 @@ def describe(payload: Mapping[str, str]) -> dict[str, object]:
     try:
         return {"reason": "", "records": describe_records(collect(plugin))}
     except (Exception, SystemExit) as error:
-        return {"reason": why_left_out(error, plugin.distribution), "records": []}
+        return {"reason": explain_failure(error, plugin.distribution), "records": []}
 
 
 def call(payload: Mapping[str, Any]) -> dict[str, object]:

@@ -152,11 +152,11 @@ class LocalEngine:
 
     def _work(self, task: Task, slot: int) -> Answer:
         self._started(task, slot)
-        limits, left = self._terms.limits, self._terms.until - time.monotonic()
+        limits, rest = self._terms.limits, self._terms.until - time.monotonic()
         # one that begins later, because it is the first, has all of its time
-        is_last = 0 < left < limits.task_timeout_s
+        is_last = 0 < rest < limits.task_timeout_s
         request = Request(
-            task, replace(limits, task_timeout_s=left) if is_last else limits, self._terms.offline
+            task, replace(limits, task_timeout_s=rest) if is_last else limits, self._terms.offline
         )
         with self._parents.using(task.plugins) as sandbox:
             answer = compute(

@@ -36,8 +36,8 @@ def load_memory_mib() -> float:
     files that lie about their size.
     """
     wanted = LOAD_MEMORY_MB + LOAD_COPIES * max_bytes() / 2**20
-    here = MEMORY_SHARE * memory_mib()
-    return min(wanted, here) if here else wanted
+    limit = MEMORY_SHARE * memory_mib()
+    return min(wanted, limit) if limit else wanted
 
 
 def is_offline() -> bool:
@@ -63,7 +63,7 @@ class Fetching:
         self._parents, self._offline = parents, offline
         self._unreachable: set[str] = set()
 
-    def expanded(self, ref: Ref) -> list[Ref]:
+    def expand(self, ref: Ref) -> list[Ref]:
         """Return the datasets that an entry of a suite stands for; itself if unknown."""
         source = self._registry.get("dataset", ref.name)
         if source.expand is None or source.expanded_by not in ("", *ref.params):
@@ -77,7 +77,7 @@ class Fetching:
         outcome = self._run("load", ref)
         if outcome.status != "ok":
             return Problem(outcome.status, f"loading failed: {outcome.error}")
-        if (manifest := self._planner.present.made(outcome.recorded)) is not None:
+        if (manifest := self._planner.present.build(outcome.recorded)) is not None:
             self._cache.keep_manifest(*self._planner.origin(ref), manifest)
         reason = outcome.value.get("unavailable", "the data cache does not keep it")
         if outcome.value.get("mistake"):
@@ -97,7 +97,7 @@ class Fetching:
             # one time-out shows that a server does not answer
             "offline": self._offline or ref.name in self._unreachable,
         }
-        with self._parents.using(self._registry.plugins_of(("dataset", ref))) as sandbox:
+        with self._parents.using(self._registry.list_plugins(("dataset", ref))) as sandbox:
             outcome = sandbox.run(
                 f"kbench.execution.task_functions:{function}",
                 payload,

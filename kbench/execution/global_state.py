@@ -31,14 +31,14 @@ def settings() -> dict[str, object]:
     """
     import numpy as np
 
-    known: dict[str, object] = {f"numpy.geterr()[{k!r}]": v for k, v in np.geterr().items()}
+    values: dict[str, object] = {f"numpy.geterr()[{k!r}]": v for k, v in np.geterr().items()}
     # a library built with -ffast-math switches this off for its whole process
-    known["denormal numbers"] = bool(np.float64(1e-310) * np.float64(0.5) > 0.0)
+    values["denormal numbers"] = bool(np.float64(1e-310) * np.float64(0.5) > 0.0)
     if sklearn := sys.modules.get("sklearn"):
-        known |= {f"sklearn.get_config()[{k!r}]": v for k, v in sklearn.get_config().items()}
+        values |= {f"sklearn.get_config()[{k!r}]": v for k, v in sklearn.get_config().items()}
     if torch := sys.modules.get("torch"):
-        known |= {f"torch.{name}()": str(getattr(torch, name)()) for name in _TORCH}
-    return known
+        values |= {f"torch.{name}()": str(getattr(torch, name)()) for name in _TORCH}
+    return values
 
 
 _TORCH = (
@@ -131,9 +131,9 @@ def _members() -> Iterator[tuple[tuple[str, str, str], object]]:
                 continue
             yield (name, "", attribute), value
             if isinstance(value, type) and value.__module__ == name:
-                for own, member in list(vars(value).items()):
+                for method, member in list(vars(value).items()):
                     if isinstance(member, _METHODS):
-                        yield (name, attribute, own), member
+                        yield (name, attribute, method), member
 
 
 _METHODS: tuple[type, ...] = (type(lambda: 0), staticmethod, classmethod, property)

@@ -70,23 +70,23 @@ class Handover:
         # A task that has ended has an outcome, which says why; one that sends too much
         # must not wait for a reader.
         with channel, contextlib.suppress(OSError, BrokenHandoverError):
-            send(channel, _spanned(_present(visible, _ROWS)))
+            send(channel, _compress(_present(visible, _ROWS)))
             taken = receive(channel, most)
-            chosen = self._of_seeds(taken)
+            chosen = self._take_seeds(taken)
             if not chosen:
                 return
-            self.committed = Committed(chosen, self._of_seeds(taken, _DEFAULT))
+            self.committed = Committed(chosen, self._take_seeds(taken, _DEFAULT))
             send(channel, {"y_test": self._assignment.y_test})
 
-    def _of_seeds(
+    def _take_seeds(
         self, taken: Mapping[str, np.ndarray], prefix: str = ""
     ) -> tuple[Predictions, ...]:
         """Return predictions for all seeds, or for the first only."""
         names = [prefix + _seed(number) for number in range(self._map_seeds)]
-        given = [name for name in names if name + "predicted" in taken]
-        if given not in ([], names[:1], names):
-            raise BrokenHandoverError(f"there are {len(given)} seeds instead of {len(names)}")
-        return tuple(_predictions(taken, name) for name in given)
+        present = [name for name in names if name + "predicted" in taken]
+        if present not in ([], names[:1], names):
+            raise BrokenHandoverError(f"there are {len(present)} seeds instead of {len(names)}")
+        return tuple(_predictions(taken, name) for name in present)
 
 
 def _seed(number: int) -> str:
@@ -96,30 +96,30 @@ def _seed(number: int) -> str:
 
 def receive_visible(channel: socket.socket, index: int) -> Visible:
     """Wait, in a task, for the rows and the training labels of its split."""
-    given = receive(channel, _ANY_SIZE)
-    rows = {name: np.arange(*given[f"{name}_span"]) for name in _INDICES if f"{name}_span" in given}
-    return Visible(index, **{name: given[name] for name in _ROWS if name in given}, **rows)
+    parts = receive(channel, _ANY_SIZE)
+    rows = {name: np.arange(*parts[f"{name}_span"]) for name in _INDICES if f"{name}_span" in parts}
+    return Visible(index, **{name: parts[name] for name in _ROWS if name in parts}, **rows)
 
 
-def _spanned(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _compress(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Replace consecutive row numbers, as those of ordered splits, by their first and end."""
     for name in _INDICES:
-        found = span(rows[name])
-        if found is not None:
+        pair = span(rows[name])
+        if pair is not None:
             del rows[name]
-            rows[f"{name}_span"] = np.array([found.start, found.stop])
+            rows[f"{name}_span"] = np.array([pair.start, pair.stop])
     return rows
 
 
 def hand_over(channel: socket.socket, committed: Committed) -> np.ndarray:
     """Send, in a task, the predictions; return the labels of the test set."""
-    given = {
+    arrays = {
         prefix + _seed(number) + name: values
         for prefix, of_seeds in (("", committed.chosen), (_DEFAULT, committed.default))
         for number, predictions in enumerate(of_seeds)
         for name, values in _present(predictions, _PREDICTIONS).items()
     }
-    send(channel, given)
+    send(channel, arrays)
     return receive(channel, _ANY_SIZE)["y_test"]
 
 
@@ -142,14 +142,14 @@ def receive_scored(
 
 
 def _predictions(arrays: Mapping[str, np.ndarray], prefix: str = "") -> Predictions:
-    given = {name: arrays[prefix + name] for name in _PREDICTIONS if prefix + name in arrays}
-    return Predictions(**given)
+    fields = {name: arrays[prefix + name] for name in _PREDICTIONS if prefix + name in arrays}
+    return Predictions(**fields)
 
 
 def _present(record: Visible | Truth | Predictions, names: Sequence[str]) -> dict[str, np.ndarray]:
     """Return the arrays of a record that are there, by name."""
-    given = {name: getattr(record, name) for name in names}
-    return {name: values for name, values in given.items() if values is not None}
+    arrays = {name: getattr(record, name) for name in names}
+    return {name: values for name, values in arrays.items() if values is not None}
 
 
 def send(channel: socket.socket, arrays: Mapping[str, np.ndarray]) -> None:
@@ -164,13 +164,13 @@ def send(channel: socket.socket, arrays: Mapping[str, np.ndarray]) -> None:
     >>> receive(theirs, most_bytes=100)["labels"].tolist()
     [0, 2, 1]
     """
-    given = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    for name, array in given.items():
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    for name, array in contiguous.items():
         if array.dtype.kind not in _KINDS:
             raise TypeError(f"{name} has dtype {array.dtype}; numbers or text can be sent")
-    header = json.dumps([[name, a.dtype.str, a.shape] for name, a in given.items()]).encode()
+    header = json.dumps([[name, a.dtype.str, a.shape] for name, a in contiguous.items()]).encode()
     channel.sendall(_LENGTH.pack(len(header)) + header)
-    for array in given.values():
+    for array in contiguous.values():
         if array.size:
             channel.sendall(array.reshape(-1).view(np.uint8).data)
 

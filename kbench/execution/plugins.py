@@ -14,7 +14,7 @@ from kbench.messages import did_you_mean
 from kbench.registry.collecting import Record, collect
 from kbench.registry.features import features
 from kbench.registry.installed import DISABLED, HOST, Plugin, list_disabled, list_plugins
-from kbench.registry.registry import Registry, build, why_left_out
+from kbench.registry.registry import Registry, build, explain_failure
 
 
 def load_registry() -> Registry:
@@ -29,7 +29,7 @@ def load_registry() -> Registry:
         for name in sorted(unknown - names):
             hint = did_you_mean(name, names)
             print(f"kbench: {DISABLED}: no plugin is named {name!r}{hint}", file=sys.stderr)
-    return build(plugins, _described)
+    return build(plugins, _describe)
 
 
 def import_registry() -> Registry:
@@ -42,15 +42,15 @@ def importable(plugins: Iterable[Plugin]) -> list[Plugin]:
 
     def tried(plugin: Plugin) -> Plugin:
         try:
-            _described(plugin)
+            _describe(plugin)
         except Exception as error:
-            return replace(plugin, reason=why_left_out(error, plugin.distribution))
+            return replace(plugin, reason=explain_failure(error, plugin.distribution))
         return plugin
 
     return [tried(each) if _is_third_party(each) else each for each in plugins]
 
 
-def without_known_failures(plugins: Iterable[Plugin]) -> list[Plugin]:
+def add_known_failures(plugins: Iterable[Plugin]) -> list[Plugin]:
     """Return plugins, with a reason where it is known that one cannot be imported.
 
     Sandboxed processes use it: they import the plugins themselves.
@@ -65,7 +65,7 @@ def without_known_failures(plugins: Iterable[Plugin]) -> list[Plugin]:
     return [known(each) if _is_third_party(each) else each for each in plugins]
 
 
-def _described(plugin: Plugin) -> list[Record]:
+def _describe(plugin: Plugin) -> list[Record]:
     if not _is_third_party(plugin):
         return collect(plugin)
     from kbench.execution import descriptions

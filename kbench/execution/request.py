@@ -79,8 +79,8 @@ class Host:
     @classmethod
     def here(cls) -> Host:
         """Describe and calibrate this machine."""
-        known = machine.describe()
-        return cls(known.id, known.host, known.cpu, machine.calibrate())
+        facts = machine.describe()
+        return cls(facts.id, facts.host, facts.cpu, machine.calibrate())
 
 
 @dataclass(frozen=True)
@@ -151,10 +151,10 @@ class Answer:
         if outcome.status == "ok":
             packed = [b64decode(each) for each in outcome.value["predictions"]]
             outcome = replace(outcome, value=outcome.value | {"predictions": packed})
-        others: dict[str, Any] = {"host": Host(**values["host"]), "doubts": tuple(values["doubts"])}
+        extra: dict[str, Any] = {"host": Host(**values["host"]), "doubts": tuple(values["doubts"])}
         if values.get("manifest") is not None:
-            others["manifest"] = Manifest.from_json(values["manifest"])
-        return cls(**{**values, "outcome": outcome, **others})
+            extra["manifest"] = Manifest.from_json(values["manifest"])
+        return cls(**{**values, "outcome": outcome, **extra})
 
     @classmethod
     def lost(cls, error: str) -> Answer:
@@ -170,7 +170,7 @@ class Assignments:
         self._kept: OrderedDict[str, Assignment] = OrderedDict()
         self._groups: tuple[str, np.ndarray] = ("", np.empty(0))
 
-    def of(self, task: Task) -> Assignment:
+    def get(self, task: Task) -> Assignment:
         """Return the assignment of a task; raises DatasetError if the data cannot be split."""
         protocol = task.cell.protocol
         key = json.dumps([task.checksum, task.split_index, to_json(protocol)], sort_keys=True)
@@ -221,7 +221,7 @@ def compute(
         return started_ms + round(1000 * (time.monotonic() - begun))
 
     try:
-        assignment = assignments.of(task)
+        assignment = assignments.get(task)
     except DatasetError as error:
         return Answer(CallOutcome("error", error=str(error)), host, started_ms, ended_ms())
     handover = Handover(assignment, cell.protocol.map_seeds)
@@ -235,12 +235,12 @@ def compute(
         converse=handover,
     )
     after = snapshot()
-    manifest = present.made(outcome.recorded)
+    manifest = present.build(outcome.recorded)
     if _has_other_records(outcome, task):
         # what computed it is not what was planned: whatever it is, it is not reused
-        outcome, manifest = _failed(outcome, _OTHER_RECORDS), None
-    outcome = _scored(_checked(replace(outcome, recorded=())), assignment, handover, task)
-    doubts = contention(before, after, slots, _waited(outcome)).reasons
+        outcome, manifest = _fail(outcome, _OTHER_RECORDS), None
+    outcome = _score(_check(replace(outcome, recorded=())), assignment, handover, task)
+    doubts = contention(before, after, slots, _waiting_share(outcome)).reasons
     return Answer(outcome, host, started_ms, ended_ms(), doubts, manifest=manifest)
 
 
@@ -265,7 +265,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _checked(outcome: CallOutcome) -> CallOutcome:
+def _check(outcome: CallOutcome) -> CallOutcome:
     """Return an outcome; an error where the value of a task lacks fields."""
     if outcome.status != "ok":
         return outcome
@@ -276,17 +276,17 @@ def _checked(outcome: CallOutcome) -> CallOutcome:
         lacking += [f"metrics[{name!r}]" for name in _TIMES if name not in metrics]
     if not lacking:
         return outcome
-    return _failed(outcome, f"the answer of the task lacks {', '.join(lacking)}")
+    return _fail(outcome, f"the answer of the task lacks {', '.join(lacking)}")
 
 
-def _scored(
+def _score(
     outcome: CallOutcome, assignment: Assignment, handover: Handover, task: Task
 ) -> CallOutcome:
     """Return an outcome with the scores of the predictions that were handed over."""
     if outcome.status != "ok":
         return outcome
     if handover.committed is None:
-        return _failed(outcome, "the task has handed over no predictions")
+        return _fail(outcome, "the task has handed over no predictions")
     value = outcome.value
     try:
         # texts of a task may hold what no file and no server can
@@ -300,12 +300,12 @@ def _scored(
             f"learner {task.cell.learner.name!r}",
         )
     except (KbenchError, TypeError, ValueError, OverflowError) as error:
-        return _failed(outcome, str(error))
+        return _fail(outcome, str(error))
     key = task_key(task.cell_key, task.split_index)
     scored_value = {
         "metrics": evaluation.metrics,
         "details": asdict(evaluation.details),
-        "predictions": [pack(given, key) for given in evaluation.of_seeds],
+        "predictions": [pack(predictions, key) for predictions in evaluation.of_seeds],
     }
     return replace(outcome, value=scored_value)
 
@@ -315,11 +315,11 @@ def _has_other_records(outcome: CallOutcome, task: Task) -> bool:
     return outcome.status == "ok" and value.get("records", task.records) != task.records
 
 
-def _failed(outcome: CallOutcome, error: str) -> CallOutcome:
+def _fail(outcome: CallOutcome, error: str) -> CallOutcome:
     return replace(outcome, status="error", value=None, error=error)
 
 
-def _waited(outcome: CallOutcome) -> float | None:
+def _waiting_share(outcome: CallOutcome) -> float | None:
     """Return the share of its timed steps that a task spent off the CPU."""
     if outcome.status != "ok":
         return None

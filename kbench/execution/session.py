@@ -39,7 +39,7 @@ class Session:
     def expand(self) -> None:
         """Replace entries of the suite that stand for several datasets by these datasets."""
         refs = self._plan.suite.datasets
-        self._plan.expand({ref.label: self._fetching.expanded(ref) for ref in refs})
+        self._plan.expand({ref.label: self._fetching.expand(ref) for ref in refs})
 
     def fetch(self, ref: Ref) -> DatasetFacts | Problem:
         """Load a dataset into the cache; return its facts, or why it cannot be had."""
@@ -64,7 +64,7 @@ class Session:
         return Terms(preload, list_components(suite), suite.limits, self.offline, until)
 
     @contextmanager
-    def alone(self, location: str) -> Iterator[None]:
+    def hold_lock(self, location: str) -> Iterator[None]:
         """Hold the lock of the suite: one process at a time updates it at a location."""
 
         def waiting(holder: Holder | None) -> None:

@@ -33,7 +33,7 @@ from kbench.evaluation.specs import EstimatorSpec
 from kbench.evaluation.targets import Scale
 from kbench.execution import global_state, recording
 from kbench.execution.handover import hand_over, receive_scored, receive_visible
-from kbench.execution.plugins import without_known_failures
+from kbench.execution.plugins import add_known_failures
 from kbench.execution.sandbox import processes
 from kbench.execution.warm_parents import PLUGINS
 from kbench.planning.component_refs import parameter_problems
@@ -80,7 +80,7 @@ def _registry() -> Registry:
     if chosen is not None:
         names = chosen.split(",")
         plugins = [p for p in plugins if p.distribution == HOST or p.name in names]
-    return build(without_known_failures(plugins))
+    return build(add_known_failures(plugins))
 
 
 def load_plugins() -> None:
@@ -93,7 +93,7 @@ def load_plugins() -> None:
 
 def warm() -> None:
     """Load scikit-learn once, before every task would."""
-    with _hidden("pandas"):
+    with _hide("pandas"):
         import sklearn.metrics
         import sklearn.model_selection
         import sklearn.utils.extmath  # noqa: F401
@@ -119,7 +119,7 @@ def rehearse() -> None:
 
 
 @contextmanager
-def _hidden(name: str) -> Iterator[None]:
+def _hide(name: str) -> Iterator[None]:
     """Let imports of a package that is not loaded fail in the block.
 
     scikit-learn imports pandas for tables only; a warm process without it is smaller by a third.
@@ -209,10 +209,10 @@ def _ask_source(
             "mistake": isinstance(error, DatasetParameterError),
         }
     except (ValueError, TypeError) as error:
-        text = " ".join(str(error).split())
-        if not any(_names(text, name, value) for name, value in ref.params.items()):
+        message = " ".join(str(error).split())
+        if not any(_names(message, name, value) for name, value in ref.params.items()):
             raise
-        return {"unavailable": text, "mistake": True}
+        return {"unavailable": message, "mistake": True}
 
 
 def check(payload: Mapping[str, Any]) -> list[str]:
@@ -221,9 +221,9 @@ def check(payload: Mapping[str, Any]) -> list[str]:
     The payload has its ``components`` and the ``task`` of its datasets, None if unknown.
     """
     return [
-        text
+        problem
         for kind, refs in _components(payload)
-        for text in parameter_problems(refs, kind, _registry(), payload.get("task"))
+        for problem in parameter_problems(refs, kind, _registry(), payload.get("task"))
     ]
 
 
@@ -235,7 +235,7 @@ def probe(payload: Mapping[str, object]) -> dict[str, object]:
     needed = Dependencies(frozenset({EVALUATION}))
     for kind, ref in ((kind, ref) for kind, refs in _components(payload) for _, ref in refs):
         with suppress(KbenchError):
-            needed |= list_dependencies(_registry().reached((kind, ref)), _registry())
+            needed |= list_dependencies(_registry().list_reached((kind, ref)), _registry())
     recording.begin(needed)
     return {}
 
@@ -246,7 +246,7 @@ def check_values(payload: Mapping[str, object]) -> list[str]:
     This is not part of `check`: a fit may crash or hang, which is a failure of its cells.
     """
     kinds = [(kind, refs) for kind, refs in _components(payload) if kind != "dataset"]
-    return [text for kind, refs in kinds for text in _wrong_values(refs, kind, _registry())]
+    return [problem for kind, refs in kinds for problem in _wrong_values(refs, kind, _registry())]
 
 
 def _components(payload: Mapping[str, Any]) -> list[tuple[Kind, list[tuple[str, Ref]]]]:
@@ -264,19 +264,19 @@ def _wrong_values(placed: Sequence[tuple[str, Ref]], kind: str, registry: Regist
     seen: dict[tuple[str, str, str], str] = {}
     for at, ref in placed:
         values = [
-            (given, tried, place, name, value)
-            for given, all_tried in ref.params.items()
+            (param, tried, place, name, value)
+            for param, all_tried in ref.params.items()
             for tried in alternatives(all_tried)
-            for place, name, value in _doubtful(f"{at}.{given}", given, tried)
+            for place, name, value in _doubtful(f"{at}.{param}", param, tried)
         ]
-        for given, tried, place, name, value in values:
+        for param, tried, place, name, value in values:
             trial = (ref.name, place.removeprefix(at), repr(tried))
             if trial not in seen:
-                seen[trial] = _refusal({given: tried}, name, value, ref, kind, registry)
+                seen[trial] = _refusal({param: tried}, name, value, ref, kind, registry)
             if seen[trial]:
                 # the trial lacked other parameters, which this one may need
-                others = {key: alternatives(other)[0] for key, other in ref.params.items()}
-                why = _refusal({**others, given: tried}, name, value, ref, kind, registry)
+                defaults = {key: alternatives(other)[0] for key, other in ref.params.items()}
+                why = _refusal({**defaults, param: tried}, name, value, ref, kind, registry)
                 problems |= {f"{place}: {why}": None} if why else {}
     return list(problems)
 
@@ -289,8 +289,8 @@ def _doubtful(place: str, name: str, value: object) -> Iterator[tuple[str, str, 
     if isinstance(value, Ref):
         if not name.endswith(("kernel", "kernels")):
             yield place, name, value
-        for inner, given in value.params.items():
-            yield from _doubtful(f"{place}.{inner}", inner, given)
+        for inner, param in value.params.items():
+            yield from _doubtful(f"{place}.{inner}", inner, param)
     elif isinstance(value, str | bool | tuple) or (isinstance(value, int | float) and value <= 0):
         yield place, name, value
 
@@ -312,7 +312,7 @@ def _refusal(
     X = np.random.default_rng(0).uniform(0.0, 0.5, (20, 3))
     y = np.arange(20) % 2
     try:
-        with warnings.catch_warnings(action="ignore"), _at_most(TRIAL_TIME_S):
+        with warnings.catch_warnings(action="ignore"), _limit_time(TRIAL_TIME_S):
             # a parameter without a default, such as a map inside another, has its first value
             first = {key: values[0] for key, values in spec.space.items()}
             estimator = spec.build(first, 0)
@@ -323,26 +323,26 @@ def _refusal(
             if kind == "feature map":
                 estimator.transform(X)
     except (ValueError, TypeError) as error:
-        text = " ".join(str(error).split())
-        if _names(text, name, value):
-            return text
+        message = " ".join(str(error).split())
+        if _names(message, name, value):
+            return message
         if isinstance(value, Ref | tuple):
             says = rf"(\b{name}|'{name}' parameter of \w+) must be "
-            if re.search(says, text):
+            if re.search(says, message):
                 hint = "; values to search over are { tune = [...] }"
-                return text + (hint if isinstance(value, tuple) else "")
+                return message + (hint if isinstance(value, tuple) else "")
     except Exception:
         return ""
     return ""
 
 
-def _names(text: str, name: str, value: object) -> bool:
+def _names(message: str, name: str, value: object) -> bool:
     """Return whether a message has both a parameter and its value."""
-    return repr(value) in text and re.search(rf"\b{re.escape(name)}\b", text) is not None
+    return repr(value) in message and re.search(rf"\b{re.escape(name)}\b", message) is not None
 
 
 @contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
+def _limit_time(seconds: float) -> Iterator[None]:
     """Raise TimeoutError in the block after some time; only the main thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -372,7 +372,7 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
     cache = DataCache(Path(payload["cache"]))
     inputs = cache.inputs(payload["checksum"], payload["kinds"])
     cell = Cell(Ref(""), *sides, protocol)
-    components = _registry().reached(*list_components(cell, _registry()))
+    components = _registry().list_reached(*list_components(cell, _registry()))
     _record(components, inputs.task, EVALUATION)
     visible = receive_visible(channel, payload["split"])
     n_classes = cache.describe(payload["checksum"]).n_classes

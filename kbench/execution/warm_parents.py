@@ -49,9 +49,9 @@ def make_preload(suite: Suite, registry: Registry) -> Preload:
             for learner in block.learners:
                 cell = Cell(block.datasets[0], feature_map, learner, block.protocol)
                 components = list_components(cell, registry)
-                sets.setdefault(registry.plugins_of(*components), []).extend(components)
+                sets.setdefault(registry.list_plugins(*components), []).extend(components)
     for ref in suite.datasets:
-        sets.setdefault(registry.plugins_of(("dataset", ref)), [])
+        sets.setdefault(registry.list_plugins(("dataset", ref)), [])
     # parameters are checked with all plugins at once
     sets.setdefault(_union(sets), [])
     return {plugins: _preload(plugins, pairs, registry) for plugins, pairs in sets.items()}
@@ -59,8 +59,8 @@ def make_preload(suite: Suite, registry: Registry) -> Preload:
 
 def variables_of_sources(registry: Registry) -> Preload:
     """Return the variables that sources of datasets get, by the plugins that read them."""
-    sets = {registry.plugins_of(("dataset", Ref(name))) for name in registry.all("dataset")}
-    return {plugins: found for plugins in sets if (found := _variables(plugins, registry))}
+    sets = {registry.list_plugins(("dataset", Ref(name))) for name in registry.all("dataset")}
+    return {plugins: variables for plugins in sets if (variables := _variables(plugins, registry))}
 
 
 def preload_of_metrics(names: Iterable[str], registry: Registry) -> Preload:
@@ -69,7 +69,7 @@ def preload_of_metrics(names: Iterable[str], registry: Registry) -> Preload:
     for name in names:
         if name in registry.all("metric"):
             metric: tuple[Kind, Ref] = ("metric", Ref(name))
-            sets.setdefault(registry.plugins_of(metric), []).append(metric)
+            sets.setdefault(registry.list_plugins(metric), []).append(metric)
     return {plugins: _preload(plugins, metrics, registry) for plugins, metrics in sets.items()}
 
 
@@ -92,15 +92,15 @@ def _preload(
     plugins: tuple[str, ...], components: Iterable[tuple[Kind, Ref]], registry: Registry
 ) -> tuple[str, ...]:
     """Return what the warm parent of some plugins imports and calls, and its variables."""
-    own: set[str] = set()
+    own_modules: set[str] = set()
     foreign: set[str] = set()
     for kind, ref in components:
         record = registry.get(kind, ref.name)
         modules = {get_module(make) for make in makes(record).values()}
         is_own = registry.owner(kind, ref.name).distribution == HOST
-        (own if is_own else foreign).update(modules)
+        (own_modules if is_own else foreign).update(modules)
     # scikit-learn first: each trial import of a plugin's module would load it again
-    ordered = sorted(own, key=lambda name: (not name.startswith("sklearn."), name))
+    ordered = sorted(own_modules, key=lambda name: (not name.startswith("sklearn."), name))
     if not plugins:
         own_calls = f"{_ENTRY}:rehearse", f"{_ENTRY}:thread_pools"
         return (*WARM, *ordered, *own_calls, *_variables(plugins, registry))
@@ -110,7 +110,7 @@ def _preload(
         *ordered,
         "kbench.execution.global_state:watch",
         *filter(None, entries),
-        *sorted(foreign - own),
+        *sorted(foreign - own_modules),
         f"{_ENTRY}:load_plugins",
         f"{_ENTRY}:thread_pools",
         *_variables(plugins, registry),
@@ -138,10 +138,10 @@ class WarmParents:
         with self._lock:
             sandbox = self._sandboxes.pop(plugins, None)
             if sandbox is None:
-                given = self._preload.get(plugins, ())
-                modules = [name for name in given if not name.startswith(GIVEN)]
+                preload = self._preload.get(plugins, ())
+                modules = [name for name in preload if not name.startswith(GIVEN)]
                 # no code of others runs beside the built-in plugins, whose sources need keys
-                names = [name.removeprefix(GIVEN) for name in given] if plugins else os.environ
+                names = [name.removeprefix(GIVEN) for name in preload] if plugins else os.environ
                 environment = {name: os.environ[name] for name in names if name in os.environ}
                 environment[PLUGINS] = ",".join(plugins)
                 sandbox = Sandbox(modules, environment=environment, record=packages())

@@ -33,19 +33,19 @@ class Validity:
     def _manifests(self) -> Mapping[str, Manifest]:
         return self.journal.manifests()
 
-    def why(self, digest: str) -> str:
+    def explain(self, digest: str) -> str:
         """Return what has changed since a manifest was recorded; empty if nothing has."""
         manifest = self._manifests.get(digest)
         if manifest is None:
             return UNKNOWN
         return "; ".join(self.present.why_changed(manifest)[:SHOWN])
 
-    def chosen(self, lines: Sequence[Mapping[str, object]]) -> tuple[Result | None, str]:
+    def choose(self, lines: Sequence[Mapping[str, object]]) -> tuple[Result | None, str]:
         """Return the newest valid result of a task's lines, and why others are not."""
         reason, outdated = "", None
         for line in lines:
-            why = self.why(str(line.get("manifest", "")))
-            if (not why or self.also_outdated) and (result := _parsed(line)) is not None:
+            why = self.explain(str(line.get("manifest", "")))
+            if (not why or self.also_outdated) and (result := _parse(line)) is not None:
                 if not why:
                     return result, ""
                 outdated = outdated or result
@@ -72,7 +72,7 @@ def recall(
     spans = [(cell, range(max(cell.n_splits, LOOK_AHEAD))) for cell in planned if not cell.problem]
     while spans:
         wanted = {task_key(cell.key, i) for cell, span in spans for i in span}
-        chosen = {key: validity.chosen(lines) for key, lines in journal.results(wanted).items()}
+        chosen = {key: validity.choose(lines) for key, lines in journal.results(wanted).items()}
         unreadable |= journal.unreadable
         unreadable |= {key for key, (result, why) in chosen.items() if result is None and not why}
         further = []
@@ -118,13 +118,13 @@ def recall_added(
                 for line in lines.get(result.task_key, ())
                 if line["ended_ms"] == result.ended_ms
                 and codes.get(line["name"]) == line["code"]
-                and (not line["code"] or not validity.why(str(line.get("manifest", ""))))
+                and (not line["code"] or not validity.explain(str(line.get("manifest", ""))))
             }
             if added and result.is_ok:
                 cell.results[index] = replace(result, metrics={**added, **result.metrics})
 
 
-def _parsed(line: Mapping[str, object]) -> Result | None:
+def _parse(line: Mapping[str, object]) -> Result | None:
     """Parse a journal line; None if its format is not understood."""
     try:
         return Result.from_json(line)

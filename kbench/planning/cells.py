@@ -39,7 +39,7 @@ def cell_problems(suite: Suite, registry: Registry) -> list[str]:
 
     Two have the same labels, or a map that uses the targets would be fitted for all folds.
     """
-    return [*_indistinct(suite, registry), *_supervised(suite, registry)]
+    return [*_indistinct(suite, registry), *_find_supervised(suite, registry)]
 
 
 def check_map_seeds(suite: Suite, registry: Registry) -> list[str]:
@@ -73,7 +73,7 @@ def _indistinct(suite: Suite, registry: Registry) -> list[str]:
     return problems
 
 
-def _supervised(suite: Suite, registry: Registry) -> list[str]:
+def _find_supervised(suite: Suite, registry: Registry) -> list[str]:
     names = {
         cell.feature_map.name: None
         for cell in cells(suite, registry)
@@ -111,18 +111,18 @@ def select(
                 added.append(name)
                 for refs in lists if key == "datasets" else lists[:1]:
                     refs.append(add_label(name, {}, kind, registry))
-        known = [ref for refs in lists for ref in refs]
+        refs_of_suite = [ref for refs in lists for ref in refs]
         for pattern in patterns:
-            if not any(_matches(ref, pattern) for ref in known):
-                there = {name for ref in known for name in (ref.name, ref.label)}
+            if not any(_matches(ref, pattern) for ref in refs_of_suite):
+                there = {name for ref in refs_of_suite for name in (ref.name, ref.label)}
                 hint = did_you_mean(pattern, there)
                 if pattern in registry.all(kind):
                     hint = f"; {option(f'add_{key}', [pattern])} adds it"
                 problems.append(f"no {kind} of the suite matches {pattern!r}{hint}")
         wanted = [*patterns, *added] if patterns else ["*"]
         for index, refs in enumerate(lists):
-            kept = [ref for ref in refs if any(_matches(ref, each) for each in wanted)]
-            changed: dict[str, Any] = {key: tuple(kept)}
+            chosen = [ref for ref in refs if any(_matches(ref, each) for each in wanted)]
+            changed: dict[str, Any] = {key: tuple(chosen)}
             blocks[index] = replace(blocks[index], **changed)
     if problems:
         raise SuiteError(*problems)

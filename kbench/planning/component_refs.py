@@ -39,10 +39,10 @@ _CHANGED = dict(pair.split(":") for pair in _FORMER.split())
 """Former names of keys that are too unlike the present ones for `did_you_mean`."""
 
 
-def meant(key: str, allowed: Iterable[str]) -> str:
+def guess(key: str, allowed: Iterable[str]) -> str:
     """Return a hint for an unknown key of a suite file: its present name, or a close one.
 
-    >>> meant("preprocess", ["scaling", "seed"]), meant("sed", ["scaling", "seed"])
+    >>> guess("preprocess", ["scaling", "seed"]), guess("sed", ["scaling", "seed"])
     ("; did you mean 'scaling'?", "; did you mean 'seed'?")
     """
     names = set(allowed)
@@ -65,11 +65,11 @@ class Lines:
     def __init__(
         self,
         place: str,
-        given: tuple[str, list[Any]],
+        entries: tuple[str, list[Any]],
         registry: Registry,
         installed_only: bool = False,
     ) -> None:
-        key, lines = given
+        key, lines = entries
         self.kind = LISTS[key]
         self.problems: list[str] = []
         self.placed: list[tuple[str, Ref]] = []
@@ -77,7 +77,7 @@ class Lines:
         self._installed_only = installed_only
         for index, line in enumerate(lines):
             at = f"{place}[{index}]"
-            self.placed += [(at, ref) for ref in self._line(at, line)]
+            self.placed += [(at, ref) for ref in self._read_line(at, line)]
         self._refuse_equal_labels(place)
 
     @property
@@ -95,7 +95,7 @@ class Lines:
                 )
             seen.setdefault(ref.label, at)
 
-    def _line(self, at: str, line: object) -> list[Ref]:
+    def _read_line(self, at: str, line: object) -> list[Ref]:
         if isinstance(line, str):
             line = {"name": line}
         if not isinstance(line, dict):
@@ -118,8 +118,8 @@ class Lines:
             chosen = dict(zip(eaches, values, strict=True))
             ref = add_label(name, {**params, **chosen}, self.kind, self._registry)
             if label:
-                own = label + (Ref("", chosen).label if chosen else "")
-                ref = Ref(name, {**ref.params, **self._naming(name, own)}, own)
+                full_label = label + (Ref("", chosen).label if chosen else "")
+                ref = Ref(name, {**ref.params, **self._naming(name, full_label)}, full_label)
             refs.append(ref)
         return refs
 
@@ -135,13 +135,13 @@ class Lines:
         if not isinstance(name, str):
             self.problems.append(f"{at}.name: missing; which {kinds[0]} is it?")
             return None
-        own = next((kind for kind in kinds if name in self._registry.all(kind)), None)
-        if own is None:
+        owner = next((kind for kind in kinds if name in self._registry.all(kind)), None)
+        if owner is None:
             hint = self._hint(name, kinds)
             self.problems.append(f"{at}: no {kinds[0]} is named {name!r}{hint}")
             return None
         params = {
-            key: self._value(f"{at}.{key}", value, _kinds_in(own, key), expand=not in_list)
+            key: self._value(f"{at}.{key}", value, _kinds_in(owner, key), expand=not in_list)
             for key, value in table.items()
             if key not in ("name", "label")
         }
@@ -149,10 +149,10 @@ class Lines:
 
     def _hint(self, name: str, kinds: Sequence[Kind]) -> str:
         """Return a hint: a similar name, another kind of that name, or broken plugins."""
-        others = self._registry.kinds_of(name)
-        if others:
-            return f"; {name!r} is a {others[0]}"
-        hint = did_you_mean(name, [known for kind in kinds for known in self._registry.all(kind)])
+        other_kinds = self._registry.find_kinds(name)
+        if other_kinds:
+            return f"; {name!r} is a {other_kinds[0]}"
+        hint = did_you_mean(name, [other for kind in kinds for other in self._registry.all(kind)])
         broken = [plugin.name for plugin in self._registry.plugins if plugin.reason]
         if broken and "did you mean" not in hint:
             hint += f" (left out: {', '.join(broken)}; see `kbench list plugins`)"
@@ -251,22 +251,22 @@ def parameter_problems(
         of = next(k for k in (kind, *NESTED) if ref.name in registry.all(k))
         record = registry.get(of, ref.name)
         try:
-            allowed = _allowed(record, task)
+            allowed = _read_allowed(record, task)
         except (PluginError, ImportError) as error:
             problems.append(f"{at}: {ref.name!r} cannot be used: {error}")
             continue
         for key, value in ref.params.items():
             if allowed is not None and key not in allowed:
-                of_task = f" for {task}" if task and key in (_allowed(record) or ()) else ""
+                of_task = f" for {task}" if task and key in (_read_allowed(record) or ()) else ""
                 problems.append(
-                    f"{at}.{key}: {ref.name!r} has no such parameter{of_task}{meant(key, allowed)}"
+                    f"{at}.{key}: {ref.name!r} has no such parameter{of_task}{guess(key, allowed)}"
                 )
             elif allowed is not None and allowed[key].is_number:
                 problems += [
                     f"{place} must be a number, got {str(wrong).lower()}"
                     for place, wrong in _truth_values(f"{at}.{key}", value)
                 ]
-            problems += parameter_problems(_nested(f"{at}.{key}", value), "kernel", registry, task)
+            problems += parameter_problems(_walk(f"{at}.{key}", value), "kernel", registry, task)
         problems += [
             f"{at}: {ref.name!r} needs the parameter {key!r}"
             for key, parameter in (allowed or {}).items()
@@ -275,18 +275,18 @@ def parameter_problems(
     return problems
 
 
-def _allowed(record: object, task: TaskType | None = None) -> Mapping[str, Any] | None:
+def _read_allowed(record: object, task: TaskType | None = None) -> Mapping[str, Any] | None:
     """Return the parameters of a component by name; None if any are allowed.
 
     Of a learner without a task they are those of all its estimators, required where all require
     them.
     """
-    found = [read_parameters(make) for make in makers(record, task) or makers(record)]
-    known = [parameters for parameters in found if parameters is not None]
-    if len(known) < len(found):
+    outlines = [read_parameters(make) for make in makers(record, task) or makers(record)]
+    readable = [parameters for parameters in outlines if parameters is not None]
+    if len(readable) < len(outlines):
         return None
-    merged = dict(known[0])
-    for parameters in known[1:]:
+    merged = dict(readable[0])
+    for parameters in readable[1:]:
         for name, parameter in parameters.items():
             if not parameter.is_required or name not in merged:
                 merged[name] = parameter
@@ -303,8 +303,8 @@ def add_label(name: str, params: Mapping[str, object], kind: Kind, registry: Reg
     scheme = params.get("multiclass", default)
     if not (default and isinstance(scheme, str)):
         return ref
-    others = Ref(name, {key: value for key, value in params.items() if key != "multiclass"})
-    return replace(ref, label=f"{others.label} ({scheme})")
+    without = Ref(name, {key: value for key, value in params.items() if key != "multiclass"})
+    return replace(ref, label=f"{without.label} ({scheme})")
 
 
 def relabel_for_task(ref: Ref, task: TaskType, registry: Registry) -> Ref:
@@ -323,14 +323,14 @@ def _truth_values(at: str, value: object) -> Iterator[tuple[str, bool]]:
             yield from _truth_values(f"{at}.tune[{index}]", each)
 
 
-def _nested(at: str, value: object) -> Iterator[tuple[str, Ref]]:
+def _walk(at: str, value: object) -> Iterator[tuple[str, Ref]]:
     if isinstance(value, Ref):
         yield at, value
     elif isinstance(value, Tune):
-        yield from _nested(f"{at}.tune", value.values)
+        yield from _walk(f"{at}.tune", value.values)
     elif isinstance(value, tuple):
         for index, item in enumerate(value):
-            yield from _nested(f"{at}[{index}]", item)
+            yield from _walk(f"{at}[{index}]", item)
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:
@@ -370,7 +370,7 @@ def has_rules(raw: dict[str, Any]) -> bool:
     return (
         "rule" in raw
         or any("when" in block for block in blocks)
-        or any(_has_share(given) for _, _, given in iterate_lists(raw, LISTS))
+        or any(_has_share(entries) for _, _, entries in iterate_lists(raw, LISTS))
     )
 
 
@@ -403,7 +403,7 @@ def get_experiment(suite: str) -> str:
     if path.suffix != ".toml":
         return suite
     try:
-        own = tomllib.loads(path.read_text(encoding="utf-8")).get("name")
+        name = tomllib.loads(path.read_text(encoding="utf-8")).get("name")
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        own = None  # the runs outlive the file
-    return own if isinstance(own, str) else path.stem
+        name = None  # the runs outlive the file
+    return name if isinstance(name, str) else path.stem

@@ -49,11 +49,11 @@ class Present:
     def why_changed(self, manifest: Manifest) -> tuple[str, ...]:
         """Return what is otherwise now than in a manifest; empty if nothing is."""
         if manifest.digest not in self._reasons:
-            differences = manifest.differences(self.of(manifest))
+            differences = manifest.differences(self.refresh(manifest))
             self._reasons[manifest.digest] = tuple(map(self._readable, differences))
         return self._reasons[manifest.digest]
 
-    def of(self, manifest: Manifest) -> Manifest:
+    def refresh(self, manifest: Manifest) -> Manifest:
         """Return what a manifest names as it is now."""
         versions = {name: self.distribution(name) for name in manifest.distributions}
         for name, was in manifest.distributions.items():
@@ -62,7 +62,7 @@ class Present:
         return Manifest(
             # a module that was hashed may have been installed with a version since
             {
-                name: self.module(name) if was in (None, INSTALLED) else self._hashed(name)
+                name: self.module(name) if was in (None, INSTALLED) else self._hash(name)
                 for name, was in manifest.modules.items()
             },
             {name: self.file(name) for name in manifest.files},
@@ -70,12 +70,12 @@ class Present:
             versions,
         )
 
-    def made(self, recorded: Iterable[Recorded]) -> Manifest | None:
+    def build(self, recorded: Iterable[Recorded]) -> Manifest | None:
         """Return the manifest of what a process has reported; None if it reported nothing."""
         recorded, manifest = list(recorded), None
         written = {path for each in recorded for path in each.get("written", ())}
         for each in recorded:
-            part = self._made(each, written)
+            part = self._build(each, written)
             manifest = part if manifest is None else manifest | part
         return manifest
 
@@ -83,24 +83,24 @@ class Present:
         """Keep the digests that were computed."""
         self._digests.save()
 
-    def _made(self, recorded: Recorded, written: Collection[str]) -> Manifest:
+    def _build(self, recorded: Recorded, written: Collection[str]) -> Manifest:
         modules: dict[str, str | None] = {}
         files: dict[str, str | None] = {}
         for name, (sha, path) in recorded.get("modules", {}).items():
-            found = self._source(name)
-            if sha is None or (not path and not found):
+            source = self._source(name)
+            if sha is None or (not path and not source):
                 modules[name] = None if sha is None else self.module(name)
-            elif path and found != Path(path):
+            elif path and source != Path(path):
                 # a file that no import finds under this name: it was read as a file is
                 files[path] = sha
-            elif sha and self._digests.of_bytes(found or path) != sha:
+            elif sha and self._digests.hash_file(source or path) != sha:
                 modules[name] = CHANGED
             else:
-                modules[name] = self._hashed(name)
+                modules[name] = self._hash(name)
         distributions: dict[str, str | None] = {"python": python()}
         for top in recorded.get("packages", ()):
             owners = self._owners.get(top, ())
-            modules[top] = INSTALLED if owners else self._hashed(top)
+            modules[top] = INSTALLED if owners else self._hash(top)
             distributions |= {owner: self.distribution(owner) for owner in owners}
         for name in recorded.get("distributions", ()):
             distributions[name] = self.distribution(name)
@@ -126,15 +126,15 @@ class Present:
         path = self._source(name)
         if path is not None and is_installed(path) and "." not in name:
             return INSTALLED
-        return self._hashed(name)
+        return self._hash(name)
 
-    def _hashed(self, name: str) -> str | None:
+    def _hash(self, name: str) -> str | None:
         path = self._source(name)
         if path is None:
             return NAMESPACE if find_folders(name, self._sources) else None
         if path.suffix == ".py":
-            return self._digests.of_content(path, syntax_digest)
-        return self._digests.of_bytes(path)  # compiled
+            return self._digests.hash_content(path, syntax_digest)
+        return self._digests.hash_file(path)  # compiled
 
     def _source(self, module: str) -> Path | None:
         return find_source(module, self._sources)
@@ -151,16 +151,16 @@ class Present:
     # -- files
 
     def _file(self, name: str) -> str | None:
-        return self._path_digest(self.path_of(name))
+        return self._path_digest(self.find_path(name))
 
     def _path_digest(self, path: Path) -> str | None:
         if os.path.isdir(path):  # noqa: PTH112 (Path refuses names that are too long)
             with contextlib.suppress(OSError):
                 return names_digest(os.listdir(path))  # noqa: PTH208 (names only)
             return None
-        return self._digests.of_bytes(path)
+        return self._digests.hash_file(path)
 
-    def path_of(self, name: str) -> Path:
+    def find_path(self, name: str) -> Path:
         """Return the path of a file of a manifest."""
         package, _, relative = name.partition(":")
         if Path(name).is_absolute() or not relative:
@@ -168,8 +168,8 @@ class Present:
         path = self._source(package)
         folders = [str(path.parent)] if path else find_folders(package, self._sources)
         paths = [Path(folder, relative) for folder in folders]
-        found = (each for each in paths if read_state(each) is not None)
-        return next(found, Path(*folders[:1], relative))
+        existing = (each for each in paths if read_state(each) is not None)
+        return next(existing, Path(*folders[:1], relative))
 
     # -- distributions
 
@@ -178,20 +178,20 @@ class Present:
         if name == "python":
             return python()
         try:
-            found = metadata.distribution(name)
-            version, record = found.version, found.read_text("RECORD") or ""
+            installed = metadata.distribution(name)
+            version, record = installed.version, installed.read_text("RECORD") or ""
         except (metadata.PackageNotFoundError, ValueError, TypeError):
             return None
-        return f"{version} {self._files_digest(found, record)}" if record else version
+        return f"{version} {self._files_digest(installed, record)}" if record else version
 
-    def _files_digest(self, found: metadata.Distribution, record: str) -> str:
+    def _files_digest(self, package: metadata.Distribution, record: str) -> str:
         """Return a digest of the files of a package, without scripts and bytecode.
 
         The installer has hashed them. One that changed after the installation is hashed again.
         """
-        root = str(found.locate_file(""))
-        installed = read_state(getattr(found, "_path", root)) or [0] * 5
-        until = max(installed[3:]) + 2_000_000_000
+        root = str(package.locate_file(""))
+        state_then = read_state(getattr(package, "_path", root)) or [0] * 5
+        until = max(state_then[3:]) + 2_000_000_000
         lines = []
         for path, sha, *_ in csv.reader(record.splitlines()):
             if path.startswith(("..", "/")) or path.endswith(".pyc") or ".dist-info/" in path:
@@ -200,8 +200,8 @@ class Present:
             if state is not None and sha and max(state[3:]) <= until:
                 lines.append(f"{path} {sha}")
                 continue
-            actual = None if state is None else self._digests.of_bytes(f"{root}/{path}")
-            lines.append(f"{path} {actual and _as_record(actual)}")
+            actual = None if state is None else self._digests.hash_file(f"{root}/{path}")
+            lines.append(f"{path} {actual and _encode_as_record(actual)}")
         return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
 
     @cached_property
@@ -210,7 +210,7 @@ class Present:
         return metadata.packages_distributions()
 
 
-def _as_record(sha: str) -> str:
+def _encode_as_record(sha: str) -> str:
     """Return a digest as RECORD has it."""
     return f"sha256={base64.urlsafe_b64encode(bytes.fromhex(sha)).decode().rstrip('=')}"
 

@@ -29,11 +29,11 @@ class Digests:
         self._of_content: dict[str, str] = {}
         self._is_changed = False
         with contextlib.suppress(OSError, ValueError):
-            known = read_kept(self._file)
-            if 0 < len(known["files"]) <= MOST:
-                self._kept, self._of_content = dict(known["files"]), dict(known["contents"])
+            stored = read_kept(self._file)
+            if 0 < len(stored["files"]) <= MOST:
+                self._kept, self._of_content = dict(stored["files"]), dict(stored["contents"])
 
-    def of_bytes(self, path: str | Path) -> str | None:
+    def hash_file(self, path: str | Path) -> str | None:
         """Return the SHA-256 of a file (hex), one in an archive included; None for none."""
         state = read_state(path)
         if state is None:
@@ -42,11 +42,11 @@ class Digests:
             return None
         if not Path(path).is_file():  # a pipe would wait for a writer
             return ""
-        return self.of_state(f"bytes {path}", state, lambda: file_digest(path))
+        return self.look_up(f"bytes {path}", state, lambda: file_digest(path))
 
-    def of_content(self, path: str | Path, digest: Callable[[bytes], str]) -> str | None:
+    def hash_content(self, path: str | Path, digest: Callable[[bytes], str]) -> str | None:
         """Return a digest that a function computes from the content of a file; None for none."""
-        sha = self.of_bytes(path)
+        sha = self.hash_file(path)
         if sha is None:
             return None
         if sha not in self._of_content:
@@ -54,12 +54,12 @@ class Digests:
             self._is_changed = True
         return self._of_content[sha]
 
-    def of_state(self, name: str, state: Any, compute: Callable[[], str | None]) -> str | None:
+    def look_up(self, name: str, state: Any, compute: Callable[[], str | None]) -> str | None:
         """Return what was computed for a state of something, or compute it."""
         reliable = not (len(state) == 5 and may_lie(state))
-        kept = self._kept.get(name)
-        if reliable and kept is not None and kept[0] == state:
-            return str(kept[1])
+        stored = self._kept.get(name)
+        if reliable and stored is not None and stored[0] == state:
+            return str(stored[1])
         value = compute()
         if reliable and value is not None:
             self._kept[name] = [state, value]
@@ -76,16 +76,16 @@ class Digests:
 
 def read_kept(path: Path) -> JsonObject:
     """Read what `write_kept` wrote; raises ValueError if it is damaged."""
-    checksum, _, text = path.read_bytes().partition(b"\n")
-    if int(checksum, 16) != zlib.crc32(text):
+    checksum, _, body = path.read_bytes().partition(b"\n")
+    if int(checksum, 16) != zlib.crc32(body):
         raise ValueError(f"{path} is damaged")
-    return dict(json.loads(text))
+    return dict(json.loads(body))
 
 
 def write_kept(path: Path, values: JsonObject) -> None:
     """Keep values as JSON with their checksum."""
-    text = json.dumps(values, separators=(",", ":")).encode("ascii")
-    write_file(path, b"%08x\n" % zlib.crc32(text) + text, 0o600, flush=False)
+    body = json.dumps(values, separators=(",", ":")).encode("ascii")
+    write_file(path, b"%08x\n" % zlib.crc32(body) + body, 0o600, flush=False)
 
 
 _FIELDS = {
@@ -126,10 +126,10 @@ def syntax_digest(source: bytes) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return hashlib.sha256(source).hexdigest()
     # `ast.dump` takes three times as long, and planning waits for it
-    return hashlib.sha256("\n".join(_serialized(tree)).encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256("\n".join(_serialize(tree)).encode("utf-8", "replace")).hexdigest()
 
 
-def _serialized(tree: ast.Module) -> list[str]:
+def _serialize(tree: ast.Module) -> list[str]:
     """Serialize a tree unambiguously."""
     makers = _makers(tree)
     written: list[str] = []
@@ -182,16 +182,16 @@ def _only_returns_records(function: ast.FunctionDef, makers: Collection[str]) ->
 
 def _makers(tree: ast.Module) -> set[str]:
     """Return the names that a module imports from where records come from."""
-    found = set()
+    names = set()
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module in _HOMES and not node.level:
-            found |= {alias.name for alias in node.names if alias.asname is None}
+            names |= {alias.name for alias in node.names if alias.asname is None}
     for each in ast.walk(tree):
         if isinstance(each, (*_FUNCTIONS, ast.ClassDef)):
-            found.discard(each.name)
+            names.discard(each.name)
         elif isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):
-            found.discard(each.id)
-    return found
+            names.discard(each.id)
+    return names
 
 
 def _is_text(value: ast.expr) -> bool:

@@ -39,26 +39,26 @@ def describe_method(cell: Cell) -> list[Any]:
 
 def _space(ref: Ref, record: Any) -> list[Any]:
     """Return the search space in the order of its candidates: ties go to the first."""
-    given = [path for name, value in ref.params.items() for path in _searched(name, value)]
+    paths = [path for name, value in ref.params.items() for path in _find_searches(name, value)]
     grid = [
-        [to_json(tuple(values)), *_searched(name, Tune(tuple(values)))]
+        [to_json(tuple(values)), *_find_searches(name, Tune(tuple(values)))]
         for name, values in record.grid.items()
         if name not in ref.params
     ]
-    return [grid, given]
+    return [grid, paths]
 
 
-def _searched(name: str, value: object) -> Iterator[str]:
+def _find_searches(name: str, value: object) -> Iterator[str]:
     """Yield the paths of the searches in a parameter's value, in their order."""
     if isinstance(value, Tune):
         yield name
         value = value.values
     if isinstance(value, tuple):
         for index, item in enumerate(value):
-            yield from _searched(f"{name}[{index}]", item)
+            yield from _find_searches(f"{name}[{index}]", item)
     elif isinstance(value, Ref):
-        for key, given in value.params.items():
-            yield from _searched(f"{name}.{key}", given)
+        for key, param in value.params.items():
+            yield from _find_searches(f"{name}.{key}", param)
 
 
 def method_code(cell: Cell, registry: Registry, task: TaskType) -> list[Any]:
@@ -75,7 +75,7 @@ def method_code(cell: Cell, registry: Registry, task: TaskType) -> list[Any]:
         [list(pair) for pair in learner_record.simpler.items()],
         [
             [kind, name, *component_code(kind, name, registry, task)]
-            for kind, name in sorted(registry.reached(*list_components(cell, registry)))
+            for kind, name in sorted(registry.list_reached(*list_components(cell, registry)))
         ],
     ]
 
@@ -101,7 +101,7 @@ def list_dependencies(
     It imports the modules. Those of third-party plugins have the module of their entry point
     too, which may register and patch. Raises PluginError if one cannot be imported.
     """
-    found = Dependencies()
+    dependencies = Dependencies()
     for kind, name in components:
         record, plugin = registry.get(kind, name), registry.owner(kind, name)
         # a package may export the name of a module that it loads on first use, and a module
@@ -111,8 +111,8 @@ def list_dependencies(
         modules = {module for each in identities for module in each.modules}
         if plugin.distribution != HOST or not all(each.is_importable for each in identities):
             modules.add(plugin.module)
-        found |= read_declared(record) | Dependencies(frozenset(modules - {""}))
-    return found
+        dependencies |= read_declared(record) | Dependencies(frozenset(modules - {""}))
+    return dependencies
 
 
 class Spans:
@@ -126,36 +126,36 @@ class Spans:
         """Find what the features of maps span, all settings of one map at once."""
         missing: dict[str, dict[str, Ref]] = {}
         for ref in feature_maps:
-            if _written(ref) not in self._found:
-                missing.setdefault(ref.name, {})[_written(ref)] = ref
+            if _write(ref) not in self._found:
+                missing.setdefault(ref.name, {})[_write(ref)] = ref
         for name, refs in missing.items():
             span = self._registry.get("feature map", name).span
-            found = _spans_of(span, list(refs.values())) if span is not None else [""] * len(refs)
-            self._found |= dict(zip(refs, found, strict=True))
+            spans = _call_span(span, list(refs.values())) if span is not None else [""] * len(refs)
+            self._found |= dict(zip(refs, spans, strict=True))
 
-    def of(self, feature_map: Ref) -> str:
+    def get(self, feature_map: Ref) -> str:
         """Return what `find` found for a setting of a map; empty if nothing was found."""
-        return self._found[_written(feature_map)]
+        return self._found[_write(feature_map)]
 
 
-def _written(ref: Ref) -> str:
+def _write(ref: Ref) -> str:
     return dumps(to_json(ref))
 
 
-def _spans_of(span: Make, refs: Sequence[Ref]) -> list[str]:
+def _call_span(span: Make, refs: Sequence[Ref]) -> list[str]:
     """Return what a record's `span` says about each setting of its map.
 
     Raises PluginError if it does not return texts.
     """
     if isinstance(span, Reference):
-        given = span.call(f"{__name__}:spans_in_sandbox", [to_json(ref) for ref in refs])
+        spans = span.call(f"{__name__}:spans_in_sandbox", [to_json(ref) for ref in refs])
     else:
-        given = [resolve(span)(_flat(ref.params)) for ref in refs]
-    if len(given) != len(refs) or not all(isinstance(each, str) for each in given):
+        spans = [resolve(span)(_flat(ref.params)) for ref in refs]
+    if len(spans) != len(refs) or not all(isinstance(each, str) for each in spans):
         raise PluginError(
             f"span of feature map {refs[0].name!r} must return a string for each entry"
         )
-    return list(given)
+    return list(spans)
 
 
 def _flat(params: Mapping[str, object]) -> dict[str, Any]:
@@ -166,4 +166,4 @@ def _flat(params: Mapping[str, object]) -> dict[str, Any]:
 
 def spans_in_sandbox(span: Make, refs: Sequence[object]) -> list[str]:
     """Return the spans of refs in JSON, where the plugin is imported."""
-    return _spans_of(span, [from_json(ref) for ref in refs])
+    return _call_span(span, [from_json(ref) for ref in refs])

@@ -71,10 +71,10 @@ class PlannedCell:
     def missing(self) -> list[int]:
         """Splits still to be computed; none once one was stopped by a limit or a crash."""
         # a copy: slots ask while the results of others come in
-        known = dict(self.results)
-        if self.problem or any(result.status in STOPPING for result in known.values()):
+        done = dict(self.results)
+        if self.problem or any(result.status in STOPPING for result in done.values()):
             return []
-        return [i for i in range(self.n_splits) if i not in known]
+        return [i for i in range(self.n_splits) if i not in done]
 
     @property
     def is_finished(self) -> bool:
@@ -109,17 +109,17 @@ def set_aside(
 
     `foreign` has results by key of the cell and number of the split.
     """
-    own: list[PlannedCell] = []
-    known: list[PlannedCell] = []
+    local: list[PlannedCell] = []
+    imported: list[PlannedCell] = []
     for cell in planned:
         results = foreign.get(cell.key, {})
         wanted = range(cell.n_splits)
         if cell.missing and all(index in results for index in wanted):
             # a dictionary of its own: results of cells here are never mixed with them
-            known.append(replace(cell, results={index: results[index] for index in wanted}))
+            imported.append(replace(cell, results={index: results[index] for index in wanted}))
         else:
-            own.append(cell)
-    return own, known
+            local.append(cell)
+    return local, imported
 
 
 def task_key(cell_key: str, split_index: int) -> str:
@@ -137,10 +137,10 @@ def out_of_date(cells: Iterable[PlannedCell], shown: int = 5) -> str:
 
 def notices_of_reuse(cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Warn that reused results were not timed exclusively."""
-    known = [result for cell in cells for result in cell.done if result.timing != "exclusive"]
-    if known:
+    reused = [result for cell in cells for result in cell.done if result.timing != "exclusive"]
+    if reused:
         yield (
-            f"{len(known)} cached results keep the times of an ordinary run; "
+            f"{len(reused)} cached results keep the times of an ordinary run; "
             f"{option('recompute', True)} takes all of them again"
         )
 

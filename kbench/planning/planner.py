@@ -131,7 +131,7 @@ class Planner:
                     key,
                     facts,
                     how_many_splits(cell.protocol, suite.limits, facts.n_splits),
-                    _refused(cell, facts),
+                    _find_problem(cell, facts),
                     results=results.setdefault(key, {}),
                     equivalence=self.equivalence(cell),
                     family=self._family(cell),
@@ -145,12 +145,12 @@ class Planner:
         assert facts is not None
         kinds = deciding_kinds(cell.protocol, facts)
         records = digest(method_code(cell, self._registry, facts.task))
-        plugins = self.plugins_of(cell)
+        plugins = self.list_plugins(cell)
         return Task(cell, index, planned.key, facts.checksum, kinds, records, plugins)
 
-    def plugins_of(self, cell: Cell) -> tuple[str, ...]:
+    def list_plugins(self, cell: Cell) -> tuple[str, ...]:
         """Return the third-party plugins of a cell's map, learner and search_metric."""
-        return self._registry.plugins_of(*list_components(cell, self._registry))
+        return self._registry.list_plugins(*list_components(cell, self._registry))
 
     def cell_key(self, cell: Cell, dataset: DatasetFacts) -> str:
         """Return the SHA-256 of everything that decides a cell's numbers.
@@ -168,7 +168,7 @@ class Planner:
 
     def method_code(self, cell: Cell, task: TaskType) -> list[Any]:
         """Return what records say of a cell's method; see `kbench.planning.methods`."""
-        for kind, name in self._registry.reached(*list_components(cell, self._registry)):
+        for kind, name in self._registry.list_reached(*list_components(cell, self._registry)):
             self._refuse_missing(kind, name)
         return method_code(cell, self._registry, task)
 
@@ -204,10 +204,10 @@ class Planner:
                     f"{module}: there is no module {module!r}"
                 )
         for file in sorted(declares.files):
-            if self.present.file(file) is None or self.present.path_of(file).is_dir():
+            if self.present.file(file) is None or self.present.find_path(file).is_dir():
                 raise PluginError(
                     f"the plugin {plugin.name!r} declares that its {kind} {name!r} depends on the "
-                    f"file {file!r}, which cannot be read: {self.present.path_of(file)}"
+                    f"file {file!r}, which cannot be read: {self.present.find_path(file)}"
                 )
 
     def equivalence(self, cell: Cell) -> str:
@@ -216,7 +216,7 @@ class Planner:
         if not learner.rotation_invariant:
             return ""
         self._spans.find([cell.feature_map])
-        spanned = self._spans.of(cell.feature_map)
+        spanned = self._spans.get(cell.feature_map)
         return digest([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
 
     def _family(self, cell: Cell) -> str:
@@ -245,7 +245,7 @@ def how_many_splits(protocol: Protocol, limits: Limits, n_official: int = 1) -> 
     return default if limits.n_splits is None else limits.n_splits
 
 
-def _refused(cell: Cell, dataset: DatasetFacts) -> Problem | None:
+def _find_problem(cell: Cell, dataset: DatasetFacts) -> Problem | None:
     """Return the reason why a dataset cannot be used under a protocol, if there is one."""
     if cell.protocol.missing == "error" and dataset.n_missing:
         columns = list(dataset.missing.items())

@@ -50,7 +50,7 @@ class Plans:
         of metrics that are added to results. `reopen` says that the results change,
         although no task is to be computed.
         """
-        content = _packed([cell for cell in cells if cell.dataset or cell.problem])
+        content = _pack([cell for cell in cells if cell.dataset or cell.problem])
         if not content["cells"]:
             return
         content["metric"] = {"name": suite.compared.name, "better": suite.compared.better}
@@ -59,22 +59,22 @@ class Plans:
         if codes:
             content["codes"] = dict(codes)
         digest = canonical.digest(content)[:32]
-        latest = {line["store"]: line["digest"] for line in self._of(suite.name)}
+        latest = {line["store"]: line["digest"] for line in self._read_plans(suite.name)}
         if latest.get(store) != digest:
             self._journal.append(
                 "plan", suite=suite.name, store=store, digest=digest, content=content
             )
         elif (reopen or any(cell.missing for cell in cells)) and (
-            suite.name not in self.unsettled(store)
+            suite.name not in self.list_open(store)
         ):
             self._journal.append("reopened", suite=suite.name, store=store)
 
     def settle(self, suite: str, store: str) -> None:
         """Record that a store has all finished cells of a suite."""
-        if suite in self.unsettled(store):
+        if suite in self.list_open(store):
             self._journal.append("settled", suite=suite, store=store)
 
-    def unsettled(self, store: str) -> list[str]:
+    def list_open(self, store: str) -> list[str]:
         """Return the suites of which a store may lack results that were computed for it."""
         is_open: dict[str, bool] = {}
         for line in self._journal.read("plan", "reopened", "settled"):
@@ -101,11 +101,11 @@ class Plans:
         metric = Metric()
         codes: dict[str, str] = {}
         self.unread = 0
-        for line in self._of(suite):
+        for line in self._read_plans(suite):
             if store not in (None, line["store"]):
                 continue
             try:
-                new = {cell.cell.name: cell for cell in _unpacked(line["content"])}
+                new = {cell.cell.name: cell for cell in _unpack(line["content"])}
                 metric = Metric(**line["content"]["metric"])
                 codes |= dict(line["content"].get("codes", {}))
             except _WRONG:
@@ -113,11 +113,11 @@ class Plans:
                 self.unread += 1
                 planned.clear()
                 continue
-            known, current = {cell.key for cell in new.values()}, checksums(new.values())
+            keys, current = {cell.key for cell in new.values()}, checksums(new.values())
             planned = {
                 name: cell
                 for name, cell in planned.items()
-                if name in new or not _is_replaced(cell, known, current)
+                if name in new or not _is_replaced(cell, keys, current)
             }
             planned |= new
         validity = Validity(self._journal, Present(), also_outdated=True)
@@ -128,23 +128,23 @@ class Plans:
 
     def datasets(self, suite: str) -> dict[str, tuple[Ref, str]]:
         """Return the lines of the datasets that were planned last, with their checksums."""
-        found: dict[str, tuple[Ref, str]] = {}
-        for line in self._of(suite):
+        datasets: dict[str, tuple[Ref, str]] = {}
+        for line in self._read_plans(suite):
             with contextlib.suppress(*_WRONG):
-                for each in _unpacked(line["content"]):
+                for each in _unpack(line["content"]):
                     if each.dataset is not None:
-                        found[each.cell.dataset.label] = each.cell.dataset, each.dataset.checksum
-        return found
+                        datasets[each.cell.dataset.label] = each.cell.dataset, each.dataset.checksum
+        return datasets
 
     def budget(self, suite: str, store: str | None = None) -> str:
         """Return the budget that a suite declares, as last planned; empty for none."""
-        found = ""
-        for line in self._of(suite):
+        budget = ""
+        for line in self._read_plans(suite):
             if store in (None, line["store"]):
-                found = str(line["content"].get("equal_budget", ""))
-        return found
+                budget = str(line["content"].get("equal_budget", ""))
+        return budget
 
-    def _of(self, suite: str) -> Iterator[dict[str, Any]]:
+    def _read_plans(self, suite: str) -> Iterator[dict[str, Any]]:
         return (line for line in self._journal.read("plan") if line["suite"] == suite)
 
 
@@ -166,7 +166,7 @@ def _is_replaced(
     return cell.key in keys or bool(has_other_data)
 
 
-def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:
+def _pack(cells: Iterable[PlannedCell]) -> dict[str, Any]:
     """Write cells with each dataset, ref and protocol once."""
     datasets = _Numbered(lambda facts: facts and dataclasses.asdict(facts))
     protocols = _Numbered(to_json)
@@ -174,14 +174,14 @@ def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:
     rows = []
     for planned in cells:
         cell = planned.cell
-        others = {name: getattr(planned, name) for name in _PLAIN}
-        others["problem"] = planned.problem and dataclasses.astuple(planned.problem)
+        plain = {name: getattr(planned, name) for name in _PLAIN}
+        plain["problem"] = planned.problem and dataclasses.astuple(planned.problem)
         rows.append(
             [
                 *(refs.number(ref) for ref in (cell.dataset, cell.feature_map, cell.learner)),
                 protocols.number(cell.protocol),
                 datasets.number(planned.dataset),
-                others,
+                plain,
             ]
         )
     return {
@@ -192,16 +192,16 @@ def _packed(cells: Iterable[PlannedCell]) -> dict[str, Any]:
     }
 
 
-def _unpacked(content: Mapping[str, Any]) -> Iterator[PlannedCell]:
+def _unpack(content: Mapping[str, Any]) -> Iterator[PlannedCell]:
     refs = [from_json(ref) for ref in content["refs"]]
     protocols = list(map(read_protocol, content["protocols"]))
-    for dataset, feature_map, learner, protocol, known, others in content["cells"]:
-        facts = content["datasets"][known]
+    for dataset, feature_map, learner, protocol, index, plain in content["cells"]:
+        facts = content["datasets"][index]
         yield PlannedCell(
             Cell(refs[dataset], refs[feature_map], refs[learner], protocols[protocol]),
             dataset=DatasetFacts.from_json(facts) if facts else None,
-            problem=Problem(*others["problem"]) if others["problem"] else None,
-            **{name: others[name] for name in _PLAIN},
+            problem=Problem(*plain["problem"]) if plain["problem"] else None,
+            **{name: plain[name] for name in _PLAIN},
         )
 
 

@@ -21,7 +21,7 @@ from kbench.errors import SuiteError
 from kbench.evaluation.definitions import METRICS, NEVER_RANKED, SEARCHED
 from kbench.machine import physical_cores
 from kbench.messages import similar
-from kbench.planning.component_refs import meant
+from kbench.planning.component_refs import guess
 from kbench.records import Limits, Metric, Protocol, Published, Step
 
 Lines = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
@@ -33,7 +33,7 @@ class StrictTable(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
-def _model_of(record: type, **narrower: Any) -> type[StrictTable]:
+def _make_model(record: type, **narrower: Any) -> type[StrictTable]:
     """Return the model of a table whose keys are the fields of a record.
 
     `narrower` has types that stand in place of those of the record, with a default of
@@ -44,8 +44,8 @@ def _model_of(record: type, **narrower: Any) -> type[StrictTable]:
         each.name: (types[each.name], ... if each.default is MISSING else each.default)
         for each in fields(record)
     }
-    own = {name: given for name, given in narrower.items() if isinstance(given, tuple)}
-    return create_model(record.__name__, __base__=StrictTable, **{**keys, **own})
+    replaced = {name: type_ for name, type_ in narrower.items() if isinstance(type_, tuple)}
+    return create_model(record.__name__, __base__=StrictTable, **{**keys, **replaced})
 
 
 _Count = Annotated[int, Field(ge=1)]
@@ -61,7 +61,7 @@ class _TunedSteps(StrictTable):
     tune: Annotated[list[Step], Field(min_length=1)]
 
 
-_PROTOCOL = _model_of(
+_PROTOCOL = _make_model(
     Protocol,
     n_folds=_Several,
     train_size=_Share | None,
@@ -92,7 +92,7 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
 
     @field_validator("threads", mode="before")
     @classmethod
-    def _of_this_machine(cls, value: Any) -> Any:
+    def _resolve_threads(cls, value: Any) -> Any:
         # the number is in the key of a cell: times of other machines are other results
         if isinstance(value, str) and value != "all":
             raise ValueError(f'must be an integer >= 1 or "all", got {value!r}')
@@ -101,8 +101,8 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
     @field_validator("search_metric")
     @classmethod
     def _known_metric(cls, value: str | None, info: ValidationInfo) -> str | None:
-        allowed = [*SEARCHED, *_of_plugins(info)]
-        if value is not None and _ranked(value) not in allowed:
+        allowed = [*SEARCHED, *_plugin_metrics(info)]
+        if value is not None and _check_ranked(value) not in allowed:
             raise ValueError(f"available: {', '.join(allowed)}{similar(value, allowed)}")
         return value
 
@@ -117,32 +117,32 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
             raise ValueError('inner_cv = "official" needs cv = "official"')
         return self
 
-    def changed_by(self, at: str, *tables: ProtocolTable, context: object) -> ProtocolTable:
+    def update(self, at: str, *tables: ProtocolTable, context: object) -> ProtocolTable:
         """Return the protocol with the keys that other tables give, later ones first.
 
         `at` is the place of the last table, for messages; raises SuiteError if keys
         of several tables do not go together.
         """
-        given = {
+        values = {
             name: getattr(table, name)
             for table in (self, *tables)
             for name in table.model_fields_set
         }
         try:
-            changed: ProtocolTable = ProtocolTable.model_validate(given, context=context)
+            changed: ProtocolTable = ProtocolTable.model_validate(values, context=context)
         except ValidationError as error:
-            raise SuiteError(*explain_errors(error, given, ProtocolTable, at)) from error
+            raise SuiteError(*explain_errors(error, values, ProtocolTable, at)) from error
         return changed
 
     def record(self) -> Protocol:
         """Return the protocol that the table describes."""
-        given = self.model_dump()
-        steps = given.pop("scaling")
+        values = self.model_dump()
+        steps = values.pop("scaling")
         steps = tuple(steps["tune"]) if isinstance(steps, dict) else (steps,)
-        return Protocol(scaling=steps, **given)
+        return Protocol(scaling=steps, **values)
 
 
-_LIMITS = _model_of(
+_LIMITS = _make_model(
     Limits, n_splits=_Count | None, task_timeout_s=_Positive, task_memory_mib=_Positive
 )
 
@@ -153,7 +153,7 @@ class LimitsTable(_LIMITS):  # type: ignore[misc, valid-type]
 
 _Text = Annotated[str, Field(min_length=1)]
 
-_PUBLISHED = _model_of(
+_PUBLISHED = _make_model(
     Published,
     dataset=_Text,
     feature_map=_Text,
@@ -178,16 +178,16 @@ class MetricTable(StrictTable):
     @field_validator("name")
     @classmethod
     def _may_be_compared(cls, value: str) -> str:
-        return _ranked(value)
+        return _check_ranked(value)
 
 
-def _of_plugins(info: ValidationInfo) -> Mapping[str, Metric]:
+def _plugin_metrics(info: ValidationInfo) -> Mapping[str, Metric]:
     """Return the metrics of plugins, which the validation's context has."""
     metrics: Mapping[str, Metric] = (info.context or {}).get("metrics", {})
     return metrics
 
 
-def _ranked(name: str) -> str:
+def _check_ranked(name: str) -> str:
     """Return the name of a metric by which methods may be ranked."""
     if name in NEVER_RANKED:
         raise ValueError(NEVER_RANKED[name])
@@ -239,14 +239,14 @@ class SuiteFile(StrictTable):
                 'must be the name of a metric, such as "accuracy", or a table such as '
                 '{ name = "...", better = "lower" }'
             )
-        known = {**METRICS, **_of_plugins(info)}
-        if _ranked(value) not in known:
-            allowed = [name for name in known if name not in NEVER_RANKED]
+        metrics = {**METRICS, **_plugin_metrics(info)}
+        if _check_ranked(value) not in metrics:
+            allowed = [name for name in metrics if name not in NEVER_RANKED]
             raise ValueError(
                 f"available: {', '.join(allowed)}{similar(value, allowed)}; one that a "
                 'plugin reports is written { name = "...", better = "lower" }'
             )
-        return {"name": value, "better": known[value].better}
+        return {"name": value, "better": metrics[value].better}
 
     @property
     def compared(self) -> Metric | None:
@@ -270,14 +270,14 @@ def explain_errors(
             continue
         seen.add(place)
         if problem["type"] == "extra_forbidden":
-            yield f"{place}: no such key{meant(str(loc[-1]), _keys_at(model, loc[:-1]))}"
+            yield f"{place}: no such key{guess(str(loc[-1]), _keys_at(model, loc[:-1]))}"
         elif problem["type"] == "missing":
             yield f"{place}: missing"
         elif problem["type"] == "model_type":  # pydantic names the class
-            yield f"{place} must be a table, got {_at(raw, loc)!r}"
+            yield f"{place} must be a table, got {_look_up(raw, loc)!r}"
         else:
             message = problem["msg"].removeprefix("Value error, ")
-            value = _at(raw, loc)
+            value = _look_up(raw, loc)
             got = "" if isinstance(value, dict | list) else f"got {value!r}"
             if message.startswith("Input should be "):
                 allowed = "must be " + message.removeprefix("Input should be ")
@@ -314,13 +314,13 @@ def _path(loc: Iterable[str | int]) -> str:
     >>> _path(["block", 0, "protocol", "seed"])
     'block[0].protocol.seed'
     """
-    text = ""
+    path = ""
     for part in loc:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+    return path
 
 
-def _at(raw: Any, loc: Iterable[str | int]) -> Any:
+def _look_up(raw: Any, loc: Iterable[str | int]) -> Any:
     for part in loc:
         try:
             raw = raw[part]

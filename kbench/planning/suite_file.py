@@ -125,8 +125,8 @@ def check_suite(
         problems += explain_errors(error, raw, model)
     problems += _missing_lists(raw, lists)
     lines = {
-        place: Lines(place, (key, given), registry, installed_only)
-        for place, key, given in iterate_lists(raw, lists)
+        place: Lines(place, (key, entries), registry, installed_only)
+        for place, key, entries in iterate_lists(raw, lists)
     }
     problems += [problem for part in lines.values() for problem in part.problems]
     if problems:
@@ -200,7 +200,7 @@ def read_block_protocol(
     """Return a block's protocol: that at the top of the file with the block's changes."""
     if block.protocol is None:
         return shared
-    return shared.changed_by(f"block[{number}].protocol", block.protocol, context=context)
+    return shared.update(f"block[{number}].protocol", block.protocol, context=context)
 
 
 def read_block_list(lines: Mapping[str, Lines], place: str, key: str) -> tuple[Ref, ...]:
@@ -232,37 +232,37 @@ def _unused_keys(
 
     `protocols` has that of each block with all that it takes from `shared`.
     """
-    problems = _unused("protocol", shared, blocks, protocols)
+    problems = _find_unused("protocol", shared, blocks, protocols)
     for number, (block, protocol) in enumerate(zip(blocks, protocols, strict=True)):
         if block.protocol is not None:
             place = f"block[{number}].protocol"
-            problems += _unused(place, block.protocol, [BlockTable()], [protocol])
+            problems += _find_unused(place, block.protocol, [BlockTable()], [protocol])
     n_splits = limits.n_splits or 1
     if n_splits > 1 and all(protocol.cv == "ordered" for protocol in protocols):
         problems.append(f'limits.n_splits must be 1 with cv = "ordered", got {n_splits}')
     return problems
 
 
-def _unused(
+def _find_unused(
     place: str,
-    given: ProtocolTable,
+    table: ProtocolTable,
     blocks: Sequence[BlockTable],
     protocols: Sequence[ProtocolTable],
 ) -> list[str]:
     """Return the keys of one table that no block uses which takes them from there."""
     problems = []
     for key, (other, allowed) in _NEEDS.items():
-        if key not in given.model_fields_set:
+        if key not in table.model_fields_set:
             continue
         takers = [
             protocol
             for block, protocol in zip(blocks, protocols, strict=True)
             if block.protocol is None or key not in block.protocol.model_fields_set
         ]
-        found = sorted({getattr(protocol, other) for protocol in takers})
-        if takers and not set(found) & set(allowed):
+        values = sorted({getattr(protocol, other) for protocol in takers})
+        if takers and not set(values) & set(allowed):
             needed = " or ".join(f'{other} = "{value}"' for value in allowed)
-            has = " and ".join(f'"{value}"' for value in found)
+            has = " and ".join(f'"{value}"' for value in values)
             problems.append(f"{place}.{key} has an effect only with {needed}; {other} is {has}")
     return problems
 
@@ -280,7 +280,7 @@ def move_to_folder(suite: Suite, folder: Path | None) -> Suite:
         if not folder.is_dir():
             raise SuiteError(f"{option('data', str(folder))}: the folder does not exist")
         blocks = [
-            replace(block, datasets=tuple(_moved(ref, folder) for ref in block.datasets))
+            replace(block, datasets=tuple(_move(ref, folder) for ref in block.datasets))
             for block in suite.blocks
         ]
         _refuse_empty_folder(suite, folder)
@@ -289,7 +289,7 @@ def move_to_folder(suite: Suite, folder: Path | None) -> Suite:
     return suite
 
 
-def _moved(ref: Ref, folder: Path) -> Ref:
+def _move(ref: Ref, folder: Path) -> Ref:
     moved = {key: str(folder / name) for key, name in _relative(ref)}
     return Ref(ref.name, {**ref.params, **moved}, ref.label) if moved else ref
 
@@ -309,7 +309,7 @@ def _refuse_empty_folder(suite: Suite, folder: Path) -> None:
     if (
         not files
         or len(files) < len(names)
-        or any(found.exists() for file in files for found in list_files(file))
+        or any(match.exists() for file in files for match in list_files(file))
     ):
         return
     source = f" {suite.data_source_hint}" if suite.data_source_hint else ""
@@ -335,11 +335,11 @@ def add_published(suite: Suite, name: str, registry: Registry) -> Suite:
     if not suite.published_file:
         return suite
     suites = registry.all("suite")
-    text = _beside(suites[name] if name in suites else Path(name), suite.published_file)
+    text = _read_beside(suites[name] if name in suites else Path(name), suite.published_file)
     return replace(suite, published=read_published(text, suite.published_file))
 
 
-def _beside(suite: Traversable | Path, name: str) -> str:
+def _read_beside(suite: Traversable | Path, name: str) -> str:
     """Read a file beside a suite."""
     folder = getattr(suite, "parent", None)
     if folder is None:
@@ -411,10 +411,10 @@ def _figure(row: dict[str, str | None], place: str, problems: list[str]) -> list
     if None in row or None in row.values():
         problems.append(f"{place}: the line has another number of fields than the first")
         return []
-    texts = {column: (text or "").strip() for column, text in row.items()}
-    given = {column: text for column, text in texts.items() if text or _COLUMNS[column]}
+    texts = {column: (cell or "").strip() for column, cell in row.items()}
+    values = {column: cell for column, cell in texts.items() if cell or _COLUMNS[column]}
     try:
-        return [Published(**PublishedTable.model_validate(given, strict=False).model_dump())]
+        return [Published(**PublishedTable.model_validate(values, strict=False).model_dump())]
     except ValidationError as error:
-        problems += [f"{place}: {each}" for each in explain_errors(error, given, PublishedTable)]
+        problems += [f"{place}: {each}" for each in explain_errors(error, values, PublishedTable)]
         return []

@@ -68,8 +68,8 @@ class SuitePlan:
 
     def refuse_mistakes(self) -> None:
         """Raise a SuiteError with the errors that fetching has found."""
-        found = self.datasets.items()
-        if wrong := [f"{name}: {each.reason}" for name, each in found if isinstance(each, Mistake)]:
+        facts = self.datasets.items()
+        if wrong := [f"{name}: {each.reason}" for name, each in facts if isinstance(each, Mistake)]:
             raise SuiteError(*wrong)
 
     @property
@@ -104,7 +104,7 @@ class SuitePlan:
         """Mark cells of which something was edited while they were computed; return a notice."""
         validity = Validity(self.journal, Present())
         for cell in cells:
-            whys = [validity.why(each) for each in {r.manifest for r in cell.results.values()}]
+            whys = [validity.explain(each) for each in {r.manifest for r in cell.results.values()}]
             cell.outdated = "; ".join(filter(None, whys))
         changed = out_of_date(cell for cell in cells if cell.outdated)
         return f"out of date already, run the suite again: {changed}" if changed else ""
@@ -177,7 +177,7 @@ class Options:
                 f"time, got {self.jobs}"
             )
 
-    def of_suite(self, suite: Suite) -> Options:
+    def resolve_jobs(self, suite: Suite) -> Options:
         """Return the options with the number of tasks at a time on this machine."""
         if self.jobs is not None:
             return self

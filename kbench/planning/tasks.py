@@ -25,8 +25,8 @@ Facts = Mapping[str, DatasetFacts | Problem | None]
 
 def find_task(datasets: Facts) -> TaskType | None:
     """Return the task of the first dataset with facts; None if there is none."""
-    known = (facts.task for facts in datasets.values() if isinstance(facts, DatasetFacts))
-    return next(known, None)
+    tasks = (facts.task for facts in datasets.values() if isinstance(facts, DatasetFacts))
+    return next(tasks, None)
 
 
 def set_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
@@ -95,9 +95,9 @@ def calibration_problem(protocol: Protocol, task: TaskType) -> str | None:
 def search_problem(protocol: Protocol, task: TaskType, registry: Registry) -> str | None:
     """Return why no search of a task can optimise a protocol's metric; None if one can."""
     name = protocol.search_metric
-    known = _known(registry)
+    metrics = _list_metrics(registry)
     allowed = [
-        each for each in (*SEARCHED, *registry.all("metric")) if known[each].task in (None, task)
+        each for each in (*SEARCHED, *registry.all("metric")) if metrics[each].task in (None, task)
     ]
     if name is None or name in allowed:
         return None
@@ -109,7 +109,7 @@ def search_problem(protocol: Protocol, task: TaskType, registry: Registry) -> st
     return f"no search can optimise {name!r}; {available}{similar(name, allowed)}"
 
 
-def _known(registry: Registry) -> dict[str, Metric]:
+def _list_metrics(registry: Registry) -> dict[str, Metric]:
     return {**METRICS, **registry.all("metric")}
 
 
@@ -123,8 +123,8 @@ def _mismatches(
         for kind, ref in (("feature map", cell.feature_map), ("learner", cell.learner)):
             able = registry.get(kind, ref.name).tasks  # type: ignore[arg-type]
             if task is not None and task not in able:
-                what = f"{kind} {ref.name!r} ({', '.join(able)})"
-                pairs[f"{what} with {cell.dataset.label!r} ({task})"] = None
+                component = f"{kind} {ref.name!r} ({', '.join(able)})"
+                pairs[f"{component} with {cell.dataset.label!r} ({task})"] = None
     if not pairs:
         return []
     listed = [*pairs][:_SHOWN]
@@ -134,11 +134,11 @@ def _mismatches(
 
 def _wrong_metric(suite: Suite, task: TaskType, registry: Registry) -> list[str]:
     """Return a message if the metric that a suite compares is not for a task."""
-    known = _known(registry)
-    metric = suite.metric and known.get(suite.metric.name, suite.metric)
+    metrics = _list_metrics(registry)
+    metric = suite.metric and metrics.get(suite.metric.name, suite.metric)
     if metric is None or metric.task in (None, task):
         return []
     names = [
-        name for name, other in known.items() if other.task == task and name not in NEVER_RANKED
+        name for name, other in metrics.items() if other.task == task and name not in NEVER_RANKED
     ]
     return [f"metric {metric.name!r} is not for {task}; available: {', '.join(names)}"]

@@ -141,7 +141,7 @@ class Dataset:
     def __post_init__(self) -> None:
         n_features = self.X.shape[1] if len(self.X.shape) == 2 else 0
         given: str = self.task
-        task = given or _task_of(self.y)
+        task = given or _infer_task(self.y)
         is_labels = task == "classification" and len(self.y)
         n_classes = int(self.y.max()) + 1 if is_labels else 0
 
@@ -166,7 +166,7 @@ class Dataset:
         return checksum
 
 
-def _task_of(y: np.ndarray) -> TaskType:
+def _infer_task(y: np.ndarray) -> TaskType:
     """Return the task of a dataset that does not name it."""
     import numpy as np
 

@@ -52,10 +52,10 @@ class Manifest:
         return {name: dict(values) for name, values in asdict(self).items() if values}
 
     @classmethod
-    def from_json(cls, given: Any) -> Self:
+    def from_json(cls, content: Any) -> Self:
         """Read what `to_json` returned; ValueError is raised for anything else."""
         try:
-            parts = {str(part): dict(values) for part, values in given.items()}
+            parts = {str(part): dict(values) for part, values in content.items()}
             for values in parts.values():
                 if not all(isinstance(v, str | None) for v in (*values, *values.values())):
                     raise TypeError("a value is not a string")
@@ -76,14 +76,14 @@ class Manifest:
 
     def differences(self, now: Self) -> list[str]:
         """Name what is otherwise in another manifest, versions first."""
-        found = []
+        differences = []
         for part in reversed(_PARTS):
             mine, theirs = vars(self)[part], vars(now)[part]
             for name in sorted(mine.keys() | theirs.keys()):
                 before, after = mine.get(name), theirs.get(name)
                 if before != after:
-                    found.append(_said(part, name, before, after))
-        return found
+                    differences.append(_describe(part, name, before, after))
+        return differences
 
 
 _PARTS = ("modules", "files", "variables", "distributions")
@@ -113,7 +113,7 @@ _SAY = {
 """What is said of a name that was not there, is not there, and of one that is another."""
 
 
-def _said(part: str, name: str, before: str | None, after: str | None) -> str:
+def _describe(part: str, name: str, before: str | None, after: str | None) -> str:
     if part == "distributions":
         return _distribution(name, before, after)
     return _SAY[part][0 if before is None else 1 if after is None else 2].format(name)

@@ -151,7 +151,7 @@ class Details(AsJson):
 
         Raises ValueError if they are not a mapping, or a field is not of its type.
         """
-        return _validated(cls, values, "details")
+        return _validate(cls, values, "details")
 
 
 @dataclass(frozen=True)
@@ -162,13 +162,13 @@ class Estimate:
     low: float
     high: float
 
-    def scaled(self, factor: float) -> Estimate:
+    def scale(self, factor: float) -> Estimate:
         """Return the estimate in another unit."""
         return Estimate(factor * self.value, factor * self.low, factor * self.high)
 
-    def less(self, known: float) -> Estimate:
+    def less(self, part: float) -> Estimate:
         """Return the estimate of a number minus a constant."""
-        return Estimate(self.value - known, self.low - known, self.high - known)
+        return Estimate(self.value - part, self.low - part, self.high - part)
 
     def at_least(self, least: float) -> Estimate:
         """Return the estimate of a number with a lower bound."""
@@ -330,20 +330,20 @@ class Result:
 
         Raises ValueError if a field is missing, or is not of its type.
         """
-        return _validated(cls, line, "result")
+        return _validate(cls, line, "result")
 
 
-def _validated(record: type[_Record], values: object, what: str) -> _Record:
+def _validate(record: type[_Record], values: object, name: str) -> _Record:
     """Make a record of plain values; a ValueError says which of them is wrong."""
     from pydantic import ValidationError
 
-    known: Any = record
+    cls: Any = record
     try:
-        return _reader(known).validate_python(values)  # type: ignore[no-any-return]
+        return _reader(cls).validate_python(values)  # type: ignore[no-any-return]
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_context=False)[0]
         place = "".join(f"[{part!r}]" for part in wrong["loc"])
-        raise ValueError(f"{what}{place}: {wrong['msg']}") from None
+        raise ValueError(f"{name}{place}: {wrong['msg']}") from None
 
 
 @cache
@@ -410,9 +410,9 @@ class Added:
     @property
     def sentence(self) -> str:
         """The result in one line."""
-        text = f"{self.metric}: {counted(self.n_added, 'split')} got it"
+        sentence = f"{self.metric}: {counted(self.n_added, 'split')} got it"
         if self.n_known:
-            text += f", {self.n_known:,} had it"
+            sentence += f", {self.n_known:,} had it"
         for part in self.missing:
-            text += f"; {part.n_splits:,} lack it: {part.reason} ({', '.join(part.learners)})"
-        return text
+            sentence += f"; {part.n_splits:,} lack it: {part.reason} ({', '.join(part.learners)})"
+        return sentence

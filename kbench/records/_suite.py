@@ -55,8 +55,8 @@ def write_value(value: object) -> str:
     '[0.5, true, gaussian(bandwidth=2)]'
     """
     if isinstance(value, Ref):
-        given = ", ".join(f"{key}={write_value(param)}" for key, param in value.params.items())
-        return f"{value.name}({given})" if given else value.name
+        params = ", ".join(f"{key}={write_value(param)}" for key, param in value.params.items())
+        return f"{value.name}({params})" if params else value.name
     if isinstance(value, Tune):
         return "tune[" + ", ".join(map(write_value, value.values)) + "]"
     if isinstance(value, tuple | list):

@@ -85,7 +85,7 @@ def resolve(make: Make) -> Callable[..., Any]:
         if error.name is not None and not module.startswith(error.name):
             raise PluginError(
                 f"{make} needs the package {error.name!r}, which is not installed"
-                f"{how_to_get(error.name, _distribution_of(module))}"
+                f"{how_to_get(error.name, _find_distribution(module))}"
             ) from error
         raise PluginError(f"there is no module {module!r}") from error
     except AttributeError as error:
@@ -95,7 +95,7 @@ def resolve(make: Make) -> Callable[..., Any]:
     return target  # type: ignore[no-any-return]
 
 
-def _distribution_of(module: str) -> str:
+def _find_distribution(module: str) -> str:
     """Return the distribution of a module's plugin; that of kbench if none is known."""
     top = module.partition(".")[0]
     owners = [p.distribution for p in list_plugins() if p.module.partition(".")[0] == top]
@@ -135,9 +135,9 @@ def makers(record: object, task: TaskType | None = None) -> list[Make]:
 
     With a `task`, a learner's estimator of another task is left out.
     """
-    found = makes(record, task)
+    functions = makes(record, task)
     fields = ("load", "make", "classifier", "regressor", "function")
-    return [found[name] for name in fields if name in found]
+    return [functions[name] for name in fields if name in functions]
 
 
 _DEEPEST = 50
@@ -193,7 +193,7 @@ class _Reader:
     def form(self, value: Any, depth: int = 0) -> Any:
         """Return the form of a callable: that of a class or function is a text."""
         if isinstance(value, type | FunctionType) or _is_function_of_module(value):
-            return self._named(value, value.__qualname__)
+            return self._name(value, value.__qualname__)
         if isinstance(value, MethodType):
             # the class of the object decides, which may have inherited the method
             return {"method": value.__name__, "of": self.form(value.__self__, depth + 1)}
@@ -202,7 +202,7 @@ class _Reader:
             keywords = {k: self._argument(v, depth + 1) for k, v in value.keywords.items()}
             call = self.form(value.func, depth + 1)
             return {"call": call, "arguments": arguments, "keywords": keywords}
-        return self._reduced(value, depth)
+        return self._reduce(value, depth)
 
     def _argument(self, value: Any, depth: int) -> Any:
         if depth > _DEEPEST:
@@ -225,29 +225,29 @@ class _Reader:
             return {"module": value.__name__}
         return self.form(value, depth + 1)
 
-    def _reduced(self, value: object, depth: int) -> Any:
+    def _reduce(self, value: object, depth: int) -> Any:
         """Return the form of an object, taken apart as pickle does it."""
         try:
             reduce = copyreg.dispatch_table.get(type(value))
             reduced = value.__reduce_ex__(4) if reduce is None else reduce(value)
-            parts = reduced if isinstance(reduced, str) else [*map(_listed, reduced)]
+            parts = reduced if isinstance(reduced, str) else [*map(_list_items, reduced)]
         except Exception as error:
             raise _refusal(value, f"which cannot be taken apart: {error}") from None
         if isinstance(parts, str):  # the name of a function that is not a Python function
-            return self._named(value, parts)
+            return self._name(value, parts)
         return {"object": [self._argument(part, depth + 1) for part in parts]}
 
-    def _named(self, value: object, name: str) -> str:
+    def _name(self, value: object, name: str) -> str:
         module = getattr(value, "__module__", None) or type(value).__module__
         self.modules.add(module)
         # a class may give itself the name of the package that exports it
         functions = vars(value).values() if isinstance(value, type) else (value,)
         code = (f.__globals__.get("__name__") for f in functions if isinstance(f, FunctionType))
         self.modules.update(name for name in code if isinstance(name, str))
-        found: Any = sys.modules.get(module)
+        target: Any = sys.modules.get(module)
         for part in name.split("."):
-            found = getattr(found, part, None)
-        self.is_importable = self.is_importable and found is value
+            target = getattr(target, part, None)
+        self.is_importable = self.is_importable and target is value
         return f"{module}:{name}"
 
 
@@ -257,7 +257,7 @@ def _is_function_of_module(value: object) -> bool:
     return value.__self__ is None or isinstance(value.__self__, ModuleType)
 
 
-def _listed(part: Any) -> Any:
+def _list_items(part: Any) -> Any:
     """Return a part of a reduced object; the items of a list or dict come as an iterator."""
     return list(part) if hasattr(part, "__next__") else part
 
@@ -315,7 +315,7 @@ def outline(make: Make) -> Outline:
     Raises PluginError if it cannot be imported, or has no signature.
     """
     if isinstance(make, Reference):
-        return _parsed(make.call(f"{__name__}:outline_as_json"))
+        return _parse(make.call(f"{__name__}:outline_as_json"))
     target = resolve(make)
     # a partial's docstring would be that of functools; its signature has the preset values
     source = target.func if isinstance(target, functools.partial) else target
@@ -341,7 +341,7 @@ def outline_as_json(make: Callable[..., Any], argument: None) -> dict[str, Any]:
     return asdict(outline(make))
 
 
-def _parsed(given: Any) -> Outline:
+def _parse(answer: Any) -> Outline:
     """Parse what a plugin's process answers: names and texts that a terminal can show."""
     try:
         parameters = tuple(
@@ -351,11 +351,11 @@ def _parsed(given: Any) -> Outline:
                 if each["default"] is None
                 else printable(str(each["default"]), _DEFAULT_CHARACTERS),
             )
-            for each in given["parameters"]
+            for each in answer["parameters"]
         )
-        lines = str(given["doc"])[:_DOC_CHARACTERS].splitlines()
+        lines = str(answer["doc"])[:_DOC_CHARACTERS].splitlines()
         doc = "\n".join(map(printable, lines))
-        return Outline(printable(str(given["source"])), doc, parameters, bool(given["takes_any"]))
+        return Outline(printable(str(answer["source"])), doc, parameters, bool(answer["takes_any"]))
     except (KeyError, TypeError) as error:
         raise PluginError(f"a plugin's process gave a wrong answer: {error!r}") from error
 
@@ -365,5 +365,5 @@ def read_parameters(make: Make) -> Mapping[str, Parameter] | None:
 
     Raises PluginError if it cannot be imported, or has no signature.
     """
-    known = outline(make)
-    return None if known.takes_any else {each.name: each for each in known.parameters}
+    shape = outline(make)
+    return None if shape.takes_any else {each.name: each for each in shape.parameters}

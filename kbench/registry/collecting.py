@@ -94,12 +94,12 @@ def _collect(loaded: object, name: str) -> list[Record]:
         if hook.name not in HOOKS:
             raise PluginError(f"has no such hook: {hook.name}{did_you_mean(hook.name, HOOKS)}")
         kind, type_ = HOOKS[hook.name]
-        given = hook.get_hookimpls()[0].function()
-        if not isinstance(given, list | tuple):
+        records = hook.get_hookimpls()[0].function()
+        if not isinstance(records, list | tuple):
             raise PluginError(
-                f"{hook.name} returned {type(given).__name__}, not a list of {type_.__name__}"
+                f"{hook.name} returned {type(records).__name__}, not a list of {type_.__name__}"
             )
-        collected += [(kind, check_name(hook.name, record, type_), record) for record in given]
+        collected += [(kind, check_name(hook.name, record, type_), record) for record in records]
     for (kind, name), n in Counter((kind, name) for kind, name, _ in collected).items():
         if n > 1:
             raise PluginError(f"gives a {kind} called {name!r} twice")
@@ -135,11 +135,11 @@ def check_name(hook: str, record: object, type_: type) -> str:
         )
     assert isinstance(name, str)
     for field_name, keys in _MAPPINGS.items():
-        given = getattr(record, field_name, {})
-        if not isinstance(given, Mapping):
+        names = getattr(record, field_name, {})
+        if not isinstance(names, Mapping):
             raise PluginError(
                 f"{hook}: {field_name} of {name!r} must be a mapping of {keys}, "
-                f"got {type(given).__name__}"
+                f"got {type(names).__name__}"
             )
     if isinstance(record, DatasetSource | FeatureMap | KernelSpec | Learner | Metric):
         try:
@@ -151,16 +151,16 @@ def check_name(hook: str, record: object, type_: type) -> str:
                 identify(make)
             except PluginError as error:
                 raise PluginError(f"{hook}: {field_name} of {name!r} {error}") from None
-    for ending, given in getattr(record, "extensions", {}).items():
+    for ending, names in getattr(record, "extensions", {}).items():
         if not (isinstance(ending, str) and _ENDING.fullmatch(ending)):
             raise PluginError(
                 f"{hook}: {name!r} has the extension {ending!r}: extensions are a dot and lower "
                 'case letters or digits, such as ".csv"'
             )
-        if not isinstance(given, Mapping):
+        if not isinstance(names, Mapping):
             raise PluginError(
                 f"{hook}: the extension {ending!r} of {name!r} must have a mapping of the "
-                f"parameters that it implies, got {type(given).__name__}"
+                f"parameters that it implies, got {type(names).__name__}"
             )
     return name
 
@@ -168,18 +168,18 @@ def check_name(hook: str, record: object, type_: type) -> str:
 def _check_metric(hook: str, metric: Metric) -> None:
     """Raise if a plugin's metric has a wrong or a taken name, or lacks what it must have."""
     name, definition = metric.name, metric.definition
-    text, named = name if isinstance(name, str) else "", f" gives the name {name!r}: "
+    label, named = name if isinstance(name, str) else "", f" gives the name {name!r}: "
     wrong = {
         f"{named}names of metrics are lower case letters, digits and underscores": (
-            not _METRIC_NAME.fullmatch(text)
+            not _METRIC_NAME.fullmatch(label)
         ),
         f" gives a name of more than {_METRIC_NAME_CHARS} characters": (
-            len(text) > _METRIC_NAME_CHARS
+            len(label) > _METRIC_NAME_CHARS
         ),
-        f"{named}kbench reports a number of that name itself": text in RESERVED,
-        f"{named}names that end in {_SD!r} are those of standard deviations": text.endswith(_SD),
+        f"{named}kbench reports a number of that name itself": label in RESERVED,
+        f"{named}names that end in {_SD!r} are those of standard deviations": label.endswith(_SD),
         f"{named}names that begin with {DEFAULT!r} are those of default candidates": (
-            text.startswith(DEFAULT)
+            label.startswith(DEFAULT)
         ),
     }
     allowed: dict[str, tuple[Any, ...]] = {

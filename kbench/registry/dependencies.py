@@ -61,23 +61,23 @@ def read_declared(record: Any) -> Dependencies:
 
 
 def _entries(record: Any, field: str) -> Iterable[Any]:
-    given = getattr(record, field, ())
-    if not isinstance(given, list | tuple | set | frozenset):
+    value = getattr(record, field, ())
+    if not isinstance(value, list | tuple | set | frozenset):
         raise PluginError(
-            f"{field} of {record.name!r} must be a list, got {type(given).__name__}: {given!r}"
+            f"{field} of {record.name!r} must be a list, got {type(value).__name__}: {value!r}"
         )
-    return given
+    return value
 
 
 def _file(record: Any, entry: object) -> str:
     """Return the name of a file, which is the same on every host that has the plugin."""
-    text: object = entry
+    path: object = entry
     if isinstance(entry, os.PathLike | Traversable):
-        text = os.fspath(entry) if isinstance(entry, os.PathLike) else str(entry)
-    if isinstance(text, str):
-        package, colon, relative = text.partition(":")
-        if Path(text).is_absolute():
-            return locate_in_package(Path(text), {}) or text
+        path = os.fspath(entry) if isinstance(entry, os.PathLike) else str(entry)
+    if isinstance(path, str):
+        package, colon, relative = path.partition(":")
+        if Path(path).is_absolute():
+            return locate_in_package(Path(path), {}) or path
         if isinstance(entry, str) and colon and relative and _MODULE.fullmatch(package):
             return entry
     raise PluginError(
@@ -86,7 +86,7 @@ def _file(record: Any, entry: object) -> str:
     )
 
 
-def locate_in_package(path: Path, known: dict[str, Path | None]) -> str:
+def locate_in_package(path: Path, sources: dict[str, Path | None]) -> str:
     """Return ``"package:relative/path"`` of a file; empty if it lies in no package."""
     folder = path.parent
     while not (folder / "__init__.py").is_file():
@@ -95,18 +95,18 @@ def locate_in_package(path: Path, known: dict[str, Path | None]) -> str:
         folder = folder.parent
     while (folder.parent / "__init__.py").is_file():
         folder = folder.parent
-    if find_source(folder.name, known) != folder / "__init__.py":
+    if find_source(folder.name, sources) != folder / "__init__.py":
         return ""
     return f"{folder.name}:{path.relative_to(folder).as_posix()}"
 
 
-def find_source(module: str, known: dict[str, Path | None]) -> Path | None:
-    """Find a module's file without importing it or its parents; `known` is a cache."""
-    if module not in known:
-        spec = _spec(module, known)
+def find_source(module: str, sources: dict[str, Path | None]) -> Path | None:
+    """Find a module's file without importing it or its parents; `sources` is a cache."""
+    if module not in sources:
+        spec = _spec(module, sources)
         origin = spec.origin if spec is not None and spec.has_location else None
-        known[module] = None if origin is None else Path(origin)
-    return known[module]
+        sources[module] = None if origin is None else Path(origin)
+    return sources[module]
 
 
 def read_source(path: Path) -> bytes:
@@ -138,14 +138,14 @@ def list_modules(package: str) -> list[str]:
     return sorted(".".join((package, *name.parts)) for name in names)
 
 
-def _spec(module: str, known: dict[str, Path | None]) -> ModuleSpec | None:
+def _spec(module: str, sources: dict[str, Path | None]) -> ModuleSpec | None:
     parent, _, name = module.rpartition(".")
     if not parent:
         try:
             return importlib.util.find_spec(module)
         except (ImportError, ValueError):
             return None
-    folders = find_folders(parent, known)
+    folders = find_folders(parent, sources)
     for finder in sys.meta_path if folders else ():
         # by its last name: for a folder without __init__.py, PathFinder would need the parent
         sought = name if finder is PathFinder else module
@@ -155,12 +155,12 @@ def _spec(module: str, known: dict[str, Path | None]) -> ModuleSpec | None:
     return None
 
 
-def find_folders(package: str, known: dict[str, Path | None]) -> Sequence[str]:
+def find_folders(package: str, sources: dict[str, Path | None]) -> Sequence[str]:
     """Return the folders of a package's modules; empty if it is not a package."""
-    file = find_source(package, known)
+    file = find_source(package, sources)
     if file is not None:
         return [str(file.parent)] if file.name.startswith("__init__.") else []
-    spec = _spec(package, known)  # a namespace package has folders and no file
+    spec = _spec(package, sources)  # a namespace package has folders and no file
     return list(spec.submodule_search_locations or ()) if spec else []
 
 

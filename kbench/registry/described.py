@@ -67,14 +67,14 @@ def read_records(
     AttributeError or OSError if this is not the description of a plugin with existing files.
     """
     collected: list[Record] = []
-    for given in description:
-        kind: Kind = given["kind"]
+    for entry in description:
+        kind: Kind = entry["kind"]
         hook = _HOOK_OF[kind]
         type_ = HOOKS[hook][1]
         if type_ is Traversable:
-            record: Any = _file(given)
+            record: Any = _file(entry)
         else:
-            record = type_(**dict(_fields(kind, given["fields"], plugin, ask)))
+            record = type_(**dict(_fields(kind, entry["fields"], plugin, ask)))
         collected.append((kind, check_name(hook, record, type_), record))
     return collected
 
@@ -90,12 +90,12 @@ def _described_fields(kind: Kind, name: str, record: object) -> dict[str, Any]:
                     f'{where} must be a class, a function or "module:name", '
                     f"got {type(value).__name__}"
                 )
-            summary = None if isinstance(value, str) else Summaries().of(value)
-            found = identify(value)
+            summary = None if isinstance(value, str) else Summaries().summarise(value)
+            identity = identify(value)
             described[field.name] = {
                 "target": get_target(value),
                 "summary": summary,
-                "identity": [found.text, sorted(found.modules), found.is_importable],
+                "identity": [identity.text, sorted(identity.modules), identity.is_importable],
             }
         else:
             described[field.name] = _plain(value, where)
@@ -103,13 +103,13 @@ def _described_fields(kind: Kind, name: str, record: object) -> dict[str, Any]:
 
 
 def _fields(
-    kind: Kind, given: Any, plugin: Plugin, ask: Callable[[Reference, str, Any], Any]
+    kind: Kind, description: Any, plugin: Plugin, ask: Callable[[Reference, str, Any], Any]
 ) -> Iterator[tuple[str, Any]]:
-    name = given["name"]
+    name = description["name"]
     for field in fields(HOOKS[_HOOK_OF[kind]][1]):
-        if field.name not in given and field.default is not MISSING:
+        if field.name not in description and field.default is not MISSING:
             continue
-        value = given[field.name]
+        value = description[field.name]
         if _is_callable(field.type) and value is not None:
             summary = value["summary"]
             yield (
@@ -137,9 +137,9 @@ def _fields(
         yield field.name, printable(value) if isinstance(value, str) else value
 
 
-def _identity(given: Any) -> Identity:
-    text, modules, is_importable = given
-    return Identity(str(text), frozenset(map(str, modules)), bool(is_importable))
+def _identity(values: Any) -> Identity:
+    label, modules, is_importable = values
+    return Identity(str(label), frozenset(map(str, modules)), bool(is_importable))
 
 
 def _is_callable(annotation: object) -> bool:
@@ -183,12 +183,12 @@ def _described_file(file: Any) -> dict[str, Any]:
     return {"file": str(file.name), "content": base64.b64encode(content).decode("ascii")}
 
 
-def _file(given: Any) -> Traversable:
-    if "path" not in given:
-        archive, name = zipfile.ZipFile(io.BytesIO(), "w"), str(given["file"])
-        archive.writestr(name, base64.b64decode(given["content"]))
+def _file(values: Any) -> Traversable:
+    if "path" not in values:
+        archive, name = zipfile.ZipFile(io.BytesIO(), "w"), str(values["file"])
+        archive.writestr(name, base64.b64decode(values["content"]))
         return zipfile.Path(archive, name)
-    path = Path(given["path"])
+    path = Path(values["path"])
     if not (path.is_absolute() and path.is_file()):  # no pipe or device, which could hang
         raise PluginError(f"gives the file {str(path)!r}, which is not there")
     return path

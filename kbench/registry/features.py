@@ -104,7 +104,7 @@ class Metadata:
     modules: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, content: Mapping[str, object]) -> Metadata:
+    def parse(cls, content: Mapping[str, object]) -> Metadata:
         """Check the content of a file; FeatureError says what is wrong."""
         made: Metadata = _record(cls, content, "")
         for name in made.options:
@@ -128,7 +128,7 @@ def _record(record: Any, table: Mapping[str, Any], at: str) -> Any:
     for each in fields(record):
         if each.name in table:
             try:
-                made[each.name] = _of_type(types[each.name], table[each.name], at + each.name)
+                made[each.name] = _convert(types[each.name], table[each.name], at + each.name)
             except FeatureError as error:
                 problems += str(error).splitlines()
         elif each.default is each.default_factory is MISSING:
@@ -146,11 +146,11 @@ _OF_TOML: Mapping[Any, tuple[type, str]] = {
 }
 
 
-def _of_type(wanted: Any, value: Any, place: str) -> Any:
+def _convert(wanted: Any, value: Any, place: str) -> Any:
     """Convert a TOML value to the type of a field; raises FeatureError if it is another."""
     kind, inner = get_origin(wanted) or wanted, get_args(wanted)
     if kind is UnionType:  # TOML has no value for None
-        return _of_type(inner[0], value, place)
+        return _convert(inner[0], value, place)
     if kind is Annotated:
         words, fits = inner[1], isinstance(value, str) and bool(_TARGET.fullmatch(value))
     elif kind is Literal:
@@ -165,9 +165,9 @@ def _of_type(wanted: Any, value: Any, place: str) -> Any:
     if is_dataclass(kind):
         return _record(kind, value, f"{place}.")
     if kind is Mapping:
-        return {name: _of_type(inner[1], each, f"{place}.{name}") for name, each in value.items()}
+        return {name: _convert(inner[1], each, f"{place}.{name}") for name, each in value.items()}
     if kind is tuple:
-        return tuple(_of_type(inner[0], each, f"{place}[{i}]") for i, each in enumerate(value))
+        return tuple(_convert(inner[0], each, f"{place}[{i}]") for i, each in enumerate(value))
     return value
 
 
@@ -192,8 +192,8 @@ class Feature:
             loaded = import_module(module or self.module)
             return getattr(loaded, name) if name else loaded
         except (Exception, SystemExit) as error:
-            what = f"{type(error).__name__}: {error}".strip(": ")
-            raise FeatureError(f"the feature {self.name!r} cannot be used: {what}") from error
+            problem = f"{type(error).__name__}: {error}".strip(": ")
+            raise FeatureError(f"the feature {self.name!r} cannot be used: {problem}") from error
 
 
 def read(path: Path) -> Metadata:
@@ -205,7 +205,7 @@ def read(path: Path) -> Metadata:
         # a pipe, or a huge file, would keep every command waiting
         if path.stat().st_size > _MAX_BYTES or not path.is_file():
             raise FeatureError(f"is not a file of at most {_MAX_BYTES:,} bytes")
-        return Metadata.of(tomllib.loads(path.read_text(encoding="utf-8")))
+        return Metadata.parse(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise FeatureError(f"cannot read {path}: {error.strerror or error}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -219,15 +219,15 @@ def features() -> tuple[Feature, ...]:
 
     A feature whose metadata are wrong, or clash with those of an earlier one, has a reason.
     """
-    return found_without(tuple(list_disabled()))
+    return find_features(tuple(list_disabled()))
 
 
 @functools.cache
-def found_without(left_out: tuple[str, ...]) -> tuple[Feature, ...]:
+def find_features(left_out: tuple[str, ...]) -> tuple[Feature, ...]:
     """Return the features, where some are disabled; read once in a process."""
     unique = {(entry.name, entry.value): entry for entry in entry_points(group=GROUP)}
     named = functools.cache(name_and_version)
-    found = [_described(entry, left_out, *named(entry.dist)) for entry in unique.values()]
+    found = [_describe(entry, left_out, *named(entry.dist)) for entry in unique.values()]
     found.sort(key=lambda each: (each.distribution != HOST, each.name))
     if not any(each.distribution == HOST for each in found):
         raise FeatureError(
@@ -235,10 +235,10 @@ def found_without(left_out: tuple[str, ...]) -> tuple[Feature, ...]:
             "repeat `pip install -e .` in its folder"
         )
     taken = dict.fromkeys(_names_of_core(found), "kbench itself")
-    return tuple(_without_clash(each, taken) for each in found)
+    return tuple(_refuse_clash(each, taken) for each in found)
 
 
-def _described(
+def _describe(
     entry: EntryPoint, left_out: tuple[str, ...], distribution: str, version: str
 ) -> Feature:
     made = Feature(entry.name, entry.module, distribution, version)
@@ -254,19 +254,19 @@ def _described(
 def _folder(module: str) -> Path:
     """Return the folder of the top package of a module, without importing it."""
     package = module.partition(".")[0]
-    found = importlib.util.find_spec(package)
-    places = list(found.submodule_search_locations or ()) if found else []
+    spec = importlib.util.find_spec(package)
+    places = list(spec.submodule_search_locations or ()) if spec else []
     if not places:
         raise FeatureError(f"there is no package {package!r}")
     return Path(places[0])
 
 
-def _names_of_core(found: Iterable[Feature]) -> Iterable[tuple[str, ...]]:
+def _names_of_core(features: Iterable[Feature]) -> Iterable[tuple[str, ...]]:
     """Yield what no feature can have: names of the core that these features want."""
     yield from (("command", name) for name in CORE_COMMANDS)
     yield from (("function", name) for name in sys.modules["kbench"].__all__)
     core = Path(__file__).parents[1]
-    for name in {name for feature in found for name in feature.metadata.modules}:
+    for name in {name for feature in features for name in feature.metadata.modules}:
         if (core / f"{name}.py").is_file() or (core / name / "__init__.py").is_file():
             yield ("module", name)
 
@@ -284,14 +284,14 @@ def _names(feature: Feature) -> Iterable[tuple[str, ...]]:
         yield from (("option", command, name) for command in option.commands)
 
 
-def _without_clash(feature: Feature, taken: dict[tuple[str, ...], str]) -> Feature:
+def _refuse_clash(feature: Feature, taken: dict[tuple[str, ...], str]) -> Feature:
     """Leave a feature out that has a name of an earlier one."""
     if feature.reason:
         return feature
     for name in _names(feature):
         if name in taken:
-            what = f"{name[0]} {name[-1]!r}" + (f" of `kbench {name[1]}`" if name[2:] else "")
-            return replace(feature, reason=f"the {what} is also one of {taken[name]}")
+            label = f"{name[0]} {name[-1]!r}" + (f" of `kbench {name[1]}`" if name[2:] else "")
+            return replace(feature, reason=f"the {label} is also one of {taken[name]}")
     groups = {"", *(name[1] for name in (*taken, *_names(feature)) if name[0] == "group")}
     for command in feature.metadata.commands:
         if (group := command.rpartition(" ")[0]) not in groups:
@@ -332,10 +332,10 @@ def functions() -> list[str]:
 def module_spec(name: str) -> ModuleSpec | None:
     """Return how ``kbench.NAME`` is imported in a feature: as a module of its own."""
     try:
-        found = working()
+        features = working()
     except FeatureError:
         return None
-    for feature in found:
+    for feature in features:
         real = feature.metadata.modules.get(name.removeprefix("kbench."))
         if real is not None:
             return ModuleSpec(name, _Alias(feature, real))
@@ -353,9 +353,9 @@ class _Alias(importlib.abc.Loader):
         try:
             module = import_module(self._real)
         except Exception as error:
-            name, what = self._feature.name, f"{type(error).__name__}: {error}"
+            name, problem = self._feature.name, f"{type(error).__name__}: {error}"
             raise ModuleNotFoundError(
-                f"{spec.name} is of the feature {name!r}, which cannot be used: {what}"
+                f"{spec.name} is of the feature {name!r}, which cannot be used: {problem}"
             ) from error
         self._spec = module.__spec__
         return module

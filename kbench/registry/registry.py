@@ -38,7 +38,7 @@ class Registry:
             raise SuiteError(f"no {kind} is named {name!r}{did_you_mean(name, records)}")
         return records[name]
 
-    def nested(self, name: str) -> Any:
+    def get_nested(self, name: str) -> Any:
         """Return the record of a component inside a parameter: a kernel, else a map or learner.
 
         Raises SuiteError if there is none of that name.
@@ -52,36 +52,36 @@ class Registry:
         raise SuiteError(f"no kernel, feature map or learner is named {name!r}")
 
     def _nested_in(self, values: Iterable[object]) -> set[tuple[Kind, str]]:
-        found: set[tuple[Kind, str]] = set()
+        components: set[tuple[Kind, str]] = set()
         for value in values:
             if isinstance(value, Ref):
-                found.add((self._kind_of_nested(value.name), value.name))
-                found |= self._nested_in(value.params.values())
+                components.add((self._kind_of_nested(value.name), value.name))
+                components |= self._nested_in(value.params.values())
             elif isinstance(value, Tune):
-                found |= self._nested_in(value.values)
+                components |= self._nested_in(value.values)
             elif isinstance(value, tuple | list):
-                found |= self._nested_in(value)
-        return found
+                components |= self._nested_in(value)
+        return components
 
     def owner(self, kind: Kind, name: str) -> Plugin:
         """Return the plugin that gave a record."""
         return self._owners[kind, name]
 
-    def reached(self, *components: tuple[Kind, Ref]) -> set[tuple[Kind, str]]:
+    def list_reached(self, *components: tuple[Kind, Ref]) -> set[tuple[Kind, str]]:
         """Return kind and name of components, and of those inside parameters and grids."""
-        found = {(kind, ref.name) for kind, ref in components}
+        reached = {(kind, ref.name) for kind, ref in components}
         for kind, ref in components:
             grid = getattr(self.get(kind, ref.name), "grid", {})
             searched = [values for name, values in grid.items() if name not in ref.params]
-            found |= self._nested_in([*ref.params.values(), *searched])
-        return found
+            reached |= self._nested_in([*ref.params.values(), *searched])
+        return reached
 
-    def plugins_of(self, *components: tuple[Kind, Ref]) -> tuple[str, ...]:
+    def list_plugins(self, *components: tuple[Kind, Ref]) -> tuple[str, ...]:
         """Return the third-party plugins whose code components run, nested ones included."""
-        owners = (self.owner(kind, name) for kind, name in self.reached(*components))
+        owners = (self.owner(kind, name) for kind, name in self.list_reached(*components))
         return tuple(sorted({owner.name for owner in owners if owner.distribution != HOST}))
 
-    def kinds_of(self, name: str) -> list[Kind]:
+    def find_kinds(self, name: str) -> list[Kind]:
         """Return the kinds in which something has this name."""
         return [kind for kind, records in self._records.items() if name in records]
 
@@ -117,14 +117,14 @@ def _register(
                 )
         _refuse_taken_endings(collected, registry)
     except (Exception, SystemExit) as error:
-        return replace(plugin, reason=why_left_out(error, plugin.distribution))
+        return replace(plugin, reason=explain_failure(error, plugin.distribution))
     for kind, name, record in collected:
         registry._records[kind][name] = record
         registry._owners[kind, name] = plugin
     return plugin
 
 
-def why_left_out(error: BaseException, distribution: str) -> str:
+def explain_failure(error: BaseException, distribution: str) -> str:
     """Return the reason why a plugin is left out, in one line that a terminal can show."""
     if isinstance(error, PluginError):
         reason = str(error)

@@ -26,7 +26,7 @@ class Summaries:
 
     Examples
     --------
-    >>> Summaries().of("kbench.kernels:Gaussian")
+    >>> Summaries().summarise("kbench.kernels:Gaussian")
     'k(x, z) = exp(-||x - z||_2^2 / (2 bandwidth^2)).'
     """
 
@@ -34,28 +34,28 @@ class Summaries:
         self._files: dict[str, Path | None] = {}
         self._tree = functools.cache(self._parse)
 
-    def of(self, make: object) -> str:
+    def summarise(self, make: object) -> str:
         """Return the first sentence on a class or function, empty if there is none to read."""
         if isinstance(make, Reference):
-            return self.of(make.target) if make.summary is None else make.summary
+            return self.summarise(make.target) if make.summary is None else make.summary
         if not isinstance(make, str):
             # a partial's docstring would be that of functools
             target = make.func if isinstance(make, functools.partial) else make
             # its own: a class without one would get that of scikit-learn's base
             summary = first_sentence(inspect.cleandoc(target.__doc__ or ""))
-            given = make.keywords if isinstance(make, functools.partial) else {}
-            return _with_preset(
+            preset = make.keywords if isinstance(make, functools.partial) else {}
+            return _add_preset(
                 summary,
                 {
                     key: repr(value)
-                    for key, value in given.items()
+                    for key, value in preset.items()
                     if isinstance(value, bool | int | float | str)
                 },
             )
         module, _, name = make.partition(":")
         return self._summary(module, name, set())
 
-    def of_module(self, module: str) -> str:
+    def summarise_module(self, module: str) -> str:
         """Return the first sentence on a module; empty if there is none."""
         return first_sentence(ast.get_docstring(self._tree(module)) or "")
 
@@ -69,10 +69,10 @@ class Summaries:
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     if (alias.asname or alias.name) == name:
-                        return self._summary(self._imported(module, node), alias.name, seen)
+                        return self._summary(self._follow_import(module, node), alias.name, seen)
             if isinstance(node, ast.Assign) and _is_named(node, name):
                 target, preset = _partial(node.value)
-                return _with_preset(self._summary(module, target, seen), preset) if target else ""
+                return _add_preset(self._summary(module, target, seen), preset) if target else ""
         return ""
 
     def _parse(self, module: str) -> ast.Module:
@@ -83,7 +83,7 @@ class Summaries:
                 return ast.parse(path.read_bytes())
         return ast.Module([], [])
 
-    def _imported(self, module: str, node: ast.ImportFrom) -> str:
+    def _follow_import(self, module: str, node: ast.ImportFrom) -> str:
         if not node.level:
             return node.module or ""
         path = self._files[module]
@@ -98,17 +98,17 @@ def _is_named(node: ast.Assign, name: str) -> bool:
     return any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
 
 
-def _with_preset(summary: str, preset: dict[str, str]) -> str:
+def _add_preset(summary: str, preset: dict[str, str]) -> str:
     """Add preset parameters to a summary: components that differ in nothing else need them.
 
-    >>> _with_preset("Nystroem approximation.", {"landmarks": "'kmeans'"})
+    >>> _add_preset("Nystroem approximation.", {"landmarks": "'kmeans'"})
     "Nystroem approximation (landmarks='kmeans')."
     """
     if not summary or not preset:
         return summary
-    given = ", ".join(f"{key}={value}" for key, value in preset.items())
+    listed = ", ".join(f"{key}={value}" for key, value in preset.items())
     end = "." if summary.endswith(".") else ""
-    return f"{summary.removesuffix('.')} ({given}){end}"
+    return f"{summary.removesuffix('.')} ({listed}){end}"
 
 
 def _partial(value: ast.expr) -> tuple[str, dict[str, str]]:
@@ -125,7 +125,7 @@ def _partial(value: ast.expr) -> tuple[str, dict[str, str]]:
     return "", {}
 
 
-def first_sentence(text: str) -> str:
+def first_sentence(docstring: str) -> str:
     r"""Return the first sentence of a docstring, as one line that a terminal can show.
 
     Examples
@@ -133,6 +133,6 @@ def first_sentence(text: str) -> str:
     >>> first_sentence("Features of A. Rahimi\nand B. Recht. They are random.")
     'Features of A. Rahimi and B. Recht.'
     """
-    paragraph = " ".join(text.strip().partition("\n\n")[0].split()).replace("``", "")
+    paragraph = " ".join(docstring.strip().partition("\n\n")[0].split()).replace("``", "")
     printable = "".join(sign for sign in paragraph if sign.isprintable())
     return _END.split(printable, maxsplit=1)[0]

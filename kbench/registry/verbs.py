@@ -33,17 +33,17 @@ TOLERANT = ("kbench_report_sections", "kbench_report_written", "kbench_imported_
 
 
 class Verbs:
-    """The hooks of the installed features, or of those `given`.
+    """The hooks of the installed features, or of those in `only`.
 
     `notice` is called with a message about a feature that fails.
     """
 
     def __init__(
         self,
-        notice: Callable[[str], None] = lambda text: None,
-        given: Iterable[Feature] | None = None,
+        notice: Callable[[str], None] = lambda message: None,
+        only: Iterable[Feature] | None = None,
     ) -> None:
-        self.features = tuple(features() if given is None else given)
+        self.features = tuple(features() if only is None else only)
         self.notice = notice
         self._failed: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -57,17 +57,17 @@ class Verbs:
 
         FeatureError is raised if one fails that has an option of the names in `asked`.
         """
-        found = []
+        functions = []
         for feature in self.features:
             if feature.reason or feature.name in self._failed or hook not in feature.metadata.hooks:
                 continue
             try:
                 if feature.name not in self._modules:
                     self._modules[feature.name] = import_hooks(feature)
-                found.append((feature, self._modules[feature.name][hook]))
+                functions.append((feature, self._modules[feature.name][hook]))
             except FeatureError as error:
                 self._leave_out(feature, str(error), asked)
-        return found
+        return functions
 
     def each(self, hook: str, **context: Any) -> Iterator[tuple[Feature, Any]]:
         """Call a hook; yield each feature with its answer, if that is not None.
@@ -76,7 +76,7 @@ class Verbs:
         unless the user has given an option of the feature: then it is a FeatureError.
         """
         context_given = (getattr(context.get(name), "given", ()) for name in ("options", "query"))
-        asked = {name for given in context_given for name in given}
+        asked = {name for names in context_given for name in names}
         for feature, function in self.implementing(hook, asked):
             try:
                 answer = function(**context)
@@ -147,24 +147,24 @@ def import_hooks(feature: Feature) -> dict[str, Callable[..., Any]]:
         manager.check_pending()
     except Exception as error:  # of pluggy: an unknown hook or argument
         raise FeatureError(f"{type(error).__name__}: {' '.join(str(error).split())}") from error
-    found = {}
+    hooks = {}
     for caller in manager.get_hookcallers(module) or ():
         made = caller.get_hookimpls()[0]
         if made.hookwrapper or made.wrapper:
             raise FeatureError(
                 f"{caller.name} is a wrapper: hooks of features are called one by one"
             )
-        found[caller.name] = _with_context(made.function, tuple(made.argnames))
+        hooks[caller.name] = _bind(made.function, tuple(made.argnames))
     declared = set(feature.metadata.hooks)
-    if declared != set(found):
-        said, has = sorted(declared - set(found)), sorted(set(found) - declared)
-        wrong = [f"{name} is in its metadata only{did_you_mean(name, found)}" for name in said]
+    if declared != set(hooks):
+        named, has = sorted(declared - set(hooks)), sorted(set(hooks) - declared)
+        wrong = [f"{name} is in its metadata only{did_you_mean(name, hooks)}" for name in named]
         wrong += [f"{name} is not in the `hooks` of its metadata" for name in has]
         raise FeatureError("; ".join(wrong))
-    return found
+    return hooks
 
 
-def _with_context(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
+def _bind(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
     def call(**context: Any) -> Any:
         return function(**{name: context[name] for name in names})
 
@@ -193,7 +193,7 @@ def still_working() -> None:
         told.last_sign = time.monotonic()
 
 
-class _Told:
+class _Notified:
     """A feature that is told of a run: calls in their order, in a thread of low priority."""
 
     def __init__(self, feature: Feature, verbs: Verbs) -> None:
@@ -249,7 +249,7 @@ class Notifications:
     def __init__(self, verbs: Verbs, deferred: bool = False) -> None:
         self._verbs, self._deferred = verbs, deferred
         self._is_started = False
-        self._told: dict[str, _Told] = {}
+        self._told: dict[str, _Notified] = {}
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -265,7 +265,7 @@ class Notifications:
             for each in HOOKS:
                 self._verbs.implementing(each)
         for feature, function in self._verbs.implementing(hook):
-            told = self._told.setdefault(feature.name, _Told(feature, self._verbs))
+            told = self._told.setdefault(feature.name, _Notified(feature, self._verbs))
             told.put(function, context)
             if not self._deferred:
                 told.start()
@@ -277,7 +277,7 @@ class Notifications:
             for feature, function in self._verbs.implementing("kbench_run_finished")
         }
         for name, (feature, _) in last.items():
-            self._told.setdefault(name, _Told(feature, self._verbs))
+            self._told.setdefault(name, _Notified(feature, self._verbs))
         for name, told in self._told.items():
             told.end((last[name][1], context) if name in last else None)
         limit = DEADLINE_S if deadline_s is None else deadline_s
@@ -291,8 +291,8 @@ class Notifications:
             elif isinstance(told.answer, Delivered):
                 answers.append((told.feature, told.answer))
             elif told.answer is not None:
-                what = type(told.answer).__name__
-                self._verbs.fail(name, f"kbench_run_finished: must return Delivered, got {what}")
+                kind = type(told.answer).__name__
+                self._verbs.fail(name, f"kbench_run_finished: must return Delivered, got {kind}")
         return answers
 
 

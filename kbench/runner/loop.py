@@ -49,7 +49,7 @@ def execute(run: Run) -> Report:
         computing.callback(run.session.close)
         engine = run.connect()
         computing.callback(engine.close)
-        stack.enter_context(run.session.alone(run.location))
+        stack.enter_context(run.session.hold_lock(run.location))
         try:
             _fetch(run)
             _plan(run)

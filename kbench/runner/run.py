@@ -114,7 +114,7 @@ class Run:
         self.options = options or Options()
         self.offer: EngineOffer | None = self.verbs.one("kbench_engine", options=self.options)
         if self.offer is None:
-            self.options = self.options.of_suite(suite)
+            self.options = self.options.resolve_jobs(suite)
         self.location: str = self.verbs.one("kbench_location", options=self.options) or ""
         self.place = self.offer.place if self.offer else machine.machine_id()
         recompute, retry_failed = self.options.recompute, self.options.retry_failed

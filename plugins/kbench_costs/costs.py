@@ -179,7 +179,7 @@ class _Costs:
         wanted = {cell.key for cell in cells}
         validity = Validity(self._journal, self._planner.present)
         for line in self._journal.read("trials"):
-            is_valid = not validity.why(str(line.get("manifest", "")))
+            is_valid = not validity.explain(str(line.get("manifest", "")))
             if is_valid and line["key"].partition("/")[0] in wanted:
                 self._known[line["key"]] = _parse_trial(line, self._limits.task_memory_mib)
 
@@ -321,7 +321,7 @@ class _Costs:
                 memory_mib=self._limits.task_memory_mib,
                 converse=Handover(sample, protocol.map_seeds),
             )
-        subject.manifest |= self._planner.present.made(outcome.recorded) or Manifest()
+        subject.manifest |= self._planner.present.build(outcome.recorded) or Manifest()
         seconds = outcome.cpu_s if n_threads == 1 else outcome.seconds
         least = self._limits.task_memory_mib if outcome.status == "out_of_memory" else 0.0
         memory = max(outcome.peak_memory_mib, least)

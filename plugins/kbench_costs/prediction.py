@@ -199,7 +199,7 @@ def _scale_time(alone: Estimate, good: Sequence[Trial], together: Sequence[Trial
         if trial.status != "ok" or not of_one or of_one[-1] <= 0:
             return wider(alone, THREADS_SD)
         saved = min(1.0, max(1 / trial.n_threads, trial.seconds / of_one[-1]))
-        return wider(alone.scaled(saved), THREADS_SD)
+        return wider(alone.scale(saved), THREADS_SD)
     return alone
 
 
@@ -222,7 +222,7 @@ def _seconds(good: Sequence[Trial], n_rows: int) -> Estimate | None:
         predicted = TIME.predict(of_whole, n_rows, beside=of_short)
     else:
         ratio = of_whole[-1][1] / (short[max(whole)] + MIN_S)
-        predicted = wider(TIME.predict(of_short, n_rows).scaled(ratio), RATIO_SD)
+        predicted = wider(TIME.predict(of_short, n_rows).scale(ratio), RATIO_SD)
     return predicted.less(MIN_S).at_least(max(whole.values()))
 
 

@@ -231,7 +231,7 @@ def manifest_of(preload: Preload, components: Mapping[str, Sequence[object]]) ->
     present = Present()
     # what brings a task to its evaluation must be the same too, such as the form of its answer
     core = Manifest({module: present.module(module) for module in list_modules("kbench")})
-    made = (present.made(outcome.recorded) or Manifest()) | core
+    made = (present.build(outcome.recorded) or Manifest()) | core
     present.save()
     return _strip_paths(made.across_hosts()) | _versions()
 

@@ -101,7 +101,7 @@ def _each(
     from kbench_leakage.stored_checks import leakage_of
 
     for line, protocol in chosen:
-        for ref in fetching.expanded(line):
+        for ref in fetching.expand(line):
             facts: DatasetFacts | Problem = fetching.dataset(ref)
             if isinstance(facts, DatasetFacts):
                 yield ref.label, leakage_of(facts, protocol)

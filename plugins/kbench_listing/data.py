@@ -77,7 +77,7 @@ def fetch(
     chosen = select_suite(suite, registry, dataset, add=(add_datasets, (), ()), data=data)
     lost = 0
     with open_fetching(registry, many=True) as fetching:
-        lines = [line for ref in chosen.datasets for line in fetching.expanded(ref)]
+        lines = [line for ref in chosen.datasets for line in fetching.expand(ref)]
         for number, ref in enumerate(lines, start=1):
             echo(f"[{number}/{len(lines)}] {ref.label}: ", nl=False)
             facts = fetching.dataset(ref)

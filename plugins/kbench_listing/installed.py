@@ -114,7 +114,7 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
             {
                 "name": plugin.name,
                 "plugin": f"{plugin.distribution} {plugin.version}".strip(),
-                "description": summaries.of_module(plugin.module),
+                "description": summaries.summarise_module(plugin.module),
                 "module": plugin.module,
                 "status": "left out" if plugin.reason else "ok",
                 "reason": plugin.reason,
@@ -132,7 +132,7 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
             **({"tasks": ", ".join(record.tasks)} if kind == "learner" else {}),
             "description": summary_of(_text(record))
             if kind == "suite"
-            else summaries.of(makers(record)[0]),
+            else summaries.summarise(makers(record)[0]),
         }
         for name, record in sorted(registry.all(kind).items())
         if kind != "suite" or name in suites
@@ -186,7 +186,7 @@ def show(
     from kbench.features import load_registry, makers
 
     registry = load_registry()
-    kinds = [kind for kind in registry.kinds_of(name) if kind not in ("figure", "dashboard")]
+    kinds = [kind for kind in registry.find_kinds(name) if kind not in ("figure", "dashboard")]
     metrics = {metric.name: (metric, plugin) for metric, plugin in _metrics_of(registry)}
     if name in metrics:
         _show_metric(*metrics[name])

@@ -346,7 +346,7 @@ def deliver_leftovers(
         raise _Busy
 
     name = Store(store).name
-    return _deliver(machine, journal, Plans(journal).unsettled(name), store, leave, views, name)
+    return _deliver(machine, journal, Plans(journal).list_open(name), store, leave, views, name)
 
 
 def _deliver(

@@ -139,7 +139,7 @@ class Rescoring:
         names = [name for name in self._metrics if name not in result.metrics]
         assert cell.dataset is not None
         try:
-            assignment = self._assignments.of(self._planner.task(cell, result.split))
+            assignment = self._assignments.get(self._planner.task(cell, result.split))
             predictions = self._predictions(cell, result, assignment)
         except KbenchError as error:
             return dict.fromkeys(names, _Scored(reason=str(error)))
@@ -201,7 +201,7 @@ class Rescoring:
             return _Scored(COMPUTE[name](truth, given), undefined, failed=False)
         if name in self._stopped:
             return _Scored(None, self._stopped[name])
-        plugins = self._run.registry.plugins_of(("metric", Ref(name)))
+        plugins = self._run.registry.list_plugins(("metric", Ref(name)))
         with self._parents.using(plugins) as sandbox:
             outcome = sandbox.run(
                 "kbench.execution.task_functions:score_predictions",
@@ -223,7 +223,7 @@ class Rescoring:
         value = outcome.value.get("value") if isinstance(outcome.value, dict) else math.nan
         if value is not None and not (isinstance(value, float) and math.isfinite(value)):
             return _Scored(None, "the metric returned no finite number")
-        made = self._planner.present.made(outcome.recorded)
+        made = self._planner.present.build(outcome.recorded)
         return _Scored(value, undefined, failed=False, manifest=made)
 
 

@@ -233,7 +233,7 @@ class Verifying:
             return Agreement("not recomputed", planned)
         result = self._bundle.results[unit[0]][unit[1]]
         try:
-            assignment = assignments.of(self._planner.task(planned, unit[1]))
+            assignment = assignments.get(self._planner.task(planned, unit[1]))
             if assignment.digest != result.details.split_hash:
                 return Agreement("different", "the rows of the split differ")
             found = differing(result, self._bundle.predictions[unit], assignment.truth)

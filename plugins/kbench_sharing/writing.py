@@ -79,9 +79,7 @@ def recall_results(suite: Suite, registry: Registry, journal: Journal) -> Known:
     """
     planner = Planner(registry, DataCache())
     with open_fetching(registry) as fetching:
-        suite = expand_datasets(
-            suite, {ref.label: fetching.expanded(ref) for ref in suite.datasets}
-        )
+        suite = expand_datasets(suite, {ref.label: fetching.expand(ref) for ref in suite.datasets})
     found = {ref.label: planner.dataset(ref) for ref in suite.datasets}
     datasets: dict[str, DatasetFacts] = {
         label: facts for label, facts in found.items() if facts is not None
@@ -305,7 +303,7 @@ def _lock(known: Known, plugins: Sequence[Json]) -> bytes:
 
 def third_party(known: Known, registry: Registry) -> list[Plugin]:
     """Return the third-party plugins whose code computed results, by name."""
-    names = {name for cell in known.cells for name in known.planner.plugins_of(cell.cell)}
+    names = {name for cell in known.cells for name in known.planner.list_plugins(cell.cell)}
     return sorted((p for p in registry.plugins if p.name in names), key=lambda p: p.name)
 
 

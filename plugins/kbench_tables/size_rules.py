@@ -135,7 +135,7 @@ def read_for(
     file, lines = checked_suite(raw, SizedSuiteFile, METHODS, registry, problems, installed_only)
     context = make_context(registry)
     rules = [rule.protocol for rule in file.rule if _holds(rule.when, size)]
-    protocol = file.protocol.changed_by("protocol", *rules, context=context)
+    protocol = file.protocol.update("protocol", *rules, context=context)
     blocks: dict[bool, list[Block]] = {True: [], False: []}
     for number, given in enumerate(file.block or [SizedBlockTable()]):
         block = Block(

@@ -231,7 +231,7 @@ class Subject:
             return [self.made(item) for item in value]
         if not isinstance(value, Ref):
             return value
-        record = self.registry.nested(value.name)
+        record = self.registry.get_nested(value.name)
         return resolve(record.make)(**{k: self.made(v) for k, v in value.params.items()})
 
     @property

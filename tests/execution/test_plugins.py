@@ -12,7 +12,7 @@ import pytest
 
 from kbench import PluginError, Ref
 from kbench.execution import descriptions
-from kbench.execution.plugins import import_registry, load_registry, without_known_failures
+from kbench.execution.plugins import add_known_failures, import_registry, load_registry
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import read
 from kbench.records import DatasetFacts
@@ -128,13 +128,13 @@ def good(install_plugin):
 def made(monkeypatch):
     """Return the names of the plugins that are described from now on."""
     names = []
-    make = descriptions._made
+    make = descriptions._describe
 
     def counted(plugin):
         names.append(plugin.name)
         return make(plugin)
 
-    monkeypatch.setattr(descriptions, "_made", counted)
+    monkeypatch.setattr(descriptions, "_describe", counted)
     return names
 
 
@@ -444,7 +444,7 @@ def test_an_unknown_name_among_them_is_a_warning(monkeypatch, capfd):
 def test_tasks_leave_out_what_could_not_be_described(install_plugin):
     install_plugin("harmful", "import os; os._exit(0)")
     load_registry()
-    (left_out,) = [p for p in without_known_failures(list_plugins()) if p.reason]
+    (left_out,) = [p for p in add_known_failures(list_plugins()) if p.reason]
     assert left_out.name == "harmful"
     assert [p.name for p in import_registry().plugins if p.reason] == ["harmful"]
 
@@ -467,7 +467,7 @@ def test_a_suite_runs_beside_a_plugin_that_ends_its_process(
     report, _ = run_text(text, store_uri)
     assert statuses(report) == {"work": "ok"}
     # as in a process that has imported the plugin
-    registry = build(without_known_failures(list_plugins()))
+    registry = build(add_known_failures(list_plugins()))
     again = execute(
         Run(
             read(text, "planted", registry),

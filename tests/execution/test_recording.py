@@ -309,7 +309,7 @@ def test_a_module_that_a_task_loads_from_a_path_is_recorded(tmp_path, recorded):
     (tmp_path / "anything.py").write_text("x = 1\n")
     found = recorded("from_path", tmp_path / "anything.py")
     assert found["modules"]["lab_from_path"] == [sha(b"x = 1\n"), str(tmp_path / "anything.py")]
-    manifest = Present().made([found])
+    manifest = Present().build([found])
     assert manifest.files[str(tmp_path / "anything.py")] == sha(b"x = 1\n")
 
 
@@ -376,7 +376,7 @@ def test_a_file_that_a_library_reads_for_a_component_is_recorded(tmp_path, recor
 def test_what_metadata_say_of_a_distribution_counts_as_that_distribution(recorded):
     found = recorded("version", "rich", module="lab.reads")
     assert set(found["distributions"]) == {"rich"}
-    made = Present().made([found])
+    made = Present().build([found])
     assert made.distributions["rich"] == Present().distribution("rich")
 
 
@@ -386,7 +386,7 @@ def test_the_state_of_a_large_file_is_recorded(tmp_path, recorded):
     found = recorded("by_path", tmp_path / "large.bin", module="lab.reads")
     (state,) = found["files"].values()
     assert state[2] == 2**20 + 1
-    manifest = Present().made([found])
+    manifest = Present().build([found])
     assert manifest.files == {str(tmp_path / "large.bin"): sha(bytes(2**20 + 1))}
 
 
@@ -395,7 +395,7 @@ def test_a_folder_is_recorded_however_it_is_listed(tmp_path, recorded, way):
     (tmp_path / "table.csv").touch()
     found = recorded(way, tmp_path, module="lab.reads")
     assert set(found["files"]) == {str(tmp_path)}
-    manifest = Present().made([found])
+    manifest = Present().build([found])
     assert Present().why_changed(manifest) == ()
     (tmp_path / "new.csv").touch()
     assert Present().why_changed(manifest) == (f"the file {tmp_path} changed",)
@@ -408,7 +408,7 @@ def test_a_file_that_is_not_there_is_recorded(tmp_path, recorded):
 
 def test_what_a_task_has_written_itself_is_not_recorded(tmp_path, recorded):
     found = recorded("own", tmp_path, module="lab.reads")
-    assert Present().made([found]).files == {}
+    assert Present().build([found]).files == {}
 
 
 @pytest.mark.parametrize("way", ["by_item", "by_get", "by_getenv", "by_names"])

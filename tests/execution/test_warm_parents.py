@@ -100,7 +100,7 @@ def test_a_harmless_plugin_has_a_separate_warm_parent(install_plugin, store_uri)
 def test_nested_components_count():
     registry = build(list_plugins())
     learner = Ref("kernel-svm", {"kernel": Ref("gaussian")})
-    assert registry.plugins_of(("learner", learner)) == ()
+    assert registry.list_plugins(("learner", learner)) == ()
 
 
 def test_idle_parents_beyond_the_most_are_ended_the_longest_unused_first(monkeypatch):

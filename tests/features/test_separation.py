@@ -3,7 +3,7 @@
 import pytest
 
 from kbench.machine import machine_id
-from kbench.registry.features import features, found_without
+from kbench.registry.features import features, find_features
 from kbench.storage.journal import Journal, state_folder
 from tests.support.features_here import Site, kbench
 
@@ -36,7 +36,7 @@ def site(tmp_path, monkeypatch, store_uri):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store_uri)
     (tmp_path / "desk").mkdir()
     yield Site(tmp_path / "site", monkeypatch)
-    found_without.cache_clear()
+    find_features.cache_clear()
 
 
 def test_every_feature_of_kbench_is_tried():

@@ -10,7 +10,7 @@ import pytest
 import kbench
 from kbench import Result
 from kbench.machine import cluster_id, machine_id
-from kbench.registry.features import found_without
+from kbench.registry.features import find_features
 from kbench.storage.journal import Journal, state_folder
 from tests.support.features_here import THIRD_PARTIES, Site
 from tests.support.features_here import kbench as command
@@ -27,7 +27,7 @@ def site(tmp_path, monkeypatch, store_uri, forked_sandboxes):
     monkeypatch.chdir(tmp_path / "desk")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store_uri)
     yield Site(tmp_path / "site", monkeypatch)
-    found_without.cache_clear()
+    find_features.cache_clear()
 
 
 @pytest.mark.parametrize(

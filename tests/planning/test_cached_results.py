@@ -145,7 +145,7 @@ def test_only_a_few_of_many_changes_are_named(journal, monkeypatch):
     names = [f"LAB_{number}" for number in range(5)]
     manifest = Manifest(variables=dict.fromkeys(names, "otherwise"))
     journal.keep_manifest(manifest)
-    assert Validity(journal, Present()).why(manifest.digest).count(";") == 2
+    assert Validity(journal, Present()).explain(manifest.digest).count(";") == 2
 
 
 def test_predictions_of_other_code_have_another_address(journal, edit):

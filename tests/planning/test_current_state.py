@@ -43,7 +43,7 @@ def sha_of(path):
 
 def made(**recorded):
     importlib.invalidate_caches()
-    return Present().made([recorded])
+    return Present().build([recorded])
 
 
 def of_modules(*names):
@@ -52,7 +52,7 @@ def of_modules(*names):
     present = Present()
     sources = {name: present._source(name) for name in names}
     recorded = {name: (path and sha_of(path), str(path or "")) for name, path in sources.items()}
-    return present.made([{"modules": recorded}])
+    return present.build([{"modules": recorded}])
 
 
 def why(manifest):
@@ -61,7 +61,7 @@ def why(manifest):
 
 
 def test_nothing_is_known_of_a_process_that_reported_nothing():
-    assert Present().made([]) is None
+    assert Present().build([]) is None
     assert why(Manifest()) == []
 
 
@@ -310,7 +310,7 @@ def test_values_of_variables_count(monkeypatch):
 
 def test_what_two_processes_read_otherwise_is_never_valid(folder):
     one, other = ({"variables": {"LAB_SET": each}} for each in ("1", "2"))
-    assert why(Present().made([one, other])) == [
+    assert why(Present().build([one, other])) == [
         "the environment variable LAB_SET has another value"
     ]
 

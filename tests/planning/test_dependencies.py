@@ -192,7 +192,7 @@ def test_what_a_nested_map_declares_counts(lab_registry):
     text = LAB.replace('kernel = { name = "k" }', 'inner = { name = "one" }')
     registry = lab_registry(one={"depends": ["lab_unused"]})
     (cell,) = cells(read(text, "s", registry), registry)
-    reached = registry.reached(*list_components(cell, registry))
+    reached = registry.list_reached(*list_components(cell, registry))
     assert ("feature map", "one") in reached
     assert "lab_unused" in list_dependencies(reached, registry).modules
 

@@ -53,7 +53,7 @@ def test_a_file_is_read_again_once_its_state_has_changed(settled, hashed, kept, 
             file.write_bytes(content)
         # the next process reads what this one has kept
         of_process = Digests(kept)
-        assert of_process.of_bytes(file) == of_process.of_bytes(str(file)) == sha(content)
+        assert of_process.hash_file(file) == of_process.hash_file(str(file)) == sha(content)
         of_process.save()
         assert len(hashed) == reads
     assert kept.stat().st_mode & 0o777 == 0o600
@@ -61,10 +61,10 @@ def test_a_file_is_read_again_once_its_state_has_changed(settled, hashed, kept, 
 
 def test_a_time_that_was_set_back_hides_no_change(settled, kept, file):
     before, one = file.stat(), Digests(kept)
-    assert one.of_bytes(file) == sha(b"one")
+    assert one.hash_file(file) == sha(b"one")
     file.write_bytes(b"two")
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert one.of_bytes(file) == sha(b"two")
+    assert one.hash_file(file) == sha(b"two")
 
 
 def test_a_file_that_has_just_changed_is_always_read(hashed, kept, file, monkeypatch):
@@ -72,9 +72,9 @@ def test_a_file_that_has_just_changed_is_always_read(hashed, kept, file, monkeyp
     one = Digests(kept)
     state = files.read_state(file)
     monkeypatch.setattr(digests, "read_state", lambda path: state)  # two writes in one tick
-    assert one.of_bytes(file) == sha(b"one")
+    assert one.hash_file(file) == sha(b"one")
     file.write_bytes(b"two")
-    assert one.of_bytes(file) == sha(b"two")
+    assert one.hash_file(file) == sha(b"two")
     one.save()
     assert not kept.exists()
     # neither do old times of modification help
@@ -93,10 +93,10 @@ def test_a_write_through_memory_is_noticed(kept, monkeypatch):
         with path.open("r+b") as opened, mmap.mmap(opened.fileno(), 3) as memory:
             memory[:1] = b"O"  # the page is mapped: no further write changes a time
             one, state = Digests(kept), files.read_state(path)
-            assert one.of_bytes(path) == sha(b"One")
+            assert one.hash_file(path) == sha(b"One")
             memory[:] = b"two"
             assert files.read_state(path) == state
-            assert one.of_bytes(path) == sha(b"two")
+            assert one.hash_file(path) == sha(b"two")
     finally:
         path.unlink(missing_ok=True)
 
@@ -112,21 +112,21 @@ def test_what_is_computed_of_a_content_is_computed_once(settled, kept, tmp_path,
     copy.write_bytes(b"one")
     for _ in range(2):
         of_process = Digests(kept)
-        assert {of_process.of_content(each, digest) for each in (file, copy)} == {"digest of one"}
+        assert {of_process.hash_content(each, digest) for each in (file, copy)} == {"digest of one"}
         of_process.save()
     assert computed == [b"one"]
     file.write_bytes(b"two")
-    assert Digests(kept).of_content(file, digest) == "digest of two"
+    assert Digests(kept).hash_content(file, digest) == "digest of two"
 
 
 def test_what_is_not_there_has_no_digest(kept, tmp_path):
     one = Digests(kept)
     for path in (tmp_path / "gone", tmp_path / "gone" / "file", "\0", ""):
-        assert one.of_bytes(path) is None
+        assert one.hash_file(path) is None
     os.mkfifo(tmp_path / "pipe")  # nobody writes into it
     for path in (tmp_path, tmp_path / "pipe"):
-        assert one.of_bytes(path) == ""
-    assert one.of_content(tmp_path / "gone", lambda content: "never") is None
+        assert one.hash_file(path) == ""
+    assert one.hash_content(tmp_path / "gone", lambda content: "never") is None
     one.save()
     assert not kept.exists()
 
@@ -135,9 +135,9 @@ def test_a_file_in_an_archive_has_a_digest(kept, tmp_path):
     with zipfile.ZipFile(tmp_path / "lab.zip", "w") as archive:
         archive.writestr("lab.py", "x = 1\n")
     one = Digests(kept)
-    assert one.of_bytes(tmp_path / "lab.zip" / "lab.py") == sha(b"x = 1\n")
-    assert one.of_content(tmp_path / "lab.zip" / "lab.py", lambda content: "read") == "read"
-    assert one.of_bytes(tmp_path / "lab.zip" / "other.py") is None
+    assert one.hash_file(tmp_path / "lab.zip" / "lab.py") == sha(b"x = 1\n")
+    assert one.hash_content(tmp_path / "lab.zip" / "lab.py", lambda content: "read") == "read"
+    assert one.hash_file(tmp_path / "lab.zip" / "other.py") is None
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_file_in_an_archive_has_a_digest(kept, tmp_path):
 def test_a_damaged_file_of_digests_is_written_anew(settled, kept, file, text):
     kept.write_text(text)
     one = Digests(kept)
-    assert one.of_bytes(file) == sha(b"one")
+    assert one.hash_file(file) == sha(b"one")
     one.save()
     assert len(json.loads(kept.read_text().partition("\n")[2])["files"]) == 1
 
@@ -159,12 +159,12 @@ def test_too_many_digests_are_forgotten(settled, hashed, kept, file, monkeypatch
     for most, reads in ((1, 1), (1, 1), (0, 2)):
         monkeypatch.setattr(digests, "MOST", most)
         one = Digests(kept)
-        one.of_bytes(file)
+        one.hash_file(file)
         one.save()
         assert len(hashed) == reads
 
 
 def test_digests_that_cannot_be_kept_are_computed(settled, file, tmp_path):
     one = Digests(file / "digests.json")
-    assert one.of_bytes(file) == sha(b"one")
+    assert one.hash_file(file) == sha(b"one")
     one.save()

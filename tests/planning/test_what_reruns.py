@@ -183,7 +183,7 @@ def test_a_constant_of_every_module_counts(manifests, copied, edit):
         edit(module, with_another_constant)
     present = present_of(copied)
     for manifest in manifests.values():
-        now = present.of(manifest)
+        now = present.refresh(manifest)
         same = {name for name, value in manifest.modules.items() if now.modules[name] == value}
         assert not {name for name in same if name.startswith("kbench")}
         assert {"numpy", "scipy", "sklearn"} <= same

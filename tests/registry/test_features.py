@@ -17,7 +17,7 @@ from kbench.registry.features import (
     Feature,
     Metadata,
     features,
-    found_without,
+    find_features,
     get_options,
     read,
     working,
@@ -48,7 +48,7 @@ TRACE = "import os, pathlib\npathlib.Path(os.environ['TRACE']).write_text('impor
 def site(tmp_path, monkeypatch):
     """Return a folder to install features into."""
     yield Site(tmp_path / "site", monkeypatch)
-    found_without.cache_clear()
+    find_features.cache_clear()
 
 
 def reason_of(name):
@@ -132,7 +132,7 @@ def test_a_pipe_and_a_huge_file_are_no_metadata(tmp_path):
 
 
 def test_metadata_of_every_kind():
-    made = Metadata.of(
+    made = Metadata.parse(
         {
             "hooks": ["kbench_result"],
             "commands": {"go": {"target": "a.b:go", "help": "Go.", "examples": [["Go:", "go"]]}},
@@ -281,7 +281,7 @@ def test_python_lists_what_features_provide():
 
 def test_disabled_features_are_left_out_by_name(monkeypatch, capfd, site):
     monkeypatch.setenv("KBENCH_DISABLE_PLUGINS", "mlflow,dask")
-    found_without.cache_clear()
+    find_features.cache_clear()
     assert reason_of("mlflow") == reason_of("dask") == "disabled by KBENCH_DISABLE_PLUGINS"
     assert "store" not in get_options("suite")
     code, _, err = command("suite", "uci-small", "--scheduler", "tcp://here:1", capfd=capfd)
@@ -299,7 +299,7 @@ def test_disabled_features_are_left_out_by_name(monkeypatch, capfd, site):
 
 def test_an_installation_without_the_group_says_how_to_repeat_it(monkeypatch, capfd):
     monkeypatch.setattr("kbench.registry.features.entry_points", lambda group: ())
-    found_without.cache_clear()
+    find_features.cache_clear()
     try:
         with pytest.raises(FeatureError, match=r"repeat `pip install -e \.`"):
             features()
@@ -308,7 +308,7 @@ def test_an_installation_without_the_group_says_how_to_repeat_it(monkeypatch, ca
         assert "pip install -e ." in err
         assert command("--version", capfd=capfd)[0] == 0
     finally:
-        found_without.cache_clear()
+        find_features.cache_clear()
 
 
 # -- what is imported, and when

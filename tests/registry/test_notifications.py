@@ -9,7 +9,7 @@ import pytest
 from kbench.features import Delivered
 from kbench.machine import machine_id
 from kbench.registry import verbs as notifications
-from kbench.registry.features import features, found_without
+from kbench.registry.features import features, find_features
 from kbench.registry.verbs import Notifications, Verbs, lower_priority, still_working
 from kbench.storage.journal import Journal, state_folder
 from tests.support.command_here import command
@@ -41,7 +41,7 @@ HOOKS = ["kbench_result", "kbench_run_finished"]
 def site(tmp_path, monkeypatch):
     """Return a folder to install features into."""
     yield Site(tmp_path / "site", monkeypatch)
-    found_without.cache_clear()
+    find_features.cache_clear()
 
 
 @pytest.fixture

@@ -75,11 +75,11 @@ def package(tmp_path, monkeypatch):
     ],
 )
 def test_what_a_component_is(package, make, sentence):
-    assert Summaries().of(make) == sentence
+    assert Summaries().summarise(make) == sentence
 
 
 def test_what_a_plugin_is(package):
-    assert Summaries().of_module("said_plugin") == "Maps that are said."
+    assert Summaries().summarise_module("said_plugin") == "Maps that are said."
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_each_component_of_kbench_has_a_summary():
         for make in makers(each)
     ]
     known = Summaries()
-    assert all(map(known.of, makes))
+    assert all(map(known.summarise, makes))

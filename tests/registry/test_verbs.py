@@ -8,7 +8,7 @@ import pytest
 from kbench import hookspecs
 from kbench.errors import FeatureError, SuiteError
 from kbench.machine import machine_id
-from kbench.registry.features import Feature, Metadata, features, found_without
+from kbench.registry.features import Feature, Metadata, features, find_features
 from kbench.registry.verbs import Verbs
 from kbench.storage.journal import Journal, state_folder
 from tests.support.command_here import command
@@ -22,7 +22,7 @@ OPTION = '[options.mine]\ncommands = ["suite"]\nhelp = "Mine."\n'
 def site(tmp_path, monkeypatch):
     """Return a folder to install features into."""
     yield Site(tmp_path / "site", monkeypatch)
-    found_without.cache_clear()
+    find_features.cache_clear()
 
 
 @pytest.fixture
@@ -341,7 +341,7 @@ def test_verbs_never_run_in_tasks(desk, capfd, monkeypatch, tmp_path):
 
 def test_a_disabled_feature_is_named_by_a_run(desk, capfd, monkeypatch):
     monkeypatch.setenv("KBENCH_DISABLE_PLUGINS", "mlflow")
-    found_without.cache_clear()
+    find_features.cache_clear()
     code, out, err = command(*SUITE, capfd=capfd)
     assert code == 0
     assert len(results()) == 1

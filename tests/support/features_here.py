@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kbench.registry.features import found_without
+from kbench.registry.features import find_features
 from tests.support.paths import SUPPORT
 
 THIRD_PARTIES = {
@@ -98,7 +98,7 @@ class Site:
             if name.partition(".")[0] in self._packages:
                 del sys.modules[name]
         importlib.invalidate_caches()
-        found_without.cache_clear()
+        find_features.cache_clear()
 
 
 def kbench(*arguments, folder, code=0, **environment):

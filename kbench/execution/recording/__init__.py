@@ -23,16 +23,16 @@ from kbench.registry.installed import HOST, packages
 _recording: Recording | None = None
 
 
-def install(own: Iterable[str], hidden: Iterable[str] = ()) -> None:
+def install(single: Iterable[str], hidden: Iterable[str] = ()) -> None:
     """Record from now on in this process and its forks.
 
-    Modules of the packages in `own` count one by one; `hidden` variables are set by a sandbox.
+    Modules of the packages in `single` count one by one; `hidden` variables are set by a sandbox.
     """
     global _recording
     if _recording is None:
         _recording = Recording()
         _recording.wrap()
-    _recording.own, _recording.hidden = frozenset(own), frozenset(hidden)
+    _recording.own, _recording.hidden = frozenset(single), frozenset(hidden)
     _recording.built_in = frozenset(packages(HOST))
 
 
@@ -41,7 +41,7 @@ def begin(needed: Dependencies) -> None:
     if _recording is not None:
         _recording.begin(needed.modules)
         if needed.files or needed.variables:
-            paths = map(Present().path_of, needed.files)
+            paths = map(Present().find_path, needed.files)
             files = {path: state_as_read(path) for path in map(str, paths)}
             variables = {name: variable(name) for name in needed.variables}
             _recording.report({"files": files, "variables": variables})
@@ -53,19 +53,19 @@ def audit() -> None:
     Audit hooks cannot be removed, and they slow copies of objects down by 2.6 times: this is
     for a process that describes a plugin, not for tasks.
     """
-    found = _recording
-    if found is not None:
-        readers = {"open": found.read_file, "os.listdir": found.read_folder}
-        readers |= {"os.scandir": found.read_folder, "sqlite3.connect": found.read_file}
+    recording = _recording
+    if recording is not None:
+        readers = {"open": recording.read_file, "os.listdir": recording.read_folder}
+        readers |= {"os.scandir": recording.read_folder, "sqlite3.connect": recording.read_file}
 
         def hook(event: str, args: tuple[object, ...]) -> None:
             if event in readers:
                 readers[event](args[0] if args[0] is not None else ".")
 
         sys.addaudithook(hook)
-        found.is_audited = True
+        recording.is_audited = True
         for name, module in list(sys.modules.items()):
-            found.tell_loaded(name, getattr(module, "__spec__", None))
+            recording.tell_loaded(name, getattr(module, "__spec__", None))
 
 
 def report_to(report: Callable[[dict[str, object]], None]) -> None:

@@ -85,7 +85,7 @@ class Imports:
     def _include(self, modules: Iterable[str]) -> None:
         if self._included is None or os.getpid() != self._process:
             return
-        found: dict[str, dict[str, object]] = {}
+        needs: dict[str, dict[str, object]] = {}
         waiting = list(modules)
         while waiting:
             name = waiting.pop()
@@ -102,20 +102,20 @@ class Imports:
                 waiting += self._later.get(name, ())
                 if not self._is_built_in(name):
                     self._foreign_of_plugins |= set(map(self._place, waiting))
-                found.setdefault("modules", {})[name] = self._loaded_as(name)
+                needs.setdefault("modules", {})[name] = self._loaded_as(name)
             else:
-                found.setdefault("packages", {})[top] = None
+                needs.setdefault("packages", {})[top] = None
                 # what a package needs that a built-in component uses goes with its version
                 if top in self._foreign_of_plugins and top not in NUMERIC:
                     self._foreign_of_plugins |= self._needs.get(top, {}).keys()
                     waiting += self._needs.get(top, ())
             for part, values in self._reads.get(name, {}).items():
-                found.setdefault(part, {}).update(values)
-        self._tell(found)
+                needs.setdefault(part, {}).update(values)
+        self._tell(needs)
 
-    def _tell(self, found: dict[str, dict[str, object]]) -> None:
-        if found and self._included is not None and os.getpid() == self._process:
-            self.report(found)
+    def _tell(self, needs: dict[str, dict[str, object]]) -> None:
+        if needs and self._included is not None and os.getpid() == self._process:
+            self.report(needs)
 
     def _loaded_as(self, name: str) -> tuple[str | None, str]:
         if name not in self._loaded:  # before the recording, or by a loader of its own
@@ -171,7 +171,7 @@ class Imports:
                 raise
             is_own = importer is None or self._is_own(importer)
             (self._own_seen if is_own else seen).add((importer, name, fromlist, level))
-            self._note(importer, self._imported(base, fromlist))
+            self._note(importer, self._list_imported(base, fromlist))
             return module
 
         def import_module(name: str, package: str | None = None) -> Any:
@@ -227,22 +227,22 @@ class Imports:
     def read_file(self, path: object) -> None:
         """Note that a file is read, if code of a component does it."""
 
-    def _imported(self, base: str, fromlist: Any) -> list[str]:
+    def _list_imported(self, base: str, fromlist: Any) -> list[str]:
         """Return the modules that a statement has imported."""
-        found = [base]
+        modules = [base]
         names = list(fromlist or ())
         if "*" in names:
             names += map(str, getattr(sys.modules.get(base), "__all__", ()))
         for name in names:
             inner = f"{base}.{name}"
             if inner in sys.modules:
-                found.append(inner)
+                modules.append(inner)
                 continue
             package = sys.modules.get(base) if name != "*" and self._is_own(base) else None
             if package is not None and not hasattr(package, name):
                 self._loaded.setdefault(inner, (None, ""))
-                found.append(inner)
-        return found
+                modules.append(inner)
+        return modules
 
     def _missing(self, importer: str | None, name: str) -> None:
         """Note a module that was looked for by code of components and is not there."""
@@ -270,9 +270,9 @@ class Imports:
             self._add(self._later, TASK, filter(self._is_own, needed))
 
     def _add(self, edges: dict[str, dict[str, None]], who: str, names: Iterable[str]) -> None:
-        known = edges.setdefault(who, {})
-        new = [name for name in map(self._place, names) if name not in known and name != who]
-        known.update(dict.fromkeys(new))
+        edges_of = edges.setdefault(who, {})
+        new = [name for name in map(self._place, names) if name not in edges_of and name != who]
+        edges_of.update(dict.fromkeys(new))
         if self._included is None or who in NUMERIC:
             return
         if who == TASK or who in self._included:
@@ -296,8 +296,8 @@ class Imports:
         name = str(getattr(spec, "name", None) or module.__name__)
         path = str(spec.origin) if spec is not None and spec.has_location else ""
         self.tell_loaded(name, spec)
-        own = bool(path) and not self._is_foreign(name, path)
-        if own:
+        is_own = bool(path) and not self._is_foreign(name, path)
+        if is_own:
             # one that is loaded from a path is not in `sys.modules`, and counts all the same;
             # of a source, `get_code` has the bytes that are executed
             self._loaded[name] = hash_file(path), path

@@ -166,9 +166,9 @@ def _call(function: str, payload: bytes, channel: int | None) -> tuple[wire.Head
                 hard = resource.getrlimit(resource.RLIMIT_AS)[1]
                 resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
         frames = error.__traceback__.tb_next if error.__traceback__ else None
-        text = "".join(traceback.format_exception(type(error), error, frames))
+        trace = "".join(traceback.format_exception(type(error), error, frames))
         header = {"status": "out_of_memory" if no_memory else "error"}
-        return header | {"error": text[-_ERROR_CHARACTERS:]}, b""
+        return header | {"error": trace[-_ERROR_CHARACTERS:]}, b""
 
 
 def _is_no_memory(error: BaseException) -> bool:
@@ -179,9 +179,9 @@ def _is_no_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(sign in str(error) for sign in _NO_MEMORY)
 
 
-def _report(result: int, found: dict[str, Any]) -> None:
+def _report(result: int, report: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):  # a function may have closed what is not its own
-        _write(result, wire.pack({"recorded": found}))
+        _write(result, wire.pack({"recorded": report}))
 
 
 def _write(fd: int, message: bytes) -> None:

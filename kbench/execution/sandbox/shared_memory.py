@@ -59,8 +59,8 @@ class SharedMemory:
         self._pids.update(seen)
         for pid in seen:
             self._record_mapped(pid)
-        for left, status in self._remaining():
-            files = _inside(left) if stat.S_ISDIR(status.st_mode) else [status]
+        for entry, status in self._remaining():
+            files = _inside(entry) if stat.S_ISDIR(status.st_mode) else [status]
             held |= {(file.st_dev, file.st_ino): file.st_blocks * _BLOCK for file in files}
         return sum(held.values()) + sum(segment.resident for segment in self._own_segments())
 

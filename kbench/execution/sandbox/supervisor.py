@@ -139,12 +139,12 @@ class Call:
     def _near_memory_limit(self) -> str:
         if self.memory_mib is None:
             return ""
-        for what, used, limit in (
+        for label, used, limit in (
             ("resident memory", self.peak_resident, self.memory_mib),
             ("address space", self.peak_size, self.memory_mib + child.BACKSTOP_MIB),
         ):
             if used >= NEAR * limit * processes.MIB:
-                return f"{what}: {used / processes.MIB:.0f} MiB of {limit:.0f} MiB"
+                return f"{label}: {used / processes.MIB:.0f} MiB of {limit:.0f} MiB"
         return ""
 
 
@@ -358,18 +358,18 @@ class Supervisor:
         whole = processes.memory(call.pid)
         call.record_high_water(whole.peak_size, whole.peak_resident, whole.files)
         call.record_peak(0, whole.resident)
-        others = processes.descendants(call.pid)
-        for pid in others:
+        descendants = processes.descendants(call.pid)
+        for pid in descendants:
             call.record_peak(0, processes.memory(pid).resident)
         if time.monotonic() >= call.next_shared:
-            held = call.shared_memory.look((call.pid, *others))
+            held = call.shared_memory.look((call.pid, *descendants))
             # Mapped pages are resident memory already, and may have become more since.
             # Where other shared pages are mapped too, this is too little.
-            every = [processes.memory(pid) for pid in (call.pid, *others)]
+            every = [processes.memory(pid) for pid in (call.pid, *descendants)]
             unseen = max(0, held - sum(memory.shared for memory in every))
             # the sum of resident sizes would count shared pages once per process
-            if others:
-                resident = sum(map(processes.proportional_memory, (call.pid, *others)))
+            if descendants:
+                resident = sum(map(processes.proportional_memory, (call.pid, *descendants)))
             else:
                 resident = every[0].resident
             call.record_peak(0, resident + unseen)

@@ -204,7 +204,7 @@ def compare(
 def _with_shared_memory(rounds: Rounds, options: Options) -> Rounds:
     """Divide the memory limit among concurrent tasks."""
     limits = rounds.suite.limits
-    memory_mib = limits.task_memory_mib / (options.of_suite(rounds.suite).jobs or 1)
+    memory_mib = limits.task_memory_mib / (options.resolve_jobs(rounds.suite).jobs or 1)
     suite = replace(rounds.suite, limits=replace(limits, task_memory_mib=memory_mib))
     return replace(rounds, suite=suite)
 

@@ -81,7 +81,7 @@ def _refuse_bad_name(name: str, registry: Registry) -> None:
         )
     taken = [
         *("feature" for feature in features() if feature.name == name),
-        *registry.kinds_of(name),
+        *registry.find_kinds(name),
         *("plugin" for plugin in registry.plugins if plugin.name == name),
     ]
     if taken:

@@ -168,12 +168,12 @@ def test_what_is_still_to_be_fetched_is_no_plan_yet(journal, plans):
 def test_a_settled_suite_is_open_again_once_it_computes(journal, plans):
     cell = a_cell("ridge", "k1")
     plans.keep(SUITE, "a", [cell])
-    assert plans.unsettled("a") == ["trial"]
+    assert plans.list_open("a") == ["trial"]
     plans.settle("trial", "a")
-    assert plans.unsettled("a") == []
+    assert plans.list_open("a") == []
     plans.keep(SUITE, "a", [cell])  # killed after this
-    assert plans.unsettled("a") == ["trial"]
-    assert plans.unsettled("b") == []
+    assert plans.list_open("a") == ["trial"]
+    assert plans.list_open("b") == []
 
 
 def test_what_a_store_lacks_is_delivered_once(journal, plans, store_uri):
@@ -259,7 +259,7 @@ def test_a_store_that_is_away_keeps_all_and_ends_the_command(journal, plans):
     (found,) = sync_suites(AWAY)
     assert "does not answer" in found.delivered.problem
     assert "kept: 1 finished cell" in found.sentence
-    assert plans.unsettled(AWAY) == ["one", "two"]
+    assert plans.list_open(AWAY) == ["one", "two"]
 
 
 def test_leftovers_go_to_the_store_that_they_were_for(journal, plans, store_uri):
@@ -272,8 +272,8 @@ def test_leftovers_go_to_the_store_that_they_were_for(journal, plans, store_uri)
     with journal.lock(lock_name("busy", store_uri)):
         (found,) = deliver_leftovers(journal, machine_id(), store_uri)
     assert (found.suite, found.delivered.written) == ("trial", 1)
-    assert plans.unsettled(store_uri) == ["busy"]
-    assert plans.unsettled(AWAY) == ["other"]
+    assert plans.list_open(store_uri) == ["busy"]
+    assert plans.list_open(AWAY) == ["other"]
 
 
 def run_sync(*arguments):
