@@ -113,9 +113,9 @@ def __getattr__(name: str) -> Any:
             if hasattr(home, name):
                 return getattr(home, name)
     if not name.startswith("_"):
-        found = import_module("kbench.registry.features").function(name)
-        if found is not None:
-            return found
+        function = import_module("kbench.registry.features").function(name)
+        if function is not None:
+            return function
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

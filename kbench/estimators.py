@@ -84,7 +84,7 @@ class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         -------
         self
         """
-        X = self._validated(X)
+        X = self._validate(X)
         check_parameters(self)
         self._n_features_out = self._fit(X)
         return self
@@ -104,9 +104,9 @@ class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             float32 for float32 inputs, if the map keeps them, else float64.
         """
         check_is_fitted(self)
-        return self._transform(self._validated(X, reset=False))
+        return self._transform(self._validate(X, reset=False))
 
-    def _validated(self, X: MatrixLike, reset: bool = True) -> Matrix:
+    def _validate(self, X: MatrixLike, reset: bool = True) -> Matrix:
         if not reset and is_validated(self, X, self._dtypes):
             return X
         formats = self._accept_sparse

@@ -68,8 +68,8 @@ def machine_id() -> str:
     The 12 hexadecimal digits are a hash of host name, CPU model and number of cores
     (all cores, not only those that this process may use).
     """
-    known = f"{platform.node()}\n{cpu_model()}\n{os.cpu_count()}"
-    return hashlib.sha256(known.encode()).hexdigest()[:12]
+    facts = f"{platform.node()}\n{cpu_model()}\n{os.cpu_count()}"
+    return hashlib.sha256(facts.encode()).hexdigest()[:12]
 
 
 def cluster_id() -> str:

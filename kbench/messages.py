@@ -11,13 +11,13 @@ from typing import Any
 from urllib.parse import unquote
 
 
-def counted(n: int, what: str, many: str = "") -> str:
+def counted(n: int, noun: str, many: str = "") -> str:
     """Write a number with a noun.
 
     >>> counted(1, "cell"), counted(1200, "cell"), counted(2, "class", "classes")
     ('1 cell', '1,200 cells', '2 classes')
     """
-    return f"{n:,} {what if n == 1 else many or what + 's'}"
+    return f"{n:,} {noun if n == 1 else many or noun + 's'}"
 
 
 def option(name: str, value: object = None) -> str:
@@ -61,7 +61,7 @@ SHARED_CATEGORIES = (
 """Why `refit_maps_in_inner_folds` must not be false for datasets with columns of categories."""
 
 
-def similar(word: str, known: Iterable[str]) -> str:
+def similar(word: str, names: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for a message that lists the known names itself.
 
     Examples
@@ -69,11 +69,11 @@ def similar(word: str, known: Iterable[str]) -> str:
     >>> similar("nystrom", ["nystroem", "rff"]), similar("zzz", ["nystroem", "rff"])
     ("; did you mean 'nystroem'?", '')
     """
-    near = difflib.get_close_matches(word, sorted(known), n=1)
+    near = difflib.get_close_matches(word, sorted(names), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, allowed: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"``, or the known names, for an error message.
 
     Examples
@@ -83,7 +83,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("zzz", ["nystroem", "rff"])
     '; available: nystroem, rff'
     """
-    names = sorted(set(known))
+    names = sorted(set(allowed))
     if near := similar(word, names):
         return near
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
@@ -139,12 +139,12 @@ def printable_json(value: object, **options: Any) -> str:
     >>> print(printable_json({"naïve": "a" + chr(27) + chr(0x202E)}))
     {"naïve": "a\u001b\u202e"}
     """
-    text = json.dumps(value, ensure_ascii=False, **options)
-    if text.isprintable():
-        return text
+    content = json.dumps(value, ensure_ascii=False, **options)
+    if content.isprintable():
+        return content
     # outside of its strings JSON has printable characters and line breaks only
     return "".join(
-        sign if sign == "\n" or sign.isprintable() else json.dumps(sign)[1:-1] for sign in text
+        sign if sign == "\n" or sign.isprintable() else json.dumps(sign)[1:-1] for sign in content
     )
 
 
@@ -185,10 +185,10 @@ def mask(text: str) -> str:
     >>> mask("https://TOKEN@host/path")
     'https://***@host/path'
     """
-    found = _SCHEME.search(text)
-    if found is None or found[1].lower().startswith(("sqlite", "file")):
+    match = _SCHEME.search(text)
+    if match is None or match[1].lower().startswith(("sqlite", "file")):
         return text
-    before, address = text[: found.start()], text[found.start() :]
+    before, address = text[: match.start()], text[match.start() :]
     scheme, user, rest, query = split_url(address)
     if user:
         name, colon, _ = user.partition(":")

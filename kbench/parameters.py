@@ -244,14 +244,14 @@ def _same(value: object, choice: object) -> bool:
 
 
 def _is_in_range(value: Any, **bounds: float | None) -> bool:
-    given = ((_COMPARISONS[name][1], bound) for name, bound in bounds.items() if bound is not None)
-    return all(holds(value, bound) for holds, bound in given)
+    limits = ((_COMPARISONS[name][1], bound) for name, bound in bounds.items() if bound is not None)
+    return all(holds(value, bound) for holds, bound in limits)
 
 
 def _bounds(**bounds: float | None) -> str:
     """Write a range as ``" > 0 and < 1"``."""
-    given = [f"{_COMPARISONS[k][0]} {bound}" for k, bound in bounds.items() if bound is not None]
-    return " " + " and ".join(given) if given else ""
+    limits = [f"{_COMPARISONS[k][0]} {bound}" for k, bound in bounds.items() if bound is not None]
+    return " " + " and ".join(limits) if limits else ""
 
 
 def _message(name: str, allowed: str, otherwise: str, value: object) -> str:
@@ -272,14 +272,14 @@ def list_files(path: str | Path) -> list[Path]:
     path = Path(path).expanduser()
     try:
         if path.is_dir():
-            found = list(path.iterdir())
+            paths = list(path.iterdir())
         elif is_pattern(path) and not path.exists():
-            found = list(map(Path, glob.glob(str(path))))  # noqa: PTH207 (it may be absolute)
+            paths = list(map(Path, glob.glob(str(path))))  # noqa: PTH207 (it may be absolute)
         else:
             return [path]
     except (OSError, ValueError):
         return [path]
-    return sorted(file for file in found if file.is_file() and file.name[0] not in "._")
+    return sorted(file for file in paths if file.is_file() and file.name[0] not in "._")
 
 
 def is_pattern(path: str | Path) -> bool:

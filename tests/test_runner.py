@@ -120,10 +120,10 @@ class Seen(Watcher):
     def notice(self, text):
         self.notices.append(text)
 
-    def planned(self, cells, n_tasks, metric):
+    def on_planned(self, cells, n_tasks, metric):
         self.tasks = n_tasks
 
-    def finished(self, cell, result):
+    def on_finished(self, cell, result):
         self.done.append((cell.cell.feature_map.label, result.split, result.status))
 
 
@@ -391,8 +391,8 @@ class Releases(Seen):
         if text.startswith("waiting for"):
             self.release.set()
 
-    def finished(self, cell, result):
-        super().finished(cell, result)
+    def on_finished(self, cell, result):
+        super().on_finished(cell, result)
         self.delivered.append(len(list(Journal().read("delivered"))))
 
 

@@ -44,19 +44,19 @@ if TYPE_CHECKING:
 __all__ = ["evaluate", "load_results", "run_suite"]
 
 
-def _with_features(function: Callable[..., Results]) -> Callable[..., Results]:
+def _show_options(function: Callable[..., Results]) -> Callable[..., Results]:
     """Show the options of features in the signature of a function."""
     shown = inspect.signature(function)
-    own = [each for each in shown.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    own += [
+    parameters = [each for each in shown.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    parameters += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
         for name in sorted(option_names(function.__name__))
     ]
-    function.__signature__ = shown.replace(parameters=own)  # type: ignore[attr-defined]
+    function.__signature__ = shown.replace(parameters=parameters)  # type: ignore[attr-defined]
     return function
 
 
-@_with_features
+@_show_options
 def run_suite(
     suite: str,
     *,
@@ -152,8 +152,8 @@ def run_suite(
         memory_mib=memory_limit,
         data=data,
     )
-    given = check_options("run_suite", features)
-    options = Options(jobs, recompute, retry_failed, offline, timing, given=given)
+    settings = check_options("run_suite", features)
+    options = Options(jobs, recompute, retry_failed, offline, timing, given=settings)
     report = run_shown(chosen, registry, options, quiet=not progress)
     if report.interrupted:
         raise KeyboardInterrupt("finished results are kept; the next call goes on")
@@ -170,7 +170,7 @@ def run_suite(
     )
 
 
-@_with_features
+@_show_options
 def load_results(
     suite: str, *, machine: str | None = None, outdated: bool = False, **features: Any
 ) -> Results:
@@ -200,8 +200,8 @@ def load_results(
     StoreError, SuiteError
         There is no such store, or it has no runs of the suite.
     """
-    given = check_options("load_results", features)
-    stored = read_results(Query(suite, given, machine, outdated=outdated, notice=warnings.warn))
+    options = check_options("load_results", features)
+    stored = read_results(Query(suite, options, machine, outdated=outdated, notice=warnings.warn))
     return Results(
         suite,
         stored.rows,
@@ -319,19 +319,19 @@ def evaluate(
     return frame
 
 
-def _label(given: object) -> str:
-    return given.label if isinstance(given, Ref) else type(given).__name__
+def _label(component: object) -> str:
+    return component.label if isinstance(component, Ref) else type(component).__name__
 
 
-def _ref(given: object, kind: Kind, registry: Registry, task: TaskType | None = None) -> Ref:
+def _ref(entry: object, kind: Kind, registry: Registry, task: TaskType | None = None) -> Ref:
     """Return the ref that a name or a line of a suite file means, checked."""
     problems: list[str] = []
-    if isinstance(given, Ref):
-        registry.get(kind, given.name)
-        refs = [given]
+    if isinstance(entry, Ref):
+        registry.get(kind, entry.name)
+        refs = [entry]
     else:
         key = kind.replace(" ", "_") + "s"
-        lines = Lines(key, (key, [dict(given) if isinstance(given, Mapping) else given]), registry)
+        lines = Lines(key, (key, [dict(entry) if isinstance(entry, Mapping) else entry]), registry)
         refs, problems = list(lines.refs), lines.problems
     problems = problems or parameter_problems([(kind, ref) for ref in refs], kind, registry, task)
     if not problems and len(refs) != 1:
@@ -342,39 +342,39 @@ def _ref(given: object, kind: Kind, registry: Registry, task: TaskType | None = 
 
 
 def _side(
-    given: object, kind: Kind, registry: Registry, task: TaskType
+    entry: object, kind: Kind, registry: Registry, task: TaskType
 ) -> tuple[Any, dict[str, Any]]:
     """Return the ref or estimator that was given, and its half of a method."""
-    if isinstance(given, str | Mapping | Ref):
-        ref = _ref(given, kind, registry, task)
+    if isinstance(entry, str | Mapping | Ref):
+        ref = _ref(entry, kind, registry, task)
         if task not in (able := registry.get(kind, ref.name).tasks):
             raise SuiteError(f"{kind} {ref.name!r} is for {' and '.join(able)}, not for {task}")
         if kind == "feature map":
             return ref, map_side(ref, registry)
         return relabel_for_task(ref, task, registry), learner_side(ref, registry, task)
     wanted = ("fit", "transform") if kind == "feature map" else ("fit", "predict")
-    if isinstance(given, type) or not all(hasattr(given, name) for name in wanted):
+    if isinstance(entry, type) or not all(hasattr(entry, name) for name in wanted):
         raise SuiteError(
             f"{kind} must be a name, an entry of a suite file, or an unfitted estimator with "
-            f"{' and '.join(wanted)}, got {given!r}"
+            f"{' and '.join(wanted)}, got {entry!r}"
         )
-    component = _as_it_is(given)
-    known = _registered(given, kind, registry)
+    component = _copy_spec(entry)
+    record = _find_record(entry, kind, registry)
     if kind == "learner":
-        return given, {
+        return entry, {
             "learner": component,
-            "learner_metrics": resolve(known.metrics) if known and known.metrics else None,
+            "learner_metrics": resolve(record.metrics) if record and record.metrics else None,
         }
-    if known is None:
-        return given, {"feature_map": component}
-    return given, {
-        "feature_map": replace(component, supervised=known.supervised, requires=known.requires),
-        "kernel": resolve(known.kernel) if known.kernel else None,
-        "map_metrics": resolve(known.metrics) if known.metrics else None,
+    if record is None:
+        return entry, {"feature_map": component}
+    return entry, {
+        "feature_map": replace(component, supervised=record.supervised, requires=record.requires),
+        "kernel": resolve(record.kernel) if record.kernel else None,
+        "map_metrics": resolve(record.metrics) if record.metrics else None,
     }
 
 
-def _as_it_is(estimator: object) -> EstimatorSpec:
+def _copy_spec(estimator: object) -> EstimatorSpec:
     """Return a component that makes copies of an estimator; no parameter is searched."""
     from sklearn.base import clone
 
@@ -386,53 +386,53 @@ def _as_it_is(estimator: object) -> EstimatorSpec:
     return EstimatorSpec(make, {} if seed is None else {"random_state": seed}, supervised=True)
 
 
-def _registered(estimator: Any, kind: Kind, registry: Registry) -> Any:
+def _find_record(estimator: Any, kind: Kind, registry: Registry) -> Any:
     """Return the record of an estimator's class; None if there is none.
 
     A record whose `make` presets parameters is that of estimators which have these values.
     """
-    own, params = type(estimator), estimator.get_params(deep=False)
-    known: list[tuple[int, object]] = []
+    cls, params = type(estimator), estimator.get_params(deep=False)
+    records: list[tuple[int, object]] = []
     every = [(record, make) for record in registry.all(kind).values() for make in makers(record)]
     for record, maker in every:
         # import only modules that may define or export the class
-        if not own.__module__.startswith(get_module(maker)):
+        if not cls.__module__.startswith(get_module(maker)):
             continue
         make = resolve(maker)
         preset: Mapping[str, object] = {}
-        if isinstance(make, functools.partial) and make.func is own:
-            arguments = inspect.signature(own).bind_partial(*make.args, **make.keywords)
-            make, preset = own, arguments.arguments
-        if make is own and all(
+        if isinstance(make, functools.partial) and make.func is cls:
+            arguments = inspect.signature(cls).bind_partial(*make.args, **make.keywords)
+            make, preset = cls, arguments.arguments
+        if make is cls and all(
             name in params and _is_same(params[name], value) for name, value in preset.items()
         ):
-            known.append((len(preset), record))
-    return max(known, key=lambda each: each[0])[1] if known else None
+            records.append((len(preset), record))
+    return max(records, key=lambda each: each[0])[1] if records else None
 
 
 def _is_same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and np.array_equal(one, other))
 
 
-def _dataset(given: object, registry: Registry) -> Dataset:
-    if isinstance(given, Dataset):
-        return check_dataset(given)
-    if isinstance(given, tuple | list) and len(given) == 2:
-        return _of_arrays(*given)
-    if not isinstance(given, str | Mapping | Ref):
+def _dataset(data: object, registry: Registry) -> Dataset:
+    if isinstance(data, Dataset):
+        return check_dataset(data)
+    if isinstance(data, tuple | list) and len(data) == 2:
+        return _make_dataset(*data)
+    if not isinstance(data, str | Mapping | Ref):
         raise DatasetError(
             "dataset must be a name, an entry of a suite file, a Dataset, or (X, y), got "
-            f"{type(given).__name__}"
+            f"{type(data).__name__}"
         )
-    ref = _ref(given, "dataset", registry)
+    ref = _ref(data, "dataset", registry)
     with open_fetching(registry) as fetching:
-        known = fetching.dataset(ref)
-    if isinstance(known, Problem):
-        raise DatasetError(known.reason)
-    return DataCache().load_for(known)
+        facts = fetching.dataset(ref)
+    if isinstance(facts, Problem):
+        raise DatasetError(facts.reason)
+    return DataCache().load_for(facts)
 
 
-def _of_arrays(X: Any, y: Any) -> Dataset:
+def _make_dataset(X: Any, y: Any) -> Dataset:
     """Return a user's inputs and labels as a dataset in canonical form."""
     import pandas
 
@@ -440,10 +440,10 @@ def _of_arrays(X: Any, y: Any) -> Dataset:
     if hasattr(X, "columns"):
         names = [str(name) for name in X.columns]
         kinds = [pandas.api.types.is_numeric_dtype(kind) for kind in X.dtypes]
-        text = [name for name, numeric in zip(names, kinds, strict=True) if not numeric]
-        if text:
+        strings = [name for name, numeric in zip(names, kinds, strict=True) if not numeric]
+        if strings:
             raise DatasetError(
-                f"X must have columns of numbers, got {', '.join(text[:5])}. Encode them, or "
+                f"X must have columns of numbers, got {', '.join(strings[:5])}. Encode them, or "
                 'evaluate the file itself: {"name": "csv", "path": ..., "target": ...}'
             )
         X = X.to_numpy(dtype=np.float64, na_value=np.nan)

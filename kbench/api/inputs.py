@@ -25,7 +25,7 @@ from kbench.registry.registry import Registry
 from kbench.registry.verbs import Verbs
 from kbench.results.imported import ImportedRow
 from kbench.results.rows import Method, Row
-from kbench.results.stored import Query, StoredResults, current, from_journal, mark_outdated
+from kbench.results.stored import Query, StoredResults, current, mark_outdated, read_journal
 from kbench.runner import Options
 from kbench.storage.datacache import DataCache
 
@@ -67,9 +67,9 @@ def select_suite(
     return replace(suite, limits=limits)
 
 
-def names_in(given: Names) -> list[str]:
+def names_in(names: Names) -> list[str]:
     """Return the names that one argument of Python has."""
-    return [given] if isinstance(given, str) else list(given or ())
+    return [names] if isinstance(names, str) else list(names or ())
 
 
 def check_limit(value: float, name: str) -> float:
@@ -170,12 +170,12 @@ def find_plugin_methods(rows: Sequence[Row], registry: Registry) -> list[Method]
         for kind in _SIDES
     )
     methods = dict.fromkeys(row.method for row in rows)
-    found = [
+    third_party = [
         method
         for method in methods
         if _component(method[0]) in own_maps or _component(method[1]) in own_learners
     ]
-    return found if len(found) < len(methods) else []
+    return third_party if len(third_party) < len(methods) else []
 
 
 def _component(label: str) -> str:
@@ -185,15 +185,15 @@ def _component(label: str) -> str:
 
 def collect_notices(registry: Registry, options: Options, verbs: Verbs) -> list[str]:
     """Return notices to show before a run: those of features, and of plugins left out."""
-    said: list[str] = []
+    notices: list[str] = []
     for feature, texts in verbs.each("kbench_run_notices", options=options):
-        if isinstance(texts, list | tuple) and all(isinstance(text, str) for text in texts):
-            said += texts
+        if isinstance(texts, list | tuple) and all(isinstance(notice, str) for notice in texts):
+            notices += texts
         else:
             verbs.fail(feature.name, f"kbench_run_notices: returned {texts!r:.60}, not strings")
     parts = [(f"plugin {plugin.name!r}", plugin.reason) for plugin in registry.plugins]
     parts += [(f"the feature {feature.name!r}", feature.reason) for feature in features()]
-    return [*said, *(f"{name} is left out: {reason}" for name, reason in parts if reason)]
+    return [*notices, *(f"{name} is left out: {reason}" for name, reason in parts if reason)]
 
 
 def read_results(query: Query) -> StoredResults:
@@ -202,10 +202,10 @@ def read_results(query: Query) -> StoredResults:
     Raises an error if there are none, or all are out of date.
     """
     verbs = Verbs(query.notice)
-    found: StoredResults | None = verbs.one("kbench_stored_results", query=query)
-    if found is None and query.file:
+    answer: StoredResults | None = verbs.one("kbench_stored_results", query=query)
+    if answer is None and query.file:
         raise SuiteError(f"no feature reads {query.file}")
-    stored = mark_outdated(found or from_journal(query), Planner(load_registry(), DataCache()))
+    stored = mark_outdated(answer or read_journal(query), Planner(load_registry(), DataCache()))
     return stored if query.outdated or query.superseded else current(stored, query.notice)
 
 
@@ -219,21 +219,21 @@ def option_names(function: str) -> set[str]:
     }
 
 
-def check_options(function: str, given: Mapping[str, object]) -> dict[str, object]:
+def check_options(function: str, options: Mapping[str, object]) -> dict[str, object]:
     """Return the options of features that a function was given; TypeError for any other."""
-    known = option_names(function)
-    for name in given:
-        if name not in known:
+    names = option_names(function)
+    for name in options:
+        if name not in names:
             raise TypeError(
                 f"{function}() got an unexpected keyword argument {name!r}"
-                f"{did_you_mean(name, known)}"
+                f"{did_you_mean(name, names)}"
             )
-    as_text = {n: str(value) if isinstance(value, Path) else value for n, value in given.items()}
+    as_text = {n: str(value) if isinstance(value, Path) else value for n, value in options.items()}
     return {name: value for name, value in as_text.items() if value not in (None, "")}
 
 
 def read_imported(
-    suite: str, metric: Metric | None = None, notice: Callable[[str], None] = lambda text: None
+    suite: str, metric: Metric | None = None, notice: Callable[[str], None] = lambda message: None
 ) -> list[ImportedRow]:
     """Return the rows of a suite that others computed and that features know."""
     context = {"suite": suite, "metric": metric, "notice": notice}

@@ -67,9 +67,9 @@ def choose(as_json: bool, quiet: bool, jobs: int | None) -> Display:
 class Quiet(Display):
     """Shows notices only."""
 
-    def notice(self, text: str) -> None:
+    def notice(self, message: str) -> None:
         """Print it to standard error."""
-        _log(f"kbench: {self.words(text)}")
+        _log(f"kbench: {self.words(message)}")
 
 
 class JsonLines(Display):
@@ -78,15 +78,15 @@ class JsonLines(Display):
     def __init__(self) -> None:
         self._metric = ACCURACY
 
-    def notice(self, text: str) -> None:
+    def notice(self, message: str) -> None:
         """Report a notice."""
-        print_event("notice", text=self.words(text))
+        print_event("notice", text=self.words(message))
 
-    def loading(self, dataset: str) -> None:
+    def on_loading(self, dataset: str) -> None:
         """Report that a dataset is being fetched."""
         print_event("loading", dataset=dataset)
 
-    def predicted(self, cell: PlannedCell, cost: Cost | None, n_done: int, n_cells: int) -> None:
+    def on_predicted(self, cell: PlannedCell, cost: Cost | None, n_done: int, n_cells: int) -> None:
         """Report the predicted cost of a cell."""
         seconds = cost and cost.seconds
         print_event(
@@ -98,16 +98,16 @@ class JsonLines(Display):
             cells=n_cells,
         )
 
-    def planned(self, cells: list[PlannedCell], n_tasks: int, metric: Metric) -> None:
+    def on_planned(self, cells: list[PlannedCell], n_tasks: int, metric: Metric) -> None:
         """Report the size of the plan."""
         self._metric = metric
         print_event("planned", cells=len(cells), tasks=n_tasks)
 
-    def started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
+    def on_started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
         """Report the start of a task."""
         print_event("started", cell=cell.cell.name, split=split_index, slot=slot)
 
-    def finished(self, cell: PlannedCell, result: Result) -> None:
+    def on_finished(self, cell: PlannedCell, result: Result) -> None:
         """Report the end of a task."""
         print_event(
             "finished",
@@ -119,12 +119,12 @@ class JsonLines(Display):
         )
 
 
-def _log(text: str) -> None:
+def _log(message: str) -> None:
     console = PrintableConsole(stderr=True)
     if console.is_jupyter:  # which shows standard error as a fault
-        console.print(escape(text), highlight=False)
+        console.print(escape(message), highlight=False)
         return
-    print(printable_lines(text), file=sys.stderr, flush=True)
+    print(printable_lines(message), file=sys.stderr, flush=True)
 
 
 def print_event(event: str, **fields: object) -> None:
@@ -142,20 +142,20 @@ class Log(Quiet):
         self._started = time.monotonic()
         self._n_tasks = self._done = 0
 
-    def loading(self, dataset: str) -> None:
+    def on_loading(self, dataset: str) -> None:
         """Log which dataset is being fetched."""
         _log(f"loading {dataset}")
 
-    def predicted(self, cell: PlannedCell, cost: Cost | None, n_done: int, n_cells: int) -> None:
+    def on_predicted(self, cell: PlannedCell, cost: Cost | None, n_done: int, n_cells: int) -> None:
         """Log the predicted cost of a cell."""
-        _log(f"[{n_done}/{n_cells} predicted] {cell.cell.name}: {_in_words(cost)}")
+        _log(f"[{n_done}/{n_cells} predicted] {cell.cell.name}: {_format_cost(cost)}")
 
-    def planned(self, cells: list[PlannedCell], n_tasks: int, metric: Metric) -> None:
+    def on_planned(self, cells: list[PlannedCell], n_tasks: int, metric: Metric) -> None:
         """Log the size of the plan."""
         self._n_tasks, self._metric = n_tasks, metric
         _log(_plan_sentence(cells, n_tasks))
 
-    def finished(self, cell: PlannedCell, result: Result) -> None:
+    def on_finished(self, cell: PlannedCell, result: Result) -> None:
         """Log the result of a cell when its last task has ended."""
         self._done += 1
         if not result.is_ok:
@@ -167,7 +167,7 @@ class Log(Quiet):
                 f"{cell.cell.name}: {row.status} {write_cell(name, row.value(name))}"
             )
 
-    def delivering(self) -> None:
+    def on_delivering(self) -> None:
         """Report that results are written to the store."""
         _log("delivering results")
 
@@ -207,32 +207,32 @@ class LiveTable(Display):
     def __exit__(self, *exc_info: object) -> None:
         self._live.stop()
 
-    def notice(self, text: str) -> None:
+    def notice(self, message: str) -> None:
         """Print it above the live part."""
-        self._console.print(f"kbench: {escape(self.words(text))}", highlight=False)
+        self._console.print(f"kbench: {escape(self.words(message))}", highlight=False)
 
-    def loading(self, dataset: str) -> None:
+    def on_loading(self, dataset: str) -> None:
         """Show which dataset is being fetched."""
         self._stage = f"loading {escape(dataset)}"
 
-    def predicted(self, cell: PlannedCell, cost: Cost | None, n_done: int, n_cells: int) -> None:
+    def on_predicted(self, cell: PlannedCell, cost: Cost | None, n_done: int, n_cells: int) -> None:
         """Show how many costs are predicted, and the last of them."""
-        last = escape(f"{cell.cell.name}: {_in_words(cost)}")
+        last = escape(f"{cell.cell.name}: {_format_cost(cost)}")
         self._stage = f"predicted {n_done} of {n_cells} cells; {last}"
 
-    def planned(self, cells: list[PlannedCell], n_tasks: int, metric: Metric) -> None:
+    def on_planned(self, cells: list[PlannedCell], n_tasks: int, metric: Metric) -> None:
         """Show the bar."""
         self._metric = metric
         self.notice(_plan_sentence(cells, n_tasks))
         self._stage = ""
         self._progress.update(self._bar, total=n_tasks, visible=bool(n_tasks))
 
-    def started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
+    def on_started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
         """Show the task of a slot; a cluster may get more slots."""
         self._slots += ["waiting"] * (slot + 1 - len(self._slots))
         self._slots[slot] = f"{cell.cell.name}, split {split_index + 1} of {cell.n_splits}"
 
-    def finished(self, cell: PlannedCell, result: Result) -> None:
+    def on_finished(self, cell: PlannedCell, result: Result) -> None:
         """Move the bar; show the cell when it is complete."""
         with self._lock:
             self._progress.advance(self._bar)
@@ -242,7 +242,7 @@ class LiveTable(Display):
             if not cell.missing:
                 self._latest.append(cell)
 
-    def delivering(self) -> None:
+    def on_delivering(self) -> None:
         """Report that results are written to the store."""
         self._slots = []
         self._stage = "writing to MLflow"
@@ -262,14 +262,14 @@ class LiveTable(Display):
                 if row.status != "ok":
                     values[3] = row.status
                 table.add_row(*values, style=style)
-            lines = [self._stage] if self._stage else [escape(text) for text in self._slots]
+            lines = [self._stage] if self._stage else [escape(line) for line in self._slots]
             if (more := len(lines) - self.SLOTS) > 0:
                 lines[self.SLOTS :] = [f"and {more} more slots"]
             parts: list[RenderableType] = [table] if self._latest else []
-            parts += [f"[dim]{number}: {text}[/dim]" for number, text in enumerate(lines, 1)]
+            parts += [f"[dim]{number}: {line}[/dim]" for number, line in enumerate(lines, 1)]
             if self._n_failures:
                 parts.append(f"[red]{self._n_failures} tasks failed so far[/red]")
-                parts += [f"[red]  {escape(text)}[/red]" for text in self._failures]
+                parts += [f"[red]  {escape(line)}[/red]" for line in self._failures]
             return Group(*parts, self._progress)
 
 
@@ -317,16 +317,16 @@ class NotebookTable(LiveTable):
 
 def _plan_sentence(cells: list[PlannedCell], n_tasks: int) -> str:
     without_data = sum(cell.status == "unavailable" for cell in cells)
-    text = f"{counted(len(cells), 'cell')} planned, {counted(n_tasks, 'task')} to compute"
-    known = sum(len(cell.results) for cell in cells)
-    if known:
-        text += f", {known} cached"
+    sentence = f"{counted(len(cells), 'cell')} planned, {counted(n_tasks, 'task')} to compute"
+    n_cached = sum(len(cell.results) for cell in cells)
+    if n_cached:
+        sentence += f", {n_cached} cached"
     if without_data:
-        text += f"; {counted(without_data, 'cell')} without data"
-    return text
+        sentence += f"; {counted(without_data, 'cell')} without data"
+    return sentence
 
 
-def _in_words(cost: Cost | None) -> str:
+def _format_cost(cost: Cost | None) -> str:
     if cost is None:
         return "no prediction"
     seconds = "" if cost.seconds is None else f", {cost.seconds.as_seconds()}"

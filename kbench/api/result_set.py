@@ -21,7 +21,7 @@ from kbench.report.pages import picture
 from kbench.report.paper import select_datasets, select_methods, transpose_table
 from kbench.report.tables import check_table, table_named
 from kbench.report.text import FORMATS, write, write_cell
-from kbench.results.imported import BesideOwn, match_local_rows
+from kbench.results.imported import RowPair, match_local_rows
 from kbench.results.leaderboard import Leader, Leaderboard, leaderboard
 from kbench.results.rows import Row, columns, find_row_task
 from kbench.storage.files import write_file
@@ -43,9 +43,9 @@ class Plot:
     def __init__(self, results: Results, kind: str, methods: Names, datasets: Names) -> None:
         self._drawn = results.content(methods, datasets)
         self._kind = kind
-        self.svg = self._in("svg").decode()
+        self.svg = self._render("svg").decode()
 
-    def _in(self, form: str) -> bytes:
+    def _render(self, form: str) -> bytes:
         return picture(self._kind, self._drawn, load_registry(), form)
 
     def save(self, path: str | Path) -> Path:
@@ -59,7 +59,7 @@ class Plot:
         path = Path(path)
         form = path.suffix.removeprefix(".").lower()
         check_choice(form, "the end of path", ("pdf", "png", "svg"), error=SuiteError)
-        write_file(path, self._in(form))
+        write_file(path, self._render(form))
         return path
 
     def _repr_svg_(self) -> str:
@@ -134,16 +134,16 @@ class Results:
         import pandas
 
         notice = partial(warnings.warn, stacklevel=4)
-        kept = read_imported(self.experiment, self.metric, notice)
-        lines = [_of_imported(each) for each in match_local_rows(self._rows, kept, self.metric)]
+        imported = read_imported(self.experiment, self.metric, notice)
+        lines = [_list_values(each) for each in match_local_rows(self._rows, imported, self.metric)]
         names = [self.metric.name if name == "value" else name for name in _IMPORTED]
         return pandas.DataFrame(lines, columns=names)
 
     def content(self, methods: Names = None, datasets: Names = None) -> ReportData:
         """Return what reports, tables and figures of some methods and datasets are made of."""
-        kept = select_methods(self._rows, names_in(methods))
+        selected = select_methods(self._rows, names_in(methods))
         wanted = select_datasets(self._rows, names_in(datasets))
-        rows = [row for row in self._rows if row.method in kept and row.dataset in wanted]
+        rows = [row for row in self._rows if row.method in selected and row.dataset in wanted]
         return ReportData(
             self.experiment,
             sorted(rows, key=lambda row: wanted.index(row.dataset)),
@@ -152,7 +152,7 @@ class Results:
             self.store,
             metric=self.metric,
             budget=self._budget,
-            order=kept if methods else (),
+            order=selected if methods else (),
         )
 
     def table(
@@ -262,16 +262,16 @@ class Results:
                 f"these results compare {self.metric.name}, `other` compares {other.metric.name}"
             )
         limits = {"alpha": alpha, "time_factor": time_factor, "time_noise": time_noise}
-        found = Verbs().one(
+        comparison = Verbs().one(
             "kbench_compared_results",
             a=self._rows,
             b=other._rows,
             metric=self.metric,
             thresholds=limits,
         )
-        if found is None:
+        if comparison is None:
             raise FeatureError("no feature compares results: the one of kbench is left out")
-        lines, worse = found
+        lines, worse = comparison
         frame = pandas.DataFrame(lines)
         frame.attrs["regressions"] = [
             f"{feature_map} + {learner} on {dataset}" for dataset, feature_map, learner in worse
@@ -284,11 +284,11 @@ class Results:
 
     def __repr__(self) -> str:
         lines = [f"{self.experiment}: {counted(len(self), 'cell')}"]
-        lines += ["  ".join(filter(None, cells)) for cells in map(self._cells, self._placed)]
+        lines += ["  ".join(filter(None, cells)) for cells in map(self._cells, self._ranked_lines)]
         return "\n".join(lines)
 
     @property
-    def _placed(self) -> list[Leader]:
+    def _ranked_lines(self) -> list[Leader]:
         return [line for line in self._leaders.lines if line.mean is not None]
 
     def _cells(self, line: Leader) -> list[str]:
@@ -308,17 +308,17 @@ class Results:
     def _repr_html_(self) -> str:
         """Return the leaderboard, the best in bold; a table of cells where none is ranked."""
         title = html.escape(f"{self.experiment}: {counted(len(self), 'cell')}")
-        if not self._placed:
+        if not self._ranked_lines:
             body = self.to_frame()._repr_html_()  # type: ignore[operator]
             return f"<div><strong>{title}</strong>{body}</div>"
         heads = ("rank", "feature map", "learner", self.metric.name, "95 % interval", "wins",
                  "fit time (s)")  # fmt: skip
         head = "".join(f"<th>{html.escape(name)}</th>" for name in heads)
         lines = []
-        for line in self._placed:
+        for line in self._ranked_lines:
             cells = "".join(
-                f"<td style='padding: 0 0.6em'>{html.escape(text)}</td>"
-                for text in self._cells(line)
+                f"<td style='padding: 0 0.6em'>{html.escape(cell)}</td>"
+                for cell in self._cells(line)
             )
             best = ' style="font-weight: bold"' if line.place == 1 else ""
             lines.append(f"<tr{best}>{cells}</tr>")
@@ -330,7 +330,7 @@ class Results:
         )
 
 
-def _of_imported(beside: BesideOwn) -> list[object]:
+def _list_values(beside: RowPair) -> list[object]:
     """Return the values of a row of `Results.imported`."""
     row, other = beside.other.row, beside.other
     return [

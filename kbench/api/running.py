@@ -34,8 +34,8 @@ def run_shown(
     run.watch = display = progress.choose(as_json, quiet, run.options.jobs)
     display.words = words
     verbs.notice = display.notice
-    for text in (*early, *further_notices):
-        display.notice(text)
+    for notice in (*early, *further_notices):
+        display.notice(notice)
     with display:
         return preview(run) if dry_run else execute(run)
 
@@ -63,11 +63,11 @@ def collect_rows(
     ]
     metric = complete_metric(report.suite.compared)
     of_here, imported = set_aside(planned, run.results_from_elsewhere(planned))
-    known = [cell for cell in of_here if cell.is_finished and cell.done] + imported
+    stored = [cell for cell in of_here if cell.is_finished and cell.done] + imported
     elsewhere = {id(cell) for cell in (*report.foreign, *imported)}
 
     def row(cell: PlannedCell) -> Row:
         machine = cell.done[0].machine if id(cell) in elsewhere else run.place
         return make_full_row(cell, machine, metric)
 
-    return [row(cell) for cell in ran], [row(cell) for cell in known], len(planned) - len(known)
+    return [row(cell) for cell in ran], [row(cell) for cell in stored], len(planned) - len(stored)

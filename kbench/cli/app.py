@@ -105,9 +105,9 @@ class Group(TyperGroup):
 
     def list_commands(self, ctx: Context) -> list[str]:
         """Return the names: those of features stand where their metadata say."""
-        known = _commands(self.path)
-        names = [name for name, (_, each) in known.items() if each.after not in known]
-        waiting = [(each.after, name) for name, (_, each) in known.items() if name not in names]
+        commands = _commands(self.path)
+        names = [name for name, (_, each) in commands.items() if each.after not in commands]
+        waiting = [(each.after, name) for name, (_, each) in commands.items() if name not in names]
         while waiting:
             placed = [(after, name) for after, name in waiting if after in names]
             for after, name in reversed(placed):
@@ -125,12 +125,12 @@ class Group(TyperGroup):
 
     def get_command(self, ctx: Context, cmd_name: str) -> ClickCommand | None:
         """Build a command; raises FeatureError if its feature cannot be used."""
-        if cmd_name not in (known := _commands(self.path)):
+        if cmd_name not in (commands := _commands(self.path)):
             if reasons := _left_out():
                 left_out = f"these features are left out: {reasons}"
                 raise FeatureError(f"there is no command {cmd_name!r}; {left_out}")
             return None
-        feature, about = known[cmd_name]
+        feature, about = commands[cmd_name]
         path = f"{self.path} {cmd_name}".lstrip()
         if not about.target:
             made = Group(name=cmd_name, help=about.help, context_settings=CONTEXT)
@@ -138,42 +138,42 @@ class Group(TyperGroup):
             return made
         if feature is None:
             module, _, name = about.target.partition(":")
-            return _described(build_command(path, getattr(import_module(module), name)), about)
+            return _add_help(build_command(path, getattr(import_module(module), name)), about)
         target = feature.load(about.target)
         try:
-            return _described(build_command(path, target), about)
+            return _add_help(build_command(path, target), about)
         except Exception as error:  # of typer: an annotation that it does not understand
-            what = f"{type(error).__name__}: {error}"
+            problem = f"{type(error).__name__}: {error}"
             raise FeatureError(
-                f"the command {path!r} of the feature {feature.name!r} cannot be used: {what}"
+                f"the command {path!r} of the feature {feature.name!r} cannot be used: {problem}"
             ) from error
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write the commands; the line of a feature's command is in its metadata."""
-        known = _commands(self.path)
+        commands = _commands(self.path)
         with formatter.section("Commands"):
-            formatter.write_dl([(name, known[name][1].help) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, commands[name][1].help) for name in self.list_commands(ctx)])
 
     def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
         """Complete names of commands without importing features."""
         from typer._click.shell_completion import CompletionItem
 
-        known = _commands(self.path)
+        commands = _commands(self.path)
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
-        found = [CompletionItem(name, help=known[name][1].help) for name in names]
-        return found or super().shell_complete(ctx, incomplete)
+        items = [CompletionItem(name, help=commands[name][1].help) for name in names]
+        return items or super().shell_complete(ctx, incomplete)
 
 
 def _commands(group: str) -> dict[str, tuple[Feature | None, About]]:
     """Return the commands of a group, each with its metadata, and its feature if it has one."""
-    found: dict[str, tuple[Feature | None, About]] = {n: (None, each) for n, each in CORE.items()}
+    by_name: dict[str, tuple[Feature | None, About]] = {n: (None, each) for n, each in CORE.items()}
     for feature in working():
-        found |= {name: (feature, about) for name, about in feature.metadata.commands.items()}
-    parts = [(*name.rpartition(" "), each) for name, each in found.items()]
+        by_name |= {name: (feature, about) for name, about in feature.metadata.commands.items()}
+    parts = [(*name.rpartition(" "), each) for name, each in by_name.items()]
     return {last: each for above, _, last, each in parts if above == group}
 
 
-def _described(made: Command, about: About) -> ClickCommand:
+def _add_help(made: Command, about: About) -> ClickCommand:
     """Return a command with its first line and examples, and its arguments in capitals."""
     made.first_line, made.examples = about.while_loading, about.examples
     for each in (param for param in made.params if param.param_type_name == "argument"):

@@ -89,26 +89,26 @@ def options_from(function: str, own: Sequence[str] = ()) -> Callable[[Callable[.
     """
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
-        known = _documented(function)
+        docs = _read_docs(function)
         parameters: list[inspect.Parameter] = []
         for each in inspect.signature(command, eval_str=True).parameters.values():
             if own and each.name == "own":
                 optional = each.replace(default=None)
-                parameters += [_described(optional.replace(name=name), known) for name in own]
+                parameters += [_make_option(optional.replace(name=name), docs) for name in own]
             else:
-                parameters.append(_described(each, known))
+                parameters.append(_make_option(each, docs))
 
         def call(**values: Any) -> None:
-            given = {"own": {name: values.pop(name) for name in own}} if own else {}
-            command(**values, **given)
+            options = {"own": {name: values.pop(name) for name in own}} if own else {}
+            command(**values, **options)
 
-        return _with_parameters(call, command, parameters)
+        return _set_signature(call, command, parameters)
 
     return decorated
 
 
 @cache
-def _documented(function: str) -> dict[str, DocstringParam]:
+def _read_docs(function: str) -> dict[str, DocstringParam]:
     """Return what a docstring says of parameters, read without importing the function."""
     from docstring_parser import parse
 
@@ -118,34 +118,34 @@ def _documented(function: str) -> dict[str, DocstringParam]:
     module, _, name = targets.get(function, f"kbench.api.functions:{function}").partition(":")
     path = find_source(module, {})
     body = ast.parse(read_source(path)).body if path else []
-    found = (each for each in body if isinstance(each, ast.FunctionDef) and each.name == name)
-    doc = next(map(ast.get_docstring, found), None) or ""
+    functions = (each for each in body if isinstance(each, ast.FunctionDef) and each.name == name)
+    doc = next(map(ast.get_docstring, functions), None) or ""
     return {each: param for param in parse(doc).params for each in param.arg_name.split(", ")}
 
 
-def _described(
-    parameter: inspect.Parameter, known: Mapping[str, DocstringParam]
+def _make_option(
+    parameter: inspect.Parameter, docs: Mapping[str, DocstringParam]
 ) -> inspect.Parameter:
-    """Return a parameter as an option, or an argument if it is required, if it is `known`.
+    """Return a parameter as an option, or an argument if it is required, if it is in `docs`.
 
     One of `own` has its type in the docstring.
     """
     name, type_ = parameter.name, parameter.annotation
-    if name not in known or get_origin(type_) is Annotated:
+    if name not in docs or get_origin(type_) is Annotated:
         return parameter
-    text = " ".join((known[name].description or "").split()).replace("``", "")
+    help_ = " ".join((docs[name].description or "").split()).replace("``", "")
     if get_origin(type_) is Mapping:
-        is_list = "sequence" in str(known[name].type_name)
+        is_list = "sequence" in str(docs[name].type_name)
         type_ = list[str] | None if is_list else str | None
     is_list = "list" in str(type_)
-    text = f"{text.removesuffix('.')}; repeatable." if is_list else text
+    help_ = f"{help_.removesuffix('.')}; repeatable." if is_list else help_
     complete = _COMPLETIONS.get(name)
     if parameter.default is parameter.empty:
-        argument = typer.Argument(help=text, autocompletion=complete)
+        argument = typer.Argument(help=help_, autocompletion=complete)
         return parameter.replace(annotation=Annotated[type_, argument])
     flags = [_flag(name, is_list), *filter(None, [_SHORT.get(name)])]
-    metavar = "PATTERN" if "pattern" in text else _METAVARS.get(name)
-    made = typer.Option(*flags, metavar=metavar, autocompletion=complete, help=text)
+    metavar = "PATTERN" if "pattern" in help_ else _METAVARS.get(name)
+    made = typer.Option(*flags, metavar=metavar, autocompletion=complete, help=help_)
     return parameter.replace(annotation=Annotated[type_, made])
 
 
@@ -158,7 +158,7 @@ def _flag(name: str, is_list: bool = False) -> str:
     return f"--{name.replace('_', '-')}".removesuffix("s" if is_list else "")
 
 
-def _with_parameters(
+def _set_signature(
     call: Callable[..., Any], function: Callable[..., Any], parameters: list[inspect.Parameter]
 ) -> Callable[..., Any]:
     """Return a function that typer takes for another one with these parameters."""
@@ -169,14 +169,14 @@ def _with_parameters(
     return call
 
 
-def format_options(given: Mapping[str, object]) -> list[str]:
+def format_options(options: Mapping[str, object]) -> list[str]:
     """Return options that are given as words of a command that repeats them.
 
     >>> format_options({"jobs": 2, "params": ["a", "b"], "views": False, "data": None})
     ['--jobs', '2', '--param', 'a', '--param', 'b', '--no-views']
     """
     words = []
-    for name, value in given.items():
+    for name, value in options.items():
         flag = _flag(name, isinstance(value, list | tuple))
         if isinstance(value, bool):
             words.append(flag if value else f"--no-{flag[2:]}")
@@ -217,12 +217,12 @@ def add_options(function: Callable[..., Any], options: Mapping[str, Option]) -> 
         added[name] = option
 
     def call(**values: Any) -> Any:
-        found = {name: values.pop(name) for name in added}
+        chosen = {name: values.pop(name) for name in added}
         defaults = {name: option.default for name, option in added.items()}
-        _given.set({n: v for n, v in found.items() if v not in (None, []) and v != defaults[n]})
+        _given.set({n: v for n, v in chosen.items() if v not in (None, []) and v != defaults[n]})
         return function(**values)
 
-    return _with_parameters(call, function, parameters)
+    return _set_signature(call, function, parameters)
 
 
 def _flags(parameter: inspect.Parameter) -> list[str]:
@@ -232,8 +232,8 @@ def _flags(parameter: inspect.Parameter) -> list[str]:
         return []
     # typer takes the first flag in an annotation for the default
     words = (getattr(about, "default", None), *(getattr(about, "param_decls", None) or ()))
-    given = [flag for each in words if isinstance(each, str) for flag in each.split("/")]
-    return given or [_flag(parameter.name)]
+    flags = [flag for each in words if isinstance(each, str) for flag in each.split("/")]
+    return flags or [_flag(parameter.name)]
 
 
 def _parameter(name: str, option: Option) -> inspect.Parameter:

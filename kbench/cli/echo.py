@@ -24,14 +24,14 @@ def put_flags(text: str) -> str:
     params = context.command.params if context else []
     flags = [flag for each in params for flag in each.opts if flag.startswith("--")]
 
-    def written(found: re.Match[str]) -> str:
-        flag = f"--{found[1].replace('_', '-')}"
+    def written(match: re.Match[str]) -> str:
+        flag = f"--{match[1].replace('_', '-')}"
         if flag not in flags and (flag := flag.removesuffix("s")) not in flags:
-            return found[0]
+            return match[0]
         try:
-            value = literal_eval(found[2] or "True")
+            value = literal_eval(match[2] or "True")
         except (SyntaxError, ValueError):
-            return found[0]
+            return match[0]
         if value is True:
             return flag
         values = value if isinstance(value, list) else [value]
@@ -42,8 +42,8 @@ def put_flags(text: str) -> str:
 
 def _word(value: object) -> str:
     """Write a value as a word of a shell, which has an escape for a tab."""
-    text = str(value)
-    return shlex.quote(text) if text.isprintable() else f"${text!r}"
+    word = str(value)
+    return shlex.quote(word) if word.isprintable() else f"${word!r}"
 
 
 def echo(text: object = "", err: bool = False, nl: bool = True, **style: Any) -> None:

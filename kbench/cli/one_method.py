@@ -38,14 +38,14 @@ def print_beside(
     `again` is the command that computes the whole suite on the datasets of the run.
     """
     whole = replace(whole, limits=report.suite.limits)
-    ours, known, n_unknown = collect_rows(whole, report, registry, options)
+    ours, foreign, n_unknown = collect_rows(whole, report, registry, options)
     metric = complete_metric(report.suite.compared)
     methods = list(dict.fromkeys(row.method for row in ours if row.status != "unavailable"))
     new = [method for method in methods if set(method) & set(added)]
     console = printing.console()
-    if known or new:
-        print_focus(console, [*ours, *known], new or methods, metric)
-    for machine, n in Counter(row.machine for row in known).items():
+    if foreign or new:
+        print_focus(console, [*ours, *foreign], new or methods, metric)
+    for machine, n in Counter(row.machine for row in foreign).items():
         if machine != report.place:
             console.print(
                 f"{counted(n, 'cell')} of other methods by {escape(machine)}: accuracies only, "
@@ -78,8 +78,8 @@ def print_focus(
         _print_against(console, compared, metric)
         _print_places(console, places(rows, method, metric), metric)
     if len(methods) > _MOST:
-        others = ", ".join(" + ".join(method) for method in methods[_MOST:])
-        console.print(f"\nnot compared here: {escape(others)}", soft_wrap=True)
+        rest = ", ".join(" + ".join(method) for method in methods[_MOST:])
+        console.print(f"\nnot compared here: {escape(rest)}", soft_wrap=True)
 
 
 def _print_against(console: Console, compared: Sequence[Against], metric: Metric) -> None:
@@ -100,7 +100,7 @@ def _print_against(console: Console, compared: Sequence[Against], metric: Metric
     printing.print_table(console, table, narrowed=True)
 
 
-def _print_places(console: Console, found: Sequence[Place], metric: Metric) -> None:
+def _print_places(console: Console, places: Sequence[Place], metric: Metric) -> None:
     """Print the datasets with the best and the worst ranks of a method."""
 
     def line(place: Place) -> str:
@@ -110,8 +110,8 @@ def _print_places(console: Console, found: Sequence[Place], metric: Metric) -> N
             f"({values}{write_cell(metric.name, place.best_value)})"
         )
 
-    n = 3 if len(found) > 6 else len(found)
-    best, worst = found[:n], found[n:][-3:]
+    n = 3 if len(places) > 6 else len(places)
+    best, worst = places[:n], places[n:][-3:]
     console.print("best on:" if worst else "by dataset, with the best other method:")
     for place in best:
         console.print(escape(line(place)), soft_wrap=True)

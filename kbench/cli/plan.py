@@ -59,14 +59,14 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
         console.print("--all prints the cells")
     tasks, cached = (sum(row[key] for row in rows) for key in ("tasks", "cached"))
     cells = counted(len(rows), "cell")
-    text = f"\n{cells}, {counted(tasks, 'task')} to compute, {cached} cached"
+    line = f"\n{cells}, {counted(tasks, 'task')} to compute, {cached} cached"
     if tasks:
-        text += (
+        line += (
             "; no time to estimate from yet"
             if estimate is None
             else f"; about {estimate:.0f} s with one slot"
         )
-    console.print(text)
+    console.print(line)
 
 
 def _print_cells(console: Console, report: Report, rows: Sequence[Line]) -> None:
@@ -82,23 +82,23 @@ def _print_datasets(console: Console, report: Report, rows: Sequence[Line]) -> N
     """Print one row for each dataset: its cells, and their tasks."""
     lines = []
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        here = [
+        cells = [
             (row, cell)
             for row, cell in zip(rows, report.cells, strict=True)
             if row["dataset"] == dataset
         ]
-        notes = Counter(row["note"] for row, _ in here if row["note"])
+        notes = Counter(row["note"] for row, _ in cells if row["note"])
         seconds = [
             len(cell.missing) * cell.cost.seconds.value
-            for _, cell in here
+            for _, cell in cells
             if cell.cost and cell.cost.seconds
         ]
         written = [
-            note if count == len(here) else f"{counted(count, 'cell')}: {note}"
+            note if count == len(cells) else f"{counted(count, 'cell')}: {note}"
             for note, count in notes.items()
         ]
-        counts = {key: sum(row[key] for row, _ in here) for key in ("tasks", "cached")}
-        line = {"dataset": dataset, "cells": len(here), "note": "; ".join(written), **counts}
+        counts = {key: sum(row[key] for row, _ in cells) for key in ("tasks", "cached")}
+        line = {"dataset": dataset, "cells": len(cells), "note": "; ".join(written), **counts}
         lines.append(line | {"seconds": sum(seconds) if seconds else None})
     columns = [Column("dataset"), Column("cells", numeric=True), *_COUNTED]
     if any(line["seconds"] is not None for line in lines):
@@ -136,11 +136,11 @@ def _estimated_s(report: Report) -> float | None:
     all_seconds = [value for values in seconds_of.values() for value in values]
     total = 0.0
     for planned in report.cells:
-        known = seconds_of[_method(planned)] or all_seconds
+        samples = seconds_of[_method(planned)] or all_seconds
         if planned.cost and planned.cost.seconds:
             total += len(planned.missing) * planned.cost.seconds.value
-        elif known:
-            total += len(planned.missing) * median(known)
+        elif samples:
+            total += len(planned.missing) * median(samples)
         elif planned.missing:
             return None
     return total

@@ -65,15 +65,15 @@ def print_table(screen: Console, table: Table, header: bool = True, narrowed: bo
         else min(_LONGEST, max(map(_longest_word, cells[each.name])))
         for each in columns
     }
-    sparable = sorted((each for each in columns if _place_spared(each) >= 0), key=_place_spared)
+    sparable = sorted((each for each in columns if _rank_omitted(each) >= 0), key=_rank_omitted)
     least = sum(needed[each.name] + 2 for each in columns if each not in sparable)
     omitted = []
     while sparable and sum(needed.values()) + 2 * len(needed) > screen.width >= least:
         omitted.append(sparable.pop(0))
         del needed[omitted[-1].name]
     if omitted:
-        kept = [each for each in columns if each not in omitted]
-        print_table(screen, replace(table, columns=kept), header)
+        shown = [each for each in columns if each not in omitted]
+        print_table(screen, replace(table, columns=shown), header)
         names = ", ".join(each.heading for each in omitted)
         screen.print(f"[dim]left out at this width: {names}[/dim]")
         return
@@ -143,7 +143,7 @@ def _print_below_each_other(
         screen.print(text, end="", soft_wrap=True)
 
 
-def _place_spared(column: Column) -> int:
+def _rank_omitted(column: Column) -> int:
     """Return the place of a column among those that are left out; -1 for one that is kept."""
     ends = (place for place, end in enumerate(_MIN_NEEDED) if column.heading.endswith(end))
     return next(ends, -1)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kbench.records import Metric
-    from kbench.results.imported import BesideOwn, ImportedRow
+    from kbench.results.imported import ImportedRow, RowPair
     from kbench.results.rows import Method, Row
 
 
@@ -100,14 +100,14 @@ def results(
             raise
         return
     rows, metric = stored.rows, stored.metric
-    others = partial(read_imported, stored.name, metric, notice)
+    read_others = partial(read_imported, stored.name, metric, notice)
     if dataset or max_fit_time is not None:
         if leaderboard or highlight:
             raise SuiteError(
                 f"--{'dataset' if dataset else 'max-fit-time'} selects cells; leave out "
                 f"--{'leaderboard' if leaderboard else 'highlight'}"
             )
-        rows = _chosen(rows, dataset or [], max_fit_time, metric)
+        rows = _filter_rows(rows, dataset or [], max_fit_time, metric)
     if leaderboard:
         chosen = select_methods(rows, highlight, "highlight") if highlight else ()
         _print_leaderboard(rows, metric, form, split_names(columns), families or (), chosen)
@@ -126,28 +126,28 @@ def results(
             if row.status == "skipped" and row.error:
                 name = f"{row.feature_map} + {row.learner} on {row.dataset}"
                 echo(f"skipped: {name}: {row.error}")
-        show.print_imported(_beside(rows, others(), dataset or [], metric), metric)
-        if machine != "all" and (own := find_plugin_methods(rows, registry)):
-            print_focus(printing.console(), rows, own, metric)
+        show.print_imported(_match_imported(rows, read_others(), dataset or [], metric), metric)
+        if machine != "all" and (plugin_methods := find_plugin_methods(rows, registry)):
+            print_focus(printing.console(), rows, plugin_methods, metric)
     elif form is Form.json:
         # with all fields, so that `kbench compare` can read it back
         full = [row.to_json(metric) for row in rows]
-        beside = _beside(rows, others(), dataset or [], metric)
+        beside = _match_imported(rows, read_others(), dataset or [], metric)
         echo(printable_json([*full, *(each.to_json(metric) for each in beside)], indent=1))
     else:
         echo(report.write(tables.cells(rows, metric), form.value))
 
 
-def _beside(
-    own: Sequence[Row], others: Sequence[ImportedRow], datasets: Sequence[str], metric: Metric
-) -> list[BesideOwn]:
+def _match_imported(
+    local: Sequence[Row], imported: Sequence[ImportedRow], datasets: Sequence[str], metric: Metric
+) -> list[RowPair]:
     """Return the imported results on some datasets, or on all, next to the local ones."""
     from kbench.results.imported import match_local_rows
 
     def wanted(name: str) -> bool:
         return not datasets or any(fnmatchcase(name, pattern) for pattern in datasets)
 
-    return match_local_rows(own, [each for each in others if wanted(each.row.dataset)], metric)
+    return match_local_rows(local, [each for each in imported if wanted(each.row.dataset)], metric)
 
 
 def _print_imported_alone(
@@ -160,11 +160,11 @@ def _print_imported_alone(
     from kbench.planning.component_refs import get_experiment
     from kbench.report.tables import imported_table
 
-    kept = read_imported(get_experiment(suite), notice=notice)
-    if not kept:
+    imported = read_imported(get_experiment(suite), notice=notice)
+    if not imported:
         return False
-    metric = kept[0].metric
-    beside = _beside([], kept, datasets, metric)
+    metric = imported[0].metric
+    beside = _match_imported([], imported, datasets, metric)
     if form is Form.table:
         show.print_imported(beside, metric)
         echo(f"\nno local results: `kbench suite {suite}` computes them")
@@ -175,7 +175,7 @@ def _print_imported_alone(
     return True
 
 
-def _chosen(
+def _filter_rows(
     rows: list[Row], datasets: list[str], max_fit_time: float | None, metric: Metric
 ) -> list[Row]:
     """Return the cells of some datasets; with a limit of their time, the best ones first."""
@@ -237,7 +237,7 @@ def _print_leaderboard(
     if form is not Form.table:
         echo(report.write(made, form.value))
         return
-    lines = (board.of_families(families) if families else board).lines
+    lines = (board.select_families(families) if families else board).lines
     styles = {i: "bold" for i, line in enumerate(lines) if line.method in focus}
     narrow = [column for column in made.visible if not column.wide]
     shown = replace(made, columns=narrow, styles=styles)

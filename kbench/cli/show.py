@@ -24,7 +24,7 @@ from kbench.report.content import NO_FAILURE, ReportData
 from kbench.report.pages import Section, collect_sections
 from kbench.results import row_builders, stats
 from kbench.results import rows as result_rows
-from kbench.results.imported import BesideOwn
+from kbench.results.imported import RowPair
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Row, complete_metric, find_row_task
 from kbench.runner import Report
 
@@ -70,8 +70,8 @@ def _best(ranks: Sequence[tuple[Row, float | None]]) -> list[tuple[Row, float | 
     """Return the best rows of each dataset; those without a rank are listed elsewhere."""
     best: list[tuple[Row, float | None]] = []
     for dataset in dict.fromkeys(row.dataset for row, _ in ranks):
-        here = [(row, place) for row, place in ranks if row.dataset == dataset and place]
-        best += sorted(here, key=lambda each: each[1] or 0.0)[:_BEST]
+        places = [(row, place) for row, place in ranks if row.dataset == dataset and place]
+        best += sorted(places, key=lambda each: each[1] or 0.0)[:_BEST]
     return best
 
 
@@ -121,9 +121,9 @@ def print_report(
             hidden |= set() if PLAIN[task].in_units else {PLAIN[task].name}
         columns = [name for name in columns if name not in hidden]
         shortened = ranked and not every and len(with_data) > ON_A_SCREEN
-        if left := print_rows(with_data, columns, ranked, metric, shortened):
+        if omitted := print_rows(with_data, columns, ranked, metric, shortened):
             console.print(
-                f"the best {_BEST} of each dataset; --all prints {counted(left, 'more cell')}"
+                f"the best {_BEST} of each dataset; --all prints {counted(omitted, 'more cell')}"
             )
     _unequal_splits(console, rows)
     _unavailable(console, report)
@@ -166,7 +166,7 @@ def print_origins(report: Report) -> None:
         for cell in report.foreign[:ON_A_SCREEN]
     ]
     columns = [Column(name) for name in (*LABELS, "author")]
-    printing.print_table(console, Table.of("imported", columns, lines))
+    printing.print_table(console, Table.make("imported", columns, lines))
     if more := report.foreign[ON_A_SCREEN:]:
         console.print(f"and {counted(len(more), 'more cell')}")
 
@@ -188,14 +188,14 @@ def _retries(report: Report, repeat: str, again: Sequence[str]) -> list[tuple[st
     if by_memory:
         limit = report.suite.limits.task_memory_mib
         needed = max(_sufficient_mib(cell, limit) for cell in by_memory)
-        higher = shlex.join(["kbench", "suite", *_without("--memory-limit", again)])
+        higher = shlex.join(["kbench", "suite", *_drop_option("--memory-limit", again)])
         command = f"{higher} --memory-limit {needed}"
-        here = machine.memory_mib()
+        total = machine.memory_mib()
         too_much = (
-            f", more than the {format_memory(here)} of this machine" if 0 < here < needed else ""
+            f", more than the {format_memory(total)} of this machine" if 0 < total < needed else ""
         )
-        what = f"compute {counted(len(by_memory), 'cell')} with {format_memory(needed)} of memory"
-        commands.append((command, f"{what}{too_much}"))
+        label = f"compute {counted(len(by_memory), 'cell')} with {format_memory(needed)} of memory"
+        commands.append((command, f"{label}{too_much}"))
     return commands
 
 
@@ -212,13 +212,13 @@ def _sufficient_mib(cell: PlannedCell, limit_mib: float) -> int:
     return 1024 * math.ceil(needed / 1024)
 
 
-def _without(option: str, words: Sequence[str]) -> list[str]:
+def _drop_option(option: str, words: Sequence[str]) -> list[str]:
     """Return the words of a command without an option and its value."""
-    kept = list(words)
-    while option in kept:
-        place = kept.index(option)
-        del kept[place : place + 2]
-    return kept
+    rest = list(words)
+    while option in rest:
+        place = rest.index(option)
+        del rest[place : place + 2]
+    return rest
 
 
 def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:
@@ -244,7 +244,7 @@ def _unavailable(console: Console, report: Report) -> None:
         console.print("\n[bold]unavailable[/bold]")
         lines = [(name, counted(len(why), "cell"), why[0]) for name, why in reasons.items()]
         columns = [Column(name) for name in ("dataset", "cells", "reason")]
-        table = Table.of("unavailable", columns, lines, ["dim"] * len(lines))
+        table = Table.make("unavailable", columns, lines, ["dim"] * len(lines))
         printing.print_table(console, table, header=False)
 
 
@@ -271,13 +271,13 @@ def _summary(console: Console, rows: Sequence[Row], metric: Metric) -> None:
         "\nTimes are geometric means; `kbench report` has the tests.",
         soft_wrap=True,
     )
-    for left, kept in scores.same:
+    for other, method in scores.same:
         console.print(
-            f"left out: {escape(' + '.join(left))}, equal to {escape(' + '.join(kept))} up to a "
+            f"left out: {escape(' + '.join(other))}, equal to {escape(' + '.join(method))} up to a "
             "rotation of the features",
             soft_wrap=True,
         )
-    unmeasured = stats.unmeasured(rows, metric)
+    unmeasured = stats.list_unmeasured(rows, metric)
     if unmeasured:
         console.print(
             f"not ranked ({escape(tables.lacking(metric))}): "
@@ -296,7 +296,7 @@ def _summary(console: Console, rows: Sequence[Row], metric: Metric) -> None:
     printing.print_table(console, Table("methods", "", columns, rows_of))
 
 
-def print_imported(beside: Sequence[BesideOwn], metric: Metric) -> None:
+def print_imported(beside: Sequence[RowPair], metric: Metric) -> None:
     """Print imported results, each next to the local row that it may be compared with."""
     if not beside:
         return
@@ -317,7 +317,7 @@ def print_published(
     data = ReportData("", list(rows), figures, metric=metric)
     verbs = Verbs(partial(echo, err=True))
     for feature, section in collect_sections(data, verbs):
-        if section.within == "terminal" and section.shown():
+        if section.within == "terminal" and section.list_parts():
             try:
                 _print_section(section)
             except Exception as error:
@@ -328,7 +328,7 @@ def _print_section(section: Section) -> None:
     """Print the paragraphs and tables of a section."""
     console = printing.console()
     console.print(f"\n[bold]{escape(section.title)}[/bold]")
-    for part in section.shown():
+    for part in section.list_parts():
         if isinstance(part, str):
             console.print(escape(part), soft_wrap=True)
         elif isinstance(part, Table):
@@ -339,9 +339,9 @@ def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
     """Print the number of cells by status, and of cells with a warning."""
     by_status = Counter(row.status for row in rows)
     statuses = ", ".join(f"{count} {status}" for status, count in by_status.items())
-    text = f"\n{counted(len(rows), 'cell')} planned: {statuses or 'none'}; {report.seconds:.0f} s"
+    line = f"\n{counted(len(rows), 'cell')} planned: {statuses or 'none'}; {report.seconds:.0f} s"
     if report.foreign:
-        text += f"; {counted(len(report.foreign), 'cell')} imported, without times"
+        line += f"; {counted(len(report.foreign), 'cell')} imported, without times"
     for template, count in (
         (
             "fewer splits than planned, so not ranked: {}",
@@ -362,8 +362,8 @@ def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
         ),
     ):
         if count:
-            text += "; " + template.format(counted(count, "cell"))
-    console.print(text, soft_wrap=True)
+            line += "; " + template.format(counted(count, "cell"))
+    console.print(line, soft_wrap=True)
     if report.interrupted:
         console.print("interrupted: finished results are stored")
 

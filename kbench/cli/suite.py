@@ -75,11 +75,11 @@ def suite(
         print_plan(report, as_json=as_json, every=every)
         return
     limits = {"n_splits": n_splits, "task_timeout": task_timeout, "memory_limit": memory_limit}
-    others = {"add_datasets": add_datasets, **limits, "data": data, **get_given()}
+    further = {"add_datasets": add_datasets, **limits, "data": data, **get_given()}
     filters = {"dataset": dataset, "feature_map": feature_map, "learner": learner}
     added = {"add_feature_maps": add_feature_maps, "add_learners": add_learners}
-    again = [suite, *format_options({**filters, **added, **others})]
-    whole_again = ["kbench", "suite", suite, *format_options({"dataset": dataset, **others})]
+    again = [suite, *format_options({**filters, **added, **further})]
+    whole_again = ["kbench", "suite", suite, *format_options({"dataset": dataset, **further})]
     of_methods = bool(feature_map or learner)
     new = [*(add_feature_maps or []), *(add_learners or [])]
 

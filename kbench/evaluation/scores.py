@@ -52,7 +52,7 @@ def compute_scores(
     values, by_seed = scores_over_seeds(assignment, checked)
     if committed.default:
         of_default, _ = scores_over_seeds(assignment, check(committed.default))
-        values |= {METRICS[k].of_default: v for k, v in of_default.items() if k in METRICS}
+        values |= {METRICS[k].default_name: v for k, v in of_default.items() if k in METRICS}
     refuse_overwriting(metrics, values)
     notes = [*assignment.notes, *details.notes]
     return Evaluation(

@@ -126,7 +126,7 @@ class Answer:
     started_ms: int
     ended_ms: int
     """Milliseconds since 1970, by the host's clock."""
-    doubts: tuple[str, ...] = ()
+    contention: tuple[str, ...] = ()
     """Reasons why the times are unreliable; empty if there are none."""
     lacks_data: bool = False
     """The host could not get the data; another may."""
@@ -151,7 +151,8 @@ class Answer:
         if outcome.status == "ok":
             packed = [b64decode(each) for each in outcome.value["predictions"]]
             outcome = replace(outcome, value=outcome.value | {"predictions": packed})
-        extra: dict[str, Any] = {"host": Host(**values["host"]), "doubts": tuple(values["doubts"])}
+        host, reasons = Host(**values["host"]), tuple(values["contention"])
+        extra: dict[str, Any] = {"host": host, "contention": reasons}
         if values.get("manifest") is not None:
             extra["manifest"] = Manifest.from_json(values["manifest"])
         return cls(**{**values, "outcome": outcome, **extra})
@@ -240,8 +241,8 @@ def compute(
         # what computed it is not what was planned: whatever it is, it is not reused
         outcome, manifest = _fail(outcome, _OTHER_RECORDS), None
     outcome = _score(_check(replace(outcome, recorded=())), assignment, handover, task)
-    doubts = contention(before, after, slots, _waiting_share(outcome)).reasons
-    return Answer(outcome, host, started_ms, ended_ms(), doubts, manifest=manifest)
+    reasons = contention(before, after, slots, _waiting_share(outcome)).reasons
+    return Answer(outcome, host, started_ms, ended_ms(), reasons, manifest=manifest)
 
 
 def compute_here(request: Request) -> Answer:
@@ -357,7 +358,7 @@ def write_result(
     if outcome.status == "ok":
         value = outcome.value
         metrics = {**value["metrics"], "peak_memory_mib": outcome.peak_memory_mib}
-        details = replace(Details.from_json(value["details"]), contention=answer.doubts)
+        details = replace(Details.from_json(value["details"]), contention=answer.contention)
     result = Result(
         task_key=key,
         cell_key=task.cell_key,

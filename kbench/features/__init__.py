@@ -38,8 +38,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _homes()[name]
     home = import_module(module)
-    found = getattr(home, attribute, None)
-    value = import_module(f"{module}.{attribute}") if found is None else found
+    member = getattr(home, attribute, None)
+    value = import_module(f"{module}.{attribute}") if member is None else member
     globals()[name] = value
     return value
 

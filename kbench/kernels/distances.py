@@ -280,10 +280,10 @@ def _minus_distances(
     """
     from sklearn.metrics.pairwise import euclidean_distances
 
-    rows, given = X if Y is None else Y, [X] if Y is None else [X, Y]
-    is_sparse = any(hasattr(each, "tocsr") for each in given)
+    rows, matrices = X if Y is None else Y, [X] if Y is None else [X, Y]
+    is_sparse = any(hasattr(each, "tocsr") for each in matrices)
     shift = 0.0 if is_sparse else np.median(rows[:: len(rows) // 32 + 1], axis=0)
-    D = np.asarray(euclidean_distances(*((e - shift) / unit for e in given), squared=True))
+    D = np.asarray(euclidean_distances(*((e - shift) / unit for e in matrices), squared=True))
     if not squared:
         D[8 * np.finfo(float).eps * D.max(initial=0.0) > D] = 0.0
         np.sqrt(D, out=D)

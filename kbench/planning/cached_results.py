@@ -108,7 +108,7 @@ def recall_added(
     """
     planned = list(planned)
     tasks = {result.task_key for cell in planned for result in cell.done}
-    lines = validity.journal.added(tasks) if tasks and codes else {}
+    lines = validity.journal.read_added(tasks) if tasks and codes else {}
     if not lines:
         return
     for cell in planned:

@@ -389,7 +389,7 @@ class Metric:
         return f"{self.name}_sd"
 
     @property
-    def of_default(self) -> str:
+    def default_name(self) -> str:
         """Name of the metric of the default candidate of a search."""
         return f"{DEFAULT}{self.name}"
 

@@ -140,8 +140,8 @@ class Dataset:
 
     def __post_init__(self) -> None:
         n_features = self.X.shape[1] if len(self.X.shape) == 2 else 0
-        given: str = self.task
-        task = given or _infer_task(self.y)
+        declared: str = self.task
+        task = declared or _infer_task(self.y)
         is_labels = task == "classification" and len(self.y)
         n_classes = int(self.y.max()) + 1 if is_labels else 0
 

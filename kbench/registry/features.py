@@ -227,15 +227,15 @@ def find_features(left_out: tuple[str, ...]) -> tuple[Feature, ...]:
     """Return the features, where some are disabled; read once in a process."""
     unique = {(entry.name, entry.value): entry for entry in entry_points(group=GROUP)}
     named = functools.cache(name_and_version)
-    found = [_describe(entry, left_out, *named(entry.dist)) for entry in unique.values()]
-    found.sort(key=lambda each: (each.distribution != HOST, each.name))
-    if not any(each.distribution == HOST for each in found):
+    features = [_describe(entry, left_out, *named(entry.dist)) for entry in unique.values()]
+    features.sort(key=lambda each: (each.distribution != HOST, each.name))
+    if not any(each.distribution == HOST for each in features):
         raise FeatureError(
             "this installation of kbench has no features: it was made by an earlier version; "
             "repeat `pip install -e .` in its folder"
         )
-    taken = dict.fromkeys(_names_of_core(found), "kbench itself")
-    return tuple(_refuse_clash(each, taken) for each in found)
+    taken = dict.fromkeys(_names_of_core(features), "kbench itself")
+    return tuple(_refuse_clash(each, taken) for each in features)
 
 
 def _describe(

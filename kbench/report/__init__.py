@@ -8,7 +8,7 @@
     paper     what a paper asks of a table: fewer methods, turned, with a caption
     pages     sections and answers that features show; who writes pages and draws
     svg       escaped SVG elements; how wide a text is
-    charts    the frame of a chart, lines along an axis, and how methods look
+    charts    the frame of a chart, lines along an axis, and the styles of methods
 """
 
 from kbench.report.text import FORMATS, Column, Table, latex_text, write, write_cell

@@ -130,7 +130,7 @@ class Frame:
         """Return the y of a value, from the top."""
         return TOP + (self.floor - TOP) * (1 - self.vertical.share(value))
 
-    def drawn(self) -> list[str]:
+    def draw(self) -> list[str]:
         """Draw grid, marks and labels."""
         parts = []
         for mark, written in self.vertical.marks:
@@ -239,7 +239,7 @@ def draw_lines(
     across: Axis = logarithmic(xs, label, written) if spans else linear(xs, label)
     upwards = _better_up(ys, vertical, metric) if metric else logarithmic(ys, vertical, written_y)
     frame = Frame(across, upwards)
-    parts = frame.drawn()
+    parts = frame.draw()
     ends: list[float] = []
     seen: Counter[int] = Counter()
     for line in lines:
@@ -291,7 +291,7 @@ SHAPES = 6
 
 
 @dataclass(frozen=True)
-class Look:
+class Style:
     """Numbers of the colour and of the shape of a method."""
 
     colour: int = 0
@@ -299,15 +299,15 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Looks:
-    """The looks of the methods of some rows, in the order in which the rows name them.
+class Styles:
+    """The styles of the methods of some rows, in the order in which the rows name them.
 
     Examples
     --------
     >>> rows = [Row("iris", name, "ridge", "ok", 5, 5, family=family)
     ...         for name, family in (("rff", "fourier"), ("nystroem", "landmarks"))]
-    >>> Looks(rows)["nystroem", "ridge"]
-    Look(colour=0, shape=1)
+    >>> Styles(rows)["nystroem", "ridge"]
+    Style(colour=0, shape=1)
     """
 
     rows: Sequence[Row]
@@ -320,17 +320,17 @@ class Looks:
     @cached_property
     def families(self) -> list[str]:
         """The families, each with the shape of its place."""
-        return list(dict.fromkeys(self._family_of.values()))
+        return list(dict.fromkeys(self._families.values()))
 
     @cached_property
-    def _family_of(self) -> dict[Method, str]:
-        found: dict[Method, str] = {}
+    def _families(self) -> dict[Method, str]:
+        families: dict[Method, str] = {}
         for row in self.rows:
             # cells without data do not know their family
-            if row.family or row.method not in found:
-                found[row.method] = row.family or NO_FAMILY
-        return found
+            if row.family or row.method not in families:
+                families[row.method] = row.family or NO_FAMILY
+        return families
 
-    def __getitem__(self, method: Method) -> Look:
-        shape = self.families.index(self._family_of[method])
-        return Look(self.learners.index(method[1]) % COLOURS, shape % SHAPES)
+    def __getitem__(self, method: Method) -> Style:
+        shape = self.families.index(self._families[method])
+        return Style(self.learners.index(method[1]) % COLOURS, shape % SHAPES)

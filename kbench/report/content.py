@@ -142,15 +142,15 @@ class ReportData:
 
 def machine_facts(owner: str) -> dict[str, str]:
     """Describe the machine of the runs: only its name if it is another machine."""
-    here = machine.describe()
-    if here.id != owner:
+    facts = machine.describe()
+    if facts.id != owner:
         return {"machine": owner}
-    versions = ", ".join(f"{name} {version}" for name, version in here.versions.items())
+    versions = ", ".join(f"{name} {version}" for name, version in facts.versions.items())
     return {
         "machine": owner,
-        "cpu": here.cpu,
-        "cores": f"{here.physical_cores} ({here.logical_cores} hardware threads)",
-        "memory": f"{here.memory_mib / 1024:.1f} GiB",
-        "system": here.system,
+        "cpu": facts.cpu,
+        "cores": f"{facts.physical_cores} ({facts.logical_cores} hardware threads)",
+        "memory": f"{facts.memory_mib / 1024:.1f} GiB",
+        "system": facts.system,
         "versions now": versions,
     }

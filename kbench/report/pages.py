@@ -121,7 +121,7 @@ class Section:
         check_choice(self.after, "after", PLACES, error=ValueError)
         check_choice(self.within, "within", WITHIN, error=ValueError)
 
-    def shown(self) -> list[Part]:
+    def list_parts(self) -> list[Part]:
         """Return what it shows."""
         return [*self.parts, *(table for table in self.tables if table.rows)]
 
@@ -172,7 +172,7 @@ def page(content: ReportData, registry: Registry, lead: Lead | None = None) -> s
 
     FeatureError is raised if the feature that writes it fails, or is left out.
     """
-    return str(_asked("kbench_report_page", data=content, registry=registry, lead=lead))
+    return str(_ask("kbench_report_page", data=content, registry=registry, lead=lead))
 
 
 def picture(kind: str, content: ReportData, registry: Registry, form: str) -> bytes:
@@ -189,17 +189,17 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
     FeatureError
         The feature that draws fails, or is left out.
     """
-    found = _asked("kbench_report_picture", kind=kind, data=content, registry=registry, form=form)
-    assert isinstance(found, bytes)
-    return found
+    image = _ask("kbench_report_picture", kind=kind, data=content, registry=registry, form=form)
+    assert isinstance(image, bytes)
+    return image
 
 
-def _asked(hook: str, **context: object) -> object:
+def _ask(hook: str, **context: object) -> object:
     problems = ["no feature writes reports: the one of kbench is left out"]
-    found = Verbs(lambda text: problems.insert(0, text)).one(hook, **context)
-    if found is None:
+    answer = Verbs(lambda message: problems.insert(0, message)).one(hook, **context)
+    if answer is None:
         raise FeatureError(problems[0])
-    return found
+    return answer
 
 
 def environment_of_pages(package: str = __package__) -> Environment:
@@ -213,10 +213,10 @@ def environment_of_pages(package: str = __package__) -> Environment:
         autoescape=select_autoescape(default=True, default_for_string=True),
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_shown,
+        finalize=_escape,
     )
 
 
-def _shown(value: object) -> object:
+def _escape(value: object) -> object:
     """Make text that a template inserts printable; markup is made of such text already."""
     return printable_lines(value) if type(value) is str else value

@@ -38,7 +38,7 @@ def select_methods(
         )
         for row in rows
     }
-    return _meant(names, patterns, name)
+    return _match_names(names, patterns, name)
 
 
 def select_datasets(
@@ -46,12 +46,12 @@ def select_datasets(
 ) -> list[str]:
     """Return the datasets that patterns mean, in their order; all without patterns."""
     names = {row.dataset: (row.dataset,) for row in rows}
-    return _meant(names, patterns, name)
+    return _match_names(names, patterns, name)
 
 
-def _meant(names: Mapping[T, tuple[str, ...]], patterns: Sequence[str], name: str) -> list[T]:
+def _match_names(names: Mapping[T, tuple[str, ...]], patterns: Sequence[str], name: str) -> list[T]:
     """Return the keys one of whose names fits a pattern."""
-    found: dict[T, None] = {} if patterns else dict.fromkeys(names)
+    chosen: dict[T, None] = {} if patterns else dict.fromkeys(names)
     for pattern in patterns:
         meant = [
             key
@@ -59,14 +59,14 @@ def _meant(names: Mapping[T, tuple[str, ...]], patterns: Sequence[str], name: st
             if pattern in written or any(fnmatch.fnmatchcase(each, pattern) for each in written)
         ]
         if not meant:
-            known = dict.fromkeys(each for written in names.values() for each in written)
+            allowed = dict.fromkeys(each for written in names.values() for each in written)
             raise SuiteError(
                 f"{option(name)}: {pattern!r} is not among the results"
-                f"{did_you_mean(pattern, known)}\n"
+                f"{did_you_mean(pattern, allowed)}\n"
                 f"available: {', '.join(dict.fromkeys(written[0] for written in names.values()))}"
             )
-        found |= dict.fromkeys(meant)
-    return list(found)
+        chosen |= dict.fromkeys(meant)
+    return list(chosen)
 
 
 def split_names(text: str) -> list[str]:
@@ -75,14 +75,14 @@ def split_names(text: str) -> list[str]:
     >>> split_names("rff(n=10,gamma=1), nystroem")
     ['rff(n=10,gamma=1)', 'nystroem']
     """
-    found, depth = [""], 0
+    names, depth = [""], 0
     for sign in text:
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(sign, 0)
         if sign == "," and depth <= 0:
-            found.append("")
+            names.append("")
         else:
-            found[-1] += sign
-    return [name.strip() for name in found if name.strip()]
+            names[-1] += sign
+    return [name.strip() for name in names if name.strip()]
 
 
 def transpose_table(table: Table) -> Table:

@@ -23,11 +23,11 @@ def element(tag: str, *children: str, **attributes: object) -> str:
     >>> element("circle", cx=1.23456, class_="dot")
     '<circle cx="1.23" class="dot"/>'
     """
-    given = "".join(
+    written = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{_value(value)}"'
         for name, value in attributes.items()
     )
-    return f"<{tag}{given}>{''.join(children)}</{tag}>" if children else f"<{tag}{given}/>"
+    return f"<{tag}{written}>{''.join(children)}</{tag}>" if children else f"<{tag}{written}/>"
 
 
 def _value(value: object) -> str:

@@ -27,7 +27,7 @@ from kbench.report.text import (
     write_cell,
     write_signed,
 )
-from kbench.results.imported import BesideOwn
+from kbench.results.imported import RowPair
 from kbench.results.leaderboard import Leader, Leaderboard
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, find_row_task
 
@@ -51,7 +51,8 @@ def cells(rows: Sequence[Row], metric: Metric) -> Table:
     plain = PLAIN[task]
     narrow = {*LABELS, metric.name, *TIMES} | ({plain.name} if plain.in_units else set())
     spreads = {metric.name: metric.sd, plain.name: plain.sd}
-    default = [metric.of_default] if any(metric.of_default in row.metrics for row in rows) else []
+    name = metric.default_name
+    default = [name] if any(name in row.metrics for row in rows) else []
     made = [
         make_column(name, sd=spreads.get(name, ""), wide=name not in narrow)
         for name in (*columns(metric, task), "family", *default)
@@ -86,8 +87,8 @@ def lacking(metric: Metric) -> str:
     >>> lacking(Metric("nlpd", "lower", needs="distribution")), lacking(Metric("my_loss"))
     ('no predictive distribution', 'no my_loss')
     """
-    what = {"distribution": "predictive distribution", "probabilities": "probabilities"}
-    return f"no {what.get(metric.needs, metric.name)}"
+    label = {"distribution": "predictive distribution", "probabilities": "probabilities"}
+    return f"no {label.get(metric.needs, metric.name)}"
 
 
 def few_splits(row: Row) -> str:
@@ -133,13 +134,13 @@ def leaderboard_table(
     SuiteError is raised if a column or a family does not exist.
     """
     if families:
-        board = board.of_families(_known(families, board.families, "--family"))
+        board = board.select_families(_check_names(families, board.families, "--family"))
     made = _columns(board, digits)
     if columns:
         by_name = {column.name: column for column in made}
         fixed = ("place", *LABELS[1:])
         names = [name for name in by_name if name not in fixed and not by_name[name].data_only]
-        chosen = _known(columns, names, "--columns")
+        chosen = _check_names(columns, names, "--columns")
         made = [by_name[name] for name in fixed]
         for name in chosen:
             made.append(replace(by_name[name], wide=False))
@@ -155,32 +156,32 @@ def leaderboard_table(
 
 def leaderboard_sentences(board: Leaderboard) -> list[str]:
     """Return sentences on the datasets of the leaderboard, and on what is missing."""
-    found = []
+    sentences = []
     n = len(board.datasets)
     if not board.metric.in_units or n < 2:
-        text = f"Means and ranks are over the {counted(n, 'dataset')} that all methods finished"
+        sentence = f"Means and ranks are over the {counted(n, 'dataset')} that all methods finished"
         if 0 < board.n_groups < n:
-            text += f"; related ones are averaged first, so they count as {board.n_groups}"
-        left = ", ".join(board.left_out)
-        found.append(text + (f". Left out: {left}." if left else "."))
+            sentence += f"; related ones are averaged first, so they count as {board.n_groups}"
+        datasets = ", ".join(board.left_out)
+        sentences.append(sentence + (f". Left out: {datasets}." if datasets else "."))
     else:
-        found.append(
+        sentences.append(
             f"{board.metric.words} is in the units of each dataset's target, so there is no mean."
         )
     bad = [line for line in board.lines if line.n_failed]
     if bad:
         names = ", ".join(f"{line.name} on {line.n_failed}" for line in bad[:5])
         more = f" and {len(bad) - 5} more methods" if len(bad) > 5 else ""
-        found.append(f"Failed: {names}{more}.")
+        sentences.append(f"Failed: {names}{more}.")
     skipped = sum(line.n_skipped for line in board.lines)
     if skipped:
-        found.append(f"{counted(skipped, 'cell')} skipped, or on fewer splits than planned.")
+        sentences.append(f"{counted(skipped, 'cell')} skipped, or on fewer splits than planned.")
     equal = dict(board.same)
     for line in board.lines:
         if line.place is None and line.method in equal:
-            kept = " + ".join(equal[line.method])
-            found.append(f"{line.name} has no rank: it equals {kept} up to a rotation.")
-    return found
+            equal_to = " + ".join(equal[line.method])
+            sentences.append(f"{line.name} has no rank: it equals {equal_to} up to a rotation.")
+    return sentences
 
 
 def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
@@ -240,12 +241,12 @@ def best_marks(rows: Sequence[Line], metric: Metric) -> dict[Place, str]:
     }
 
 
-def _known(names: Sequence[str], known: Sequence[str], option: str) -> list[str]:
+def _check_names(names: Sequence[str], allowed: Sequence[str], option: str) -> list[str]:
     for name in names:
-        if name not in known:
+        if name not in allowed:
             raise SuiteError(
-                f"{option}: there is no {name!r}{did_you_mean(name, known)}\n"
-                f"choose from: {', '.join(known)}"
+                f"{option}: there is no {name!r}{did_you_mean(name, allowed)}\n"
+                f"choose from: {', '.join(allowed)}"
             )
     return list(dict.fromkeys(names))
 
@@ -260,7 +261,7 @@ IMPORTED = (
 """The note above the table of imported results."""
 
 
-def imported_table(beside: Sequence[BesideOwn], metric: Metric) -> Table:
+def imported_table(beside: Sequence[RowPair], metric: Metric) -> Table:
     """Return imported results, each next to the local row that it may be compared with."""
     written = partial(write_cell, metric.name)
     columns = [
@@ -313,21 +314,21 @@ def table_named(name: str, content: ReportData) -> Table:
     check_table(name)
     owner = next(each for each in working() if name in each.metadata.tables)
     problems = [f"the feature {owner.name!r} did not make it"]
-    verbs = Verbs(lambda text: problems.insert(0, text), [owner])
-    found = _made(content, verbs, [name]).get(name)
-    if found is None:
+    verbs = Verbs(lambda message: problems.insert(0, message), [owner])
+    table = _make_tables(content, verbs, [name]).get(name)
+    if table is None:
         raise FeatureError(f"there is no table {name!r}: {problems[0]}")
-    return found
+    return table
 
 
 def make_tables(content: ReportData, verbs: Verbs | None = None) -> dict[str, Table]:
     """Return all tables by name; a feature that fails is left out, and `verbs` reports it."""
     names = list(table_names())
-    made = _made(content, verbs or Verbs(), names)
+    made = _make_tables(content, verbs or Verbs(), names)
     return {name: made[name] for name in names if name in made}
 
 
-def _made(content: ReportData, verbs: Verbs, names: Sequence[str]) -> dict[str, Table]:
+def _make_tables(content: ReportData, verbs: Verbs, names: Sequence[str]) -> dict[str, Table]:
     """Return tables by name: those that have a function, and those in sections of features."""
     made: dict[str, Table] = {}
     for feature in verbs.features:
@@ -340,6 +341,6 @@ def _made(content: ReportData, verbs: Verbs, names: Sequence[str]) -> dict[str, 
             verbs.fail(feature.name, f"{type(error).__name__}: {error}")
     if set(names) - made.keys():
         for feature, section in collect_sections(content, verbs):
-            known = feature.metadata.tables
-            made |= {each.name: each for each in section.every_table() if each.name in known}
+            functions = feature.metadata.tables
+            made |= {each.name: each for each in section.every_table() if each.name in functions}
     return made

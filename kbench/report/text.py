@@ -102,8 +102,8 @@ def write_sd(mean: str, sd: float, written: Written) -> str:
     """
     if mean in ("", "-") or "e" in mean:
         return written(sd)
-    text = f"{sd:.{len(mean.partition('.')[2])}f}"
-    return text if float(text) or not sd else written(sd)
+    sd_text = f"{sd:.{len(mean.partition('.')[2])}f}"
+    return sd_text if float(sd_text) or not sd else written(sd)
 
 
 def heading(metric: Metric) -> str:
@@ -113,8 +113,8 @@ def heading(metric: Metric) -> str:
     ('RMSE standardized', 'ROC AUC')
     """
     words = [w.upper() if w in _ABBREVIATIONS else w for w in metric.words.split()]
-    text = " ".join(words)
-    return text[:1].upper() + text[1:]
+    title = " ".join(words)
+    return title[:1].upper() + title[1:]
 
 
 def plain(value: object) -> str:
@@ -149,8 +149,8 @@ def write_signed(
     """
     if value is None or value != value:
         return ""
-    text = written(abs(value)) if written else f"{abs(value):.{digits}f}"
-    return text if float(text) == 0 else ("+" if value > 0 else "−") + text
+    size = written(abs(value)) if written else f"{abs(value):.{digits}f}"
+    return size if float(size) == 0 else ("+" if value > 0 else "−") + size
 
 
 def share(value: float) -> str:
@@ -191,13 +191,13 @@ def distinct(names: Iterable[str], *taken: str) -> list[str]:
     >>> distinct(["a", "b", "a", "a (sd)"])
     ['a', 'b', 'a [2]', 'a (sd) [2]']
     """
-    found: list[str] = []
+    headings: list[str] = []
     used = set(taken)
     for name in names:
         tries = (name if i == 1 else f"{name} [{i}]" for i in itertools.count(1))
-        found.append(next(heading for heading in tries if heading not in used))
-        used |= {found[-1], f"{found[-1]} (sd)"}
-    return found
+        headings.append(next(heading for heading in tries if heading not in used))
+        used |= {headings[-1], f"{headings[-1]} (sd)"}
+    return headings
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class Table:
     narrows: bool = True
 
     @classmethod
-    def of(
+    def make(
         cls,
         name: str,
         columns: Sequence[Column],
@@ -320,17 +320,17 @@ class Table:
         rest = [column for column in self.visible if column.name not in naming]
         equal = []
         for column in rest:
-            first, *others = [row[column.name] for row in self.rows] or [0.0]
-            kept = isinstance(first, float) or column.name in (*noted, self.by)
-            equal += [] if kept or any(value != first for value in others) else [column]
+            first, *further = [row[column.name] for row in self.rows] or [0.0]
+            is_kept = isinstance(first, float) or column.name in (*noted, self.by)
+            equal += [] if is_kept or any(value != first for value in further) else [column]
         if not self.narrows or self.is_grid or len(self.rows) < 3 or len(equal) == len(rest):
             return self, ""
-        left = {name for column in equal for name in (column.name, column.sd)}
+        omitted = {name for column in equal for name in (column.name, column.sd)}
         values = [(column.heading, self.value(0, column)) for column in equal]
         words = "; ".join(
             f"{heading}: {' '.join(text.split())}" for heading, text in values if text
         )
-        table = replace(self, columns=[each for each in self.columns if each.name not in left])
+        table = replace(self, columns=[each for each in self.columns if each.name not in omitted])
         return table, f"Equal in all rows: {printable(words, None)}." if words else ""
 
     def value(self, place: int, column: Column) -> str:
@@ -338,7 +338,7 @@ class Table:
         value = self.rows[place][column.name]
         return "" if value is None else column.written(value)
 
-    def beside(self, place: int, column: Column) -> str:
+    def format_sd(self, place: int, column: Column) -> str:
         """Write the standard deviation of a value; empty if it has none."""
         sd = self.rows[place].get(column.sd) if column.sd else None
         return "" if sd is None else write_sd(self.value(place, column), sd, column.written)
@@ -348,15 +348,15 @@ def write(table: Table, form: str) -> str:
     """Write a table as ``"csv"``, ``"json"``, ``"latex"`` or ``"markdown"``."""
     above = ""
     if form in ("latex", "markdown"):
-        table, above = _in_units(table).narrowed
-    writers = {"csv": _csv, "json": _json, "latex": _latex, "markdown": _markdown}
+        table, above = _choose_units(table).narrowed
+    writers = {"csv": _csv, "json": _json, "latex": _latex, "markdown": _write_markdown}
     written = writers[form](table)
     if not above:
         return written
-    return f"% {above}\n{written}" if form == "latex" else f"{_in_markdown(above)}\n\n{written}"
+    return f"% {above}\n{written}" if form == "latex" else f"{_escape_markdown(above)}\n\n{written}"
 
 
-def _in_units(table: Table) -> Table:
+def _choose_units(table: Table) -> Table:
     """Return the table with one unit for each column that has units."""
     columns = []
     for column in table.columns:
@@ -380,13 +380,13 @@ def _plain_json(value: object) -> object:
 
 
 def _csv(table: Table) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([_harmless(column.name) for column in table.columns])
     for row in table.rows:
         values = (row[column.name] for column in table.columns)
         writer.writerow([_harmless("" if v is None else v) for v in values])
-    return text.getvalue().rstrip("\n")
+    return buffer.getvalue().rstrip("\n")
 
 
 def _harmless(value: object) -> object:
@@ -397,13 +397,13 @@ def _harmless(value: object) -> object:
     return ("'" if is_formula else "") + printable_lines(value)
 
 
-def _markdown(table: Table) -> str:
+def _write_markdown(table: Table) -> str:
     def cell(place: int, column: Column) -> str:
-        return _cell(table, place, column, _in_markdown, "**{}**", "±")
+        return _cell(table, place, column, _escape_markdown, "**{}**", "±")
 
     columns = table.visible
     lines = [
-        "| " + " | ".join(_in_markdown(column.heading) for column in columns) + " |",
+        "| " + " | ".join(_escape_markdown(column.heading) for column in columns) + " |",
         "|" + "|".join(" ---: " if column.numeric else " --- " for column in columns) + "|",
     ]
     for place in range(len(table.rows)):
@@ -411,7 +411,7 @@ def _markdown(table: Table) -> str:
     return "\n".join(lines)
 
 
-def _in_markdown(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Escape text for a cell of a table."""
     for sign in "\\|<>*_`[]":
         text = text.replace(sign, "\\" + sign)
@@ -422,12 +422,12 @@ def _cell(
     table: Table, place: int, column: Column, escape: Callable[[str], str], bold: str, sign: str
 ) -> str:
     """Write a value, its standard deviation, and a note behind the value or in its place."""
-    text = escape(table.value(place, column))
-    if table.marks.get((place, column.name)) == "best" and text:
-        text = bold.format(text)
-    spread = escape(table.beside(place, column))
+    cell = escape(table.value(place, column))
+    if table.marks.get((place, column.name)) == "best" and cell:
+        cell = bold.format(cell)
+    spread = escape(table.format_sd(place, column))
     note = escape(table.notes.get((place, column.name), ""))
-    parts = (text, spread and f"{sign} {spread}", note and (f"({note})" if text else note))
+    parts = (cell, spread and f"{sign} {spread}", note and (f"({note})" if cell else note))
     return " ".join(part for part in parts if part)
 
 
@@ -472,8 +472,8 @@ def _latex(table: Table) -> str:
     ]
     before = None
     has_data = table.has_data
-    if left := has_data.count(False):
-        lines.insert(1, f"% left out: {left} of {len(has_data)} rows, which have no data")
+    if n_omitted := has_data.count(False):
+        lines.insert(1, f"% left out: {n_omitted} of {len(has_data)} rows, which have no data")
     for place, row in enumerate(table.rows):
         if not has_data[place]:
             continue

@@ -83,16 +83,16 @@ def budgets(
     """
     compared = (row for row in rows if row.is_complete and row.dataset in datasets)
     by_method = group_values((row.method, row) for row in compared)
-    return [_budget(method, found, metric) for method, found in by_method.items()]
+    return [_budget(method, values, metric) for method, values in by_method.items()]
 
 
 def _budget(method: Method, rows: Sequence[Row], metric: Metric) -> Budget:
-    candidates = {row.dataset: row.metrics["n_candidates"] for row in rows if _counted(row)}
+    candidates = {row.dataset: row.metrics["n_candidates"] for row in rows if _is_counted(row)}
     searched = [row for row in rows if row.metrics.get("n_candidates", 0) > 1]
     seconds = [row.metrics.get("search_time_cpu_s", 0.0) for row in searched]
     edges = [row for row in searched if "search_at_boundary" in row.metrics]
     n_searches = sum(row.n_splits_done for row in edges)
-    default = metric.of_default
+    default = metric.default_name
     both = [row for row in rows if {default, metric.name} <= row.metrics.keys()]
     if metric.in_units and len(both) > 1:
         both = []
@@ -111,7 +111,7 @@ def _budget(method: Method, rows: Sequence[Row], metric: Metric) -> Budget:
     )
 
 
-def _counted(row: Row) -> bool:
+def _is_counted(row: Row) -> bool:
     return "n_candidates" in row.metrics
 
 
@@ -155,23 +155,23 @@ def budget_curve(
     >>> [(seconds, round(value, 2)) for seconds, value in curve]
     [(1.0, 0.8), (1.77828, 0.8), (2.0, 0.9)]
     """
-    found = []
+    points = []
     for candidates, seconds in splits:
-        known = [
+        values = [
             (float(np.mean(get_values(each))), spent)
             for each, spent in zip(candidates, seconds, strict=False)
             if is_whole(each) and get_values(each) and spent > 0
         ]
-        if metric is None or len(known) < 2 or len(seconds) != len(candidates):
+        if metric is None or len(values) < 2 or len(seconds) != len(candidates):
             return []
-        found.append(np.array(known))
-    if metric is None or not found:
+        points.append(np.array(values))
+    if metric is None or not points:
         return []
-    end = max(float(table[:, 1].sum()) for table in found)
-    first = max(float(table[:, 1].max()) for table in found)
+    end = max(float(table[:, 1].sum()) for table in points)
+    first = max(float(table[:, 1].max()) for table in points)
     steps = np.arange(np.ceil(PER_DECADE * np.log10(first)), PER_DECADE * np.log10(end))
     times = np.array([*(10 ** (steps / PER_DECADE)), end])
-    curves = [_mean_best(metric.gain(table[:, 0]), table[:, 1], times) for table in found]
+    curves = [_mean_best(metric.gain(table[:, 0]), table[:, 1], times) for table in points]
     means = metric.gain(np.mean(curves, axis=0))
     return [[float(f"{t:.6g}"), float(f"{v:.7g}")] for t, v in zip(times, means, strict=True)]
 

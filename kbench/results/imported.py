@@ -91,8 +91,8 @@ class ImportedRow:
         names = " and ".join(sorted({check.by for check in self.checks}))
         last_ms = max(check.at_ms for check in self.checks)
         day = time.strftime("%Y-%m-%d", time.gmtime(last_ms / 1000))
-        found = {check.verdict for check in self.checks}
-        verdicts = ", ".join(words for verdict, words in VERDICTS.items() if verdict in found)
+        states = {check.verdict for check in self.checks}
+        verdicts = ", ".join(words for verdict, words in VERDICTS.items() if verdict in states)
         return f"recomputed: {n_splits} of {self.row.n_splits} splits by {names}, {day}; {verdicts}"
 
     @property
@@ -102,7 +102,7 @@ class ImportedRow:
 
 
 @dataclass(frozen=True)
-class BesideOwn:
+class RowPair:
     """An imported row, and the local row that it may be compared with.
 
     `value` is the mean of the metric over all splits of the imported row; `local` that of the
@@ -135,10 +135,10 @@ class BesideOwn:
 
     def to_json(self, metric: Metric) -> JsonObject:
         """Return what `kbench results --format json` writes: a row, its author and verification."""
-        given = {name: v for name, v in self.to_line().items() if name not in ("metric", "splits")}
+        values = {name: v for name, v in self.to_line().items() if name not in ("metric", "splits")}
         return {
             **self.other.row.to_json(metric),
-            **given,
+            **values,
             "source": self.other.source,
             "versions": self.other.versions,
         }
@@ -165,43 +165,43 @@ def without_times(row: Row) -> Row:
     )
 
 
-def why_not_comparable(own: Row, other: Row) -> str:
+def why_not_comparable(local: Row, other: Row) -> str:
     """Return why the metrics of two rows must not be compared; empty if they may be.
 
     Rows with equal keys have equal data, parameters, protocol and code. Others are compared if
     the data and the protocol are equal, and the rows of all common splits.
     """
-    if not (own.checksum and own.checksum == other.checksum):
-        return "other data" if own.checksum and other.checksum else "unknown data"
+    if not (local.checksum and local.checksum == other.checksum):
+        return "other data" if local.checksum and other.checksum else "unknown data"
     differ = sorted(
         name
-        for name in own.protocol.keys() | other.protocol.keys()
-        if own.protocol.get(name) != other.protocol.get(name)
+        for name in local.protocol.keys() | other.protocol.keys()
+        if local.protocol.get(name) != other.protocol.get(name)
     )
     if differ:
         return f"other protocol: {', '.join(differ)}"
-    common = own.split_hash.keys() & other.split_hash.keys()
-    if any(own.split_hash[split] != other.split_hash[split] for split in common):
+    common = local.split_hash.keys() & other.split_hash.keys()
+    if any(local.split_hash[split] != other.split_hash[split] for split in common):
         return "other splits"
     return "" if common else "no common split"
 
 
 def match_local_rows(
-    own: Sequence[Row], others: Iterable[ImportedRow], metric: Metric
-) -> list[BesideOwn]:
+    local: Sequence[Row], imported: Iterable[ImportedRow], metric: Metric
+) -> list[RowPair]:
     """Return imported rows, each with the local row that it is compared with, if any.
 
     The local row is that of the same key, else that of the same labels.
     """
-    by_key = {row.key: row for row in own if row.key}
-    by_labels = {row.labels: row for row in own}
-    places = {dataset: i for i, dataset in enumerate(dict.fromkeys(row.dataset for row in own))}
-    found = []
-    for other in others:
+    by_key = {row.key: row for row in local if row.key}
+    by_labels = {row.labels: row for row in local}
+    places = {dataset: i for i, dataset in enumerate(dict.fromkeys(row.dataset for row in local))}
+    matches = []
+    for other in imported:
         mine = by_key.get(other.row.key) or by_labels.get(other.row.labels)
-        found.append(_beside(mine, other, metric))
+        matches.append(_match(mine, other, metric))
     return sorted(
-        found,
+        matches,
         key=lambda each: (
             places.get(each.other.row.dataset, len(places)),
             each.other.row.labels,
@@ -210,30 +210,28 @@ def match_local_rows(
     )
 
 
-def _beside(own: Row | None, other: ImportedRow, metric: Metric) -> BesideOwn:
+def _match(ours: Row | None, other: ImportedRow, metric: Metric) -> RowPair:
     value = other.row.metrics.get(metric.name)
-    if own is None:
-        return BesideOwn(other, value, None, None, 0, "not computed locally")
+    if ours is None:
+        return RowPair(other, value, None, None, 0, "not computed locally")
     # one key: the same data, protocol and splits, whatever an earlier store has of them
-    same = bool(own.key) and own.key == other.row.key
-    reason = "" if same else why_not_comparable(own, other.row)
-    mine, theirs = own.by_split(metric.name), other.row.by_split(metric.name)
+    same = bool(ours.key) and ours.key == other.row.key
+    reason = "" if same else why_not_comparable(ours, other.row)
+    mine, theirs = ours.by_split(metric.name), other.row.by_split(metric.name)
     common = [split for split in mine if split in theirs]
     if reason or not common:
-        return BesideOwn(
-            other, value, None, None, 0, f"not compared: {reason or 'no common split'}"
-        )
+        return RowPair(other, value, None, None, 0, f"not compared: {reason or 'no common split'}")
     local = fmean(mine[split] for split in common)
     difference = fmean(theirs[split] - mine[split] for split in common)
     words = "same cell" if same else "same data, protocol and splits"
-    text = f"{words}; {counted(len(common), 'split')}"
-    return BesideOwn(other, value, local, difference, len(common), text)
+    note = f"{words}; {counted(len(common), 'split')}"
+    return RowPair(other, value, local, difference, len(common), note)
 
 
-def make_side(others: Sequence[ImportedRow], name: str, metric: Metric) -> StoredResults:
+def make_side(imported: Sequence[ImportedRow], name: str, metric: Metric) -> StoredResults:
     """Return the last row of each cell as results to compare, without times.
 
     Rows of one author are one side, whatever machines the author has.
     """
-    rows = [replace(without_times(each.row), machine=each.author) for each in others]
+    rows = [replace(without_times(each.row), machine=each.author) for each in imported]
     return StoredResults(sort_by_dataset(newest(rows)), name, metric, is_imported=True)

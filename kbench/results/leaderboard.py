@@ -48,7 +48,7 @@ class Certainty:
         if not scores.datasets or k < 2:
             return _no_front(k, "no dataset was finished by at least two methods")
         if len(scores.groups) > 1:
-            costs = scores.of_tried(self.rows, cost)
+            costs = scores.average_tried(self.rows, cost)
             return stats.front(scores.tried_gains, costs, alpha=self.alpha)
         if len(scores.datasets) > 1:
             return _no_front(k, "all datasets belong to one family")
@@ -57,7 +57,7 @@ class Certainty:
         if len(splits) < 2:
             return _no_front(k, "all methods share one split of one dataset")
         gains = scores.metric.gain(collect_split_values(rows, splits, name))
-        costs = np.array([[_of_split(row, cost, i) for row in rows] for i in splits], dtype=float)
+        costs = np.array([[_get_cost(row, cost, i) for row in rows] for i in splits], dtype=float)
         return stats.front(np.asarray(gains), costs, stats.holdout_ratio(rows[0]), self.alpha)
 
     @cached_property
@@ -68,8 +68,8 @@ class Certainty:
             return None
         leader = self.scores.methods.index(self.standings[0].method)
         # of equal ranks, the faster method is first
-        found = stats.stability(gains, self.alpha, self.scores.tried_gains)
-        return replace(found, leader=leader)
+        shares = stats.stability(gains, self.alpha, self.scores.tried_gains)
+        return replace(shares, leader=leader)
 
 
 def select_compared_rows(scores: Scores, rows: Sequence[Row], dataset: str) -> list[Row]:
@@ -80,11 +80,11 @@ def select_compared_rows(scores: Scores, rows: Sequence[Row], dataset: str) -> l
 
 def find_shared_splits(rows: Sequence[Row], name: str) -> list[str]:
     """Return the splits of a dataset on which all rows have a metric, of the same test rows."""
-    found = list(rows[0].by_split(name))
+    shared = list(rows[0].by_split(name))
     for row in rows[1:]:
         common = set(stats.common_splits(rows[0], row, name))
-        found = [i for i in found if i in common]
-    return found
+        shared = [i for i in shared if i in common]
+    return shared
 
 
 def collect_split_values(rows: Sequence[Row], splits: Sequence[str], name: str) -> Array:
@@ -92,7 +92,7 @@ def collect_split_values(rows: Sequence[Row], splits: Sequence[str], name: str) 
     return np.array([[row.by_split(name)[i] for row in rows] for i in splits], dtype=float)
 
 
-def _of_split(row: Row, column: str, split: str) -> float:
+def _get_cost(row: Row, column: str, split: str) -> float:
     """Return a cost on a split; one that is not kept by split is its mean."""
     if column == "predict_time_per_row_s":
         seconds, n_test = row.by_split("predict_time_s").get(split), row.metrics.get("n_test")
@@ -192,7 +192,7 @@ class Leaderboard:
         """The families of the methods, each once."""
         return tuple(dict.fromkeys(line.family for line in self.lines))
 
-    def of_families(self, families: Collection[str]) -> Leaderboard:
+    def select_families(self, families: Collection[str]) -> Leaderboard:
         """Return the methods of some families; their places are still those among all."""
         return replace(self, lines=tuple(line for line in self.lines if line.family in families))
 
@@ -220,7 +220,7 @@ def make_leaderboard(certainty: Certainty) -> Leaderboard:
     """Return the leaderboard of what is already compared."""
     rows, scores = certainty.rows, certainty.scores
     means = _means(scores)
-    found = {
+    budget_of = {
         budget.method: budget
         for budget in budgets(rows, scores.datasets or {row.dataset for row in rows}, scores.metric)
     }
@@ -230,9 +230,9 @@ def make_leaderboard(certainty: Certainty) -> Leaderboard:
         by_method.setdefault(row.method, []).append(row)
     lines = []
     for method, cells in by_method.items():
-        line = _counted(method, cells, found.get(method))
+        line = _make_leader(method, cells, budget_of.get(method))
         if standing := standing_of.get(method):
-            line = _placed(line, standing, certainty)
+            line = _place(line, standing, certainty)
         elif method in means:
             line = replace(line, mean=means[method])
         lines.append(line)
@@ -254,7 +254,7 @@ def _means(scores: Scores) -> Mapping[Method, float]:
     return {method: float(mean) for method, mean in zip(scores.methods, means, strict=True)}
 
 
-def _counted(method: Method, rows: Sequence[Row], budget: Budget | None) -> Leader:
+def _make_leader(method: Method, rows: Sequence[Row], budget: Budget | None) -> Leader:
     """Return the line of a method before it is compared."""
     kinds = Counter(_kind(row) for row in rows)
     return Leader(
@@ -277,7 +277,7 @@ def _kind(row: Row) -> str:
     return "unavailable" if row.status == "unavailable" else "failed"
 
 
-def _placed(line: Leader, standing: Standing, certainty: Certainty) -> Leader:
+def _place(line: Leader, standing: Standing, certainty: Certainty) -> Leader:
     """Return a line with its place among all methods."""
     i = certainty.scores.methods.index(standing.method)
     stability, front = certainty.stability, certainty.front("fit_time_s")
@@ -289,15 +289,15 @@ def _placed(line: Leader, standing: Standing, certainty: Certainty) -> Leader:
         place_high=high,
         rank=standing.rank,
         mean=standing.mean,
-        low=_known(standing.low),
-        high=_known(standing.high),
+        low=_finite_or_none(standing.low),
+        high=_finite_or_none(standing.high),
         wins=standing.wins,
-        fit_time_s=_known(standing.fit_time_s),
-        predict_time_per_row_s=_known(standing.predict_time_per_row_s),
-        n_components=_known(standing.n_components),
+        fit_time_s=_finite_or_none(standing.fit_time_s),
+        predict_time_per_row_s=_finite_or_none(standing.predict_time_per_row_s),
+        n_components=_finite_or_none(standing.n_components),
         front=None if front.reason else front.places[i].status,
     )
 
 
-def _known(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None

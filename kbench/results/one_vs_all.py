@@ -61,9 +61,9 @@ class Place:
 
 def against(rows: Sequence[Row], method: Method, metric: Metric = ACCURACY) -> list[Against]:
     """Compare a method with each other method of some rows; the strongest others come first."""
-    rows = _measured(rows, metric)
+    rows = _list_measured(rows, metric)
     ours = {row.dataset: row for row in rows if row.method == method}
-    others = group_values(
+    pairs_of = group_values(
         (row.method, (ours[row.dataset], row))
         for row in rows
         if row.method != method
@@ -72,15 +72,15 @@ def against(rows: Sequence[Row], method: Method, metric: Metric = ACCURACY) -> l
     )
     group_of = {row.dataset: row.dataset_family for row in rows}
     finished = {row.labels for row in rows}
-    found = {other: _differences(pairs, metric) for other, pairs in others.items()}
-    for other, differences in found.items():
+    differences_of = {other: _differences(pairs, metric) for other, pairs in pairs_of.items()}
+    for other, differences in differences_of.items():
         for name, group in group_of.items():
             if name not in ours or (name, *other) not in finished:
                 differences[group] = math.nan  # counts against what is claimed
-    adjusted = holm([signed_rank(list(each.values())).p for each in found.values()])
+    adjusted = holm([signed_rank(list(each.values())).p for each in differences_of.values()])
     compared = [
-        _against(other, others[other], [*found[other].values()], float(p), metric)
-        for other, p in zip(found, adjusted, strict=True)
+        _against(other, pairs_of[other], [*differences_of[other].values()], float(p), metric)
+        for other, p in zip(differences_of, adjusted, strict=True)
     ]
     return sorted(compared, key=lambda each: (each.won - each.lost, metric.gain(each.difference)))
 
@@ -90,10 +90,10 @@ def places(rows: Sequence[Row], method: Method, metric: Metric = ACCURACY) -> li
 
     Means are over the method's splits; others that lack some of these do not count.
     """
-    found = []
+    places = []
     for dataset in dict.fromkeys(row.dataset for row in rows):
-        here = {row.method: row for row in _measured(rows, metric) if row.dataset == dataset}
-        mine = here.pop(method, None)
+        row_of = {row.method: row for row in _list_measured(rows, metric) if row.dataset == dataset}
+        mine = row_of.pop(method, None)
         if mine is None:
             continue
         splits = mine.by_split(metric.name)
@@ -101,7 +101,7 @@ def places(rows: Sequence[Row], method: Method, metric: Metric = ACCURACY) -> li
         # others may have more splits, but not fewer
         values = {
             other: round_mean(metric.gain(mean(row.by_split(metric.name)[i] for i in splits)))
-            for other, row in here.items()
+            for other, row in row_of.items()
             if len(common_splits(mine, row, metric.name)) == len(splits)
         }
         if not values:
@@ -111,24 +111,24 @@ def places(rows: Sequence[Row], method: Method, metric: Metric = ACCURACY) -> li
         best = max(values, key=values.__getitem__)
         rank = 1 + better + tied / 2
         pair = (metric.gain(ours), best, metric.gain(values[best]))
-        found.append(Place(dataset, rank, len(values) + 1, *pair))
-    return sorted(found, key=lambda place: (place.rank - 1) / (place.of - 1))
+        places.append(Place(dataset, rank, len(values) + 1, *pair))
+    return sorted(places, key=lambda place: (place.rank - 1) / (place.of - 1))
 
 
-def _measured(rows: Sequence[Row], metric: Metric) -> list[Row]:
+def _list_measured(rows: Sequence[Row], metric: Metric) -> list[Row]:
     """Return the rows that finished all splits and have the metric."""
     return [row for row in rows if row.is_complete and row.value(metric.name) is not None]
 
 
 def _differences(pairs: Sequence[tuple[Row, Row]], metric: Metric) -> dict[str, float]:
     """Return for each group of datasets the mean difference, on splits that both rows have."""
-    found: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
     for pair in pairs:
         common = common_splits(*pair, metric.name)
         ours, other = (mean(row.by_split(metric.name)[i] for i in common) for row in pair)
         group = pair[0].dataset_family or pair[0].dataset
-        found.setdefault(group, []).append(round_mean(ours) - round_mean(other))
-    return {group: mean(differences) for group, differences in found.items()}
+        values.setdefault(group, []).append(round_mean(ours) - round_mean(other))
+    return {group: mean(differences) for group, differences in values.items()}
 
 
 def _against(
@@ -141,8 +141,8 @@ def _against(
     counts = dict.fromkeys(("won", "tied", "lost", "untested"), 0)
     for ours, theirs in pairs:
         counts[_outcome(ours, theirs, metric)] += 1
-    known = [each for each in differences if not math.isnan(each)]
-    mean = sum(known) / len(known) if known else math.nan
+    finite = [each for each in differences if not math.isnan(each)]
+    mean = sum(finite) / len(finite) if finite else math.nan
     verdict = "not distinguishable"
     if p <= ALPHA:
         ranks = signed_rank([metric.gain(each) for each in differences])

@@ -30,7 +30,7 @@ def means(results: Sequence[Result], metric: Metric = ACCURACY) -> dict[str, flo
         (name, value)
         for result in results
         for name, value in {**result.metrics, **_costs(result)}.items()
-        if not name.startswith(DEFAULT) or name == metric.of_default
+        if not name.startswith(DEFAULT) or name == metric.default_name
     )
     every = ((name, float(np.mean(each))) for name, each in values.items())
     # the mean of the other splits would favour a method that fails on one
@@ -122,12 +122,12 @@ def make_split_row(planned: PlannedCell, machine: str, metric: Metric = ACCURACY
     since = planned.problem.since_ms if planned.problem else 0
     failed = next((result for result in results if not result.is_ok), None)
     error = failed.error if failed else planned.problem.reason if planned.problem else ""
-    doubts = {reason for result in done for reason in result.details.contention}
+    reasons = {reason for result in done for reason in result.details.contention}
     row = make_row(planned, metric)
     protocol = planned.cell.protocol
     cpus = {result.cpu for result in done if result.cpu}
     if len(cpus) > 1:
-        doubts.add(f"its splits were timed on different CPUs: {', '.join(sorted(cpus))}")
+        reasons.add(f"its splits were timed on different CPUs: {', '.join(sorted(cpus))}")
     timings = {result.timing for result in done}
     return replace(
         row,
@@ -146,12 +146,12 @@ def make_split_row(planned: PlannedCell, machine: str, metric: Metric = ACCURACY
             if (having := [result for result in done if name in result.details.by_seed])
         },
         split_hash={str(result.split): result.details.split_hash for result in done},
-        version=_joined(result.version for result in results),
-        at_boundary=_joined(name for result in done for name in result.details.at_boundary),
-        notes=_joined(filter(None, [row.notes, *_notes(done, metric.name)]), "; "),
-        contention=_joined(doubts, "; "),
-        timing="" if timings <= {"shared"} else _joined(timings),
-        machine_speed_s=_joined(f"{result.machine_speed_s:.4g}" for result in results),
+        version=_join(result.version for result in results),
+        at_boundary=_join(name for result in done for name in result.details.at_boundary),
+        notes=_join(filter(None, [row.notes, *_notes(done, metric.name)]), "; "),
+        contention=_join(reasons, "; "),
+        timing="" if timings <= {"shared"} else _join(timings),
+        machine_speed_s=_join(f"{result.machine_speed_s:.4g}" for result in results),
         error=error,
         start_ms=min((result.started_ms for result in results), default=since),
         end_ms=max((result.ended_ms for result in results), default=since),
@@ -182,6 +182,6 @@ def collect_by_split(results: Iterable[Result], name: str) -> dict[int, float]:
     }
 
 
-def _joined(texts: Iterable[str], separator: str = ", ") -> str:
+def _join(texts: Iterable[str], separator: str = ", ") -> str:
     """Join different texts in alphabetical order."""
     return separator.join(sorted(set(texts)))

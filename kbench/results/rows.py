@@ -270,8 +270,8 @@ def columns(metric: Metric = ACCURACY, task: TaskType = "classification") -> tup
     """
     plain = PLAIN[task]
     shown = (metric.name, metric.sd, plain.name, plain.sd)
-    others = (name for name in COLUMNS[_N_FIELDS:] if name not in (ACCURACY.name, ACCURACY.sd))
-    return tuple(dict.fromkeys((*COLUMNS[:_N_FIELDS], *shown, *others)))
+    metrics = (name for name in COLUMNS[_N_FIELDS:] if name not in (ACCURACY.name, ACCURACY.sd))
+    return tuple(dict.fromkeys((*COLUMNS[:_N_FIELDS], *shown, *metrics)))
 
 
 def find_row_task(rows: Iterable[Row]) -> TaskType:
@@ -287,8 +287,8 @@ def is_share(metric: Metric) -> bool:
 
 def complete_metric(metric: Metric) -> Metric:
     """Return a metric of a file or a store, with its needs and units."""
-    known = METRICS.get(metric.name)
-    return known if known == metric else metric
+    built_in = METRICS.get(metric.name)
+    return built_in if built_in == metric else metric
 
 
 def metric_of_search(name: str | None, task: TaskType = "classification") -> Metric | None:
@@ -309,10 +309,10 @@ def group_values(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     >>> group_values([("iris", 1), ("wine", 2), ("iris", 3)])
     {'iris': [1, 3], 'wine': [2]}
     """
-    found: dict[Key, list[Value]] = {}
+    groups: dict[Key, list[Value]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def sort_by_dataset(rows: Sequence[Row]) -> list[Row]:

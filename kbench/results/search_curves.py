@@ -100,7 +100,7 @@ def make_curves(
     for parameter in _numeric_parameters(splits):
         points = [[point[name] for name in CURVE] for point in _curve(parameter, splits, metric)]
         if points:
-            curves[parameter] = [[value, *map(_rounded, others)] for value, *others in points]
+            curves[parameter] = [[value, *map(_round, rest)] for value, *rest in points]
     return curves
 
 
@@ -111,7 +111,7 @@ def summarise_choice(splits: Sequence[Candidates], metric: Metric | None) -> dic
     the first one, and ``search_optimism`` how much too good the former is. Empty for a
     plugin's metric, whose direction is unknown, and if no search has two folds.
     """
-    found: list[tuple[float, float, float]] = []
+    choices: list[tuple[float, float, float]] = []
     for candidates in splits if metric is not None else ():
         seen = [get_values(each) for each in candidates if is_whole(each)]
         n_folds = max(map(len, seen), default=0)
@@ -122,11 +122,11 @@ def summarise_choice(splits: Sequence[Candidates], metric: Metric | None) -> dic
         best = float(means[int(np.argmax(metric.gain(means)))])
         default = get_values(candidates[0])
         first = float(np.mean(default)) if len(default) == n_folds else best
-        found.append((best, first, optimism(np.asarray(metric.gain(table)))))
-    if not found:
+        choices.append((best, first, optimism(np.asarray(metric.gain(table)))))
+    if not choices:
         return {}
     names = ("search_inner", "search_inner_default", "search_optimism")
-    return dict(zip(names, map(float, np.mean(found, axis=0)), strict=True))
+    return dict(zip(names, map(float, np.mean(choices, axis=0)), strict=True))
 
 
 def is_whole(candidate: Mapping[str, Any]) -> bool:
@@ -160,7 +160,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     # to digits, not places: errors in the target's units may be of any size
     return float(f"{value:.7g}") if isinstance(value, float) else value
 

@@ -53,7 +53,7 @@ class Query:
     superseded: bool = False
     outdated: bool = False
     file: str = ""
-    notice: Callable[[str], None] = lambda text: None
+    notice: Callable[[str], None] = lambda message: None
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class StoredResults:
     is_imported: bool = False
 
 
-def from_journal(query: Query) -> StoredResults:
+def read_journal(query: Query) -> StoredResults:
     """Read the results of a suite that this machine, or its clusters, computed.
 
     Raises SuiteError if there are none.
@@ -108,8 +108,8 @@ def from_journal(query: Query) -> StoredResults:
             return StoredResults(
                 sort_by_dataset(rows), name, metric, plans.budget(name), str(journal.path)
             )
-    known = sorted(suites)
-    hint = similar(name, known) or (f"; it has results of {list_some(known)}" if known else "")
+    names = sorted(suites)
+    hint = similar(name, names) or (f"; it has results of {list_some(names)}" if names else "")
     raise SuiteError(f"the journal has no results of {name!r}{hint}")
 
 
@@ -125,15 +125,15 @@ def mark_outdated(stored: StoredResults, planner: Planner) -> StoredResults:
         for place in (machine_id(), cluster_id())
     }
     data = {
-        (place, label): found
+        (place, label): line
         for place, validity in places.items()
-        for label, found in Plans(validity.journal).datasets(stored.name).items()
+        for label, line in Plans(validity.journal).datasets(stored.name).items()
     }
 
     @cache
     def why_data(place: str, label: str, checksum: str) -> str:
-        ref, known = data.get((place, label), (None, ""))
-        changed = ref is not None and checksum == known and planner.has_other_data(ref, checksum)
+        ref, old = data.get((place, label), (None, ""))
+        changed = ref is not None and checksum == old and planner.has_other_data(ref, checksum)
         return f"the data of {label} changed" if changed else ""
 
     def marked(row: Row) -> Row:

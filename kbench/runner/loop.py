@@ -66,11 +66,11 @@ def execute(run: Run) -> Report:
             run.use(run.plan.cells()[0])
         if strategy is not None:
             run.cells = strategy.kept(run.cells)
-        run.watch.delivering()
+        run.watch.on_delivering()
         report = _report(run, interrupted, added)
         answers = run.notifications.finish(run=run, report=report)
-    for text in notices_of_cpus(run.cells):
-        run.notice(text)
+    for notice in notices_of_cpus(run.cells):
+        run.notice(notice)
     if lost is not None:
         raise lost
     for cell in run.cells if interrupted else ():
@@ -88,7 +88,7 @@ def _fetch(run: Run) -> None:
         run.session.check_parameters()
         run.session.machine.acquire()
         for ref in missing:
-            run.watch.loading(ref.label)
+            run.watch.on_loading(ref.label)
             run.plan.datasets[ref.label] = run.session.fetch(ref)
         run.plan.refuse_mistakes()
 
@@ -117,9 +117,9 @@ def _compute(run: Run, strategy: Strategy, engine: Engine) -> ClusterError | Non
         engine.prepare(run.session.terms(run.until if strategy.cuts_off else math.inf))
     note_problems(run.journal, run.cells)
     run.plan.keep(run.location, run.cells)
-    for text in notices_of_reuse(run.cells) if run.options.exclusive else ():
-        run.notice(text)
-    run.watch.planned(run.cells, n_tasks, run.suite.compared)
+    for notice in notices_of_reuse(run.cells) if run.options.exclusive else ():
+        run.notice(notice)
+    run.watch.on_planned(run.cells, n_tasks, run.suite.compared)
     if not n_tasks:
         return None
     tasks = (run.plan.planner.task(cell, index) for cell, index in strategy.steps())
@@ -135,7 +135,7 @@ def _compute(run: Run, strategy: Strategy, engine: Engine) -> ClusterError | Non
             )
             cell.results[task.split_index] = result  # cells of one key share them
             strategy.tell(cell, result)
-            run.watch.finished(cell, result)
+            run.watch.on_finished(cell, result)
             run.notifications.send("kbench_result", run=run, cell=cell, result=result)
             # a cell that lacks the metric of a plugin is not finished yet
             for each in same if cell.is_finished and not run.plan.late else ():
@@ -148,7 +148,7 @@ def _compute(run: Run, strategy: Strategy, engine: Engine) -> ClusterError | Non
 def _complete(run: Run) -> list[Added]:
     """Have features add what is computed from the predictions of all cells."""
     answers = run.verbs.each("kbench_results_complete", run=run)
-    added = [each for _, found in answers for each in found]
+    added = [each for _, results in answers for each in results]
     for name in {*run.plan.late} - {each.metric for each in added}:
         run.notice(f"{name} is not computed: no feature adds metrics of plugins to results")
     return added

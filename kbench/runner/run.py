@@ -55,25 +55,25 @@ class Report:
 class Watcher:
     """Callbacks for progress; the command line draws them. Called from several threads."""
 
-    def notice(self, text: str) -> None:
+    def notice(self, message: str) -> None:
         """Show a notice to the user."""
 
-    def loading(self, dataset: str) -> None:
+    def on_loading(self, dataset: str) -> None:
         """Show that a dataset is being fetched."""
 
-    def predicted(self, cell: PlannedCell, cost: Cost | None, n_done: int, n_cells: int) -> None:
+    def on_predicted(self, cell: PlannedCell, cost: Cost | None, n_done: int, n_cells: int) -> None:
         """Show the predicted cost of a cell, if any, which is one of those to be predicted."""
 
-    def planned(self, cells: list[PlannedCell], n_tasks: int, metric: Metric) -> None:
+    def on_planned(self, cells: list[PlannedCell], n_tasks: int, metric: Metric) -> None:
         """Show the plan: the cells, the number of tasks to compute, and what is compared."""
 
-    def started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
+    def on_started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
         """Show that a slot has begun a task."""
 
-    def finished(self, cell: PlannedCell, result: Result) -> None:
+    def on_finished(self, cell: PlannedCell, result: Result) -> None:
         """Show the result of a task, which is in the journal."""
 
-    def delivering(self) -> None:
+    def on_delivering(self) -> None:
         """Show that all is computed, and that the store is brought up to date."""
 
 
@@ -142,9 +142,9 @@ class Run:
         """Tasks at a time on this machine."""
         return self.options.jobs or machine.physical_cores()
 
-    def notice(self, text: str) -> None:
+    def notice(self, message: str) -> None:
         """Show a notice to the user."""
-        self.watch.notice(text)
+        self.watch.notice(message)
 
     def connect(self) -> Engine:
         """Return the engine: a feature's, or that of this machine."""
@@ -155,7 +155,7 @@ class Run:
 
     def started(self, task: Task, slot: int) -> None:
         """Show that a slot has begun a task."""
-        self.watch.started(self.same(task)[0], task.split_index, slot)
+        self.watch.on_started(self.same(task)[0], task.split_index, slot)
 
     def same(self, task: Task) -> list[PlannedCell]:
         """Return the cells of a task: they share a key and their results."""
@@ -165,20 +165,20 @@ class Run:
         self, cells: Sequence[PlannedCell]
     ) -> Mapping[str, Mapping[int, Result]]:
         """Return what features know of cells, by key and split; the first feature counts."""
-        known: dict[str, Mapping[int, Result]] = {}
+        foreign: dict[str, Mapping[int, Result]] = {}
         for _, results in self.verbs.each("kbench_known_results", run=self, cells=cells):
-            known = {**results, **known}
-        return known
+            foreign = {**results, **foreign}
+        return foreign
 
     def use(self, cells: list[PlannedCell]) -> None:
         """Take cells into the run, with results from elsewhere, and ask features about them."""
-        known = self.results_from_elsewhere(cells)
-        own, imported = set_aside(cells, known)
-        self.cells += own
+        foreign = self.results_from_elsewhere(cells)
+        local, imported = set_aside(cells, foreign)
+        self.cells += local
         self.imported += imported
-        for cell in own:
+        for cell in local:
             self._by_key.setdefault(cell.key, []).append(cell)
-        for _ in self.verbs.each("kbench_cells_planned", run=self, cells=own):
+        for _ in self.verbs.each("kbench_cells_planned", run=self, cells=local):
             pass
 
     def add(self, cell: Cell) -> PlannedCell:

@@ -163,10 +163,10 @@ State = list[int]
 def read_state(path: str | Path) -> State | None:
     """Return device, inode, size and times of a file or folder; None if it does not exist."""
     try:
-        known = os.stat(path)  # noqa: PTH116 (thousands of files: Path takes twice as long)
+        status = os.stat(path)  # noqa: PTH116 (thousands of files: Path takes twice as long)
     except (OSError, ValueError):
         return None
-    return [known.st_dev, known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns]
+    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def may_lie(state: State) -> bool:

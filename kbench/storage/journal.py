@@ -62,8 +62,8 @@ def state_folder(place: str = "") -> Path:
     `kbench.machine.cluster_id`: machines may share a home folder but not times.
     """
     place = place or machine_id()
-    if own := os.environ.get("KBENCH_STATE_DIR"):
-        return Path(own) / place
+    if folder := os.environ.get("KBENCH_STATE_DIR"):
+        return Path(folder) / place
     from platformdirs.unix import Unix  # the same folders on macOS
 
     return Unix("kbench").user_state_path / place
@@ -154,11 +154,11 @@ class Journal:
         with file:
             # No writer is halfway through a line while we look at the size.
             fcntl.flock(file, fcntl.LOCK_SH)
-            left = os.fstat(file.fileno()).st_size
+            n_left = os.fstat(file.fileno()).st_size
             fcntl.flock(file, fcntl.LOCK_UN)
             for line in file:
-                left -= len(line)
-                if left < 0:
+                n_left -= len(line)
+                if n_left < 0:
                     return
                 if (not starts or line.startswith(starts)) and wanted(line):
                     if (fields := _parse(line)) is not None:
@@ -172,7 +172,7 @@ class Journal:
                     elif line != b"\n":
                         self.damaged += 1
                         skipped(line)
-                if left == 0:
+                if n_left == 0:
                     return
 
     def results(self, task_keys: Collection[str] | None = None) -> dict[str, list[JsonObject]]:
@@ -181,13 +181,13 @@ class Journal:
         A journal holds the results of years: most lines are skipped unparsed.
         `unreadable` has the tasks whose lines are damaged.
         """
-        results, damaged = self._of_tasks("result", task_keys)
+        results, damaged = self._read_by_task("result", task_keys)
         self.unreadable = damaged - results.keys()
         for lines in results.values():
             lines.reverse()
         return results
 
-    def _of_tasks(
+    def _read_by_task(
         self, kind: str, task_keys: Collection[str] | None
     ) -> tuple[dict[str, list[JsonObject]], set[str]]:
         """Return the lines of a kind by task, oldest first, and the tasks of damaged lines."""
@@ -208,20 +208,20 @@ class Journal:
             if line.startswith(start):
                 damaged.add(key_of(line).decode("ascii", "replace"))
 
-        found: dict[str, list[JsonObject]] = {}
+        lines: dict[str, list[JsonObject]] = {}
         with _no_collection():
             for line in self._read((_start(kind),), wanted, skipped):
                 if task_keys is None or line["task_key"] in task_keys:
-                    found.setdefault(line["task_key"], []).append(line)
-        return found, damaged
+                    lines.setdefault(line["task_key"], []).append(line)
+        return lines, damaged
 
     def manifests(self) -> dict[str, Manifest]:
         """Return what results were made from, by the digests that are in their lines."""
-        found = {}
+        manifests = {}
         for line in self.read("manifest"):
             with contextlib.suppress(ValueError):
-                found[line["digest"]] = Manifest.from_json(line["content"])
-        return found
+                manifests[line["digest"]] = Manifest.from_json(line["content"])
+        return manifests
 
     def keep_manifest(self, manifest: Manifest) -> None:
         """Write a manifest, unless this object has done so; call it before a result has it."""
@@ -229,13 +229,13 @@ class Journal:
             self.append("manifest", digest=manifest.digest, content=manifest.to_json())
             self._manifests.add(manifest.digest)
 
-    def added(self, task_keys: Collection[str]) -> dict[str, list[JsonObject]]:
+    def read_added(self, task_keys: Collection[str]) -> dict[str, list[JsonObject]]:
         """Return the lines of kind "metric" of tasks, oldest first.
 
         Each adds a metric to the result of its task that ended at its "ended_ms".
         """
         damaged = self.damaged
-        lines, _ = self._of_tasks("metric", task_keys)
+        lines, _ = self._read_by_task("metric", task_keys)
         self.damaged += damaged
         return lines
 
@@ -293,7 +293,7 @@ class Journal:
         poll : callable, optional
             Called again and again while waiting. What it raises ends the wait.
         """
-        short = f"{_quoted(name)[:100]}-{_crc(name):08x}.lock"
+        short = f"{_quote(name)[:100]}-{_crc(name):08x}.lock"
         path = self.path.parent / "locks" / short
         with _writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -316,12 +316,12 @@ class Journal:
             os.close(fd)
 
     def _blob(self, address: str, name: str) -> Path:
-        file = f"{_quoted(address)}.{_quoted(name)}"
+        file = f"{_quote(address)}.{_quote(name)}"
         # spread over 256 folders: one with a million entries is slow
         return self.path.parent / "blobs" / f"{_crc(address) & 0xFF:02x}" / file
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return quote(name, safe="", errors="surrogatepass")
 
 

@@ -52,13 +52,13 @@ def pack(predictions: Predictions, task_key: str) -> bytes:
     >>> unpack(kept, "t", n_rows=3, n_classes=3).predicted
     array([0, 2, 1])
     """
-    given = {name: getattr(predictions, name) for name in _FIELDS}
-    arrays = {name: _narrowed(name, array) for name, array in given.items() if array is not None}
+    fields = {name: getattr(predictions, name) for name in _FIELDS}
+    arrays = {name: _narrow(name, array) for name, array in fields.items() if array is not None}
     header = {
         "task_key": task_key,
         "arrays": [[name, array.dtype.str, array.shape] for name, array in arrays.items()],
     }
-    body = b"".join(_shuffled(array) for array in arrays.values())
+    body = b"".join(_shuffle(array) for array in arrays.values())
     return _FORMAT + json.dumps(header).encode("ascii") + b"\n" + zlib.compress(body, _LEVEL)
 
 
@@ -93,10 +93,10 @@ def unpack(
         ]
         if len({name for name, *_ in places}) < len(places):
             raise ValueError("an array occurs twice")
-        content = _decompressed(body, sum(size for *_, size in places), most)
+        content = _decompress(body, sum(size for *_, size in places), most)
         for name, dtype, shape, size in places:
             part, content = content[:size], content[size:]
-            arrays[name] = _widened(name, _unshuffled(part, dtype).reshape(shape))
+            arrays[name] = _widen(name, _unshuffle(part, dtype).reshape(shape))
         return Predictions(**arrays)
     except (ValueError, TypeError, KeyError, RecursionError, zlib.error) as error:
         raise DamagedPredictionsError(f"the kept predictions cannot be used: {error}") from None
@@ -122,7 +122,7 @@ def _place(
     return name, dtype, tuple(shape), dtype.itemsize * math.prod(shape)
 
 
-def _decompressed(body: bytes, size: int, most: float) -> bytes:
+def _decompress(body: bytes, size: int, most: float) -> bytes:
     if size > most:
         raise ValueError(f"they have {size:,} bytes, more than the {most:,} allowed")
     unpacking = zlib.decompressobj()
@@ -132,7 +132,7 @@ def _decompressed(body: bytes, size: int, most: float) -> bytes:
     return content
 
 
-def _narrowed(name: str, array: np.ndarray) -> np.ndarray:
+def _narrow(name: str, array: np.ndarray) -> np.ndarray:
     """Return the values in the smallest of a few types that has them exactly."""
     if name in _PROBABILITIES:
         return array.astype("<f4" if array.dtype.itemsize <= 4 else "<f8", copy=False)
@@ -146,18 +146,18 @@ def _narrowed(name: str, array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(wide, dtype=wide.dtype.newbyteorder("<"))
 
 
-def _widened(name: str, array: np.ndarray) -> np.ndarray:
+def _widen(name: str, array: np.ndarray) -> np.ndarray:
     if name in _PROBABILITIES:
         return array.astype(array.dtype.newbyteorder("="), copy=False)
     return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
 
 
-def _shuffled(array: np.ndarray) -> bytes:
+def _shuffle(array: np.ndarray) -> bytes:
     """Return first all first bytes of the values, then the second: they compress better."""
     size = array.dtype.itemsize
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, size).T.tobytes()
 
 
-def _unshuffled(content: bytes, dtype: np.dtype) -> np.ndarray:
+def _unshuffle(content: bytes, dtype: np.dtype) -> np.ndarray:
     columns = np.frombuffer(content, np.uint8).reshape(dtype.itemsize, -1)
     return np.ascontiguousarray(columns.T).reshape(-1).view(dtype)

@@ -76,17 +76,17 @@ class _Lines(Iterator[str]):
 
 
 @contextlib.contextmanager
-def _opened(path: Path, what: str) -> Iterator[_Lines]:
+def _open(path: Path, source: str) -> Iterator[_Lines]:
     """Open a file; an error in it becomes a `DatasetError` that names the line."""
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         lines = _Lines(cast(BinaryIO, file))
         try:
             yield lines
         except _LineError as error:
-            raise DatasetError(f"{what}: line {lines.number}: {error}") from None
+            raise DatasetError(f"{source}: line {lines.number}: {error}") from None
 
 
-def read_arff(path: Path, what: str) -> Table:
+def read_arff(path: Path, source: str) -> Table:
     """Read a dense or sparse ARFF file.
 
     Raises DatasetError if the file is not ARFF, with the number of the line and the reason,
@@ -96,7 +96,7 @@ def read_arff(path: Path, what: str) -> Table:
     ----------
     path : Path
         The file, in UTF-8; ``.gz`` is decompressed.
-    what : str
+    source : str
         The dataset, for messages.
 
     Returns
@@ -104,25 +104,25 @@ def read_arff(path: Path, what: str) -> Table:
     Table
         With a CSC matrix where the file is sparse.
     """
-    check_file_size(path.stat().st_size, what)
+    check_file_size(path.stat().st_size, source)
     rows: _DenseRows | _SparseRows | None = None
-    with _opened(path, what) as lines:
+    with _open(path, source) as lines:
         columns = _header(lines)
         for line in lines:
             if rows is None:
                 rows = (_SparseRows if _is_sparse(line) else _DenseRows)(columns)
             rows.add(line)
     if rows is None:
-        raise DatasetError(f"{what}: the file has no rows")
+        raise DatasetError(f"{source}: the file has no rows")
     return rows.table()
 
 
-def is_sparse_arff(path: Path, what: str) -> bool:
+def is_sparse_arff(path: Path, source: str) -> bool:
     """Return whether the rows of an ARFF file are sparse, from its header and its first row.
 
     Raises DatasetError if the header is not that of an ARFF file.
     """
-    with _opened(path, what) as lines:
+    with _open(path, source) as lines:
         _header(lines)
         return _is_sparse(next(lines, ""))
 
@@ -156,7 +156,7 @@ def _attribute(line: str) -> Column:
     if not match:
         raise _LineError(f"the attribute cannot be read: {line[:60]!r}")
     name, kind = match[1], match[2].strip()
-    name = _unquoted(name) if name[0] in "'\"" else name
+    name = _unquote(name) if name[0] in "'\"" else name
     if kind.startswith("{"):
         end = kind.rfind("}")
         if end < 0:
@@ -185,7 +185,7 @@ def _values(line: str) -> list[str]:
         match = _VALUE.match(line, position)
         if not match:
             raise _LineError(f"{line[position : position + 40].strip()!r} is not a value")
-        values.append(match[2] if match[1] is None else _unquoted(match[1]))
+        values.append(match[2] if match[1] is None else _unquote(match[1]))
         position = match.end()
         if not match[3]:
             return values
@@ -199,12 +199,12 @@ def _entries(inside: str) -> Iterator[tuple[int, str]]:
         match = _ENTRY.match(inside, position)
         if not match:
             raise _LineError(f"{inside[position : position + 40]!r} is not 'index value'")
-        yield int(match[1]), match[3] if match[2] is None else _unquoted(match[2])
+        yield int(match[1]), match[3] if match[2] is None else _unquote(match[2])
         position = match.end()
         is_last = not match[4]
 
 
-def _unquoted(token: str) -> _Quoted:
+def _unquote(token: str) -> _Quoted:
     """Return a value without its quotes and escapes."""
     return _Quoted(_ESCAPE.sub(r"\1", token[1:-1]))
 
@@ -237,11 +237,11 @@ def _parser(column: Column, no_code: float = -1) -> Callable[[str], Any]:
         raise _LineError(f"{_text(value)[:40]!r} in the numeric column {column.name!r}")
 
     def code(value: str) -> float:
-        found = codes.get(value)
-        if found is None:
-            found = codes.get(value.strip())
-        if found is not None:
-            return found
+        code_of = codes.get(value)
+        if code_of is None:
+            code_of = codes.get(value.strip())
+        if code_of is not None:
+            return code_of
         if _is_missing(value):
             return no_code
         raise _LineError(

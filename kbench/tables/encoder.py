@@ -104,19 +104,19 @@ def numbers(values: Any, name: str, texts: Texts, first_row: int = 1) -> np.ndar
 
     A `ValueError` names the first row with something else.
     """
-    found = _plain_numbers(values, texts)
-    if found is None:
-        found = convert_cells(values, partial(_number, texts=texts))
+    converted = _plain_numbers(values, texts)
+    if converted is None:
+        converted = convert_cells(values, partial(_number, texts=texts))
         _refuse_others(
-            values, found, texts, f"column {name!r} must be numbers{texts}, got", first_row
+            values, converted, texts, f"column {name!r} must be numbers{texts}, got", first_row
         )
-    if np.isinf(found).any():
-        row = int(np.isinf(found).argmax())
+    if np.isinf(converted).any():
+        row = int(np.isinf(converted).argmax())
         raise ValueError(
             f"column {name!r} must be finite numbers, got {list(values)[row]} in row "
             f"{first_row + row:,}"
         )
-    return found
+    return converted
 
 
 def _plain_numbers(values: Any, texts: Texts) -> np.ndarray | None:
@@ -127,8 +127,8 @@ def _plain_numbers(values: Any, texts: Texts) -> np.ndarray | None:
     if not texts.is_plain or not len(values) or not isinstance(next(iter(values)), str):
         return None
     try:
-        found = np.array(list(map(float, values)))
-        return None if "_" in "".join(values) else found
+        converted = np.array(list(map(float, values)))
+        return None if "_" in "".join(values) else converted
     except (ValueError, TypeError):
         return None
 
@@ -149,19 +149,19 @@ def dates(values: Any, column: DateColumn, texts: Texts, first_row: int = 1) -> 
     A `ValueError` names the first row with something else.
     """
     days = parse_days(values, column.format)
-    what = f"column {column.name!r} must be dates written as {column.format}:"
-    _refuse_others(values, days, texts, what, first_row)
-    return column.of_days(days)
+    head = f"column {column.name!r} must be dates written as {column.format}:"
+    _refuse_others(values, days, texts, head, first_row)
+    return column.encode_days(days)
 
 
-def _refuse_others(values: Any, found: np.ndarray, texts: Texts, what: str, first_row: int) -> None:
+def _refuse_others(values: Any, array: np.ndarray, texts: Texts, head: str, first_row: int) -> None:
     """Raise a `ValueError` for the first cell that has become NaN and is not a missing value."""
-    absent = np.flatnonzero(np.isnan(found))
+    absent = np.flatnonzero(np.isnan(array))
     cells = list(values) if len(absent) else []
     for row in absent:
         cell = cells[row]
         if not (cell.strip() in texts.marks if isinstance(cell, str) else is_missing(cell)):
-            raise ValueError(f"{what} {cell!r} in row {first_row + row:,}")
+            raise ValueError(f"{head} {cell!r} in row {first_row + row:,}")
 
 
 class Categories:
@@ -173,9 +173,9 @@ class Categories:
     array([ 1., -1., nan])
     """
 
-    def __init__(self, known: Sequence[str], texts: Texts) -> None:
-        self._place = {category: j for j, category in enumerate(known)}
-        self._numbers = _as_numbers(known)
+    def __init__(self, categories: Sequence[str], texts: Texts) -> None:
+        self._place = {category: j for j, category in enumerate(categories)}
+        self._numbers = _number_places(categories)
         # 1.0 in a file means the category 1 only where that was a number
         written = {str(int(n)) if n.is_integer() else str(n) for n in self._numbers}
         written |= {str(n) for n in self._numbers}
@@ -187,43 +187,43 @@ class Categories:
         """Return the numbers of the categories of values; every row is allowed to have any."""
         if hasattr(values, "factorize"):  # a column of pandas, in training
             codes, different = values.factorize()
-            found: np.ndarray = np.array([*map(self._of, different), np.nan])[codes]
-            return found
+            numbers: np.ndarray = np.array([*map(self._find, different), np.nan])[codes]
+            return numbers
         return np.array([self._code(value) for value in values], dtype=np.float64)
 
     def _code(self, value: object) -> float:
         key = value if isinstance(value, str) else (type(value), str(value))
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = self._of(value)
-        return found
+        number = self._found.get(key)
+        if number is None:
+            number = self._found[key] = self._find(value)
+        return number
 
-    def _of(self, value: Any) -> float:
+    def _find(self, value: Any) -> float:
         is_text = isinstance(value, str)
         if not is_text and is_missing(value):
             return math.nan
-        text = str(value)
-        if text in self._place:
-            return self._place[text]
-        text = text.strip()
-        j = self._place.get(text)
-        if j is None and (not text or (is_text and text in self._texts.marks)):
+        label = str(value)
+        if label in self._place:
+            return self._place[label]
+        label = label.strip()
+        j = self._place.get(label)
+        if j is None and (not label or (is_text and label in self._texts.marks)):
             return math.nan
         if j is None and (not is_text or self._are_numbers):
             with contextlib.suppress(ValueError, TypeError, OverflowError):
-                number = self._texts.number(text) if is_text else float(value)
+                number = self._texts.number(label) if is_text else float(value)
                 j = self._numbers.get(number)
-        if j is None and text in _TRUTHS:
+        if j is None and label in _TRUTHS:
             # 1 in one table is True in another
-            truth = _TRUTHS[text]
+            truth = _TRUTHS[label]
             j = self._place.get(truth, self._numbers.get(float(truth == "True")))
         return -1.0 if j is None else float(j)
 
 
-def _as_numbers(known: Sequence[str]) -> Mapping[float, int]:
+def _number_places(categories: Sequence[str]) -> Mapping[float, int]:
     """Return the places of categories that are numbers: 1 in one table is 1.0 in another."""
     places: dict[float, int] = {}
-    for j, category in enumerate(known):
+    for j, category in enumerate(categories):
         with contextlib.suppress(ValueError):
             places.setdefault(float(category), j)
     return places
@@ -293,16 +293,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         are missing, or hold text where numbers belong.
         """
         table = split_columns(X)
-        return self._of_array(X) if table is None else self.encode(table)
+        return self._convert_array(X) if table is None else self.encode(table)
 
     def encode(self, table: Mapping[Any, Any], first_row: int = 1) -> np.ndarray:
         """Return encoded rows of a table, of which a `ValueError` gives the number."""
-        chosen, parts = self.chosen(table), []
-        known = dict(self.columns)
+        chosen, parts = self.select(table), []
+        categories_of = dict(self.columns)
         for name, convert in self.converters().items():
             part = convert(chosen[name], first_row=first_row)
             part = part.reshape(len(part), -1)
-            categories = known[name]
+            categories = categories_of[name]
             if categories is not None and name not in self.coded:
                 part = _indicators(part, len(categories))
             parts.append(part)
@@ -314,17 +314,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         dated = {date.name: date for date in self._dates()}
         units = {unit.name: unit for unit in self._units()}
         made: dict[str, Convert] = {}
-        for name, known in self.columns:
+        for name, categories in self.columns:
             if name in dated:
                 made[name] = partial(dates, column=dated[name], texts=self.texts)
-            elif known is not None:
-                made[name] = Categories(known, self.texts)
+            elif categories is not None:
+                made[name] = Categories(categories, self.texts)
             else:
                 texts = replace(self.texts, unit=units.get(name))
                 made[name] = partial(numbers, name=name, texts=texts)
         return made
 
-    def chosen(self, table: Mapping[Any, Any]) -> dict[str, Any]:
+    def select(self, table: Mapping[Any, Any]) -> dict[str, Any]:
         """Return the values of the columns, of those of a table; blanks around names are ignored.
 
         A `ValueError` names the columns that are missing.
@@ -344,18 +344,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the columns of the encoded table that each column becomes."""
         widths = {date.name: len(date.feature_names) for date in self._dates()}
         places, start = {}, 0
-        for name, known in self.columns:
-            width = 1 if known is None or name in self.coded else len(known)
+        for name, categories in self.columns:
+            width = 1 if categories is None or name in self.coded else len(categories)
             width = widths.get(name, width)
             places[name] = slice(start, start + width)
             start += width
         return places
 
     def _dates(self) -> list[DateColumn]:
-        return [DateColumn.parsed(spec, "dates") for spec in self.dates]
+        return [DateColumn.parse(spec, "dates") for spec in self.dates]
 
     def _units(self) -> list[UnitColumn]:
-        return [UnitColumn.parsed(spec, "units") for spec in self.units]
+        return [UnitColumn.parse(spec, "units") for spec in self.units]
 
     def read_as(self, decimal: str, thousands: str, na_values: Sequence[str] = ()) -> None:
         """Change how strings are read; a decimal mark is also that of numbers with a unit."""
@@ -373,9 +373,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         self.set_params(decimal=decimal, thousands=thousands, na_values=list(na_values))
 
-    def _of_array(self, X: Any) -> np.ndarray:
+    def _convert_array(self, X: Any) -> np.ndarray:
         names = [name for name, _ in self.columns]
-        if self.dates or any(known is not None for _, known in self.columns):
+        if self.dates or any(categories is not None for _, categories in self.columns):
             raise ValueError(f"X must be a data frame with the columns {', '.join(names[:8])}")
         array: np.ndarray = np.asarray(X, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != len(names):
@@ -402,11 +402,11 @@ def split_columns(table: Any) -> dict[Any, Any] | None:
     if isinstance(table, list | tuple) and table and isinstance(table[0], Mapping):
         names = dict.fromkeys(name for row in table for name in row)
         return {name: [row.get(name) for row in table] for name in names}
-    found = getattr(table, "column_names", None)
-    found = getattr(table, "columns", None) if found is None else found
-    if found is None or hasattr(table, "indptr"):
+    header_names = getattr(table, "column_names", None)
+    header_names = getattr(table, "columns", None) if header_names is None else header_names
+    if header_names is None or hasattr(table, "indptr"):
         return None
-    header = list(found)
+    header = list(header_names)
     if len(set(header)) < len(header):
         twice = next(name for name in header if header.count(name) > 1)
         raise ValueError(f"several columns of the table are named {twice!r}")

@@ -20,36 +20,36 @@ def max_bytes() -> int:
     It is ``$KBENCH_MAX_DATASET_MB``, 4096 by default, in bytes; `DatasetError` if
     that is not a positive number.
     """
-    text = os.environ.get("KBENCH_MAX_DATASET_MB", "4096")
+    limit = os.environ.get("KBENCH_MAX_DATASET_MB", "4096")
     try:
-        megabytes = float(text)
+        megabytes = float(limit)
     except ValueError:
         megabytes = 0.0
     if not 0 < megabytes < 2**33:
-        raise DatasetError(f"KBENCH_MAX_DATASET_MB must be a positive number, got {text!r}")
+        raise DatasetError(f"KBENCH_MAX_DATASET_MB must be a positive number, got {limit!r}")
     return int(megabytes * 2**20)
 
 
-def check_file_size(size: int, what: str) -> None:
-    """Reject a file of more bytes than `max_bytes`; `what` is the dataset, for messages."""
+def check_file_size(size: int, source: str) -> None:
+    """Reject a file of more bytes than `max_bytes`; `source` is the dataset, for messages."""
     if size > max_bytes():
-        raise too_large(what, f"the file has {size / 2**20:,.0f} MiB")
+        raise too_large(source, f"the file has {size / 2**20:,.0f} MiB")
 
 
-def check_values(n_values: int, what: str, shape: str, n_bytes: int = 8) -> None:
+def check_values(n_values: int, source: str, shape: str, n_bytes: int = 8) -> None:
     """Reject a table that would need more than `max_bytes`.
 
     `n_values` is the number of its values, each of `n_bytes`, and `shape` their description,
     for messages.
     """
     if n_bytes * n_values > max_bytes():
-        raise too_large(what, f"{shape} need {n_bytes * n_values / 2**20:,.0f} MiB in memory")
+        raise too_large(source, f"{shape} need {n_bytes * n_values / 2**20:,.0f} MiB in memory")
 
 
-def too_large(what: str, why: str) -> DatasetError:
+def too_large(source: str, why: str) -> DatasetError:
     """Return the error for data of more than `max_bytes`."""
     return DatasetError(
-        f"{what}: {why}, more than the {max_bytes() / 2**20:,.0f} MiB allowed. "
+        f"{source}: {why}, more than the {max_bytes() / 2**20:,.0f} MiB allowed. "
         "Raise KBENCH_MAX_DATASET_MB."
     )
 

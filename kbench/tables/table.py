@@ -93,7 +93,7 @@ class Table:
 
 def to_dataset(
     table: Table,
-    what: str,
+    source: str,
     target: str,
     ignore: Sequence[str] = (),
     task: str | None = None,
@@ -116,7 +116,7 @@ def to_dataset(
     ----------
     table : Table
         The columns.
-    what : str
+    source : str
         The dataset, for messages.
     target : str
         Name of the column to predict.
@@ -135,32 +135,32 @@ def to_dataset(
         `X` is a CSR matrix where the table is sparse.
     """
     names = [column.name for column in table.columns]
-    check_columns(names, what, target, ignore, weight)
+    check_columns(names, source, target, ignore, weight)
     left_out = {target, weight, *ignore}
     features = [j for j, name in enumerate(names) if name not in left_out]
     texts = [names[j] for j in features if table.columns[j].kind == "string"]
     if texts:
         notes = "".join(table.columns[j].note for j in features if names[j] in texts[:1])
         raise DatasetError(
-            f"{what}: text cannot be a feature: {list_some(texts)}{notes}. Leave these columns out "
-            f"with {option('drop', texts[:3])}."
+            f"{source}: text cannot be a feature: {list_some(texts)}{notes}. Leave these columns "
+            f"out with {option('drop', texts[:3])}."
         )
     if dates := [names[j] for j in features if table.columns[j].kind == "date"]:
         specs = [f"{name}=ISO8601" for name in dates]
         raise DatasetError(
-            f"{what}: dates cannot be features as they are: {list_some(dates)}. Read them as days "
-            f"since 1970 with {option('date', specs[:3])}, or leave them out with "
+            f"{source}: dates cannot be features as they are: {list_some(dates)}. Read them as "
+            f"days since 1970 with {option('date', specs[:3])}, or leave them out with "
             f"{option('drop', dates[:3])}."
         )
     if not features:
-        raise DatasetError(f"{what}: there is no column other than the target")
+        raise DatasetError(f"{source}: there is no column other than the target")
 
-    found = read_target(_column_values(table, names.index(target)), what, task)
-    kept = _labelled_rows(found)
+    labels = read_target(_column_values(table, names.index(target)), source, task)
+    rows = _labelled_rows(labels)
     sample_weight = None
     if weight is not None:
-        sample_weight = read_weights(_column_values(table, names.index(weight)), what)
-        sample_weight = sample_weight if kept is None else sample_weight[kept]
+        sample_weight = read_weights(_column_values(table, names.index(weight)), source)
+        sample_weight = sample_weight if rows is None else sample_weight[rows]
 
     feature_names: list[str] = []
     feature_kinds: list[str] = []
@@ -173,8 +173,8 @@ def to_dataset(
             feature_names += [f"{column.name}={value}" for value in column.categories]
             feature_kinds += ["onehot"] * len(column.categories)
     build = _dense if table.sparse is None else _sparse
-    X = build(table, features, len(feature_names), kept, what)
-    made = _dataset(X, found, kept, feature_names, facts)
+    X = build(table, features, len(feature_names), rows, source)
+    made = _dataset(X, labels, rows, feature_names, facts)
     return replace(made, feature_kinds=feature_kinds, sample_weight=sample_weight, checksum="")
 
 
@@ -205,42 +205,42 @@ def split_by_group(dataset: Dataset, groups: np.ndarray, what: str) -> Dataset:
 
 
 def check_columns(
-    names: Sequence[str], what: str, target: str, ignore: Sequence[str], weight: str | None
+    names: Sequence[str], source: str, target: str, ignore: Sequence[str], weight: str | None
 ) -> None:
     """Reject names that occur twice, missing columns, and roles that exclude each other.
 
     The parameters are those of `to_dataset`.
     """
     if twice := find_repeated(names):
-        raise DatasetError(f"{what}: several columns are named {twice[0]!r}")
+        raise DatasetError(f"{source}: several columns are named {twice[0]!r}")
     weights = () if weight is None else (weight,)
     for name in (target, *weights, *ignore):
         if name not in names:
-            raise DatasetParameterError(f"{what}: {no_column(name, names)}")
+            raise DatasetParameterError(f"{source}: {no_column(name, names)}")
     if target in ignore:
-        raise DatasetParameterError(f"{what}: the target {target!r} is among the ignored columns")
+        raise DatasetParameterError(f"{source}: the target {target!r} is among the ignored columns")
     if weight is not None and weight in (target, *ignore):
         other = "the target too" if weight == target else "among the ignored columns"
-        raise DatasetParameterError(f"{what}: the column of weights {weight!r} is {other}")
+        raise DatasetParameterError(f"{source}: the column of weights {weight!r} is {other}")
 
 
-def label_rows(X: Any, label: Column, what: str, task: str | None = None, **facts: Any) -> Dataset:
+def label_rows(X: Any, y: Column, source: str, task: str | None = None, **facts: Any) -> Dataset:
     """Return the dataset of a matrix whose columns have no names; it has the labelled rows."""
-    found = read_target(label, what, task)
-    return _dataset(X, found, _labelled_rows(found), (), facts)
+    labels = read_target(y, source, task)
+    return _dataset(X, labels, _labelled_rows(labels), (), facts)
 
 
-def _labelled_rows(found: Target) -> np.ndarray | None:
+def _labelled_rows(labels: Target) -> np.ndarray | None:
     """Return the rows that have a label; None if all have one."""
-    if found.task == "classification" and np.any(found.values < 0):
-        return np.flatnonzero(found.values >= 0)
+    if labels.task == "classification" and np.any(labels.values < 0):
+        return np.flatnonzero(labels.values >= 0)
     return None
 
 
 def _dataset(
     X: Any,
-    found: Target,
-    kept: np.ndarray | None,
+    labels: Target,
+    rows: np.ndarray | None,
     feature_names: Sequence[str],
     facts: Mapping[str, Any],
 ) -> Dataset:
@@ -249,20 +249,20 @@ def _dataset(
     }
     return Dataset(
         X=X,
-        y=found.values if kept is None else found.values[kept],
+        y=labels.values if rows is None else labels.values[rows],
         feature_names=list(map(printable, feature_names)),
-        target_names=list(map(printable, found.names)),
-        row_ids=kept,
-        task=found.task,
+        target_names=list(map(printable, labels.names)),
+        row_ids=rows,
+        task=labels.task,
         **shown,
     )
 
 
-def _dense(table: Table, features: list[int], width: int, kept: Any, what: str) -> np.ndarray:
+def _dense(table: Table, features: list[int], width: int, labelled: Any, source: str) -> np.ndarray:
     columns = [table.columns[j] for j in features]
-    dtype = _float_of(columns)
-    n = table.n_rows if kept is None else len(kept)
-    _check_size(n * width * dtype.itemsize, what, n, width, table)
+    dtype = _find_float(columns)
+    n = table.n_rows if labelled is None else len(labelled)
+    _check_size(n * width * dtype.itemsize, source, n, width, table)
     X = GrowingArray(dtype, width)
     step = max(1, min(ROWS, VALUES // width))
     start = 0
@@ -273,16 +273,16 @@ def _dense(table: Table, features: list[int], width: int, kept: Any, what: str) 
             parts = [part[first : first + step] for part in values]
             block = np.zeros((len(parts[0]), width), dtype)
             _fill(block, columns, parts)
-            if kept is not None:
+            if labelled is not None:
                 at = start + first
-                here = slice(*np.searchsorted(kept, (at, at + len(block))))
-                block = block[kept[here] - at]
+                span = slice(*np.searchsorted(labelled, (at, at + len(block))))
+                block = block[labelled[span] - at]
             X.append(block)
         start += n_rows
     return X.array()
 
 
-def _float_of(columns: Sequence[Column]) -> np.dtype:
+def _find_float(columns: Sequence[Column]) -> np.dtype:
     """Return the type of floats that holds the numbers of all columns."""
     types = [column.dtype for column in columns if column.kind == "numeric"]
     common = np.result_type(*types) if types else np.dtype(np.float64)
@@ -306,7 +306,7 @@ def _fill(X: np.ndarray, columns: Sequence[Column], blocks: Sequence[np.ndarray]
         start = stop
 
 
-def _sparse(table: Table, features: list[int], width: int, kept: Any, what: str) -> Any:
+def _sparse(table: Table, features: list[int], width: int, labelled: Any, source: str) -> Any:
     import scipy.sparse
 
     parts = []
@@ -320,7 +320,7 @@ def _sparse(table: Table, features: list[int], width: int, kept: Any, what: str)
         k = len(column.categories)
         present, missing = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
         n_stored += len(present) + k * len(missing)
-        _check_size(n_stored * 12, what, table.n_rows, width, table)
+        _check_size(n_stored * 12, source, table.n_rows, width, table)
         rows = np.concatenate([present, np.repeat(missing, k)])
         places = np.concatenate([codes[present], np.tile(np.arange(k), len(missing))])
         values = np.repeat([1.0, np.nan], [len(present), k * len(missing)])
@@ -331,7 +331,7 @@ def _sparse(table: Table, features: list[int], width: int, kept: Any, what: str)
         X = table.sparse[:, features].tocsr()
     else:
         X = scipy.sparse.hstack(parts, format="csr")
-    X = X if kept is None else X[kept]
+    X = X if labelled is None else X[labelled]
     X.eliminate_zeros()
     return X
 
@@ -349,7 +349,7 @@ def _column_values(table: Table, j: int) -> Column:
     return Column(column.name, column.kind, column.categories, values)
 
 
-def _check_size(n_bytes: int, what: str, n: int, width: int, table: Table) -> None:
+def _check_size(n_bytes: int, source: str, n: int, width: int, table: Table) -> None:
     if n_bytes > max_bytes():
         widest = max(table.columns, key=lambda column: len(column.categories))
         n_values = len(widest.categories)
@@ -357,7 +357,7 @@ def _check_size(n_bytes: int, what: str, n: int, width: int, table: Table) -> No
         if n_values > 1:
             whose = f" ({widest.name!r} alone has {n_values:,} categories{widest.note})"
         raise DatasetError(
-            f"{what}: {n:,} rows with {width:,} columns{whose} need {n_bytes / 2**20:,.0f} MiB, "
+            f"{source}: {n:,} rows with {width:,} columns{whose} need {n_bytes / 2**20:,.0f} MiB, "
             f"more than the {max_bytes() / 2**20:,.0f} MiB allowed. Leave columns out with "
             f"{option('drop', ['COLUMN'])}, or raise KBENCH_MAX_DATASET_MB."
         )
@@ -365,7 +365,7 @@ def _check_size(n_bytes: int, what: str, n: int, width: int, table: Table) -> No
 
 def no_column(name: str, names: Sequence[str]) -> str:
     """Describe a missing column: a close name, and all names."""
-    by_case = {known.casefold(): known for known in names}
+    by_case = {column.casefold(): column for column in names}
     close = difflib.get_close_matches(str(name).casefold(), by_case, n=1)
     hint = f"; did you mean {by_case[close[0]]!r}?" if close else "."
     return f"there is no column {name!r}{hint} Columns: {list_some(names)}."

@@ -67,7 +67,7 @@ class Opened:
     """Parameters of the source that were not given and have been guessed."""
     sentence: str = ""
     """How the files are read."""
-    doubts: Sequence[str] = ()
+    warnings: Sequence[str] = ()
     """What the guess leaves open, and the option that changes it."""
 
 
@@ -91,12 +91,12 @@ class FrameRows:
         """Return the types of columns of numbers."""
         from pandas.api import types
 
-        found = {}
+        dtypes = {}
         for name in self.names:
             dtype = self._frame[name].dtype
             if types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype):
-                found[name] = dtype if isinstance(dtype, np.dtype) else np.dtype(np.float64)
-        return found
+                dtypes[name] = dtype if isinstance(dtype, np.dtype) else np.dtype(np.float64)
+        return dtypes
 
     def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
         """Yield the series of these columns."""
@@ -104,17 +104,17 @@ class FrameRows:
 
 
 @contextlib.contextmanager
-def reject_changes(files: Sequence[Path], what: str) -> Iterator[None]:
+def reject_changes(files: Sequence[Path], source: str) -> Iterator[None]:
     """Reject files that change meanwhile; an error that this causes is not reported."""
     before = _states(files)
     try:
         yield
     except Exception:
         if _states(files) != before:
-            raise DatasetError(_changed(what)) from None
+            raise DatasetError(_describe_change(source)) from None
         raise
     if _states(files) != before:
-        raise DatasetError(_changed(what))
+        raise DatasetError(_describe_change(source))
 
 
 def _states(files: Sequence[Path]) -> list[tuple[int, ...]]:
@@ -126,5 +126,5 @@ def _states(files: Sequence[Path]) -> list[tuple[int, ...]]:
     return states
 
 
-def _changed(what: str) -> str:
-    return f"{what} has changed while it was read; run the same command again"
+def _describe_change(source: str) -> str:
+    return f"{source} has changed while it was read; run the same command again"

@@ -37,7 +37,7 @@ class Target:
     """The k classes."""
 
 
-def read_target(column: Column, what: str, task: str | None = None) -> Target:
+def read_target(column: Column, source: str, task: str | None = None) -> Target:
     """Return the target that a column holds.
 
     Without a task, numbers with at least one non-integer are those of a regression
@@ -49,37 +49,37 @@ def read_target(column: Column, what: str, task: str | None = None) -> Target:
     task has none.
     """
     if task is not None:
-        check_choice(task, f"{what}: task", TASK_TYPES, error=DatasetParameterError)
+        check_choice(task, f"{source}: task", TASK_TYPES, error=DatasetParameterError)
     if column.kind == "numeric":
-        _refuse_infinite(column, what)
+        _refuse_infinite(column, source)
         if task is None and _has_fraction(column.values):
             task = "regression"
     if task == "regression":
-        return Target("regression", _numbers(column, what))
-    codes, names = _coded(column, what, is_asked=task is not None)
-    return Target("classification", *_occurring(codes, names, column, what))
+        return Target("regression", _numbers(column, source))
+    codes, names = _encode(column, source, is_asked=task is not None)
+    return Target("classification", *_occurring(codes, names, column, source))
 
 
-def read_weights(column: Column, what: str) -> np.ndarray:
+def read_weights(column: Column, source: str) -> np.ndarray:
     """Return the weights of rows that a column holds, in float64.
 
     Raises DatasetError if a row has none, or one that is not a finite number >= 0; or all
     are 0.
     """
     if column.kind != "numeric":
-        raise DatasetError(f"{what}: the weights {column.name!r} are not numbers")
+        raise DatasetError(f"{source}: the weights {column.name!r} are not numbers")
     weights: np.ndarray = column.values
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(wrong):
         got = weights[wrong[0]]
         value = "no weight" if np.isnan(got) else f"the weight {got:g}"
         raise DatasetError(
-            f"{what}: weights must be finite numbers >= 0; {counted(len(wrong), 'row')} of "
+            f"{source}: weights must be finite numbers >= 0; {counted(len(wrong), 'row')} of "
             f"{len(weights):,} {'has' if len(wrong) == 1 else 'have'} another {column.name!r}, "
             f"the first is row {wrong[0] + 1} with {value}"
         )
     if not weights.any():
-        raise DatasetError(f"{what}: all weights {column.name!r} are 0")
+        raise DatasetError(f"{source}: all weights {column.name!r} are 0")
     return weights
 
 
@@ -88,16 +88,16 @@ def _has_fraction(values: np.ndarray) -> bool:
     return bool(np.any(present != np.round(present)))
 
 
-def _refuse_infinite(column: Column, what: str) -> None:
+def _refuse_infinite(column: Column, source: str) -> None:
     infinite = np.flatnonzero(np.isinf(column.values))
     if len(infinite):
         raise DatasetError(
-            f"{what}: the target {column.name!r} is infinite in {counted(len(infinite), 'row')} "
+            f"{source}: the target {column.name!r} is infinite in {counted(len(infinite), 'row')} "
             f"of {len(column.values):,}, the first is row {infinite[0] + 1}"
         )
 
 
-def _numbers(column: Column, what: str) -> np.ndarray:
+def _numbers(column: Column, source: str) -> np.ndarray:
     """Return the targets of a regression task."""
     if column.kind == "numeric":
         values: np.ndarray = np.asarray(column.values, dtype=np.float64)
@@ -109,13 +109,13 @@ def _numbers(column: Column, what: str) -> np.ndarray:
         wrong = np.flatnonzero(np.isnan(values) & ~missing)
         if len(wrong):
             raise DatasetError(
-                f"{what}: regression needs a target of numbers, but {column.name!r} is not "
+                f"{source}: regression needs a target of numbers, but {column.name!r} is not "
                 f"numeric in {counted(len(wrong), 'row')} of {len(values):,}, the first is row "
                 f"{wrong[0] + 1}: {texts[wrong[0]]!r}"
             )
     if missing.any():
         raise DatasetError(
-            f"{what}: the target {column.name!r} is missing in "
+            f"{source}: the target {column.name!r} is missing in "
             f"{counted(int(missing.sum()), 'row')} of {len(values):,}, the first is row "
             f"{np.argmax(missing) + 1}; regression needs a number in each row"
         )
@@ -136,15 +136,15 @@ def _number(text: str) -> float:
     return value if np.isfinite(value) else np.nan
 
 
-def _coded(column: Column, what: str, is_asked: bool) -> tuple[np.ndarray, list[str]]:
+def _encode(column: Column, source: str, is_asked: bool) -> tuple[np.ndarray, list[str]]:
     """Return the numbers of labels, -1 if missing, and their names."""
     if column.kind == "nominal":
         return np.asarray(column.values, dtype=np.int64), list(column.categories)
     if column.kind == "string":
         names = sorted({value for value in column.values if value is not None})
         number = {name: code for code, name in enumerate(names)}
-        found = [number.get(value, -1) for value in column.values]
-        return np.array(found, dtype=np.int64), names
+        numbers = [number.get(value, -1) for value in column.values]
+        return np.array(numbers, dtype=np.int64), names
     values = column.values
     present = ~np.isnan(values)
     different = np.unique(values[present])
@@ -154,19 +154,19 @@ def _coded(column: Column, what: str, is_asked: bool) -> tuple[np.ndarray, list[
             "Choose another target" if is_asked else f"Use {_REGRESSION}, or choose another target"
         )
         raise DatasetError(
-            f"{what}: the target {column.name!r} has {len(different):,} different {kind}, more "
+            f"{source}: the target {column.name!r} has {len(different):,} different {kind}, more "
             f"than the {MAX_NUMERIC_LABELS} that are treated as classes. {remedy}."
         )
     codes = np.where(present, np.searchsorted(different, values), -1)
-    return codes, [_written(value) for value in different]
+    return codes, [_write(value) for value in different]
 
 
-def _written(value: Any) -> str:
+def _write(value: Any) -> str:
     return f"{value:.0f}" if value == np.round(value) else repr(float(value))
 
 
 def _occurring(
-    codes: np.ndarray, names: list[str], column: Column, what: str
+    codes: np.ndarray, names: list[str], column: Column, source: str
 ) -> tuple[np.ndarray, list[str]]:
     """Number the classes that occur; -1 if the label is missing."""
     occurring = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(names)))
@@ -174,14 +174,14 @@ def _occurring(
     renumbered[occurring] = np.arange(len(occurring))
     if len(occurring) < 2:
         raise DatasetError(
-            f"{what}: the target {column.name!r} has {len(occurring)} "
+            f"{source}: the target {column.name!r} has {len(occurring)} "
             f"{'class' if len(occurring) == 1 else 'classes'}; classification needs at least 2"
         )
     n_labelled = int(np.count_nonzero(codes >= 0))
     if len(occurring) > max(MANY_CLASSES, n_labelled // 2):
         remedy = f"Use {_REGRESSION}, or choose" if column.kind == "numeric" else "Choose"
         raise DatasetError(
-            f"{what}: the target {column.name!r} has {len(occurring):,} different labels in "
+            f"{source}: the target {column.name!r} has {len(occurring):,} different labels in "
             f"{n_labelled:,} rows and is not a class label. {remedy} another target."
         )
     return renumbered[codes], [names[k] for k in occurring]

@@ -119,14 +119,14 @@ def split_number(text: str) -> Parts | None:
     """
     text = text.strip()
     in_brackets = text.startswith("(") and text.endswith(")")
-    found = _FORM.fullmatch(text[1:-1].strip() if in_brackets else text)
-    if found is None:
+    match = _FORM.fullmatch(text[1:-1].strip() if in_brackets else text)
+    if match is None:
         return None
-    signs = found["sign"] + found["sign2"] + found["sign3"]
+    signs = match["sign"] + match["sign2"] + match["sign3"]
     if len(signs) > 1 or (in_brackets and signs):
         return None
-    unit = " ".join(part.strip() for part in (found["before"], found["after"]) if part)
-    return Parts(in_brackets or signs in ("-", "\u2212"), found["body"], unit)
+    unit = " ".join(part.strip() for part in (match["before"], match["after"]) if part)
+    return Parts(in_brackets or signs in ("-", "\u2212"), match["body"], unit)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class UnitColumn:
 
     Examples
     --------
-    >>> column = UnitColumn.parsed("price=$|.,", "mine.csv")
+    >>> column = UnitColumn.parse("price=$|.,", "mine.csv")
     >>> column.number("$1,200.50"), column.number("-$3"), column.number("(7)")
     (1200.5, -3.0, -7.0)
     """
@@ -149,15 +149,15 @@ class UnitColumn:
     """Decimal mark, and the thousands separator."""
 
     @classmethod
-    def parsed(cls, spec: str, what: str) -> UnitColumn:
+    def parse(cls, spec: str, source: str) -> UnitColumn:
         """Parse ``"COLUMN=UNIT"``, optionally with ``"|"``, a decimal and a thousands mark."""
         name, equals, rest = str(spec).rpartition("=")
         unit, _, marks = rest.partition("|")
         decimal, thousands = (marks or ".")[0], marks[1:]
         if not equals or not name or decimal not in ".," or thousands not in MARKS:
             raise DatasetError(
-                f"{what}: unit must be COLUMN=UNIT, such as 'price=$', optionally with '|' and the "
-                f"marks of decimals and thousands after it, 'price=\u20ac|,.', got {spec!r}"
+                f"{source}: unit must be COLUMN=UNIT, such as 'price=$', optionally with '|' and "
+                f"the marks of decimals and thousands after it, 'price=\u20ac|,.', got {spec!r}"
             )
         return cls(name, unit, decimal, thousands)
 
@@ -198,7 +198,7 @@ class DateColumn:
 
     Examples
     --------
-    >>> column = DateColumn.parsed("joined=%d.%m.%Y|year", "mine.csv")
+    >>> column = DateColumn.parse("joined=%d.%m.%Y|year", "mine.csv")
     >>> column.feature_names
     ['joined', 'joined: sine of the year', 'joined: cosine of the year']
     """
@@ -212,14 +212,14 @@ class DateColumn:
     """Periods whose sine and cosine are columns too."""
 
     @classmethod
-    def parsed(cls, spec: str, what: str) -> DateColumn:
+    def parse(cls, spec: str, source: str) -> DateColumn:
         """Parse ``"COLUMN=FORMAT"``, optionally with ``"|year|week|day"`` or some of these."""
         name, equals, rest = str(spec).rpartition("=")
         format_, *parts = rest.split("|")
         unknown = [part for part in parts if part not in PARTS]
         if not equals or not name or unknown or not ("%" in format_ or format_ == ISO):
             raise DatasetError(
-                f"{what}: date must be COLUMN=FORMAT, such as 'joined=%d.%m.%Y' or "
+                f"{source}: date must be COLUMN=FORMAT, such as 'joined=%d.%m.%Y' or "
                 f"'joined={ISO}', optionally with '|year', '|week' or '|day' after it, got {spec!r}"
             )
         return cls(name, format_, tuple(parts))
@@ -237,7 +237,7 @@ class DateColumn:
             *(f"{self.name}: {wave} of the {part}" for part in self.parts for wave in WAVES),
         ]
 
-    def of_days(self, days: np.ndarray) -> np.ndarray:
+    def encode_days(self, days: np.ndarray) -> np.ndarray:
         """Return the numbers of dates that are days since 1970."""
         columns = [days]
         for part in self.parts:
@@ -276,23 +276,23 @@ def parse_days(values: Any, format_: str = ISO) -> np.ndarray:
 
 def convert_cells(values: Iterable[Any], convert: Callable[[Any], float]) -> np.ndarray:
     """Convert cells, equal strings once; NaN stands for what raises a `ValueError`."""
-    known: dict[str, float] = {}
-    found = []
+    number_of: dict[str, float] = {}
+    numbers = []
     for value in values:
-        number = known.get(value) if isinstance(value, str) else None
+        number = number_of.get(value) if isinstance(value, str) else None
         if number is None:
             try:
                 number = convert(value)
             except (ValueError, OverflowError):
                 number = np.nan
             if isinstance(value, str):
-                known[value] = number
-        found.append(number)
-    return np.array(found, dtype=np.float64)
+                number_of[value] = number
+        numbers.append(number)
+    return np.array(numbers, dtype=np.float64)
 
 
-def _in_iso(found: re.Match[str]) -> str:
-    return f"{found[1]}-{int(found[3]):02}-{int(found[4]):02}"
+def _write_iso(match: re.Match[str]) -> str:
+    return f"{match[1]}-{int(match[3]):02}-{int(match[4]):02}"
 
 
 def _moment(value: Any, format_: str) -> datetime:
@@ -306,7 +306,7 @@ def _moment(value: Any, format_: str) -> datetime:
         if month is not None:
             value = datetime(int(month[1]), int(month[2] or 1), 1)
         elif format_ == ISO:
-            value = datetime.fromisoformat(_LOOSE.sub(_in_iso, value, count=1))
+            value = datetime.fromisoformat(_LOOSE.sub(_write_iso, value, count=1))
         else:
             value = datetime.strptime(value, format_)
     if not isinstance(value, date) or value != value:  # NaT is a date that is not equal to itself

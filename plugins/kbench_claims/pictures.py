@@ -50,7 +50,7 @@ def scatter(found: Agreement) -> str:
         return linear(values, words)
 
     frame = Frame(axis(f"published {label}"), axis(f"{label} of this run"))
-    parts = frame.drawn()
+    parts = frame.draw()
     parts.append(
         element("path", d=f"M{LEFT} {frame.floor:.1f}L{CHART_WIDTH - RIGHT:.1f} 16", class_="front")
     )
@@ -82,7 +82,7 @@ def histogram(found: Agreement) -> str:
     top = max(*counts.values(), normal(0.0))
     marks = [(float(mark), str(mark)) for mark in range(-5, 6)]
     frame = Frame(Axis("z", -_MAX_Z, _MAX_Z, marks), linear([0.0, float(top)], "published values"))
-    parts = frame.drawn()
+    parts = frame.draw()
     for place, count in sorted(counts.items()):
         left, right = frame.x(place * _BIN), frame.x((place + 1) * _BIN)
         y = frame.y(float(count))

@@ -12,11 +12,11 @@ from kbench.features import (
     Folded,
     Heading,
     Line,
-    Looks,
     Note,
     Part,
     ReportData,
     Section,
+    Styles,
     Table,
     draw_lines,
     duration,
@@ -96,7 +96,7 @@ def _chart_of_search_time(data: ReportData, table: Table) -> Iterator[Chart]:
     if not place or len({each.metric for each in spent}) != 1:
         return
     metric = spent[0].metric
-    looks = Looks(data.rows)
+    looks = Styles(data.rows)
     drawn = [
         Line(
             format_method(each.method),

@@ -152,11 +152,11 @@ class _Costs:
             over_slots(first, self._work, self._run.jobs),
             ((cell, self._of_wide(cell, of_wide[cell.key], found)) for cell in last),
         )
-        for n_done, (cell, known) in enumerate(predicted, 1):
+        for i, (cell, known) in enumerate(predicted, 1):
             if known is not None:
                 found[cell.key] = known
             if n:
-                self._run.watch.predicted(cell, known.cost if known else None, n_done, len(cells))
+                self._run.watch.on_predicted(cell, known.cost if known else None, i, len(cells))
         return found
 
     def _of_wide(

@@ -49,8 +49,8 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
     """
     what, target, weight, drop = rows.what, roles.target, roles.weight, tuple(roles.drop)
     check_columns(list(rows.names), what, target, drop, weight)
-    dates = {c.name: c for c in (DateColumn.parsed(d, what) for d in roles.date_formats)}
-    units = {c.name: c for c in (UnitColumn.parsed(s, what) for s in roles.strip_units)}
+    dates = {c.name: c for c in (DateColumn.parse(d, what) for d in roles.date_formats)}
+    units = {c.name: c for c in (UnitColumn.parse(s, what) for s in roles.strip_units)}
     for key, given in (
         ("categorical", roles.categorical),
         ("date_formats", dates),

@@ -165,7 +165,7 @@ def _places(values: pandas.Series, name: str, dates: Sequence[str], what: str) -
     """Return numbers in the order of numbers or dates."""
     if values.dtype.kind in "iufM":
         return np.asarray(values)
-    formats = {date.name: date.format for date in (DateColumn.parsed(d, what) for d in dates)}
+    formats = {date.name: date.format for date in (DateColumn.parse(d, what) for d in dates)}
     days = parse_days(values, formats.get(name, ISO))
     if np.isnan(days).any():
         other = values.iloc[int(np.isnan(days).argmax())]

@@ -211,7 +211,7 @@ def method_runs(rows: Sequence[Row], metric: Metric) -> list[MethodRun]:
 
 
 def _means(compared: Scores, rows: Sequence[Row], name: str, geometric: bool = False) -> np.ndarray:
-    values = compared.of(rows, name)
+    values = compared.average(rows, name)
     if not geometric:
         return np.asarray(values.mean(axis=0))
     # nothing was searched, or it was not measured: a mean of logarithms would be none

@@ -19,10 +19,10 @@ from kbench.features import (
     Chart,
     Frame,
     Line,
-    Look,
-    Looks,
     ReportData,
     Status,
+    Style,
+    Styles,
     Table,
     document,
     draw_lines,
@@ -92,7 +92,7 @@ def drawn_costs(content: ReportData) -> Iterator[Cost]:
 def of_costs(content: ReportData) -> Iterator[Chart]:
     """Draw the metric against the costs of several methods over common datasets."""
     standings, words = content.standings, heading(content.metric)
-    looks = Looks(content.rows)
+    looks = Styles(content.rows)
     styles = [looks[standing.method] for standing in standings]
     for cost in drawn_costs(content):
         costs = [getattr(standing, cost.attribute) for standing in standings]
@@ -119,7 +119,7 @@ def of_growth(content: ReportData) -> Iterator[Chart]:
     """Draw the fit time against the number of training rows, where sizes vary."""
     found = growth(content)
     if found:
-        looks = Looks(content.rows)
+        looks = Styles(content.rows)
         drawn = [
             Line(
                 format_method(line.method),
@@ -169,7 +169,7 @@ def scatter(
     written: Callable[[float], str] = duration,
     statuses: Sequence[Status] = (),
     as_error: bool = False,
-    styles: Sequence[Look] = (),
+    styles: Sequence[Style] = (),
 ) -> str:
     """Draw a metric against a cost on a logarithmic axis; the Pareto front is a line.
 
@@ -180,7 +180,7 @@ def scatter(
     """
     plan = planned(costs, values, metric, label, written, as_error)
     frame = Frame(plan.horizontal, plan.vertical)
-    parts = frame.drawn()
+    parts = frame.draw()
     points = [
         (frame.x(a), frame.floor - _R - 1 if below else frame.y(b))
         for a, b, below in zip(costs, plan.heights, plan.below, strict=True)
@@ -213,7 +213,7 @@ def scatter(
         )
         numbers = ", ".join(str(i + 1) for i in group)
         half = max(_R, estimate_width(numbers, _NUMBER) / 2 + 3)
-        style = styles[group[0]] if styles else Look()
+        style = styles[group[0]] if styles else Style()
         parts.append(
             element(
                 "g",

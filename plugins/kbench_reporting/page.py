@@ -29,12 +29,12 @@ from kbench.features import (
     ROPE,
     Chart,
     Lead,
-    Looks,
     Method,
     Part,
     Registry,
     ReportData,
     Section,
+    Styles,
     TableLine,
     Verbs,
     Written,
@@ -121,10 +121,10 @@ def page(
         "lacking": lacking(content.metric),
         "written": partial(write_cell, content.metric.name),
         "digits_of": partial(_digits_of, content),
-        "looks": Looks(content.rows),
+        "looks": Styles(content.rows),
         "sample": lambda shape: Markup(charts.sample(shape)),
         "leaderboard_sentences": leaderboard_sentences(content.leaderboard),
-        "unmeasured": stats.unmeasured(content.rows, content.metric),
+        "unmeasured": stats.list_unmeasured(content.rows, content.metric),
         "run": findings.what_was_run(content.rows),
         "warnings": findings.warnings(content.rows),
         "matrix": findings.entries(content),
@@ -315,7 +315,7 @@ def added_sections(content: ReportData, environment: Environment, verbs: Verbs) 
     made: list[tuple[str, Added]] = []
     failed = set()
     for feature, section in collect_sections(content, verbs):
-        if not section.shown() or section.within == "terminal" or feature.name in failed:
+        if not section.list_parts() or section.within == "terminal" or feature.name in failed:
             continue
         try:
             if section.name in taken:
@@ -329,7 +329,7 @@ def added_sections(content: ReportData, environment: Environment, verbs: Verbs) 
 
 
 def _rendered(section: Section, macros: Any) -> Added:
-    parts, charts = section.shown(), []
+    parts, charts = section.list_parts(), []
     if section.within == "times":
         charts = [part for part in parts if isinstance(part, Chart)]
         parts = [part for part in parts if not isinstance(part, Chart)]

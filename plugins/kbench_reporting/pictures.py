@@ -13,11 +13,11 @@ from kbench.errors import PluginError, SuiteError
 from kbench.features import (
     MAX_LINES,
     Axis,
-    Looks,
     Reference,
     Registry,
     ReportData,
     Status,
+    Styles,
     duration,
     format_method,
     is_share_metric,
@@ -192,7 +192,7 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
     figure, axes = _framed(plan.horizontal, plan.vertical, 4.2 + 0.21 * rows)
     steps = [costs[i] for i in plan.front], [plan.heights[i] for i in plan.front]
     axes.step(*steps, where="post", color="0.6", lw=1, zorder=0)
-    on_fronts, looks = places(content, cost.attribute), Looks(content.rows)
+    on_fronts, looks = places(content, cost.attribute), Styles(content.rows)
     # in points, roughly: constrained layout decides the exact size of the axes
     points = [
         (430 * plan.horizontal.share(a), 260 * (0.0 if below else plan.vertical.share(b)))

@@ -97,7 +97,7 @@ def _watcher() -> Watcher:
         def notice(self, text: str) -> None:
             _notice(text)
 
-        def loading(self, dataset: str) -> None:
+        def on_loading(self, dataset: str) -> None:
             _notice(f"fetching {dataset}")
 
     return Waits()

@@ -128,7 +128,7 @@ def test_an_instance_of_a_registered_map_keeps_what_its_record_says():
 
 
 def test_an_instance_has_the_record_whose_preset_parameters_it_has():
-    from kbench.api.functions import _registered
+    from kbench.api.functions import _find_record
     from kbench.registry.installed import list_plugins
     from kbench.registry.registry import build
     from kbench_baselines import NystroemMap
@@ -143,7 +143,7 @@ def test_an_instance_has_the_record_whose_preset_parameters_it_has():
         (NestedBarycentricMap(split="adaptive"), "nbcs-adaptive"),
         (NestedBarycentricMap(n_roots=4, rotate=True), "nbcs-rotated"),
     ]:
-        assert _registered(estimator, "feature map", registry).name == name
+        assert _find_record(estimator, "feature map", registry).name == name
 
 
 def test_an_instance_has_the_record_of_a_partial(plugin_of):
@@ -151,7 +151,7 @@ def test_an_instance_has_the_record_of_a_partial(plugin_of):
 
     from sklearn.preprocessing import PolynomialFeatures
 
-    from kbench.api.functions import _registered
+    from kbench.api.functions import _find_record
     from kbench.registry.registry import build
 
     maps = [
@@ -162,7 +162,7 @@ def test_an_instance_has_the_record_of_a_partial(plugin_of):
     registry = build([plugin_of(kbench_feature_maps=maps)])
 
     def name(estimator):
-        return getattr(_registered(estimator, "feature map", registry), "name", None)
+        return getattr(_find_record(estimator, "feature map", registry), "name", None)
 
     assert name(PolynomialFeatures(5)) == "quintic"
     assert name(PolynomialFeatures(2, order="F")) == "order"

@@ -130,8 +130,8 @@ def test_progress_in_a_notebook_is_one_output_and_not_standard_error(monkeypatch
     chosen = progress.choose(as_json=False, quiet=False, jobs=2)
     monkeypatch.setattr(chosen, "notice", lambda text: None)
     with chosen:
-        chosen.planned([], 3, ACCURACY)
-        chosen.loading("<b>iris</b>")
+        chosen.on_planned([], 3, ACCURACY)
+        chosen.on_loading("<b>iris</b>")
         while not any("iris" in shown for shown in outputs[0]):
             pass
     assert len(outputs) == 1

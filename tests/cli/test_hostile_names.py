@@ -70,7 +70,7 @@ def test_the_console_shows_text_and_keeps_its_own_styles(is_terminal):
     console = PrintableConsole(file=out, color_system=colours, highlight=False, width=200)
     console.print(f"[bold]{'x' + HOSTILE.replace('[', chr(92) + '[')}[/bold]")
     console.print(Text(HOSTILE), soft_wrap=True)
-    printing.print_table(console, Table.of("", [Column("name")], [[HOSTILE]], ["red"]))
+    printing.print_table(console, Table.make("", [Column("name")], [[HOSTILE]], ["red"]))
     printing.print_failure(console, "error", HOSTILE, HOSTILE)
     shown = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
     assert not FORBIDDEN.search(shown)

@@ -76,7 +76,7 @@ def test_no_word_and_no_number_is_broken(capsys, width, label):
     columns = [Column(name) for name in ("dataset", "feature_map", "learner")]
     columns += [Column(name, numeric=True) for name in ("accuracy", "fit_time_s", "rank")]
     line = [LABELS[0], label, LABELS[2], "0.9833", "1,234.5678", "2.5"]
-    table = replace(Table.of("cells", columns, [line], ["bold"]), marks={(0, "learner"): "worse"})
+    table = replace(Table.make("cells", columns, [line], ["bold"]), marks={(0, "learner"): "worse"})
     printing.print_table(Console(width=width, highlight=False), table)
     text = capsys.readouterr().out
     words = text.split()

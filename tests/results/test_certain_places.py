@@ -145,7 +145,7 @@ def test_scores_know_which_cells_are_missing():
     assert found.missing == {("b", "ridge"): ("zip",)}
     assert found.tried == pytest.approx(np.array([[0.9] * 2] * 3 + [[0.7, NAN]]), nan_ok=True)
     assert found.values[-1] == pytest.approx([0.6, 0.7])
-    assert found.of_tried(rows, "n_splits").shape == found.tried.shape
+    assert found.average_tried(rows, "n_splits").shape == found.tried.shape
 
 
 def test_a_front_counts_missing_cells_against_claims():

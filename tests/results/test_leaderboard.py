@@ -106,7 +106,7 @@ def test_families_filter_lines_and_keep_places():
     ]
     board = leaderboard(rows)
     assert set(board.families) == {"fourier", NO_FAMILY}
-    (line,) = board.of_families(["fourier"]).lines
+    (line,) = board.select_families(["fourier"]).lines
     assert line == by_map(board)["map-1"]
 
 

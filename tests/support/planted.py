@@ -143,13 +143,13 @@ class Seen(Watcher):
     def notice(self, text):
         self.notices.append(text)
 
-    def planned(self, cells, n_tasks, metric):
+    def on_planned(self, cells, n_tasks, metric):
         self.tasks = n_tasks
 
-    def started(self, cell, split_index, slot):
+    def on_started(self, cell, split_index, slot):
         self.slots.add(slot)
 
-    def finished(self, cell, result):
+    def on_finished(self, cell, result):
         self.done.append(result)
 
 

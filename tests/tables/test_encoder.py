@@ -86,7 +86,7 @@ MOMENT = pandas.Timestamp("2024-03-01 18:00")
 def test_dates_may_be_texts_or_moments(values, format_):
     column = DateColumn("joined", format_, ("year",))
     found = dates(values, column, PLAIN)
-    expected = column.of_days(np.array([19783.75, np.nan]))
+    expected = column.encode_days(np.array([19783.75, np.nan]))
     np.testing.assert_array_equal(found, expected)
 
 

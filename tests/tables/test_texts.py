@@ -26,20 +26,20 @@ def test_dates_and_numbers_are_encoded_like_texts():
 
 
 def test_the_place_in_a_week_repeats_after_seven_days():
-    encoded = DateColumn("d", parts=("week",)).of_days(np.arange(15.0))
+    encoded = DateColumn("d", parts=("week",)).encode_days(np.arange(15.0))
     assert encoded.shape == (15, 3)
     np.testing.assert_allclose(encoded[:7, 1:], encoded[7:14, 1:], atol=1e-9)
 
 
 def test_a_specification_is_written_as_it_is_parsed():
     for spec in ("joined=%d.%m.%Y", "a=b=ISO8601|year|week|day"):
-        assert DateColumn.parsed(spec, "x").spec == spec
+        assert DateColumn.parse(spec, "x").spec == spec
     for spec in ("joined", "=%Y", "joined=today", "joined=%Y|month"):
         with pytest.raises(DatasetError, match="date must be COLUMN=FORMAT"):
-            DateColumn.parsed(spec, "x")
+            DateColumn.parse(spec, "x")
 
 
 @pytest.mark.parametrize("spec", ["price", "=$", "price=$|;", "price=$|.."[:-1] + "_"])
 def test_a_wrong_spec_is_refused(spec):
     with pytest.raises(DatasetError, match="unit must be COLUMN=UNIT"):
-        UnitColumn.parsed(spec, "t")
+        UnitColumn.parse(spec, "t")

@@ -273,8 +273,8 @@ def compute_score(
     `name` returns what cannot be scored, or lacks what the metric needs.
     """
     metric, n = criterion.metric, len(truth.y)
-    draws = hasattr(learner, "label_probabilities")
-    if metric.name in ("accuracy", "expected_error") and draws:
+    is_randomised = hasattr(learner, "label_probabilities")
+    if metric.name in ("accuracy", "expected_error") and is_randomised:
         predictions = Predictions(learner.predict(Z), None, None, learner.label_probabilities(Z))
         error = COMPUTE["expected_error"](truth, _check(predictions, truth, n, name))
         return 1.0 - error if error is not None and metric.name == "accuracy" else error

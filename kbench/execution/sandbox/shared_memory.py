@@ -46,7 +46,7 @@ class SharedMemory:
         self._pids: set[int] = set()
         self._mapped: dict[int, int] = {}  # resident bytes when mappings were read, by process
 
-    def look(self, pids: Iterable[int]) -> int:
+    def scan(self, pids: Iterable[int]) -> int:
         """Return the bytes that these processes of the task hold, and record their files."""
         held: dict[tuple[int, int], int] = {}  # by device and inode
         seen = []

@@ -28,19 +28,19 @@ TICK_S = 0.02 if processes.LINUX else 0.2
 IDLE_S = 0.5
 """Time between two checks that the client is alive while there is nothing to do."""
 
-SHARED_S = 0.2
+SHM_POLL_S = 0.2
 """Time between two counts of shared memory, which are slow."""
 
-NEAR = 0.9
+NEAR_LIMIT = 0.9
 """Share of a memory limit from which a failure is attributed to memory."""
 
 PRINTED_CHARACTERS = 4000
 MAX_RESULT = 2**28
 _CHUNK = 2**16
 # a task may have written anything into its pipe
-_GARBLED = (ValueError, TypeError, KeyError, OverflowError)
+_DECODE_ERRORS = (ValueError, TypeError, KeyError, OverflowError)
 # statuses that a task may report itself
-_REPORTED = ("ok", "error", "out_of_memory")
+_SELF_REPORTED = ("ok", "error", "out_of_memory")
 
 
 class Call:
@@ -58,7 +58,7 @@ class Call:
         self.pipes: list[int] = []
         self.printed = bytearray()
         self.reported = bytearray()
-        self.start: dict[str, int] = {}  # memory at the start, in bytes
+        self.baseline: dict[str, int] = {}  # memory at the start, in bytes
         self.peak_resident = 0
         self.peak_files = 0
         self.peak_size = 0
@@ -69,20 +69,20 @@ class Call:
         self.recorded: list[dict[str, Any]] = []
         self.value = b""
 
-    def read_start(self) -> None:
+    def read_baseline(self) -> None:
         """Read the first message of the task, once it has arrived."""
-        if not self.start:
-            with contextlib.suppress(*_GARBLED):
+        if not self.baseline:
+            with contextlib.suppress(*_DECODE_ERRORS):
                 if message := wire.unpack(self.reported):
                     keys = ("size", "resident", "files")
-                    self.start = {key: int(message[0][key]) for key in keys}
-                    self.peak_files = self.start["files"]
+                    self.baseline = {key: int(message[0][key]) for key in keys}
+                    self.peak_files = self.baseline["files"]
 
     def record_peak(self, peak_size: int, peak_resident: int) -> None:
         """Record the largest memory beyond that at the start, without pages of mapped files."""
-        if self.start:
-            self.peak_size = max(self.peak_size, peak_size - self.start["size"])
-            self.peak_resident = max(self.peak_resident, peak_resident - self.start["resident"])
+        if self.baseline:
+            self.peak_size = max(self.peak_size, peak_size - self.baseline["size"])
+            self.peak_resident = max(self.peak_resident, peak_resident - self.baseline["resident"])
 
     def record_high_water(self, peak_size: int, peak_with_files: int, files: int) -> None:
         """Record the peak that the kernel keeps, which has pages of mapped files too.
@@ -111,9 +111,9 @@ class Call:
         }
 
     def _end(self, code: int) -> tuple[str, str]:
-        self.read_start()
-        if self.start:
-            with contextlib.suppress(*_GARBLED):
+        self.read_baseline()
+        if self.baseline:
+            with contextlib.suppress(*_DECODE_ERRORS):
                 while message := wire.unpack(self.reported):
                     header, value = message
                     if "recorded" in header:  # whether or not the task has ended by itself
@@ -122,7 +122,7 @@ class Call:
                     if code != 0:
                         break
                     status, error = header["status"], header["error"]
-                    if status not in _REPORTED or not isinstance(error, str):
+                    if status not in _SELF_REPORTED or not isinstance(error, str):
                         raise ValueError(status)
                     self.record_high_water(header["size"], header["resident"], header["files"])
                     self.value = value
@@ -143,7 +143,7 @@ class Call:
             ("resident memory", self.peak_resident, self.memory_mib),
             ("address space", self.peak_size, self.memory_mib + child.BACKSTOP_MIB),
         ):
-            if used >= NEAR * limit * processes.MIB:
+            if used >= NEAR_LIMIT * limit * processes.MIB:
                 return f"{label}: {used / processes.MIB:.0f} MiB of {limit:.0f} MiB"
         return ""
 
@@ -161,17 +161,17 @@ class Supervisor:
         self._next_check = 0.0
         self._open = True
         self._selector = selectors.PollSelector()  # has no descriptor that a fork would share
-        self._wake, wake = socket.socketpair()
-        self._wake_end = wake
-        for end in (self._wake, wake):
+        self._wakeup_r, wakeup_w = socket.socketpair()
+        self._wakeup_w = wakeup_w
+        for end in (self._wakeup_r, wakeup_w):
             end.setblocking(False)
-        signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+        signal.set_wakeup_fd(wakeup_w.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: self._stop())
-        self._listen(self._wake, self._drain_wake)
+        self._listen(self._wakeup_r, self._drain_wakeups)
         if (created := shared_memory.creations()) is not None:
-            self._listen(created, partial(self._look_now, created))
+            self._listen(created, partial(self._scan_shared_memory, created))
 
     # -- life -----------------------------------------------------------------
 
@@ -242,7 +242,7 @@ class Supervisor:
     def _probe(self, name: str, probe_s: float) -> bool:
         call, function = Call(None), "kbench.execution.sandbox.child:probe"
         terms = {"function": function, "time_s": probe_s, "memory_mib": None}
-        self._start(call, terms, json.dumps(name).encode())
+        self._launch(call, terms, json.dumps(name).encode())
         while not call.reply:
             if not self._alive():
                 raise SystemExit
@@ -282,9 +282,9 @@ class Supervisor:
             return
         call.received += chunk
         if message := wire.unpack(call.received):
-            self._start(call, *message)
+            self._launch(call, *message)
 
-    def _start(self, call: Call, terms: wire.Header, payload: bytes) -> None:
+    def _launch(self, call: Call, terms: wire.Header, payload: bytes) -> None:
         """Fork the task of a call; `terms` are its function and its limits."""
         call.time_s, call.memory_mib = terms["time_s"], terms["memory_mib"]
         call.started = time.monotonic()
@@ -320,7 +320,7 @@ class Supervisor:
         for key in list(self._selector.get_map().values()):
             with contextlib.suppress(OSError):
                 os.close(key.fd)
-        for descriptor in (self._control.fileno(), self._wake_end.fileno(), *pipes):
+        for descriptor in (self._control.fileno(), self._wakeup_w.fileno(), *pipes):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
 
@@ -345,42 +345,42 @@ class Supervisor:
     # -- limits ---------------------------------------------------------------
 
     def _check_limits(self, call: Call) -> None:
-        call.read_start()
+        call.read_baseline()
         if call.time_s is not None and time.monotonic() - call.started > call.time_s:
             self._kill(call, "timed_out", f"limit of {call.time_s:g} s")
-        if call.start:
+        if call.baseline:
             limit = call.memory_mib
             self._measure_memory(call)
             if limit is not None and call.peak_resident > limit * processes.MIB:
                 self._kill(call, "out_of_memory", f"limit of {limit:g} MiB")
 
     def _measure_memory(self, call: Call) -> None:
-        whole = processes.memory(call.pid)
-        call.record_high_water(whole.peak_size, whole.peak_resident, whole.files)
-        call.record_peak(0, whole.resident)
+        main = processes.memory(call.pid)
+        call.record_high_water(main.peak_size, main.peak_resident, main.files)
+        call.record_peak(0, main.resident)
         descendants = processes.descendants(call.pid)
         for pid in descendants:
             call.record_peak(0, processes.memory(pid).resident)
         if time.monotonic() >= call.next_shared:
-            held = call.shared_memory.look((call.pid, *descendants))
+            held = call.shared_memory.scan((call.pid, *descendants))
             # Mapped pages are resident memory already, and may have become more since.
             # Where other shared pages are mapped too, this is too little.
-            every = [processes.memory(pid) for pid in (call.pid, *descendants)]
-            unseen = max(0, held - sum(memory.shared for memory in every))
+            memories = [processes.memory(pid) for pid in (call.pid, *descendants)]
+            unseen = max(0, held - sum(memory.shared for memory in memories))
             # the sum of resident sizes would count shared pages once per process
             if descendants:
                 resident = sum(map(processes.proportional_memory, (call.pid, *descendants)))
             else:
-                resident = every[0].resident
+                resident = memories[0].resident
             call.record_peak(0, resident + unseen)
-            call.next_shared = time.monotonic() + SHARED_S
+            call.next_shared = time.monotonic() + SHM_POLL_S
 
-    def _look_now(self, created: int) -> None:
+    def _scan_shared_memory(self, created: int) -> None:
         """Look for files in shared memory before they are closed."""
         with contextlib.suppress(BlockingIOError):
             os.read(created, _CHUNK)
         for call in self._running.values():
-            call.shared_memory.look(processes.family(call.pid))
+            call.shared_memory.scan(processes.family(call.pid))
 
     def _kill(self, call: Call, status: str, error: str) -> None:
         call.killed_for = call.killed_for or (status, error)
@@ -407,7 +407,7 @@ class Supervisor:
                     break
             self._ignore(descriptor)
             os.close(descriptor)
-        call.read_start()
+        call.read_baseline()
         call.conclude(status, maxrss * 1024 if processes.LINUX else maxrss)
         self._ended.append((time.monotonic(), call))
 
@@ -451,9 +451,9 @@ class Supervisor:
         with contextlib.suppress(KeyError):
             self._selector.unregister(source)
 
-    def _drain_wake(self) -> None:
+    def _drain_wakeups(self) -> None:
         with contextlib.suppress(BlockingIOError):
-            while self._wake.recv(4096):
+            while self._wakeup_r.recv(4096):
                 pass
 
 

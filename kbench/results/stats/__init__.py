@@ -18,7 +18,7 @@ plotting libraries along; they are checked against those packages.
     fronts     which methods are on the front of gain against cost
 """
 
-from kbench.results.stats.compared import Scores, Standing, scores, standings, unmeasured
+from kbench.results.stats.compared import Scores, Standing, list_unmeasured, scores, standings
 from kbench.results.stats.fronts import Front, FrontPlace, Status, front, hypervolume, pareto_front
 from kbench.results.stats.pairs import (
     EQUAL,
@@ -78,6 +78,7 @@ __all__ = [
     "holdout_ratio",
     "holm",
     "hypervolume",
+    "list_unmeasured",
     "mean_draws",
     "mean_interval",
     "mean_intervals",
@@ -92,7 +93,6 @@ __all__ = [
     "smallest_p",
     "stability",
     "standings",
-    "unmeasured",
     "wilcoxon_holm",
     "wins_ties_losses",
 ]

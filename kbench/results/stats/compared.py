@@ -69,15 +69,15 @@ class Scores:
         """The values of `tried` so that higher is better."""
         return np.asarray(self.metric.gain(self.tried), dtype=float)
 
-    def of(self, rows: Sequence[Row], column: str) -> Array:
+    def average(self, rows: Sequence[Row], column: str) -> Array:
         """Average another column over the same datasets, groups and methods; NaN for None."""
         return _table({row.labels: row for row in rows}, column, self.datasets, self.methods)
 
-    def of_tried(self, rows: Sequence[Row], column: str) -> Array:
+    def average_tried(self, rows: Sequence[Row], column: str) -> Array:
         """Average another column where `tried` has values; NaN elsewhere."""
         by_labels = {row.labels: row for row in rows}
-        found = _table(by_labels, column, self.tried_datasets, self.methods)
-        return np.where(np.isnan(self.tried), np.nan, found)
+        averages = _table(by_labels, column, self.tried_datasets, self.methods)
+        return np.where(np.isnan(self.tried), np.nan, averages)
 
 
 def scores(
@@ -126,7 +126,7 @@ def scores(
     )
 
 
-def unmeasured(rows: Iterable[Row], metric: Metric) -> list[Method]:
+def list_unmeasured(rows: Iterable[Row], metric: Metric) -> list[Method]:
     """Return the methods that finished datasets and have the metric on none of them."""
     has_it: dict[Method, bool] = {}
     for row in rows:
@@ -144,8 +144,8 @@ def _rotations(rows: Iterable[Row]) -> tuple[tuple[Method, Method], ...]:
     same = []
     for methods in equivalent.values():
         # the gaps of another one would take datasets from the comparison of all
-        kept = max(methods, key=lambda method: len(keys_of[method]))
-        same += [(method, kept) for method in methods if method != kept]
+        largest = max(methods, key=lambda method: len(keys_of[method]))
+        same += [(method, largest) for method in methods if method != largest]
     return tuple(same)
 
 
@@ -156,10 +156,10 @@ def _table(
 
     NaN if a row of the group is missing, or has no value.
     """
-    found = [[rows.get((name, *method)) for method in methods] for name in datasets]
-    cells = [[row.value(column) if row else None for row in line] for line in found]
+    values = [[rows.get((name, *method)) for method in methods] for name in datasets]
+    cells = [[row.value(column) if row else None for row in line] for line in values]
     table = np.array(cells, dtype=float).reshape(len(datasets), len(methods))
-    groups = [next(row.dataset_family for row in line if row) for line in found]
+    groups = [next(row.dataset_family for row in line if row) for line in values]
     means = [
         table[[each == group for each in groups]].mean(axis=0) for group in dict.fromkeys(groups)
     ]
@@ -221,10 +221,10 @@ def standings(scores: Scores, rows: Sequence[Row]) -> list[Standing]:
     ranked = ranks(gains).mean(axis=0)
     best = np.round(gains, 12) == np.round(gains, 12).max(axis=1, keepdims=True)
     fit, predict, row_s = (
-        np.exp(np.mean(np.log(np.maximum(scores.of(rows, name), 1e-12)), axis=0))
+        np.exp(np.mean(np.log(np.maximum(scores.average(rows, name), 1e-12)), axis=0))
         for name in ("fit_time_s", "predict_time_s", "predict_time_per_row_s")
     )
-    width = scores.of(rows, "n_components").mean(axis=0)
+    width = scores.average(rows, "n_components").mean(axis=0)
     order = sorted(range(values.shape[1]), key=lambda i: (ranked[i], fit[i]))
     return [
         Standing(

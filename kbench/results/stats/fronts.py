@@ -101,23 +101,23 @@ def front(gains: Array, costs: Array, ratio: float = 0.0, alpha: float = 0.05) -
     gains, costs = np.asarray(gains, dtype=float), np.asarray(costs, dtype=float)
     k = gains.shape[1]
     full = ~np.isnan(gains).any(axis=1)
-    reason = _why_not(gains[full], costs[full])
+    reason = _find_problem(gains[full], costs[full])
     if reason:
         return Front((FrontPlace("undecided", None),) * k, reason=reason)
     logs = np.log10(costs)
-    better, cheaper = _p_values(gains, ratio), _p_values(-logs, ratio, given=True)
+    better, cheaper = _p_values(gains, ratio), _p_values(-logs, ratio, exact=True)
     both = np.column_stack([gains, logs])[full]
     drawn = mean_draws(both, ratio)
-    probability = _on_front(drawn[:, :k], drawn[:, k:])
+    probability = _estimate_shares(drawn[:, :k], drawn[:, k:])
     places = []
     for i in range(k):
-        others = np.delete(np.arange(k), i)
-        dominates = np.maximum(better[others, i], cheaper[others, i])
-        by = int(others[dominates.argmin()])
+        rest = np.delete(np.arange(k), i)
+        dominates = np.maximum(better[rest, i], cheaper[rest, i])
+        by = int(rest[dominates.argmin()])
         status: Status = "undecided"
         if min(1.0, dominates.min() * (k - 1)) <= alpha:
             status = "dominated"
-        elif 2 * np.minimum(better[i, others], cheaper[i, others]).max() <= alpha:
+        elif 2 * np.minimum(better[i, rest], cheaper[i, rest]).max() <= alpha:
             status = "frontier"
         places.append(
             FrontPlace(status, float(probability[i]), by if status == "dominated" else None)
@@ -125,7 +125,7 @@ def front(gains: Array, costs: Array, ratio: float = 0.0, alpha: float = 0.05) -
     return Front(tuple(places), *_hypervolume_interval(both, ratio, 1 - alpha))
 
 
-def _why_not(gains: Array, costs: Array) -> str:
+def _find_problem(gains: Array, costs: Array) -> str:
     """Say why nothing can be said of a front; empty if something can."""
     n, k = gains.shape
     if k < 2:
@@ -137,11 +137,11 @@ def _why_not(gains: Array, costs: Array) -> str:
     return ""
 
 
-def _p_values(values: Array, ratio: float, given: bool = False) -> Array:
+def _p_values(values: Array, ratio: float, exact: bool = False) -> Array:
     """Return the one-sided p of ``[i, j]``: the mean of column i is not larger than that of j.
 
     Where all differences of two columns are equal there is no test, and p is 1; unless they
-    are `given` numbers, such as a number of components: then their sign decides.
+    are `exact` numbers, such as a number of components: then their sign decides.
     """
     from scipy.special import stdtr
 
@@ -151,21 +151,21 @@ def _p_values(values: Array, ratio: float, given: bool = False) -> Array:
     low, high = (np.where(np.isnan(some), end, some) for end in ends)
     p = np.ones((k, k))
     for i in range(k):
-        d, known = low[:, [i]] - high, values[:, [i]] - values
+        d, observed = low[:, [i]] - high, values[:, [i]] - values
         mean, error = d.mean(axis=0), d.std(axis=0, ddof=1) * np.sqrt(1 / n + ratio)
         varies = np.ptp(d, axis=0) > EQUAL
         t = np.divide(mean, error, out=np.zeros(k), where=varies)
         p[i] = np.where(varies, stdtr(n - 1, -t), 1.0)
-        if given:
+        if exact:
             p[i, ~varies & (mean > EQUAL)] = 0.0
-        for j in np.flatnonzero(np.isnan(known).any(axis=0) & (p[i] < 1)):
+        for j in np.flatnonzero(np.isnan(observed).any(axis=0) & (p[i] < 1)):
             # the mean of what is known says nothing of a worse value: ranks do
-            test = signed_rank(np.where(np.isnan(known[:, j]), -np.inf, known[:, j]))
+            test = signed_rank(np.where(np.isnan(observed[:, j]), -np.inf, observed[:, j]))
             p[i, j] = max(p[i, j], test.p / 2) if test.plus > test.minus else 1.0
     return p
 
 
-def _on_front(gains: Array, logs: Array) -> Array:
+def _estimate_shares(gains: Array, logs: Array) -> Array:
     """Return the share of the draws in which no method dominates each of them."""
     n_draws, k = gains.shape
     counts = np.zeros(k)

@@ -223,12 +223,12 @@ def rank_sets(gains: Array, alpha: float = 0.05) -> list[tuple[int, int]]:
     sets = []
     for i in range(k):
         d = gains[:, [i]] - np.delete(gains, i, axis=1)
-        better, worse = np.split(_adjusted(np.column_stack([d, -d])) <= alpha, 2)
+        better, worse = np.split(_adjust(np.column_stack([d, -d])) <= alpha, 2)
         sets.append((1 + int(worse.sum()), k - int(better.sum())))
     return sets
 
 
-def _adjusted(d: Array) -> Array:
+def _adjust(d: Array) -> Array:
     """Return the adjusted p of the claims that each column is larger than zero.
 
     Shape (n_groups, n_claims); NaN counts as less than all others.

@@ -107,7 +107,7 @@ def mean_intervals(
     low, high = np.full(len(mean), -most), np.full(len(mean), most)
     if n >= FEWEST:
         with np.errstate(all="ignore"):
-            t = _studentised(values - mean, shares(n, n_draws, seed))
+            t = _studentise(values - mean, shares(n, n_draws, seed))
         drawn = np.quantile(t, [tail, 1 - tail], axis=0)
         low, high = np.minimum(low, drawn[0]), np.maximum(high, drawn[1])
     return np.asarray(mean - high * error), np.asarray(mean - low * error)
@@ -135,7 +135,7 @@ def median_interval(
     return float(np.median(ordered)), low, high
 
 
-def _studentised(centred: Array, weights: Array) -> Array:
+def _studentise(centred: Array, weights: Array) -> Array:
     """Return the t statistic of each column in each resample, 0 if all values are equal."""
     n = len(centred)
     means = weights @ centred
@@ -184,7 +184,7 @@ def optimism(gains: Array) -> float:
             f"gains must have shape (n_candidates, n_folds) with at least 2 folds, "
             f"got {gains.shape}"
         )
-    others = gains.sum(axis=1, keepdims=True) - gains
-    chosen = others >= others.max(axis=0) - _EQUAL
+    rest = gains.sum(axis=1, keepdims=True) - gains
+    chosen = rest >= rest.max(axis=0) - _EQUAL
     scored = (gains * chosen).sum(axis=0) / chosen.sum(axis=0)
     return float(gains.mean(axis=1).max() - scored.mean())

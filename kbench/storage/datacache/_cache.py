@@ -77,8 +77,8 @@ def default_root() -> Path:
     ``$KBENCH_CACHE_DIR``, or ``$XDG_CACHE_HOME/kbench/data``, or
     ``~/.cache/kbench/data``.
     """
-    if own := os.environ.get("KBENCH_CACHE_DIR"):
-        return Path(own).expanduser().absolute()
+    if folder := os.environ.get("KBENCH_CACHE_DIR"):
+        return Path(folder).expanduser().absolute()
     from platformdirs.unix import Unix  # the same folder on macOS
 
     return Unix("kbench").user_cache_path / "data"
@@ -93,14 +93,14 @@ FILE_PARAMETERS = ("path", "split_file")
 
 def unsure_files(params: Params) -> dict[str, str]:
     """Return the digests of files of an origin that may change although their state does not."""
-    given = [params.get(name) for name in FILE_PARAMETERS]
-    paths = [Path(path).expanduser().absolute() for path in given if isinstance(path, str)]
-    found = {}
+    named = [params.get(name) for name in FILE_PARAMETERS]
+    paths = [Path(path).expanduser().absolute() for path in named if isinstance(path, str)]
+    states = {}
     for file in (file for path in paths for file in list_files(path)):
         state = read_state(file)
         if state is not None and may_lie(state):
-            found[str(file)] = file_digest(file) or ""
-    return found
+            states[str(file)] = file_digest(file) or ""
+    return states
 
 
 def plain(value: object) -> Json:
@@ -195,7 +195,7 @@ class DataCache:
         with self._writing(dataset.name):
             if final.exists() or final.is_symlink():
                 with contextlib.suppress(DamagedError):
-                    self._checked(checksum, thorough=True)
+                    self._check(checksum, thorough=True)
                     return checksum
             with self.temporary() as folder:
                 write(folder, dataset)
@@ -218,7 +218,7 @@ class DataCache:
         A damaged entry is moved aside, so that `lookup` does not find it and the
         caller fetches it again.
         """
-        dataset = read(self.root / checksum, self._checked(checksum))
+        dataset = read(self.root / checksum, self._check(checksum))
         return replace(dataset, feature_kinds=tuple(kinds)) if kinds else dataset
 
     def load_for(self, facts: DatasetFacts) -> Dataset:
@@ -233,7 +233,7 @@ class DataCache:
 
     def inputs(self, checksum: str, kinds: Sequence[str] = ()) -> Inputs:
         """Read a dataset without its labels, whose file is not opened; see `load`."""
-        meta = self._checked(checksum)
+        meta = self._check(checksum)
         return Inputs(
             read_inputs(self.root / checksum, meta),
             checksum,
@@ -242,7 +242,7 @@ class DataCache:
             meta["task"],
         )
 
-    def _checked(self, checksum: str, thorough: bool = False) -> Meta:
+    def _check(self, checksum: str, thorough: bool = False) -> Meta:
         """Return the description of an intact entry; a damaged one is moved aside."""
         try:
             return check_entry(self.root, checksum, thorough)
@@ -325,8 +325,8 @@ class DataCache:
         origin = self.origin(source, params, code)
         with contextlib.suppress(OSError, ValueError):
             record = json.loads(read_file(origin, _RECORD_BYTES))
-            text = json.dumps({**record, "manifest": manifest.to_json()}, indent=1)
-            write_file(origin, text.encode("utf-8"), like=self.root)
+            content = json.dumps({**record, "manifest": manifest.to_json()}, indent=1)
+            write_file(origin, content.encode("utf-8"), like=self.root)
 
     def origin(self, source: str, params: Params, code: str) -> Path:
         """Return the manifest's file for an origin, of which parameters may name files.
@@ -342,8 +342,8 @@ class DataCache:
             for name in FILE_PARAMETERS
             if isinstance(path := params.get(name), str | os.PathLike)
         }
-        text = json.dumps(key, sort_keys=True, allow_nan=True)
-        return self.root / "manifest" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+        content = json.dumps(key, sort_keys=True, allow_nan=True)
+        return self.root / "manifest" / f"{hashlib.sha256(content.encode()).hexdigest()}.json"
 
     def add(
         self, source: str, params: Params, code: str, dataset: Dataset, origin: Path | None = None
@@ -355,13 +355,13 @@ class DataCache:
         origin = origin or self.origin(source, params, code)
         checksum = self.store(dataset)
         names = ("name", "source", "dataset_family", "role")
-        own = {name: getattr(dataset, name) for name in names}
-        own["version"] = str(dataset.version)
+        fields = {name: getattr(dataset, name) for name in names}
+        fields["version"] = str(dataset.version)
         stored = self.describe(checksum)
         for field in NAMES:  # the content is the same, whatever columns and classes are called
             if tuple(getattr(dataset, field)) != getattr(stored, field):
-                own[field] = list(map(str, getattr(dataset, field)))
-        self.remember(source, params, code, checksum, origin, **own)
+                fields[field] = list(map(str, getattr(dataset, field)))
+        self.remember(source, params, code, checksum, origin, **fields)
         return checksum
 
     def remember(
@@ -384,10 +384,10 @@ class DataCache:
             "summary": own,
             "unsure": unsure_files(params),
         }
-        text = json.dumps(record, indent=1)
+        content = json.dumps(record, indent=1)
         with self._writing(own.get("name", source)):
             make_folder(origin.parent, self.root)
-            write_file(origin, text.encode("utf-8"), like=self.root)
+            write_file(origin, content.encode("utf-8"), like=self.root)
 
     # -- housekeeping
 
@@ -407,7 +407,7 @@ class DataCache:
         problems = []
         for checksum in self._checksums():
             try:
-                self._checked(checksum, thorough=True)
+                self._check(checksum, thorough=True)
             except DatasetError as error:
                 problems.append(str(error))
         return problems
@@ -416,10 +416,10 @@ class DataCache:
         """Remove everything that the cache has written, and nothing else; return its bytes."""
         freed = 0
         checksums = self._checksums()
-        own = [self.root / name for name in ("manifest", "verified", "damaged")]
-        own += [self.root / checksum for checksum in checksums]
-        own += list(self.root.glob(".tmp-*"))
-        for folder in own:
+        paths = [self.root / name for name in ("manifest", "verified", "damaged")]
+        paths += [self.root / checksum for checksum in checksums]
+        paths += list(self.root.glob(".tmp-*"))
+        for folder in paths:
             if folder.is_dir() and not folder.is_symlink():
                 freed += sum(f.lstat().st_size for f in folder.rglob("*") if f.is_file())
                 shutil.rmtree(folder, ignore_errors=True)

@@ -143,7 +143,7 @@ def write(folder: Path, dataset: Dataset) -> None:
         path = folder / f"{name}.npy"
         written = scratch_file(array, folder.parent)
         if written is None:
-            with _flushed(path) as out:
+            with _open_flushed(path) as out:
                 np.save(out, array, allow_pickle=False)
         else:
             written.rename(path)
@@ -171,7 +171,7 @@ def write(folder: Path, dataset: Dataset) -> None:
         "files": files,
     }
     meta["sha256"] = _meta_digest(meta)
-    with _flushed(folder / "meta.json") as out:
+    with _open_flushed(folder / "meta.json") as out:
         out.write(json.dumps(meta).encode("utf-8"))
     sync_folder(folder)
 
@@ -197,7 +197,7 @@ def _target_facts(dataset: Dataset) -> JsonObject:
 
 
 @contextmanager
-def _flushed(path: Path) -> Iterator[BinaryIO]:
+def _open_flushed(path: Path) -> Iterator[BinaryIO]:
     """Open a new file for writing, and flush it to disk at the end."""
     with path.open("wb") as file:
         yield file
@@ -238,8 +238,8 @@ def read_meta(root: Path, checksum: str) -> Meta:
 
 def read(folder: Path, meta: Meta) -> Dataset:
     """Read the dataset that an entry describes; its arrays are memory-mapped and read-only."""
-    others = (Path(file).stem for file in meta["files"] if not file.startswith("X"))
-    arrays = {name: _array(folder / f"{name}.npy") for name in others}
+    stems = (Path(file).stem for file in meta["files"] if not file.startswith("X"))
+    arrays = {name: _array(folder / f"{name}.npy") for name in stems}
     splits = []
     if "splits_sizes" in arrays:
         ends = np.cumsum(arrays["splits_sizes"])[:-1]
@@ -305,15 +305,15 @@ def check_entry(root: Path, checksum: str, thorough: bool = False) -> Meta:
     state = {}
     for file, facts in meta["files"].items():
         try:
-            known = (folder / file).lstat()
+            status = (folder / file).lstat()
         except OSError:
             raise DamagedError(f"{where}: {file} is missing") from None
-        if not stat.S_ISREG(known.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise DamagedError(f"{where}: {file} is not a regular file")
-        if known.st_size != facts["size"]:
-            why = f"{file} has {known.st_size} bytes instead of {facts['size']}"
+        if status.st_size != facts["size"]:
+            why = f"{file} has {status.st_size} bytes instead of {facts['size']}"
             raise DamagedError(f"{where}: {why}")
-        state[file] = stat_values(known)
+        state[file] = stat_values(status)
     if not thorough and _is_trusted(root, checksum, state):
         return meta
     for file, facts in meta["files"].items():
@@ -348,6 +348,6 @@ def _is_trusted(root: Path, checksum: str, state: Mapping[str, list[int]]) -> bo
         return False
 
 
-def stat_values(known: os.stat_result) -> list[int]:
+def stat_values(status: os.stat_result) -> list[int]:
     """Return size, times and inode of a file, which change when it does."""
-    return [known.st_size, known.st_mtime_ns, known.st_ctime_ns, known.st_ino]
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]

@@ -64,13 +64,13 @@ def check_dataset(dataset: Dataset) -> Dataset:
     else:
         y, k = _canonical_labels(y, refuse)
     sample_weight = _canonical_weights(dataset.sample_weight, n, refuse)
-    for what, values, wanted in (
+    for label, values, wanted in (
         ("feature_names", dataset.feature_names, d),
         ("feature_kinds", dataset.feature_kinds, d),
         ("target_names", dataset.target_names, k),
     ):
         if len(values) != wanted:
-            raise refuse(f"{what} must have {wanted} entries, got {len(values)}")
+            raise refuse(f"{label} must have {wanted} entries, got {len(values)}")
     unknown = set(dataset.feature_kinds) - set(FEATURE_KINDS)
     if unknown:
         raise refuse(f"feature_kinds must be in {FEATURE_KINDS}, got {sorted(unknown)}")
@@ -157,21 +157,21 @@ def _canonical_weights(weights: np.ndarray | None, n: int, refuse: Refuse) -> np
     """Return weights of rows in float64."""
     if weights is None:
         return None
-    given = np.asarray(weights)
-    if given.shape != (n,) or given.dtype.kind not in "fbiu":
+    array = np.asarray(weights)
+    if array.shape != (n,) or array.dtype.kind not in "fbiu":
         raise refuse(
-            f"sample_weight must have one number per row, shape ({n},), got shape {given.shape} "
-            f"and dtype {given.dtype}"
+            f"sample_weight must have one number per row, shape ({n},), got shape {array.shape} "
+            f"and dtype {array.dtype}"
         )
-    given = np.ascontiguousarray(given, dtype=np.float64)
-    wrong = np.flatnonzero(~(np.isfinite(given) & (given >= 0)))
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if len(wrong):
         raise refuse(
-            f"weights must be finite and not negative, got {given[wrong[0]]} in row {wrong[0]}"
+            f"weights must be finite and not negative, got {array[wrong[0]]} in row {wrong[0]}"
         )
-    if not given.any():
+    if not array.any():
         raise refuse("all weights are 0")
-    return given
+    return array
 
 
 def _canonical_matrix(X: Matrix) -> Matrix:

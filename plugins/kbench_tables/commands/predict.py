@@ -128,7 +128,7 @@ def _opened(
     if _can_be_read(path, as_trained, model):  # the training dialect fits, so nothing is detected
         dialect = as_trained
     else:
-        for doubt in table.doubts:
+        for doubt in table.warnings:
             echo(f"kbench: {doubt}", err=True)
     changed = [
         f"{name} {dialect[name]!r} instead of {trained[name]!r}"

@@ -152,7 +152,7 @@ def _show_columns(data: OwnData, as_json: bool) -> None:
     if data.look.sentence:
         console.print(f"{data.ref.label}: {escape(data.look.sentence)}", soft_wrap=True)
     columns = [Column(name, numeric=name == "n features") for name in COLUMNS]
-    printing.print_table(console, Table.of("columns", columns, fate_lines(data.look.fates)))
+    printing.print_table(console, Table.make("columns", columns, fate_lines(data.look.fates)))
     console.print()
 
 
@@ -232,7 +232,7 @@ def _print(
         values.append(f"{row.n_splits_done}/{row.n_splits}")
         lines.append(values)
         styles.append(style)
-    printing.print_table(console, Table.of("methods", made, lines, styles))
+    printing.print_table(console, Table.make("methods", made, lines, styles))
     for row in rows:
         if row.status not in ("ok", "skipped") and row.error:
             name = f"{row.feature_map} + {row.learner}"

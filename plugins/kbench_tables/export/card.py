@@ -92,8 +92,8 @@ def _columns(encoder: Any) -> list[tuple[str, str]] | None:
     """Describe the columns that an encoder takes; None for a sparse matrix."""
     if encoder is None:
         return None
-    dates = {date.name: date for date in (DateColumn.parsed(d, "dates") for d in encoder.dates)}
-    units = {unit.name: unit for unit in (UnitColumn.parsed(u, "units") for u in encoder.units)}
+    dates = {date.name: date for date in (DateColumn.parse(d, "dates") for d in encoder.dates)}
+    units = {unit.name: unit for unit in (UnitColumn.parse(u, "units") for u in encoder.units)}
     columns = []
     for name, categories in encoder.columns:
         what = "number" if categories is None else "one of " + ", ".join(categories[:20])

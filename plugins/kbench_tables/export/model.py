@@ -217,7 +217,7 @@ class Model:
         table = split_columns(rows)
         if self.encoder is None or table is None:
             return []
-        return self.check_encoded(self.encoder.chosen(table), self.encode(table), 1)
+        return self.check_encoded(self.encoder.select(table), self.encode(table), 1)
 
     def check_encoded(
         self, values: Mapping[str, Any], encoded: np.ndarray, first_row: int

@@ -247,7 +247,7 @@ def _predicted(
 ) -> tuple[list[Iterable[str]], list[Finding]]:
     """Return the columns to write for a block of rows, and its findings."""
     encoded = model.encoder.encode(block, first_row)
-    found = model.check_encoded(model.encoder.chosen(block), encoded, first_row)
+    found = model.check_encoded(model.encoder.select(block), encoded, first_row)
     predicted = model.of_encoded(encoded, "predict")
     place = {str(name).strip(): name for name in block}
     columns: list[Iterable[str]] = [[guard(value) for value in block[place[name]]] for name in ids]

@@ -27,7 +27,7 @@ def example_of(cell: Cell, encoder: TableEncoder, registry: Registry, n_rows: in
         rows = resolve(source.rows)(**cell.dataset.params).rows
         rows.scan({})
         table = next(iter(rows.blocks(rows.names)))
-    return pandas.DataFrame(encoder.chosen(table)).head(n_rows)
+    return pandas.DataFrame(encoder.select(table)).head(n_rows)
 
 
 def row_ids_of(dataset: Dataset) -> np.ndarray:
@@ -71,7 +71,7 @@ def decode_table(X: np.ndarray, encoder: TableEncoder) -> Any:
     """Return the table that an encoder encodes as these rows; dates are strings."""
     import pandas
 
-    formats = {date.name: date.format for date in (DateColumn.parsed(d, "") for d in encoder.dates)}
+    formats = {date.name: date.format for date in (DateColumn.parse(d, "") for d in encoder.dates)}
     known = dict(encoder.columns)
     table: dict[str, object] = {}
     for name, place in encoder.places().items():

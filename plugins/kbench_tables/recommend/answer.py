@@ -84,7 +84,7 @@ def page_of(found: ComparedMethods, data: OwnData, lead: Lead, registry: Registr
     parts: list[Part] = []
     if looked and (lines := fate_lines(looked.fates)):
         title = "How the columns of the file are encoded"
-        table = Table.of("columns", list(map(Column, COLUMNS)), lines, title=title)
+        table = Table.make("columns", list(map(Column, COLUMNS)), lines, title=title)
         parts.append(Folded(title, table))
     if found.explanation:
         parts += explanation_section(found.explanation, report.suite.compared)
@@ -111,7 +111,7 @@ def explanation_section(found: Explanation, metric: Metric) -> list[Part]:
     four = "{:.4f}".format
     columns = [Column("column"), *(Column(name, "", four, True) for name in ("importance", "sd"))]
     lines = [(each.column, each.mean, each.sd) for each in found.importances]
-    table = Table.of("importances", columns, lines, title=title)
+    table = Table.make("importances", columns, lines, title=title)
     parts: list[Part] = [Heading(title), Note(note), table]
     if found.confusion:
         title, whole = "Confusion matrix", "{:,}".format
@@ -120,7 +120,7 @@ def explanation_section(found: Explanation, metric: Metric) -> list[Part]:
         columns = [Column("class"), *(Column(str(i), name, whole, True) for i, name in heads)]
         rows = zip(found.classes, found.confusion, strict=True)
         counts = [(name, *by_class) for name, by_class in rows]
-        parts += [Heading(title), Note(note), Table.of("confusion", columns, counts, title=title)]
+        parts += [Heading(title), Note(note), Table.make("confusion", columns, counts, title=title)]
     if found.picture:
         parts += [Heading("Residuals"), Chart("Residuals", found.picture)]
     return parts

@@ -205,7 +205,7 @@ def _groups(dataset: Dataset, dates: Sequence[str]) -> list[tuple[str, list[int]
     """Return the columns of the table, and the positions of their encoded columns."""
     parts_of = {
         part: date.name
-        for date in (DateColumn.parsed(spec, "") for spec in dates)
+        for date in (DateColumn.parse(spec, "") for spec in dates)
         for part in date.feature_names
     }
     groups: dict[str, list[int]] = {}

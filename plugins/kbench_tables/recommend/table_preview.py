@@ -140,7 +140,7 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
     if target not in rows.names and str(target).strip() in rows.names:
         target = str(target).strip()
     check_columns(list(rows.names), what, target, drop, None)
-    dates = [DateColumn.parsed(spec, what) for spec in ref.params.get("date_formats", ())]
+    dates = [DateColumn.parse(spec, what) for spec in ref.params.get("date_formats", ())]
     given = {date.name: date for date in dates}
     for key, names in (("categorical", ref.params.get("categorical", ())), ("keep", asked["keep"])):
         for name in names:
@@ -193,7 +193,7 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
         params={"target": target, **read_as, **params},
         sentence=table.sentence,
         doubts=(
-            *table.doubts,
+            *table.warnings,
             *(f"target {target!r}: {sentence(column)}" for column in unit),
             *_leaks(profiles, decided.fates, ref.params),
         ),

@@ -106,10 +106,10 @@ class Seen(Watcher):
     def notice(self, text):
         self.notices.append(text)
 
-    def predicted(self, cell, cost, n_done, n_cells):
+    def on_predicted(self, cell, cost, n_done, n_cells):
         self.predictions.append((cell.cell.feature_map.label, cost, n_done, n_cells))
 
-    def planned(self, cells, n_tasks, metric):
+    def on_planned(self, cells, n_tasks, metric):
         self.tasks = n_tasks
 
 
@@ -292,7 +292,7 @@ def test_an_interrupted_run_leaves_cells_that_were_not_run(runner, capsys):
     """They are neither skipped nor failed, and no results are offered where there are none."""
 
     class Ends(Seen):
-        def finished(self, cell, result):
+        def on_finished(self, cell, result):
             raise KeyboardInterrupt
 
     made = runner(*map(wide, range(3, 9)))[0]  # two slots have begun two of them

@@ -485,8 +485,8 @@ def test_a_scheduler_that_goes_away_ends_the_run_and_loses_nothing(
         wait_until(lambda: _listens(port))
 
         class Killing(Seen):
-            def finished(self, cell, result):
-                super().finished(cell, result)
+            def on_finished(self, cell, result):
+                super().on_finished(cell, result)
                 scheduler.kill()
 
         watcher = Killing()

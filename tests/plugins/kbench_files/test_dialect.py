@@ -204,21 +204,21 @@ def test_packed_files_are_guessed_too(tmp_path):
 def test_what_is_ambiguous_is_said_with_the_option_that_changes_it(read, sep, values, first, doubt):
     found = read(text(values, sep=sep))
     assert load_csv("mine.csv", "y", **found.params).X[0, 0] == first
-    assert len(found.doubts) == 1
-    assert doubt in found.doubts[0]
+    assert len(found.warnings) == 1
+    assert doubt in found.warnings[0]
 
 
 def test_two_delimiters_that_fit_are_said(read):
     found = read("a;b,c\n" + "1;2,3\n" * N)
-    assert "`,` or `;` may be the delimiter; `,`" in found.doubts[0]
-    assert read("a;b,c\n" + "1;2,3\n" * N, delimiter=";").doubts == []
+    assert "`,` or `;` may be the delimiter; `,`" in found.warnings[0]
+    assert read("a;b,c\n" + "1;2,3\n" * N, delimiter=";").warnings == []
 
 
 def test_what_is_given_is_not_guessed(read):
     content = text(numbers("", ","), sep=";")
     assert read(content, decimal=".").params == {"delimiter": ";"}
     found = read(text(PLAIN, ["é", "ß"] * 30), "cp1252", encoding="cp1250")
-    assert (found.params, found.doubts) == ({}, [])
+    assert (found.params, found.warnings) == ({}, [])
 
 
 REFUSED = {

@@ -52,7 +52,7 @@ def test_datasets_that_were_not_checked_are_named():
 
 def test_rows_of_unknown_data_have_no_section():
     (section,) = sections(content(rows("", "")))
-    assert not section.shown()
+    assert not section.list_parts()
 
 
 def test_the_printed_table_has_all_datasets():

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kbench.report.charts import SHAPES, Look, Looks
+from kbench.report.charts import SHAPES, Style, Styles
 from kbench_reporting.charts import _CORNERS, outline
 from kbench_reporting.pictures import _MARKERS
 from tests.support.report_rows import changed, row
@@ -14,8 +14,8 @@ def test_a_colour_is_a_learner_and_a_shape_a_family():
     rows = [row("iris", "a", "ridge"), row("iris", "b", "svm"), row("iris", "c", "svm")]
     rows = [changed(each, family=name) for each, name in zip(rows, ("x", "y", "x"), strict=True)]
     rows.append(changed(rows[1], dataset="gone", status="unavailable", family=""))
-    looks = Looks(rows)
-    assert [looks[each.method] for each in rows[:3]] == [Look(0, 0), Look(1, 1), Look(1, 0)]
+    looks = Styles(rows)
+    assert [looks[each.method] for each in rows[:3]] == [Style(0, 0), Style(1, 1), Style(1, 0)]
     assert (looks.learners, looks.families) == (["ridge", "svm"], ["x", "y"])
 
 

@@ -33,7 +33,7 @@ def test_numbers_are_read_as_they_were_written(form, values):
     scan = UnitScan()
     scan.add(texts)
     column = scan.column("c")
-    assert UnitColumn.parsed(column.spec, "t") == column
+    assert UnitColumn.parse(column.spec, "t") == column
     assert [column.number(text) for text in texts] == values
 
 
