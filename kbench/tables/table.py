@@ -93,7 +93,7 @@ class Table:
 
 def to_dataset(
     table: Table,
-    source: str,
+    origin: str,
     target: str,
     ignore: Sequence[str] = (),
     task: str | None = None,
@@ -116,7 +116,7 @@ def to_dataset(
     ----------
     table : Table
         The columns.
-    source : str
+    origin : str
         The dataset, for messages.
     target : str
         Name of the column to predict.
@@ -135,31 +135,31 @@ def to_dataset(
         `X` is a CSR matrix where the table is sparse.
     """
     names = [column.name for column in table.columns]
-    check_columns(names, source, target, ignore, weight)
+    check_columns(names, origin, target, ignore, weight)
     left_out = {target, weight, *ignore}
     features = [j for j, name in enumerate(names) if name not in left_out]
     texts = [names[j] for j in features if table.columns[j].kind == "string"]
     if texts:
         notes = "".join(table.columns[j].note for j in features if names[j] in texts[:1])
         raise DatasetError(
-            f"{source}: text cannot be a feature: {list_some(texts)}{notes}. Leave these columns "
+            f"{origin}: text cannot be a feature: {list_some(texts)}{notes}. Leave these columns "
             f"out with {option('drop', texts[:3])}."
         )
     if dates := [names[j] for j in features if table.columns[j].kind == "date"]:
         specs = [f"{name}=ISO8601" for name in dates]
         raise DatasetError(
-            f"{source}: dates cannot be features as they are: {list_some(dates)}. Read them as "
+            f"{origin}: dates cannot be features as they are: {list_some(dates)}. Read them as "
             f"days since 1970 with {option('date', specs[:3])}, or leave them out with "
             f"{option('drop', dates[:3])}."
         )
     if not features:
-        raise DatasetError(f"{source}: there is no column other than the target")
+        raise DatasetError(f"{origin}: there is no column other than the target")
 
-    labels = read_target(_column_values(table, names.index(target)), source, task)
+    labels = read_target(_column_values(table, names.index(target)), origin, task)
     rows = _labelled_rows(labels)
     sample_weight = None
     if weight is not None:
-        sample_weight = read_weights(_column_values(table, names.index(weight)), source)
+        sample_weight = read_weights(_column_values(table, names.index(weight)), origin)
         sample_weight = sample_weight if rows is None else sample_weight[rows]
 
     feature_names: list[str] = []
@@ -173,7 +173,7 @@ def to_dataset(
             feature_names += [f"{column.name}={value}" for value in column.categories]
             feature_kinds += ["onehot"] * len(column.categories)
     build = _dense if table.sparse is None else _sparse
-    X = build(table, features, len(feature_names), rows, source)
+    X = build(table, features, len(feature_names), rows, origin)
     made = _dataset(X, labels, rows, feature_names, facts)
     return replace(made, feature_kinds=feature_kinds, sample_weight=sample_weight, checksum="")
 
@@ -205,28 +205,28 @@ def split_by_group(dataset: Dataset, groups: np.ndarray, what: str) -> Dataset:
 
 
 def check_columns(
-    names: Sequence[str], source: str, target: str, ignore: Sequence[str], weight: str | None
+    names: Sequence[str], origin: str, target: str, ignore: Sequence[str], weight: str | None
 ) -> None:
     """Reject names that occur twice, missing columns, and roles that exclude each other.
 
     The parameters are those of `to_dataset`.
     """
     if twice := find_repeated(names):
-        raise DatasetError(f"{source}: several columns are named {twice[0]!r}")
+        raise DatasetError(f"{origin}: several columns are named {twice[0]!r}")
     weights = () if weight is None else (weight,)
     for name in (target, *weights, *ignore):
         if name not in names:
-            raise DatasetParameterError(f"{source}: {no_column(name, names)}")
+            raise DatasetParameterError(f"{origin}: {no_column(name, names)}")
     if target in ignore:
-        raise DatasetParameterError(f"{source}: the target {target!r} is among the ignored columns")
+        raise DatasetParameterError(f"{origin}: the target {target!r} is among the ignored columns")
     if weight is not None and weight in (target, *ignore):
         other = "the target too" if weight == target else "among the ignored columns"
-        raise DatasetParameterError(f"{source}: the column of weights {weight!r} is {other}")
+        raise DatasetParameterError(f"{origin}: the column of weights {weight!r} is {other}")
 
 
-def label_rows(X: Any, y: Column, source: str, task: str | None = None, **facts: Any) -> Dataset:
+def label_rows(X: Any, y: Column, origin: str, task: str | None = None, **facts: Any) -> Dataset:
     """Return the dataset of a matrix whose columns have no names; it has the labelled rows."""
-    labels = read_target(y, source, task)
+    labels = read_target(y, origin, task)
     return _dataset(X, labels, _labelled_rows(labels), (), facts)
 
 
@@ -258,11 +258,11 @@ def _dataset(
     )
 
 
-def _dense(table: Table, features: list[int], width: int, labelled: Any, source: str) -> np.ndarray:
+def _dense(table: Table, features: list[int], width: int, labelled: Any, origin: str) -> np.ndarray:
     columns = [table.columns[j] for j in features]
     dtype = _find_float(columns)
     n = table.n_rows if labelled is None else len(labelled)
-    _check_size(n * width * dtype.itemsize, source, n, width, table)
+    _check_size(n * width * dtype.itemsize, origin, n, width, table)
     X = GrowingArray(dtype, width)
     step = max(1, min(ROWS, VALUES // width))
     start = 0
@@ -306,7 +306,7 @@ def _fill(X: np.ndarray, columns: Sequence[Column], blocks: Sequence[np.ndarray]
         start = stop
 
 
-def _sparse(table: Table, features: list[int], width: int, labelled: Any, source: str) -> Any:
+def _sparse(table: Table, features: list[int], width: int, labelled: Any, origin: str) -> Any:
     import scipy.sparse
 
     parts = []
@@ -320,7 +320,7 @@ def _sparse(table: Table, features: list[int], width: int, labelled: Any, source
         k = len(column.categories)
         present, missing = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
         n_stored += len(present) + k * len(missing)
-        _check_size(n_stored * 12, source, table.n_rows, width, table)
+        _check_size(n_stored * 12, origin, table.n_rows, width, table)
         rows = np.concatenate([present, np.repeat(missing, k)])
         places = np.concatenate([codes[present], np.tile(np.arange(k), len(missing))])
         values = np.repeat([1.0, np.nan], [len(present), k * len(missing)])
@@ -349,7 +349,7 @@ def _column_values(table: Table, j: int) -> Column:
     return Column(column.name, column.kind, column.categories, values)
 
 
-def _check_size(n_bytes: int, source: str, n: int, width: int, table: Table) -> None:
+def _check_size(n_bytes: int, origin: str, n: int, width: int, table: Table) -> None:
     if n_bytes > max_bytes():
         widest = max(table.columns, key=lambda column: len(column.categories))
         n_values = len(widest.categories)
@@ -357,7 +357,7 @@ def _check_size(n_bytes: int, source: str, n: int, width: int, table: Table) -> 
         if n_values > 1:
             whose = f" ({widest.name!r} alone has {n_values:,} categories{widest.note})"
         raise DatasetError(
-            f"{source}: {n:,} rows with {width:,} columns{whose} need {n_bytes / 2**20:,.0f} MiB, "
+            f"{origin}: {n:,} rows with {width:,} columns{whose} need {n_bytes / 2**20:,.0f} MiB, "
             f"more than the {max_bytes() / 2**20:,.0f} MiB allowed. Leave columns out with "
             f"{option('drop', ['COLUMN'])}, or raise KBENCH_MAX_DATASET_MB."
         )
