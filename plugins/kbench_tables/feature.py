@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def kbench_strategy(run: Run) -> Strategy | None:
     """Schedule the tasks of a recommendation within a time limit."""
     schedule = run.options.given.get("schedule")
-    return schedule and schedule.of_run(run)
+    return schedule and schedule.start_run(run)
 
 
 @hookimpl

@@ -80,11 +80,11 @@ def _read_pandas(frame: pandas.DataFrame, notices: list[str]) -> pyarrow.Table:
     index = frame.index
     matters = index.nlevels > 1 or index.name is not None
     if matters or not pandas.api.types.is_integer_dtype(index.dtype):
-        what = (
+        kind = (
             list_some([str(name) for name in index.names if name is not None]) or "without a name"
         )
         notices.append(
-            f"the index of data ({what}) is not a column and is dropped: data.reset_index() "
+            f"the index of data ({kind}) is not a column and is dropped: data.reset_index() "
             "makes it one"
         )
     columns = {name: _plain(frame.iloc[:, at], name) for at, name in enumerate(names)}
@@ -145,7 +145,7 @@ def _check_one_type(series: pandas.Series, name: str) -> pandas.Series:
     return series.where(series.notna(), None)
 
 
-def table_of(table: Make, ref: Ref) -> Any:
+def read_table(table: Make, ref: Ref) -> Any:
     """Read the table of a dataset by the `table` of its source; None if it has sparse rows."""
     frame = resolve(table)(**ref.params)
     if frame is None:  # sparse rows

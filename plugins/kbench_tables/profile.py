@@ -13,7 +13,7 @@ from kbench.errors import DatasetError
 from kbench.messages import counted, option, printable
 from kbench.tables.table import TEXT_ABOVE
 from kbench.tables.texts import ISO, PARTS, DateColumn, UnitColumn, is_dates, is_number, parse_days
-from kbench_tables.text_scan import UnitScan, formats_of, sentence, several_formats
+from kbench_tables.text_scan import UnitScan, guess_formats, sentence, several_formats
 
 if TYPE_CHECKING:
     import pandas
@@ -51,7 +51,7 @@ _SCALES = (
 
 
 @dataclass(frozen=True)
-class Fate:
+class Role:
     """How one column is encoded."""
 
     name: str
@@ -151,29 +151,29 @@ class ColumnProfile:
     def _add_texts(self, present: Any) -> None:
         values = present.unique()
         if self.formats is None or self.formats:
-            self._add_dated(values)
+            self._filter_formats(values)
         self.units.add(values)
         self._add_different(values)
 
-    def _add_dated(self, values: Any) -> None:
+    def _filter_formats(self, values: Any) -> None:
         """Keep the date formats that all strings so far match."""
         texts = [str(value) for value in values]
         if self.formats is None:
-            self.formats = formats_of(texts[:20]) if {type(v) for v in values} == {str} else []
-        kept: list[str] = []
+            self.formats = guess_formats(texts[:20]) if {type(v) for v in values} == {str} else []
+        formats: list[str] = []
         for form in self.formats:
-            if kept and _same(form, kept[0]):  # slow, and without new information
-                kept.append(form)
+            if formats and _same(form, formats[0]):  # slow, and without new information
+                formats.append(form)
                 continue
             days = parse_days(texts, form)
             wrong = np.flatnonzero(np.isnan(days))
             if not len(wrong):
-                kept.append(form)
-                if len(kept) == 1:
+                formats.append(form)
+                if len(formats) == 1:
                     self._add_dates(days)
             elif self._lost is None and self._n_dates + wrong[0] >= MIN_NUMBERS:
                 self._lost = (form, texts[wrong[0]])
-        self.formats = kept
+        self.formats = formats
 
     def _add_dates(self, days: np.ndarray) -> None:
         self._n_dates += len(days)
@@ -207,21 +207,21 @@ class ColumnProfile:
             return None
         texts = {str(value) for value in self.different}
         # a column with two decimal marks is one of numbers too
-        odd = {text for text in texts if not is_number(text.replace(",", "."))}
+        odd = {string for string in texts if not is_number(string.replace(",", "."))}
         n_numbers = len(texts) - len(odd)
         if n_numbers > MIN_NUMBERS and len(odd) < n_numbers / 4:
             first = re.search(r"which has '(.*)'\)$", self.note)
-            by_comma = {text for text in texts if "," in text}
+            by_comma = {string for string in texts if "," in string}
             odd = odd or min(by_comma, texts - by_comma, key=len)
             return ("numbers", first[1] if first else min(odd)) if odd else None
         return None
 
 
 @dataclass(frozen=True)
-class Decided:
+class Roles:
     """The encodings of all columns, and the loader options for them."""
 
-    fates: tuple[Fate, ...]
+    roles: tuple[Role, ...]
     drop: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     date_formats: tuple[str, ...] = ()
@@ -230,7 +230,7 @@ class Decided:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Params:
     """The options that the user gave for columns, and those that the loader supports.
 
     `taken` has the names of the loader's parameters, `target`, `weight` and `group` are
@@ -244,30 +244,28 @@ class Asked:
     categorical: Collection[str] = ()
     keep: Collection[str] = ()
     date_formats: Mapping[str, DateColumn] = field(default_factory=dict)
-    taken: Collection[str] = tuple(each.name for each in fields(Decided)[1:])
+    taken: Collection[str] = tuple(each.name for each in fields(Roles)[1:])
     group: str | None = None
 
 
-def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: Asked) -> Decided:
+def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: Params) -> Roles:
     """Decide how each column is encoded; raise DatasetError if a few values have another type."""
-    decided = Decided(())
+    decided = Roles(())
     for name in names:
         if name == asked.target:
-            fate = Fate(name, "target", "the target", 0)
+            role = Role(name, "target", "the target", 0)
         elif name == asked.weight:
-            fate = Fate(name, "weights", "sample weights", 0)
+            role = Role(name, "weights", "sample weights", 0)
         elif name == asked.group:
-            fate = Fate(name, "groups", LEFT_OUT, 0, "groups stay on one side of each split")
+            role = Role(name, "groups", LEFT_OUT, 0, "groups stay on one side of each split")
         elif name in asked.drop:
-            fate = Fate(name, "not read", LEFT_OUT, 0, option("drop"))
+            role = Role(name, "not read", LEFT_OUT, 0, option("drop"))
         else:
-            fate = _fate(profiles[name], asked)
-        decided = _add(decided, fate, profiles.get(name), asked)
-    if not any(fate.n_columns for fate in decided.fates):
-        left = [f"{f.name!r} ({f.read_as})" for f in decided.fates if f.encoded_as == LEFT_OUT]
-        why = (
-            f": {', '.join(left[:5])} {'is' if len(left) == 1 else 'are'} left out" if left else ""
-        )
+            role = _assign_role(profiles[name], asked)
+        decided = _add(decided, role, profiles.get(name), asked)
+    if not any(role.n_columns for role in decided.roles):
+        out = [f"{f.name!r} ({f.read_as})" for f in decided.roles if f.encoded_as == LEFT_OUT]
+        why = f": {', '.join(out[:5])} {'is' if len(out) == 1 else 'are'} left out" if out else ""
         raise DatasetError(f"{asked.what}: there is no feature column{why}")
     return decided
 
@@ -278,32 +276,32 @@ DRESSED = "numbers with "
 _INDICATORS = "indicator"
 
 
-def _add(decided: Decided, fate: Fate, profile: ColumnProfile | None, asked: Asked) -> Decided:
+def _add(decided: Roles, role: Role, profile: ColumnProfile | None, asked: Params) -> Roles:
     """Add the encoding of a column, and the options for it."""
-    name = fate.name
-    lists: dict[str, Any] = {"fates": (*decided.fates, fate)}
-    if fate.encoded_as == LEFT_OUT and name not in asked.drop:
+    name = role.name
+    lists: dict[str, Any] = {"roles": (*decided.roles, role)}
+    if role.encoded_as == LEFT_OUT and name not in asked.drop:
         lists["drop"] = (*decided.drop, name)
-    elif profile is not None and fate.read_as == "dates":
+    elif profile is not None and role.read_as == "dates":
         lists["date_formats"] = (*decided.date_formats, _date_column(profile, asked).spec)
-    elif profile is not None and fate.read_as.startswith(DRESSED):
+    elif profile is not None and role.read_as.startswith(DRESSED):
         column = profile.units.column(name)
         assert column is not None
         lists["strip_units"] = (*decided.strip_units, column.spec)
-    elif fate.encoded_as.startswith(BY_TARGET):
+    elif role.encoded_as.startswith(BY_TARGET):
         lists["target_encode"] = (*decided.target_encode, name)
-    is_category = fate.read_as.startswith("categor")
+    is_category = role.read_as.startswith("categor")
     if is_category and profile is not None and (name in asked.keep or "numbers" in profile.kinds):
         lists["categorical"] = (*decided.categorical, name)
     return replace(decided, **lists)
 
 
-def _fate(profile: ColumnProfile, asked: Asked) -> Fate:
+def _assign_role(profile: ColumnProfile, asked: Params) -> Role:
     """Decide how a feature is encoded."""
     name, n = profile.name, profile.n_rows
     is_kept = name in asked.keep or name in asked.categorical or "drop" not in asked.taken
     if not profile.n_values:
-        return Fate(name, "nothing", LEFT_OUT, 0, "all values are missing")
+        return Role(name, "nothing", LEFT_OUT, 0, "all values are missing")
     holds_dates = "dates" in profile.kinds or (profile.formats and profile.kinds == {"strings"})
     if holds_dates and "date_formats" in asked.taken and name not in asked.categorical:
         return _encode_dates(profile, asked)
@@ -316,7 +314,7 @@ def _fate(profile: ColumnProfile, asked: Asked) -> Fate:
     )
     if is_constant and not profile.n_missing and not is_kept:
         note = f"the same value in all rows; {_keeping(name)}"
-        return Fate(name, "a constant", LEFT_OUT, 0, note)
+        return Role(name, "a constant", LEFT_OUT, 0, note)
     if profile.kinds == {"numbers"} and name not in asked.categorical:
         return _encode_numbers(profile, is_kept)
     share = profile.n_different / max(1, n)
@@ -328,54 +326,54 @@ def _fate(profile: ColumnProfile, asked: Asked) -> Fate:
     is_text = profile.n_different > TEXT_ABOVE and (share > 0.5 or profile.is_many)
     if is_text and not is_kept:
         n_different = f"more than {MAX_KEPT:,}" * profile.is_many or f"{profile.n_different:,}"
-        what = "an identifier" if _is_id(name) else "text"
+        read_as = "an identifier" if _is_id(name) else "text"
         note = f"{n_different} different values in {n:,} rows; {_keeping(name)}"
-        return Fate(name, what, LEFT_OUT, 0, note + (_formats(profile) or _signs(profile)))
+        return Role(name, read_as, LEFT_OUT, 0, note + (_formats(profile) or _signs(profile)))
     return _encode_categories(profile, asked)
 
 
-def _encode_numbers(profile: ColumnProfile, is_kept: bool) -> Fate:
+def _encode_numbers(profile: ColumnProfile, is_kept: bool) -> Role:
     name, n = profile.name, profile.n_rows
     is_id = _is_id(name) and profile.is_whole and profile.n_different > n / 2
     counts = profile.is_whole and profile.is_consecutive and n > 2 and not profile.n_missing
     if counts and (is_id or profile.low in (0, 1)) and not is_kept:
-        return Fate(name, "row numbers", LEFT_OUT, 0, _keeping(name))
+        return Role(name, "row numbers", LEFT_OUT, 0, _keeping(name))
     if is_id and profile.n_different > TEXT_ABOVE and not is_kept:
         note = f"{profile.n_different:,} different integers; {_keeping(name)}"
-        return Fate(name, "an identifier", LEFT_OUT, 0, note)
+        return Role(name, "an identifier", LEFT_OUT, 0, note)
     note = ""
     if profile.is_whole and 19_000_101 <= profile.low <= profile.high <= 21_001_231:
         note = f"if these are dates: {option('date', f'{name}=%Y%m%d')}"
     elif _is_id(name) and profile.is_whole:
         note = f"if these are categories: {option('categorical', name)}"
     return (
-        Fate(name, "numbers", "number", 1, note)
+        Role(name, "numbers", "number", 1, note)
         if not profile.n_missing
-        else Fate(name, "numbers", "number, and whether it is missing", 2, note)
+        else Role(name, "numbers", "number, and whether it is missing", 2, note)
     )
 
 
-def _encode_units(profile: ColumnProfile, column: UnitColumn) -> Fate:
+def _encode_units(profile: ColumnProfile, column: UnitColumn) -> Role:
     read_as = DRESSED + (f"`{column.unit}`" if column.unit else "signs")
     has_missing = bool(profile.n_missing) or profile.units.has_missing
     encoded_as = "number" + ", and whether it is missing" * has_missing
-    return Fate(profile.name, read_as, encoded_as, 1 + has_missing, sentence(column))
+    return Role(profile.name, read_as, encoded_as, 1 + has_missing, sentence(column))
 
 
-def _encode_categories(profile: ColumnProfile, asked: Asked) -> Fate:
+def _encode_categories(profile: ColumnProfile, asked: Params) -> Role:
     name, k = profile.name, profile.n_different
     is_truth = profile.kinds == {"booleans"}
-    what = "booleans" if is_truth else "categories" + _marks(profile)[1]
-    how_many = f"{what} ({k:,})" if not is_truth else what
+    read_as = "booleans" if is_truth else "categories" + _marks(profile)[1]
+    how_many = f"{read_as} ({k:,})" if not is_truth else read_as
     note = (_marks(profile)[0] + _signs(profile)).removeprefix("; ")
     if k > MAX_INDICATORS and "target_encode" in asked.taken:
-        return Fate(name, how_many, BY_TARGET, 1, note)
+        return Role(name, how_many, BY_TARGET, 1, note)
     missing = ", and whether it is missing" if profile.n_missing else ""
     width = k + bool(missing)
-    return Fate(name, how_many, f"{counted(k, _INDICATORS)}{missing}", width, note)
+    return Role(name, how_many, f"{counted(k, _INDICATORS)}{missing}", width, note)
 
 
-def _encode_dates(profile: ColumnProfile, asked: Asked) -> Fate:
+def _encode_dates(profile: ColumnProfile, asked: Params) -> Role:
     column = _date_column(profile, asked)
     n = len(column.feature_names)
     encoded = "days since 1970"
@@ -384,12 +382,12 @@ def _encode_dates(profile: ColumnProfile, asked: Asked) -> Fate:
     note = ""
     if "dates" not in profile.kinds and profile.name not in asked.date_formats:
         note = f"format {column.format}"
-        others = [each for each in profile.formats or () if not _same(each, column.format)]
-        if others:
-            note += f"; {others[0]} also fits: {option('date', f'{profile.name}={others[0]}')}"
+        further = [each for each in profile.formats or () if not _same(each, column.format)]
+        if further:
+            note += f"; {further[0]} also fits: {option('date', f'{profile.name}={further[0]}')}"
     if profile.n_missing:
         encoded, n = f"{encoded}, and whether it is missing", n + 1
-    return Fate(profile.name, "dates", encoded, n, note)
+    return Role(profile.name, "dates", encoded, n, note)
 
 
 def _same(one: str, other: str) -> bool:
@@ -397,30 +395,30 @@ def _same(one: str, other: str) -> bool:
     return one == other or all(form.startswith((ISO, "%Y-%m")) for form in (one, other))
 
 
-def _date_column(profile: ColumnProfile, asked: Asked) -> DateColumn:
+def _date_column(profile: ColumnProfile, asked: Params) -> DateColumn:
     """Return the encoding of dates, with the periods that the column spans."""
-    given = asked.date_formats.get(profile.name)
+    column = asked.date_formats.get(profile.name)
     span = profile.high - profile.low
     parts = [part for part, days in PARTS.items() if part != "day" and span >= days]
     if profile.has_times:
         parts.append("day")
-    if given is not None:
-        return replace(given, parts=given.parts or tuple(parts))
+    if column is not None:
+        return replace(column, parts=column.parts or tuple(parts))
     form = profile.formats[0] if profile.formats else ISO
     return DateColumn(profile.name, form, tuple(parts))
 
 
-def _not_dates(profile: ColumnProfile, form: str, what: str) -> str:
+def _not_dates(profile: ColumnProfile, form: str, label: str) -> str:
     example = printable(str(next(iter(profile.different), "")), SHOWN)
     if profile._lost:
         example = printable(profile._lost[1], SHOWN)
     return (
-        f"{what}: column {profile.name!r} has values that are no dates in the format {form}, "
+        f"{label}: column {profile.name!r} has values that are no dates in the format {form}, "
         f"such as {example!r}"
     )
 
 
-def _conflict(profile: ColumnProfile, kind: str, odd: str, asked: Asked) -> str:
+def _conflict(profile: ColumnProfile, kind: str, odd: str, asked: Params) -> str:
     name, odd = profile.name, printable(odd, SHOWN)
     left_out, categories = option("drop", name), option("categorical", name)
     remedy = f"{left_out} (drop the column) or {categories} (categorical)."
@@ -458,7 +456,7 @@ def _signs(profile: ColumnProfile) -> str:
     values = [str(value) for value in profile.different]
     if len(values) > MIN_NUMBERS and all(map(is_number, values)):
         return "; numbers stored as strings: store them as numbers to use them"
-    if mixed := profile.units.mixed():
+    if mixed := profile.units.advice():
         return f"; {mixed}"
     return ""
 
@@ -467,10 +465,10 @@ def _formats(profile: ColumnProfile) -> str:
     """Return a note if strings are dates of several formats."""
     if profile.is_many or profile.kinds != {"strings"}:
         return ""
-    found = several_formats(map(str, profile.different))
-    if len(found) < 2:
+    formats = several_formats(map(str, profile.different))
+    if len(formats) < 2:
         return ""
-    (one, first), (other, second) = found[:2]
+    (one, first), (other, second) = formats[:2]
     return f"; dates in several formats, {first!r} ({one}) and {second!r} ({other}): use one"
 
 

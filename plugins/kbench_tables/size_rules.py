@@ -137,14 +137,14 @@ def read_for(
     rules = [rule.protocol for rule in file.rule if _holds(rule.when, size)]
     protocol = file.protocol.update("protocol", *rules, context=context)
     blocks: dict[bool, list[Block]] = {True: [], False: []}
-    for number, given in enumerate(file.block or [SizedBlockTable()]):
+    for number, block_table in enumerate(file.block or [SizedBlockTable()]):
         block = Block(
             datasets=(dataset,),
             **{key: read_block_list(lines, f"block[{number}].", key) for key in METHODS},
-            protocol=read_block_protocol(protocol, given, number, context).record(),
+            protocol=read_block_protocol(protocol, block_table, number, context).record(),
         )
         if block.feature_maps and block.learners:  # otherwise no component of it is installed
-            blocks[_holds(given.when, size)].append(block)
+            blocks[_holds(block_table.when, size)].append(block)
     top = {key: lines[key].refs if key in lines else () for key in METHODS}
     return SizedSuite(
         suite=make_suite(file, name, tuple(blocks[True]), registry),
@@ -180,21 +180,21 @@ def choose_cells(
     listed = cells(sized.suite, registry)
     if not (feature_maps or learners):
         return listed
-    given = {"feature_maps": feature_maps, "learners": learners}
+    names_by_key = {"feature_maps": feature_maps, "learners": learners}
     problems = [
         f"no {kind} is named {name!r}{did_you_mean(name, registry.all(kind))}"
         for key, kind in METHODS.items()
-        for name in given[key]
+        for name in names_by_key[key]
         if name not in registry.all(kind)
     ]
     if problems:
         raise SuiteError(*problems)
-    maps = _named(sized, "feature_maps", feature_maps, registry)
-    own = _named(sized, "learners", learners, registry)
+    maps = _find_refs(sized, "feature_maps", feature_maps, registry)
+    refs = _find_refs(sized, "learners", learners, registry)
     block = replace(
         sized.shared,
         feature_maps=_unique(maps or [cell.feature_map for cell in listed]),
-        learners=_unique(own or sized.shared.learners or [cell.learner for cell in listed]),
+        learners=_unique(refs or sized.shared.learners or [cell.learner for cell in listed]),
     )
     order = {c.method: place for place, c in enumerate(listed)}
     return sorted(
@@ -203,15 +203,15 @@ def choose_cells(
     )
 
 
-def _named(sized: SizedSuite, key: str, names: Sequence[str], registry: Registry) -> list[Ref]:
+def _find_refs(sized: SizedSuite, key: str, names: Sequence[str], registry: Registry) -> list[Ref]:
     """Return the entries of components, preferably of blocks whose rules hold."""
     refs: list[Ref] = []
     for name in names:
-        holding, others = (
+        holding, excluded = (
             [ref for block in blocks for ref in getattr(block, key) if ref.name == name]
             for blocks in ((*sized.suite.blocks, sized.shared), sized.left_out)
         )
-        refs += holding or others or [add_label(name, {}, METHODS[key], registry)]
+        refs += holding or excluded or [add_label(name, {}, METHODS[key], registry)]
     return refs
 
 

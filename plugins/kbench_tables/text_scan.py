@@ -60,23 +60,23 @@ class UnitScan:
                 return
             self._add(str(value).strip())
 
-    def _add(self, text: str) -> None:
-        if text in MISSING:
+    def _add(self, value: str) -> None:
+        if value in MISSING:
             self.has_missing = True
             return
-        parts = split_number(text)
+        parts = split_number(value)
         marks = [] if parts is None else self._fitting(parts.body)
         if parts is None or not marks:
             self.n_odd += 1
-            self.odd = self.odd or text
+            self.odd = self.odd or value
             self._is_given_up = self.n_odd > max(TRIED, self.n_numbers)
             return
         self._marks = marks
         self.n_numbers += 1
         if parts.unit or parts.body.strip("0.,"):  # a zero needs no unit
             self._units[parts.unit] += 1
-            self._example.setdefault(parts.unit, text)
-        self._is_dressed = self._is_dressed or bool(parts.unit) or not is_number(text)
+            self._example.setdefault(parts.unit, value)
+        self._is_dressed = self._is_dressed or bool(parts.unit) or not is_number(value)
         self._is_given_up = len(self._units) > TRIED
 
     def _fitting(self, body: str) -> list[tuple[str, str]]:
@@ -85,7 +85,7 @@ class UnitScan:
 
     def column(self, name: str) -> UnitColumn | None:
         """Return the format of all numbers; None for plain numbers and other strings."""
-        if self._is_given_up or self.n_odd or not self._is_dressed or self.mixed():
+        if self._is_given_up or self.n_odd or not self._is_dressed or self.advice():
             return None
         if len(self._units) - ("" in self._units) > 1:
             return None
@@ -110,9 +110,9 @@ class UnitScan:
     def is_nearly(self, least: int) -> bool:
         """Whether more than `least` numbers have one unit, and a few strings are no numbers."""
         is_few = self.n_numbers > least and 0 < self.n_odd < self.n_numbers / 4
-        return is_few and bool(self.unit) and not self.mixed()
+        return is_few and bool(self.unit) and not self.advice()
 
-    def mixed(self) -> str:
+    def advice(self) -> str:
         """Return advice if the values have several units, else an empty string."""
         if self._is_given_up and len(self._units) <= TRIED:
             return ""
@@ -151,20 +151,20 @@ _SHORT_YEARS = [
 """Formats that pandas does not detect."""
 
 
-def formats_of(values: Sequence[str]) -> list[str]:
+def guess_formats(values: Sequence[str]) -> list[str]:
     """Return the date formats that a few strings match, day first before month first."""
     from pandas.tseries.api import guess_datetime_format
 
-    found: list[str] = []
-    for text in values:
-        if len(text) > 40 or len(re.findall(r"\d", text)) < 4:
+    forms: list[str] = []
+    for value in values:
+        if len(value) > 40 or len(re.findall(r"\d", value)) < 4:
             return []
-        guesses: list[str | None] = [ISO] if re.match(r"\d{4}-\d{2}", text) else []
+        guesses: list[str | None] = [ISO] if re.match(r"\d{4}-\d{2}", value) else []
         with warnings.catch_warnings(action="ignore"):  # a format that does not fit is skipped
-            guesses += [guess_datetime_format(text, dayfirst=first) for first in (True, False)]
+            guesses += [guess_datetime_format(value, dayfirst=first) for first in (True, False)]
         guesses += _SHORT_YEARS
-        found += [guess for guess in guesses if guess and _is_usual(guess) and guess not in found]
-    return [each for each in found if not np.isnan(parse_days(values, each)).any()]
+        forms += [guess for guess in guesses if guess and _is_usual(guess) and guess not in forms]
+    return [each for each in forms if not np.isnan(parse_days(values, each)).any()]
 
 
 def several_formats(values: Iterable[str]) -> list[tuple[str, str]]:
@@ -173,15 +173,15 @@ def several_formats(values: Iterable[str]) -> list[tuple[str, str]]:
     >>> several_formats(["2024-03-31", "31.03.2024", "2024-04-01"])
     [('ISO8601', '2024-03-31'), ('%d.%m.%Y', '31.03.2024')]
     """
-    found: list[tuple[str, str]] = []
-    left = [value.strip() for value in itertools.islice(values, MAX_MIXED)]
-    while left and len(found) < MAX_FORMATS:
-        forms = formats_of(left[:1])
+    formats: list[tuple[str, str]] = []
+    rest = [value.strip() for value in itertools.islice(values, MAX_MIXED)]
+    while rest and len(formats) < MAX_FORMATS:
+        forms = guess_formats(rest[:1])
         if not forms:
             return []
-        found.append((forms[0], left[0]))
-        left = [text for text in left if np.isnan(parse_days([text], forms[0])[0])]
-    return [] if left else found
+        formats.append((forms[0], rest[0]))
+        rest = [each for each in rest if np.isnan(parse_days([each], forms[0])[0])]
+    return [] if rest else formats
 
 
 def _is_usual(format_: str) -> bool:

@@ -84,7 +84,7 @@ def export(
         check_export,
         export_cell,
     )
-    from kbench_tables.recommend.data import fetch_dataset
+    from kbench_tables.recommend.user_data import fetch_dataset
 
     if output is None:
         raise SuiteError("-o FOLDER is missing: the folder to create")
@@ -94,9 +94,9 @@ def export(
     chosen = _suite(suite, registry, dataset, feature_map, learner, data, options)
     cache = DataCache()
     planner = Planner(registry, cache)
-    known = {ref.label: planner.dataset(ref) for ref in chosen.datasets}
-    chosen = set_metric(chosen, known, registry)
-    planned = _one(planner.plan(chosen, known), cell, suite)
+    datasets = {ref.label: planner.dataset(ref) for ref in chosen.datasets}
+    chosen = set_metric(chosen, datasets, registry)
+    planned = _one(planner.plan(chosen, datasets), cell, suite)
     used = planned.cell.feature_map.label
     if feature_map and used not in {m.label for b in chosen.blocks for m in b.feature_maps}:
         raise SuiteError(
@@ -106,7 +106,7 @@ def export(
     facts = planned.dataset
     if facts is None:
         facts = fetch_dataset(planned.cell.dataset, registry)
-        again = planner.plan(chosen, {**known, planned.cell.dataset.label: facts})
+        again = planner.plan(chosen, {**datasets, planned.cell.dataset.label: facts})
         planned = next(cell for cell in again if cell.cell == planned.cell)
     done = export_cell(
         planned,
@@ -154,9 +154,9 @@ def _suite(
 ) -> Suite:
     """Return the suite of a name, or that of a file of data, with the filters applied."""
     from kbench.features import LISTS, is_data_file, names_in, select_suite
-    from kbench_tables.recommend.data import prepare_data, suite_for
     from kbench_tables.recommend.metric import comparison
     from kbench_tables.recommend.timed_suite import apply_settings, parse_settings
+    from kbench_tables.recommend.user_data import prepare_data, suite_for
 
     if not is_data_file(name, registry):
         for option, value in options.items():
@@ -170,16 +170,16 @@ def _suite(
         raise SuiteError(f"--data does not apply: {name} is the dataset")
     if dataset is not None:
         raise SuiteError(f"--dataset does not apply: {name} is the dataset")
-    given = {option: value for option, value in options.items() if value}
-    wanted, probabilities = given.pop("metric", None), given.pop("probabilities", False)
-    settings = parse_settings(given.pop("params", ()))
-    own = prepare_data(name, registry, **given)
-    by = comparison(wanted, probabilities, own.facts, registry)
-    for text in (*own.notices, own.target):
-        echo(f"kbench: {text}", err=True)
+    nonempty = {option: value for option, value in options.items() if value}
+    wanted, probabilities = nonempty.pop("metric", None), nonempty.pop("probabilities", False)
+    settings = parse_settings(nonempty.pop("params", ()))
+    table = prepare_data(name, registry, **nonempty)
+    by = comparison(wanted, probabilities, table.facts, registry)
+    for notice in (*table.notices, table.target):
+        echo(f"kbench: {notice}", err=True)
     maps, learners = names_in(feature_map), names_in(learner)
     return apply_settings(
-        suite_for(own.ref, own.facts, registry, maps, learners, by=by), settings, registry
+        suite_for(table.ref, table.facts, registry, maps, learners, by=by), settings, registry
     )
 
 

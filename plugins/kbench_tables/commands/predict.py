@@ -55,11 +55,11 @@ def predict(
     Differences from the training data are reported: unknown columns, unseen categories,
     out-of-range values.
     """
-    from kbench_tables.export.load_model import opened
+    from kbench_tables.export.load_model import open_model
 
     if output is None:
         raise ExportError("-o FILE is missing: the file to write")
-    loaded = opened(model, sha256)
+    loaded = open_model(model, sha256)
     package = type(loaded).__module__.rpartition(".")[0]
     predicting = importlib.import_module(f"{package}.predicting")
     replaced = output.exists()
@@ -89,7 +89,7 @@ def predict(
 
 
 def _opened(
-    file: str, given: Mapping[str, Any], model: Model
+    file: str, reading: Mapping[str, Any], model: Model
 ) -> tuple[Iterator[Mapping[str, Any]], dict[str, Any] | None]:
     """Return the rows of a file in blocks, and its dialect; None if that is the training file's."""
     from kbench.features import (
@@ -109,7 +109,7 @@ def _opened(
         raise ExportError(
             f"file {file!r}: rows of {source.name} files cannot be predicted; write them as CSV"
         )
-    ref = dataset_of_file(file, target, registry=registry, **given)
+    ref = dataset_of_file(file, target, registry=registry, **reading)
     trained = {**model.facts["dialect"]}
     params = dict(ref.params)
     taken = read_parameters(source.load)
@@ -121,8 +121,8 @@ def _opened(
         raise ExportError(f"file {file!r}: sparse rows cannot be predicted; write them as CSV")
     if not is_text:
         return _blocks(table.rows), None
-    path, found = Path(ref.params["path"]), {**DIALECT, **params, **table.params}
-    dialect = {name: found[name] for name in trained}
+    path, settings = Path(ref.params["path"]), {**DIALECT, **params, **table.params}
+    dialect = {name: settings[name] for name in trained}
     asked = {name: ref.params[name] for name in trained if name in ref.params}
     as_trained = {**trained, "encoding": dialect["encoding"], **asked}
     if _can_be_read(path, as_trained, model):  # the training dialect fits, so nothing is detected

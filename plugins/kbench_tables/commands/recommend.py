@@ -26,9 +26,9 @@ from kbench.messages import counted
 if TYPE_CHECKING:
     from kbench.features import Lead, Report, Row
     from kbench.records import Metric
+    from kbench_tables.recommend.advice import Advice
     from kbench_tables.recommend.compared_methods import ComparedMethods
-    from kbench_tables.recommend.data import OwnData
-    from kbench_tables.recommend.page import Advice
+    from kbench_tables.recommend.user_data import UserData
 
 FIRST = ("feature_map", "learner", "status")
 COSTS = ("fit_time_s", "predict_time_s", "n_components")
@@ -74,13 +74,13 @@ def recommend(
     interrupted command to continue. The exit code is 1 if a method failed, or was skipped for
     a reason other than the time limit.
     """
-    from kbench_tables.recommend.compared_methods import OUT_OF_TIME, Start, compare, rounds_of
+    from kbench_tables.recommend.compared_methods import OUT_OF_TIME, Start, compare, list_rounds
 
     started = Start.now()
     from kbench.features import Options, check_limit, load_registry, write_output
-    from kbench_tables.recommend.answer import lead_of, page_of
-    from kbench_tables.recommend.data import prepare_data
     from kbench_tables.recommend.metric import comparison
+    from kbench_tables.recommend.recommendation_page import build_lead, build_page
+    from kbench_tables.recommend.user_data import prepare_data
 
     if time_limit is not None:
         check_limit(time_limit, "time_limit")
@@ -89,9 +89,9 @@ def recommend(
     registry = load_registry()
     data = _with_flags(prepare_data(file, registry, **own))
     by = comparison(metric, probabilities, data.facts, registry)
-    rounds = rounds_of(data, by, registry, feature_map or (), learner or (), time_limit)
+    rounds = list_rounds(data, by, registry, feature_map or (), learner or (), time_limit)
     _show_columns(data, as_json)
-    found = compare(
+    compared = compare(
         data,
         rounds,
         registry,
@@ -103,18 +103,18 @@ def recommend(
         explains=explain,
         words=put_flags,
     )
-    report, rows, advice = found.report, found.rows, found.advice
-    given = {**own, "metric": metric}
-    export = _export(file, given, found, probabilities) if advice else ""
-    lead = lead_of(found, data, by, time_limit, export)
+    report, rows, advice = compared.report, compared.rows, compared.advice
+    options = {**own, "metric": metric}
+    export = _export(file, options, compared, probabilities) if advice else ""
+    lead = build_lead(compared, data, by, time_limit, export)
     sentences, facts = (tuple(map(put_flags, texts)) for texts in (lead.sentences, lead.facts))
     lead = replace(lead, sentences=sentences, facts=facts)
     if as_json:
-        _print_json(report, rows, found, export, data)
+        _print_json(report, rows, compared, export, data)
     else:
         _print(data.ref.label, report, rows, advice, lead)
     if output is not None:
-        write_output(output, page_of(found, data, lead, registry).encode())
+        write_output(output, build_page(compared, data, lead, registry).encode())
         if not as_json:
             echo(f"report:  {output}")
     if report.interrupted:
@@ -126,57 +126,57 @@ def recommend(
     raise typer.Exit(1 if failed or report.undelivered else 0)
 
 
-def _with_flags(data: OwnData) -> OwnData:
+def _with_flags(data: UserData) -> UserData:
     """Return the data with notes that name options of the command."""
-    looked = data.look
-    if looked is not None:
-        fates = tuple(replace(fate, note=put_flags(fate.note)) for fate in looked.fates)
-        looked = replace(looked, fates=fates, doubts=tuple(map(put_flags, looked.doubts)))
-    return replace(data, look=looked, target=put_flags(data.target))
+    preview = data.preview
+    if preview is not None:
+        roles = tuple(replace(role, note=put_flags(role.note)) for role in preview.roles)
+        preview = replace(preview, roles=roles, warnings=tuple(map(put_flags, preview.warnings)))
+    return replace(data, preview=preview, target=put_flags(data.target))
 
 
-def _show_columns(data: OwnData, as_json: bool) -> None:
+def _show_columns(data: UserData, as_json: bool) -> None:
     """Print how the file is parsed and how each column is encoded, before anything runs."""
     from rich.markup import escape
 
     from kbench.features import Column, Table, print_event, printing
-    from kbench_tables.recommend.answer import COLUMNS, fate_lines
+    from kbench_tables.recommend.recommendation_page import COLUMNS, column_rows
 
-    if data.look is None:
+    if data.preview is None:
         return
     if as_json:
-        fates = [asdict(fate) for fate in data.look.fates]
-        print_event("columns", file=data.look.sentence, columns=fates)
+        roles = [asdict(role) for role in data.preview.roles]
+        print_event("columns", file=data.preview.sentence, columns=roles)
         return
     console = printing.console()
-    if data.look.sentence:
-        console.print(f"{data.ref.label}: {escape(data.look.sentence)}", soft_wrap=True)
+    if data.preview.sentence:
+        console.print(f"{data.ref.label}: {escape(data.preview.sentence)}", soft_wrap=True)
     columns = [Column(name, numeric=name == "n features") for name in COLUMNS]
-    printing.print_table(console, Table.make("columns", columns, fate_lines(data.look.fates)))
+    printing.print_table(console, Table.make("columns", columns, column_rows(data.preview.roles)))
     console.print()
 
 
 def _export(
-    file: str, given: Mapping[str, Any], found: ComparedMethods, probabilities: bool
+    file: str, reading: Mapping[str, Any], compared: ComparedMethods, probabilities: bool
 ) -> str:
     """Return the command that exports the recommended method."""
-    assert found.chosen is not None
-    cell = found.chosen.cell
+    assert compared.chosen is not None
+    cell = compared.chosen.cell
     method = {"feature_map": cell.feature_map.name, "learner": cell.learner.name}
     settings = [
         f"{name}={str(value).lower() if isinstance(value, bool) else value}"
-        for name, value in found.settings.items()
+        for name, value in compared.settings.items()
     ]
-    options = {**given, "probabilities": probabilities or None, **method, "params": settings}
+    options = {**reading, "probabilities": probabilities or None, **method, "params": settings}
     return shlex.join(["kbench", "export", file, *format_options(options), "-o", "model"])
 
 
 def _print_json(
-    report: Report, rows: Sequence[Row], found: ComparedMethods, export: str, data: OwnData
+    report: Report, rows: Sequence[Row], compared: ComparedMethods, export: str, data: UserData
 ) -> None:
     from kbench.features import LABELS, columns, printing
 
-    advice, explanation = found.advice, found.explanation
+    advice, explanation = compared.advice, compared.explanation
     names = (*columns(report.suite.compared), "n_train", "n_stored_floats")
     printing.print_end_event(
         report,
@@ -210,12 +210,12 @@ def _print(
     from rich.markup import escape
 
     from kbench.features import Column, Table, printing, write_cell
-    from kbench_tables.recommend.page import size
+    from kbench_tables.recommend.advice import size
 
     console = printing.console()
-    shape, *others = map(escape, lead.facts)
+    shape, *further = map(escape, lead.facts)
     console.print(f"[bold]{escape(label)}[/bold]: {shape}", soft_wrap=True)
-    for fact in others:
+    for fact in further:
         console.print(fact, soft_wrap=True)
     console.print()
     columns = _columns(rows, report.suite.compared)

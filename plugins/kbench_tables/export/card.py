@@ -57,23 +57,23 @@ def _errors(facts: Mapping[str, Any]) -> list[str]:
     measured, names = facts["measured"] or {}, _SHOWN[facts["task"]]
     shown = [name for name in names if name in measured]
     if not shown:
-        what = "accuracy" if facts["task"] == "classification" else "errors"
+        label = "accuracy" if facts["task"] == "classification" else "errors"
         return [
-            f"{what}: not evaluated: `kbench suite` or `kbench recommend` has not computed "
+            f"{label}: not evaluated: `kbench suite` or `kbench recommend` has not computed "
             "this cell on this machine"
         ]
     lines = []
     for name in shown:
         value, spread = measured[name], measured.get(f"{name}_sd")
         if name == "coverage_error_90":
-            found = (
+            score = (
                 f"their coverage was {100 * value:.1f} percentage points off 90 %, on average "
                 "over the splits"
             )
         else:
-            found = _number(name, value)
-            found += "" if spread is None else f" ± {_number(name, spread)}"
-        lines.append(f"{names[name]}: {found}")
+            score = _number(name, value)
+            score += "" if spread is None else f" ± {_number(name, spread)}"
+        lines.append(f"{names[name]}: {score}")
     has_spread = measured.get(f"{shown[0]}_sd") is not None
     lines[0] += (
         f", mean{' and standard deviation' if has_spread else ''} over "
@@ -96,14 +96,14 @@ def _columns(encoder: Any) -> list[tuple[str, str]] | None:
     units = {unit.name: unit for unit in (UnitColumn.parse(u, "units") for u in encoder.units)}
     columns = []
     for name, categories in encoder.columns:
-        what = "number" if categories is None else "one of " + ", ".join(categories[:20])
+        values = "number" if categories is None else "one of " + ", ".join(categories[:20])
         if categories is not None and len(categories) > 20:
-            what += f" and {len(categories) - 20:,} more"
+            values += f" and {len(categories) - 20:,} more"
         if name in units and units[name].unit:
-            what = f"number, with or without {units[name].unit}"
+            values = f"number, with or without {units[name].unit}"
         if name in dates:
-            what = f"date in the format {dates[name].format}, or a date type"
-        columns.append((name, what))
+            values = f"date in the format {dates[name].format}, or a date type"
+        columns.append((name, values))
     return columns
 
 
@@ -117,13 +117,13 @@ def _json(value: object) -> str:
 
 def _code(value: object) -> str:
     """Write untrusted text as Markdown code, between more backticks than it contains."""
-    text = " ".join(str(value).split())
-    longest = max(map(len, re.findall("`+", text)), default=0)
+    line = " ".join(str(value).split())
+    longest = max(map(len, re.findall("`+", line)), default=0)
     fence, space = "`" * (longest + 1), " " if longest else ""
-    return f"{fence}{space}{text}{space}{fence}" if text else "(no name)"
+    return f"{fence}{space}{line}{space}{fence}" if line else "(no name)"
 
 
 def _text(value: object) -> str:
     """Write untrusted text as Markdown that shows it."""
-    text = " ".join(str(value).split())
-    return "".join(f"\\{sign}" if sign in "\\`*_[]<>#|!" else sign for sign in text)
+    line = " ".join(str(value).split())
+    return "".join(f"\\{sign}" if sign in "\\`*_[]<>#|!" else sign for sign in line)

@@ -36,17 +36,17 @@ def import_closure(
     {'kbench.parameters'}
     """
     sources = _Sources(packages, left_out)
-    found: set[str] = set()
+    closure: set[str] = set()
     waiting = list(modules)
     while waiting:
         module = waiting.pop()
-        if module not in found and sources.is_followed(module):
-            found.add(module)
+        if module not in closure and sources.is_followed(module):
+            closure.add(module)
             waiting += sources.imported_by(module)
-    return found
+    return closure
 
 
-def imports_of(source: bytes) -> Iterator[tuple[Import, bool]]:
+def find_imports(source: bytes) -> Iterator[tuple[Import, bool]]:
     """Yield the import statements of a module, and whether each may fail or may not run.
 
     Those may that stand below an ``if``, or where an ImportError is caught. Calls of
@@ -55,7 +55,7 @@ def imports_of(source: bytes) -> Iterator[tuple[Import, bool]]:
 
     Examples
     --------
-    >>> [(ast.unparse(each), optional) for each, optional in imports_of(b"import a.b as c")]
+    >>> [(ast.unparse(each), optional) for each, optional in find_imports(b"import a.b as c")]
     [('import a.b as c', False)]
     """
     waiting: list[tuple[ast.AST, bool]] = [(ast.parse(source), False)]
@@ -64,9 +64,9 @@ def imports_of(source: bytes) -> Iterator[tuple[Import, bool]]:
         if isinstance(node, Import):
             yield node, is_optional
         elif isinstance(node, ast.Call):
-            if (statement := _called(node)) is not None:
+            if (statement := _find_call(node)) is not None:
                 yield statement, is_optional
-        elif isinstance(node, ast.If) and _name_of(node.test) == "TYPE_CHECKING":
+        elif isinstance(node, ast.If) and _dotted(node.test) == "TYPE_CHECKING":
             node.body = []
         is_optional = is_optional or isinstance(node, ast.If) or _catches_import_errors(node)
         waiting += [(child, is_optional) for child in ast.iter_child_nodes(node)]
@@ -81,7 +81,7 @@ class _Sources:
         self._files: dict[str, Path | None] = {}
         self._is_source = cache(self._lies_in_source)
         self._is_found = cache(self._can_be_found)
-        self._exports = cache(lambda path: _exports_of(read_source(path)))
+        self._exports = cache(lambda path: _read_exports(read_source(path)))
 
     def is_followed(self, module: str) -> bool:
         return self._is_own(module) and not self._is_left_out(module)
@@ -95,7 +95,7 @@ class _Sources:
         if path is None or path.suffix != ".py":
             return
         package = module if path.name == "__init__.py" else parent
-        for node, _ in imports_of(read_source(path)):
+        for node, _ in find_imports(read_source(path)):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
             elif base := _resolve_name("." * node.level + (node.module or ""), package):
@@ -194,16 +194,16 @@ def _resolve_name(name: str, package: str) -> str:
     return ""
 
 
-def _called(call: ast.Call) -> Import | None:
+def _find_call(call: ast.Call) -> Import | None:
     """Return the statement that a call of ``import_module`` with a literal stands for."""
     name = getattr(call.args[0], "value", None) if call.args else None
-    if _name_of(call.func) not in ("import_module", "__import__"):
+    if _dotted(call.func) not in ("import_module", "__import__"):
         return None
     if not isinstance(name, str) or not name.strip("."):
         return None
     level = len(name) - len(name.lstrip("."))
-    given = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "package")]
-    package = getattr(given[0], "value", None) if given else None
+    arguments = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "package")]
+    package = getattr(arguments[0], "value", None) if arguments else None
     if level and not isinstance(package, str):  # __package__, or what only a run knows
         statement: Import = ast.ImportFrom(name[level:], [], level)
     else:
@@ -219,14 +219,14 @@ def _catches_import_errors(node: ast.AST) -> bool:
         caught = [handler.type for handler in node.handlers if handler.type]
     elif isinstance(node, ast.With):
         calls = [item.context_expr for item in node.items]
-        caught = [c for c in calls if isinstance(c, ast.Call) and _name_of(c.func) == "suppress"]
-    names = {_name_of(part) for each in caught for part in ast.walk(each)}
+        caught = [c for c in calls if isinstance(c, ast.Call) and _dotted(c.func) == "suppress"]
+    names = {_dotted(part) for each in caught for part in ast.walk(each)}
     return not names.isdisjoint(
         ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
     )
 
 
-def _exports_of(source: bytes) -> dict[str, str]:
+def _read_exports(source: bytes) -> dict[str, str]:
     """Return the submodule of each name that a package exports without importing it itself.
 
     Names in a literal ``__all__`` may be submodules; ``lazy_loader.attach`` says which
@@ -235,13 +235,13 @@ def _exports_of(source: bytes) -> dict[str, str]:
     exports: dict[str, str] = {}
     for node in ast.parse(source).body:
         value = getattr(node, "value", None)
-        if isinstance(value, ast.Call) and _name_of(value.func) == "attach":
-            given = dict(zip(("package", "submodules", "submod_attrs"), value.args, strict=False))
-            given |= {k.arg: k.value for k in value.keywords if k.arg}
-            for name, names in _evaluate(given.get("submod_attrs"), {}).items():
+        if isinstance(value, ast.Call) and _dotted(value.func) == "attach":
+            args = dict(zip(("package", "submodules", "submod_attrs"), value.args, strict=False))
+            args |= {k.arg: k.value for k in value.keywords if k.arg}
+            for name, names in _evaluate(args.get("submod_attrs"), {}).items():
                 exports |= dict.fromkeys(names, name)
-            exports |= {name: name for name in _evaluate(given.get("submodules"), ())}
-        elif any(_name_of(target) == "__all__" for target in getattr(node, "targets", ())):
+            exports |= {name: name for name in _evaluate(args.get("submodules"), ())}
+        elif any(_dotted(target) == "__all__" for target in getattr(node, "targets", ())):
             exports |= {name: name for name in _evaluate(value, ()) if isinstance(name, str)}
     return exports
 
@@ -255,7 +255,7 @@ def _evaluate(node: ast.expr | None, default: object) -> Any:
     return default
 
 
-def _name_of(node: ast.AST) -> str:
+def _dotted(node: ast.AST) -> str:
     """Return the last name of a dotted name; else an empty string."""
     name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
     return str(name)

@@ -27,9 +27,9 @@ from kbench.features import (
     search_side,
 )
 from kbench.records import Cell, Dataset
-from kbench_tables.export.held_out import Part, calibration, cross_val_predictions, intervals
+from kbench_tables.export.decode_table import decode_table, fit_encoder, row_ids
+from kbench_tables.export.held_out import Fold, calibration, cross_val_predictions, intervals
 from kbench_tables.export.intervals import Intervals
-from kbench_tables.export.tables import decode_table, encoder_of, row_ids_of
 
 # a 64-bit integer in canonical decimal form
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -80,14 +80,14 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         )
     encoder, is_own = None, False
     if not hasattr(dataset.X, "indptr"):
-        encoder, is_own = encoder_of(cell, dataset, registry)
+        encoder, is_own = fit_encoder(cell, dataset, registry)
     protocol = cell.protocol
     if protocol.missing == "error":
         refuse_missing(dataset)
     parts = inner_parts(dataset, protocol, np.arange(len(dataset.y)))
     if protocol.missing == "drop_rows":
-        kept = ~missing_rows(dataset.X)
-        parts = None if parts is None else parts[kept]
+        is_complete = ~missing_rows(dataset.X)
+        parts = None if parts is None else parts[is_complete]
         dataset = _drop_missing(dataset)
     X, task = dataset.X, dataset.task
     kinds, missing = list(dataset.feature_kinds), protocol.missing
@@ -110,16 +110,16 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     seed = derive_seed(protocol.seed, dataset.checksum, "export")
     fitting = Fitting(method, data, protocol, seed)
 
-    def predict(train: np.ndarray, test: np.ndarray) -> Part:
+    def predict(train: np.ndarray, test: np.ndarray) -> Fold:
         """Fit the method on `train` and predict `test`."""
         part = fit_in_memory(fitting, best, train)
         features = part.embedding.embed(data.X[test])
         if task == "classification":
-            return Part(test, np.asarray(part.learner.decision_function(features)))
+            return Fold(test, np.asarray(part.learner.decision_function(features)))
         last = ScaledTarget(part.learner).with_fitted(part.learner, part.scale)
         if not last.has_distribution:
-            return Part(test, last.predict(features))
-        return Part(test, *last.predict(features, return_std=True))
+            return Fold(test, last.predict(features))
+        return Fold(test, *last.predict(features, return_std=True))
 
     folds = dataset.splits if protocol.cv == "official" else ()
     with threadpool_limits(limits=protocol.threads):
@@ -131,12 +131,12 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
             )
         unfitted = learner.build(best.learner, derive_seed(seed, "learner"))
         last: Any
-        found = None
+        errors = None
         if task == "regression":
             last = ScaledTarget(unfitted).with_fitted(fitted.learner, fitted.scale)
-            found = intervals(cross_val_predictions(predict, data.y, task, seed, folds), data.y)
+            errors = intervals(cross_val_predictions(predict, data.y, task, seed, folds), data.y)
         else:
-            last = NamedClasses(unfitted, typed(dataset.target_names))
+            last = NamedClasses(unfitted, to_labels(dataset.target_names))
             # as its own `fit` would do, but with the estimator that is fitted already
             last.estimator_ = fitted.learner
             if not hasattr(fitted.learner, "predict_proba") and hasattr(
@@ -146,25 +146,25 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
                     cross_val_predictions(predict, data.y, task, seed, folds), data.y
                 )
     embedding = fitted.embedding
-    prepare = PreprocessingStep.of(embedding.steps)
+    prepare = PreprocessingStep.from_fitted(embedding.steps)
     steps = [("prepare", prepare), ("feature_map", embedding.map_), ("learner", last)]
     if encoder is not None:
         steps.insert(0, ("encode", encoder))
     table = X if encoder is None else decode_table(X, encoder)
     chosen = {name: getattr(value, "label", value) for name, value in best.params.items()}
-    return Fitted(Pipeline(steps), table, dataset, chosen, is_own, found)
+    return Fitted(Pipeline(steps), table, dataset, chosen, is_own, errors)
 
 
 def _drop_missing(dataset: Dataset) -> Dataset:
     """Leave out the rows with missing values."""
-    kept = np.flatnonzero(~missing_rows(dataset.X))
+    rows = np.flatnonzero(~missing_rows(dataset.X))
     weight = dataset.sample_weight
     return replace(
         dataset,
-        X=dataset.X[kept],
-        y=np.asarray(dataset.y)[kept],
-        row_ids=row_ids_of(dataset)[kept],
-        sample_weight=None if weight is None else weight[kept],
+        X=dataset.X[rows],
+        y=np.asarray(dataset.y)[rows],
+        row_ids=row_ids(dataset)[rows],
+        sample_weight=None if weight is None else weight[rows],
         splits=(),
     )
 
@@ -174,7 +174,7 @@ def has_intervals(pipeline: Any) -> bool:
     return getattr(pipeline[-1], "has_distribution", False) is True
 
 
-def typed(names: Sequence[str]) -> np.ndarray:
+def to_labels(names: Sequence[str]) -> np.ndarray:
     """Return class names with the type of the user's table: strings, integers or booleans."""
     if all(_WHOLE.fullmatch(name) for name in names):
         return np.array([int(name) for name in names])

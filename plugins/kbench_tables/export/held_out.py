@@ -18,11 +18,11 @@ import numpy as np
 
 from kbench.features import derive_seed, strata, stratified_folds
 from kbench.records import Split, TaskType
-from kbench_tables.export.intervals import Intervals, level_of
+from kbench_tables.export.intervals import Intervals, quantile
 
 N_FOLDS = 5
 
-LEVEL = 0.9
+COVERAGE = 0.9
 """Nominal coverage at which the intervals of a model are checked."""
 
 MAX_ERRORS = 10_000
@@ -30,7 +30,7 @@ MAX_ERRORS = 10_000
 
 
 @dataclass(frozen=True)
-class Part:
+class Fold:
     """Predictions for the rows of one fold, in the target's units: labels, numbers, or decisions.
 
     `sd` has standard deviations of a learner with a predictive distribution.
@@ -42,12 +42,12 @@ class Part:
 
 
 def cross_val_predictions(
-    predict: Callable[[np.ndarray, np.ndarray], Part],
+    predict: Callable[[np.ndarray, np.ndarray], Fold],
     y: np.ndarray,
     task: TaskType,
     seed: int,
     splits: Sequence[Split] = (),
-) -> list[Part]:
+) -> list[Fold]:
     """Return the out-of-fold predictions of ``predict(train, test)`` for each fold.
 
     The folds are the `splits` of the dataset if it has any (by groups or by time).
@@ -60,8 +60,8 @@ def cross_val_predictions(
         return [predict(train, test) for train, test in folds]
 
 
-def intervals(parts: list[Part], y: np.ndarray) -> Intervals:
-    """Return intervals from out-of-fold residuals, with their coverage at `LEVEL`.
+def intervals(parts: list[Fold], y: np.ndarray) -> Intervals:
+    """Return intervals from out-of-fold residuals, with their coverage at `COVERAGE`.
 
     The coverage is estimated on each fold with the residuals of the other folds.
     """
@@ -73,9 +73,9 @@ def intervals(parts: list[Part], y: np.ndarray) -> Intervals:
     if len(scores) == 1:  # a split by time: the second half of its rows by the first
         middle = len(scores[0]) // 2
         scores = [scores[0][:middle], scores[0][middle:]]
-    for fold, own in enumerate(scores):
-        others = np.sort(np.concatenate([s for other, s in enumerate(scores) if other != fold]))
-        covered.append(own <= level_of(others, len(others), LEVEL))
+    for fold, values in enumerate(scores):
+        rest = np.sort(np.concatenate([s for other, s in enumerate(scores) if other != fold]))
+        covered.append(values <= quantile(rest, len(rest), COVERAGE))
     errors = np.sort(np.concatenate(scores))
     n_rows = len(errors)
     if n_rows > MAX_ERRORS:
@@ -85,12 +85,12 @@ def intervals(parts: list[Part], y: np.ndarray) -> Intervals:
         errors=errors,
         n_rows=n_rows,
         is_relative=parts[0].sd is not None,
-        level=LEVEL,
+        level=COVERAGE,
         coverage=float(np.concatenate(covered).mean()),
     )
 
 
-def calibration(parts: list[Part], y: np.ndarray) -> Any:
+def calibration(parts: list[Fold], y: np.ndarray) -> Any:
     """Return a sigmoid calibration of out-of-fold decision values, or None if there is none.
 
     There must be one decision value per row for two classes, and one per class for more.

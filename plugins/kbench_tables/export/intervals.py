@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 
-def level_of(errors: np.ndarray, n_rows: int, level: float) -> float:
+def quantile(errors: np.ndarray, n_rows: int, level: float) -> float:
     """Return the conformal quantile of sorted errors, or infinity if there are too few.
 
     It is the error of rank ceil((n + 1) level) among n. A new error that is exchangeable with these
     is at most that large with probability at least `level`. Residuals of cross-validation are
     exchangeable with new ones only approximately.
 
-    >>> level_of(np.arange(1.0, 10.0), 9, 0.9), level_of(np.arange(1.0, 10.0), 9, 0.95)
+    >>> quantile(np.arange(1.0, 10.0), 9, 0.9), quantile(np.arange(1.0, 10.0), 9, 0.95)
     (9.0, inf)
     """
     rank = math.ceil((n_rows + 1) * level - 1e-9)
@@ -58,7 +58,7 @@ class Intervals:
         """
         if not 0 < level < 1:
             raise ValueError(f"coverage must be between 0 and 1, got {level!r}")
-        half = level_of(self.errors, self.n_rows, level)
+        half = quantile(self.errors, self.n_rows, level)
         if math.isinf(half):
             raise ValueError(
                 f"intervals of {100 * level:g} % coverage need at least "

@@ -26,7 +26,7 @@ from kbench_tables.export.model import ARRAYS, FORMAT, OBJECTS, Model
 _PACKAGE = re.compile(r"kbench_model_[0-9a-f]{12}")
 
 
-def opened(folder: Path, checksum: str | None = None) -> Model:
+def open_model(folder: Path, checksum: str | None = None) -> Model:
     """Return the model of a folder that `kbench export` has written.
 
     All files are compared with the checksums in ``model.json``, and ``model.json`` with
@@ -139,7 +139,7 @@ import numpy as np
 try:
     model = importlib.import_module(task["package"]).load()
     X = joblib.load(task["inputs"])
-    answers = {name: model.of_encoded(X, name) for name in task["methods"]}
+    answers = {name: model.predict_encoded(X, name) for name in task["methods"]}
     rows = task["rows"] or X[:1000]
     if task["rows"]:
         answers["rows"] = model.predict(rows)
@@ -185,7 +185,7 @@ def try_out(
     task = {
         "folder": str(folder),
         "package": package,
-        "allowed": sorted(_modules_of(requirements)),
+        "allowed": sorted(_list_modules(requirements)),
         "inputs": str(inputs),
         "rows": rows,
         "methods": list(methods),
@@ -201,38 +201,38 @@ def try_out(
     )
     inputs.unlink()
     try:
-        said = json.loads(done.stdout.splitlines()[-1])
+        answer = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        said = {"error": last}
-    if "error" in said:
+        answer = {"error": last}
+    if "error" in answer:
         raise ExportError(
-            f"the model cannot be used with {', '.join(requirements)} alone: {said['error']}; "
+            f"the model cannot be used with {', '.join(requirements)} alone: {answer['error']}; "
             f"{option('format', 'joblib')} saves it for an environment with the same packages"
         )
     with np.load(answers, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}, said["latency"]
+        return {name: file[name] for name in file.files}, answer["latency"]
 
 
-def _modules_of(requirements: Iterable[str]) -> set[str]:
+def _list_modules(requirements: Iterable[str]) -> set[str]:
     """Return the top-level modules of distributions and of those that they require."""
     tops: dict[str, set[str]] = {}
     for top, owners in metadata.packages_distributions().items():
         for owner in owners:
             tops.setdefault(_canonical(owner), set()).add(top)
-    waiting, known = [_canonical(r.partition("==")[0]) for r in requirements], set[str]()
+    waiting, names = [_canonical(r.partition("==")[0]) for r in requirements], set[str]()
     while waiting:
         name = waiting.pop()
-        if name in known:
+        if name in names:
             continue
-        known.add(name)
+        names.add(name)
         try:
             required = metadata.requires(name) or []
         except metadata.PackageNotFoundError:
             continue
         lines = [line for line in required if "extra ==" not in line.replace("extra==", "extra ==")]
         waiting += [_canonical(re.split(r"[\s<>=!~;\[(]", line, maxsplit=1)[0]) for line in lines]
-    return {top for name in known for top in tops.get(name, ())}
+    return {top for name in names for top in tops.get(name, ())}
 
 
 def _canonical(name: str) -> str:

@@ -60,13 +60,13 @@ class Finding:
 
 def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Return one finding for each column and kind, of several blocks of rows."""
-    known: dict[tuple[str, str], Finding] = {}
+    merged: dict[tuple[str, str], Finding] = {}
     for each in findings:
-        other = known.setdefault((each.column, each.kind), each)
+        other = merged.setdefault((each.column, each.kind), each)
         if other is not each:
             other.n_rows += each.n_rows
             other.examples = list(dict.fromkeys([*other.examples, *each.examples]))[:EXAMPLES]
-    return list(known.values())
+    return list(merged.values())
 
 
 def refuse_missing(encoded: np.ndarray, places: Mapping[str, slice], first_row: int) -> None:
@@ -81,7 +81,7 @@ def refuse_missing(encoded: np.ndarray, places: Mapping[str, slice], first_row: 
     )
 
 
-def findings_of(
+def find_unusual(
     values: Mapping[str, Any],
     encoded: np.ndarray,
     places: Mapping[str, slice],
@@ -93,31 +93,31 @@ def findings_of(
     `seen` describes a column of the training data: ``kind`` is "number", "codes" or "indicators",
     ``low`` and ``high`` bound its numbers, ``missing`` is whether values were missing.
     """
-    found = []
+    findings = []
     for name, place in places.items():
-        block, known = encoded[:, place], seen[name]
+        block, seen_values = encoded[:, place], seen[name]
         first = block[:, 0]
         is_missing = np.isnan(first)
         rows: dict[str, Any] = {}
-        if not known["missing"]:
+        if not seen_values["missing"]:
             rows["missing"] = is_missing
-        if known["kind"] == "indicators":
+        if seen_values["kind"] == "indicators":
             rows["unknown"] = ~is_missing & (block.sum(axis=1) == 0)
-        elif known["kind"] == "codes":
+        elif seen_values["kind"] == "codes":
             rows["unknown"] = first < 0
-        elif known["low"] is not None:
-            rows["below"], rows["above"] = first < known["low"], first > known["high"]
+        elif seen_values["low"] is not None:
+            rows["below"], rows["above"] = first < seen_values["low"], first > seen_values["high"]
         for kind, mask in rows.items():
             if not mask.any():
                 continue
             where = np.flatnonzero(mask)
-            bound = {"below": known.get("low"), "above": known.get("high")}.get(kind)
+            bound = {"below": seen_values.get("low"), "above": seen_values.get("high")}.get(kind)
             texts = [] if kind == "missing" else [str(values[name][i]) for i in where[:200]]
-            examples = list(dict.fromkeys(text[:60] for text in texts))[:EXAMPLES]
-            found.append(
+            examples = list(dict.fromkeys(value[:60] for value in texts))[:EXAMPLES]
+            findings.append(
                 Finding(name, kind, len(where), first_row + int(where[0]), examples, bound)
             )
-    return found
+    return findings
 
 
 Facts: TypeAlias = dict[str, Any]
@@ -191,7 +191,7 @@ class Model:
         Their widths are quantiles of out-of-fold residuals; see README.md.
         """
         encoded = self.encode(rows)
-        return self.interval_around(self.of_encoded(encoded, "predict"), encoded, coverage)
+        return self.interval_around(self.predict_encoded(encoded, "predict"), encoded, coverage)
 
     def interval_around(
         self, predicted: np.ndarray, encoded: Any, coverage: float
@@ -205,7 +205,7 @@ class Model:
         low, high = self.intervals.around(predicted, sd, coverage)
         return low, high
 
-    def of_encoded(self, encoded: object, method: str) -> np.ndarray:
+    def predict_encoded(self, encoded: object, method: str) -> np.ndarray:
         """Call a method of the steps after the encoding of the table."""
         return np.asarray(getattr(self._steps, method)(encoded))
 
@@ -226,7 +226,7 @@ class Model:
         places = self.encoder.places()
         if not self.facts["takes_missing"]:
             refuse_missing(encoded, places, first_row)
-        return findings_of(values, encoded, places, self.facts["columns"], first_row)
+        return find_unusual(values, encoded, places, self.facts["columns"], first_row)
 
     @property
     def _steps(self) -> Any:
@@ -246,23 +246,23 @@ def load_files(contents: Mapping[str, bytes], package: str) -> Model:
     try:
         parts = load(document["model"], arrays, package, facts["needed"])
         model = Model(parts["pipeline"], facts, parts["intervals"])
-        answers = answers_of(model, parts["trial"])
+        answers = encoded_answers(model, parts["trial"])
     except Exception as error:
-        if others := other_versions(facts["versions"]):
-            raise RuntimeError(f"the model cannot be loaded with {others}: {error}") from error
+        if differing := other_versions(facts["versions"]):
+            raise RuntimeError(f"the model cannot be loaded with {differing}: {error}") from error
         raise
     if not agree(parts["answers"], answers):
-        others = other_versions(facts["versions"]) or "the installed packages"
-        raise RuntimeError(f"the predictions differ from those at the export, with {others}")
+        differing = other_versions(facts["versions"]) or "the installed packages"
+        raise RuntimeError(f"the predictions differ from those at the export, with {differing}")
     return model
 
 
-def answers_of(model: Model, encoded: object) -> np.ndarray:
+def encoded_answers(model: Model, encoded: object) -> np.ndarray:
     """Return the predictions of a model: probabilities, decision values, or numbers."""
     for name in ("predict_proba", "decision_function"):
         if model.classes and hasattr(model.pipeline, name):
-            return model.of_encoded(encoded, name)
-    answers = model.of_encoded(encoded, "predict")
+            return model.predict_encoded(encoded, name)
+    answers = model.predict_encoded(encoded, "predict")
     if model.classes:
         return np.array([model.classes.index(label) for label in answers.tolist()])
     return answers
@@ -283,12 +283,12 @@ def versions() -> dict[str, str]:
 def other_versions(wanted: Mapping[str, str]) -> str:
     """Name the packages that have another version than at the export."""
     installed = versions()
-    others = [
+    differing = [
         f"{name} {installed[name]} instead of {version}"
         for name, version in wanted.items()
         if installed.get(name, version) != version
     ]
-    return ", ".join(others) and f"{', '.join(others)} (see requirements.txt)"
+    return ", ".join(differing) and f"{', '.join(differing)} (see requirements.txt)"
 
 
 def load_folder(folder: Path, package: str, checksums: Mapping[str, str]) -> Model:

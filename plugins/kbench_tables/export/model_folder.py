@@ -40,12 +40,12 @@ from kbench.messages import option
 from kbench.parameters import check_choice
 from kbench.records import Cell, Metric, TaskType
 from kbench_tables.export.card import card
-from kbench_tables.export.fit import Fitted, has_intervals, refit, typed
+from kbench_tables.export.decode_table import example_rows, plain_rows
+from kbench_tables.export.fit import Fitted, has_intervals, refit, to_labels
 from kbench_tables.export.load_model import try_out
 from kbench_tables.export.model import FORMAT, Facts, agree
 from kbench_tables.export.onnx import check_onnx, write_onnx
-from kbench_tables.export.package_writer import files_of, package_name, write_package
-from kbench_tables.export.tables import example_of, plain_rows
+from kbench_tables.export.package_writer import hash_files, package_name, write_package
 
 PORTABLE = "portable"
 FORMATS = (PORTABLE, "skops", "joblib")
@@ -101,22 +101,22 @@ def write(
         expected = _answers(fitted.pipeline, fitted.table)
         if form == PORTABLE:
             package = package_name(fitted.dataset.checksum, key)
-            own = write_package(temporary, package, cell, fitted, owners or {})
-            own["latency_s"] = _compare_in_process(temporary, fitted, expected, own)
+            about = write_package(temporary, package, cell, fitted, owners or {})
+            about["latency_s"] = _compare_in_process(temporary, fitted, expected, about)
         else:
-            own = _one_file(temporary / f"model.{form}", fitted, expected, form)
+            about = _one_file(temporary / f"model.{form}", fitted, expected, form)
         if onnx:
-            own["onnx"] = write_onnx(temporary / "model.onnx", fitted)
+            about["onnx"] = write_onnx(temporary / "model.onnx", fitted)
         if mlflow:
             example = fitted.table[:EXAMPLE_ROWS]
             if fitted.raw:
-                example = example_of(cell, fitted.pipeline[0], import_registry(), EXAMPLE_ROWS)
+                example = example_rows(cell, fitted.pipeline[0], import_registry(), EXAMPLE_ROWS)
             _save_as("mlflow", fitted.pipeline, temporary / "mlflow", example)
-        facts = _facts(cell, key, fitted, row, own)
+        facts = _facts(cell, key, fitted, row, about)
         trust = TRUST_CODE if form == PORTABLE else TRUST
         (temporary / "README.md").write_text(card(facts, fitted, trust, mlflow), "utf-8")
         if form == PORTABLE:
-            facts["files"] = files_of(temporary)
+            facts["files"] = hash_files(temporary)
         (temporary / "model.json").write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
         temporary.rename(folder.absolute())
     except OSError as error:
@@ -156,7 +156,7 @@ def _one_file(file: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], fo
 
 
 def _compare_in_process(
-    folder: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], own: Mapping[str, Any]
+    folder: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], about: Mapping[str, Any]
 ) -> dict[str, float]:
     """Compare the predictions of a new process without kbench; return its seconds per row."""
     methods = [name for name in expected if name != "sd"]
@@ -164,11 +164,11 @@ def _compare_in_process(
     with tempfile.TemporaryDirectory() as scratch:
         answers, latency = try_out(
             folder,
-            own["package"],
+            about["package"],
             fitted.dataset.X,
             rows,
             methods,
-            own["requirements"],
+            about["requirements"],
             Path(scratch),
         )
     wanted = {name: expected[name] for name in methods}
@@ -225,8 +225,8 @@ def _requirements() -> list[str]:
     return [f"{name}=={metadata.version(name)}" for name in names]
 
 
-def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, own: Mapping[str, Any]) -> Facts:
-    dataset, found = fitted.dataset, fitted.intervals
+def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, more: Mapping[str, Any]) -> Facts:
+    dataset, intervals = fitted.dataset, fitted.intervals
     facts: Facts = {
         "format": FORMAT,
         "cell": cell.name,
@@ -242,21 +242,21 @@ def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, own: Mapping[s
         "is_weighted": dataset.sample_weight is not None,
         "measured": row and _read_scores(row, dataset.task),
         "is_calibrated": getattr(fitted.pipeline[-1], "calibration_", None) is not None,
-        **own,
+        **more,
         "kbench": __version__,
         "written": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     }
     if dataset.task == "classification":
-        facts["classes"] = typed(dataset.target_names).tolist()
+        facts["classes"] = to_labels(dataset.target_names).tolist()
     else:
         y = np.asarray(dataset.y)
         facts["target"] = {"lowest": float(y.min()), "highest": float(y.max())}
-    if found is not None:
+    if intervals is not None:
         facts["intervals"] = {
-            "level": found.level,
-            "coverage": found.coverage,
-            "n_rows": found.n_rows,
-            "is_relative": found.is_relative,
+            "level": intervals.level,
+            "coverage": intervals.coverage,
+            "n_rows": intervals.n_rows,
+            "is_relative": intervals.is_relative,
             "own_splits": cell.protocol.cv == "official" and bool(dataset.splits),
         }
     return facts
@@ -304,7 +304,7 @@ def export_cell(
     form: str = PORTABLE,
     onnx: bool = False,
     mlflow: bool = False,
-    announce: Callable[[str], None] = lambda text: None,
+    announce: Callable[[str], None] = lambda message: None,
 ) -> Exported:
     """Search and fit the method of a cell on all rows of its dataset, and write the model.
 

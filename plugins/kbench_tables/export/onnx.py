@@ -35,8 +35,8 @@ def check_onnx() -> None:
         try:
             __import__(name)
         except ImportError as error:
-            said = f"{option('onnx', True)} needs the package {name!r}{how_to_get(name)}"
-            raise ExportError(said) from error
+            message = f"{option('onnx', True)} needs the package {name!r}{how_to_get(name)}"
+            raise ExportError(message) from error
 
 
 def write_onnx(path: Path, fitted: Fitted) -> Facts:
@@ -52,9 +52,9 @@ def write_onnx(path: Path, fitted: Fitted) -> Facts:
     if hasattr(fitted.dataset.X, "indptr"):
         raise ExportError(f"{WHICH}; this data is sparse")
     graph = _Graph(fitted.dataset.X.shape[1])
-    value = graph.preprocessed("X", steps["prepare"])
-    value = graph.mapped(value, steps["feature_map"])
-    outputs = graph.predicted(value, steps["learner"])
+    value = graph.add_preprocessing("X", steps["prepare"])
+    value = graph.add_map(value, steps["feature_map"])
+    outputs = graph.add_learner(value, steps["learner"])
     X = np.asarray(fitted.dataset.X, dtype=np.float64)
     model = graph.model(outputs)
     try:
@@ -67,28 +67,28 @@ def write_onnx(path: Path, fitted: Fitted) -> Facts:
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     names = [name for name, _, _ in outputs]
-    found = dict(zip(names, session.run(names, {"X": X}), strict=True))
-    difference = _difference(fitted, found)
+    results = dict(zip(names, session.run(names, {"X": X}), strict=True))
+    difference = _difference(fitted, results)
     path.write_bytes(content)
     return {"input": "X", "outputs": names, "difference": difference}
 
 
-def _difference(fitted: Fitted, found: dict[str, np.ndarray]) -> float:
+def _difference(fitted: Fitted, outputs: dict[str, np.ndarray]) -> float:
     """Return the largest difference on training rows; raise ExportError if it is too large."""
     steps = fitted.pipeline[-3:]
-    if "label" in found:
+    if "label" in outputs:
         labels = np.asarray(steps.predict(fitted.dataset.X))
-        if not np.array_equal(found["label"].astype(str), labels.astype(str)):
+        if not np.array_equal(outputs["label"].astype(str), labels.astype(str)):
             raise ExportError("the ONNX model predicts different classes on the training rows")
     method = "predict" if fitted.dataset.task == "regression" else "decision_function"
     expected = np.asarray(getattr(steps, method)(fitted.dataset.X), dtype=np.float64)
-    own = found["prediction" if method == "predict" else "decision"]
-    own = own.reshape(expected.shape)
+    output = outputs["prediction" if method == "predict" else "decision"]
+    output = output.reshape(expected.shape)
     scale = max(float(np.ptp(expected)), 1e-300)
-    difference = float(np.abs(own - expected).max()) / scale
-    if "probabilities" in found:
+    difference = float(np.abs(output - expected).max()) / scale
+    if "probabilities" in outputs:
         shares = np.asarray(steps.predict_proba(fitted.dataset.X))
-        difference = max(difference, float(np.abs(found["probabilities"] - shares).max()))
+        difference = max(difference, float(np.abs(outputs["probabilities"] - shares).max()))
     if not difference <= TOLERANCE:
         raise ExportError(
             f"the ONNX model differs by {difference:.2g} of the range of predictions, more than "
@@ -122,32 +122,32 @@ class _Graph:
         self._constants.append(onnx.numpy_helper.from_array(array, name))
         return name
 
-    def preprocessed(self, value: str, steps: Any) -> str:
+    def add_preprocessing(self, value: str, steps: Any) -> str:
         """Add the protocol's preprocessing."""
         if steps._categories is not None:
             value = self._with_means(value, steps._categories)
         for step in steps._steps:
-            value = self._prepared(value, step)
+            value = self._add_step(value, step)
         return value
 
     def _with_means(self, value: str, means: Any) -> str:
         """Replace columns of numbers of categories by means of the target, at the end."""
         n_columns = self._n_features
-        others = [j for j in range(n_columns) if j not in means.columns]
+        plain = [j for j in range(n_columns) if j not in means.columns]
         parts = []
-        if others:
-            parts.append(self.add("Gather", value, np.array(others, np.int64), axis=1))
+        if plain:
+            parts.append(self.add("Gather", value, np.array(plain, np.int64), axis=1))
         codes = [self.add("Gather", value, np.array([j], np.int64), axis=1) for j in means.columns]
         for encoder in means._encoders:
             for column, code in enumerate(codes):
-                known = np.asarray(encoder.categories_[column], dtype=np.float64)
-                found = np.asarray(encoder.encodings_[column], dtype=np.float64)
-                is_code = ~np.isnan(known)
-                n_codes = int(known[is_code].max(initial=-1)) + 1
+                categories = np.asarray(encoder.categories_[column], dtype=np.float64)
+                encodings = np.asarray(encoder.encodings_[column], dtype=np.float64)
+                is_code = ~np.isnan(categories)
+                n_codes = int(categories[is_code].max(initial=-1)) + 1
                 # after the codes: missing, and new
                 table = np.full(n_codes + 2, float(encoder.target_mean_))
-                table[known[is_code].astype(np.int64)] = found[is_code]
-                table[n_codes] = found[~is_code][0] if (~is_code).any() else table[-1]
+                table[categories[is_code].astype(np.int64)] = encodings[is_code]
+                table[n_codes] = encodings[~is_code][0] if (~is_code).any() else table[-1]
                 is_new = self.add("Less", code, np.float64(0))
                 place = self.add("Where", is_new, np.float64(n_codes + 1), code)
                 is_late = self.add("GreaterOrEqual", place, np.float64(n_codes))
@@ -157,7 +157,7 @@ class _Graph:
                 parts.append(self.add("Gather", table, self.add("Cast", place, to=7), axis=0))
         return self.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
 
-    def _prepared(self, value: str, step: Any) -> str:
+    def _add_step(self, value: str, step: Any) -> str:
         kind = type(step).__name__
         if isinstance(step, Imputer):
             is_missing = self.add("IsNaN", value)
@@ -182,7 +182,7 @@ class _Graph:
             return self.add("Div", value, self.add("Mul", longer, np.float64(step.scale_)))
         raise ExportError(f"{WHICH}; not of one with {kind}")
 
-    def mapped(self, value: str, feature_map: Any) -> str:
+    def add_map(self, value: str, feature_map: Any) -> str:
         """Add the feature map: none, or cosines of random frequencies."""
         kind = type(feature_map).__name__
         if kind == "Identity":
@@ -194,7 +194,7 @@ class _Graph:
         angles = self.add("Add", self.add("MatMul", value, weights), phases)
         return self.add("Mul", self.add("Cos", angles), np.float64(np.sqrt(2 / len(phases))))
 
-    def predicted(self, value: str, learner: Any) -> list[tuple[str, Any, Any]]:
+    def add_learner(self, value: str, learner: Any) -> list[tuple[str, Any, Any]]:
         """Add the learner; return the names, types and shapes of the outputs."""
         import onnx
 
@@ -210,7 +210,7 @@ class _Graph:
             scaled = self.add("Mul", margins, np.float64(learner.sd_))
             number = self.add("Add", scaled, np.float64(learner.mean_))
             flat = self.add("Reshape", number, np.array([-1], np.int64))
-            return [(self._named(flat, "prediction"), double, ("rows",))]
+            return [(self._add_output(flat, "prediction"), double, ("rows",))]
         names = learner.classes_
         if len(names) == 2:
             scores = self.add("Concat", self.add("Neg", margins), margins, axis=1)
@@ -224,12 +224,12 @@ class _Graph:
         kind = onnx.TensorProto.STRING if is_text else onnx.TensorProto.INT64
         shape = ("rows",) if len(names) == 2 else ("rows", len(names))
         outputs = [
-            (self._named(label, "label"), kind, ("rows",)),
-            (self._named(decision, "decision"), double, shape),
+            (self._add_output(label, "label"), kind, ("rows",)),
+            (self._add_output(decision, "decision"), double, shape),
         ]
         probabilities = self._probabilities(decision, learner)
         if probabilities is not None:
-            named = self._named(probabilities, "probabilities")
+            named = self._add_output(probabilities, "probabilities")
             outputs.append((named, double, ("rows", len(names))))
         return outputs
 
@@ -240,7 +240,7 @@ class _Graph:
         margins = column if is_two else decision
         if learner.calibration_ is not None:
             several = [
-                self._calibrated(margins, each.calibrators)
+                self._calibrate(margins, each.calibrators)
                 for each in learner.calibration_.calibrated_classifiers_
             ]
             total = several[0]
@@ -250,24 +250,24 @@ class _Graph:
         if type(learner.estimator_).__name__ != "LogisticClassifier":
             return None
         if is_two:
-            return self._of_two(self._sigmoid(self.add("Neg", margins)))
+            return self._two_shares(self._sigmoid(self.add("Neg", margins)))
         if learner.estimator_.multiclass == "multinomial":
             return self.add("Softmax", margins, axis=1)
         return self._shares(self._sigmoid(self.add("Neg", margins)))
 
-    def _calibrated(self, margins: str, calibrators: Any) -> str:
+    def _calibrate(self, margins: str, calibrators: Any) -> str:
         slopes, shifts = (
             np.array([[getattr(each, name) for each in calibrators]], dtype=np.float64)
             for name in ("a_", "b_")
         )
-        found = self._sigmoid(self.add("Add", self.add("Mul", margins, slopes), shifts))
-        return self._of_two(found) if len(calibrators) == 1 else self._shares(found)
+        second = self._sigmoid(self.add("Add", self.add("Mul", margins, slopes), shifts))
+        return self._two_shares(second) if len(calibrators) == 1 else self._shares(second)
 
     def _sigmoid(self, value: str) -> str:
         """Add 1 / (1 + exp(value))."""
         return self.add("Reciprocal", self.add("Add", np.float64(1), self.add("Exp", value)))
 
-    def _of_two(self, second: str) -> str:
+    def _two_shares(self, second: str) -> str:
         return self.add("Concat", self.add("Sub", np.float64(1), second), second, axis=1)
 
     def _shares(self, values: str) -> str:
@@ -293,7 +293,7 @@ class _Graph:
         )
         return self.add("Add", votes, self.add("Div", sums, bound))
 
-    def _named(self, value: str, name: str) -> str:
+    def _add_output(self, value: str, name: str) -> str:
         import onnx
 
         self._nodes.append(onnx.helper.make_node("Identity", [value], [name]))
@@ -324,14 +324,14 @@ def _frequencies(feature_map: Any) -> tuple[np.ndarray, np.ndarray] | None:
         if weights is None:
             return None
         return np.asarray(weights, np.float64), np.asarray(sampler.random_offset_, np.float64)
-    found, offset = (
+    frequencies, offset = (
         getattr(feature_map, "frequencies_", None),
         getattr(feature_map, "offset_", None),
     )
-    if found is None or offset is None:
+    if frequencies is None or offset is None:
         return None
     n_components, half = feature_map.n_components, feature_map.n_components // 2
-    weights = np.asarray(found, dtype=np.float64)
+    weights = np.asarray(frequencies, dtype=np.float64)
     pairs = np.hstack([weights[:, :half], weights[:, :half], weights[:, half:]])
     # the sine is a cosine a quarter behind; an odd component has a phase of its own
     phases = np.repeat([0.0, -np.pi / 2, float(offset)], [half, half, n_components % 2])

@@ -16,7 +16,7 @@ from kbench.errors import ExportError
 from kbench.messages import option
 from kbench.records import Cell
 from kbench_tables.export import plain_objects
-from kbench_tables.export.code import (
+from kbench_tables.export.bundle_code import (
     OWN,
     Code,
     collect_code,
@@ -25,7 +25,7 @@ from kbench_tables.export.code import (
     license_files,
 )
 from kbench_tables.export.fit import Fitted
-from kbench_tables.export.model import ARRAYS, OBJECTS, Facts, Model, answers_of, versions
+from kbench_tables.export.model import ARRAYS, OBJECTS, Facts, Model, encoded_answers, versions
 
 TRIAL_ROWS = 8
 """Number of synthetic rows that a model predicts when it is loaded."""
@@ -99,7 +99,7 @@ def write_package(
         "pipeline": fitted.pipeline,
         "intervals": fitted.intervals,
         "trial": trial,
-        "answers": answers_of(model, trial),
+        "answers": encoded_answers(model, trial),
     }
     try:
         written, arrays = plain_objects.dump(parts, own)
@@ -176,13 +176,13 @@ def _describe_columns(fitted: Fitted) -> Facts:
     encoder = fitted.pipeline.named_steps.get("encode")
     if encoder is None:
         return {}
-    X, known = fitted.dataset.X, dict(encoder.columns)
+    X, categories = fitted.dataset.X, dict(encoder.columns)
     seen = {}
     for name, place in encoder.places().items():
         first = np.asarray(X[:, place.start], dtype=np.float64)
         present = first[~np.isnan(first)]
         is_codes = name in encoder.coded
-        kind = "codes" if is_codes else "number" if known[name] is None else "indicators"
+        kind = "codes" if is_codes else "number" if categories[name] is None else "indicators"
         has_range = kind == "number" and len(present)
         seen[name] = {
             "kind": kind,
@@ -214,7 +214,7 @@ def _trial(X: Any) -> Any:
     return rows
 
 
-def files_of(folder: Path, left_out: Collection[str] = ()) -> dict[str, str]:
+def hash_files(folder: Path, left_out: Collection[str] = ()) -> dict[str, str]:
     """Return the SHA-256 of all files of a folder, by their paths in it."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     names = {path.relative_to(folder).as_posix(): path for path in files}

@@ -25,7 +25,7 @@ class PreprocessingStep(Preprocessing, BaseEstimator):  # type: ignore[misc]
     """The protocol's preprocessing as a step of a pipeline."""
 
     @classmethod
-    def of(cls, fitted: Preprocessing) -> PreprocessingStep:
+    def from_fitted(cls, fitted: Preprocessing) -> PreprocessingStep:
         """Return a fitted preprocessing as such a step."""
         step = cls()
         step.__dict__.update(vars(fitted))
@@ -64,13 +64,13 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def classes_(self) -> np.ndarray:
         """Names of the classes, in the order of the columns of `predict_proba`."""
-        return self._named(self.estimator_.classes_)
+        return self._to_names(self.estimator_.classes_)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the name of a class for each row."""
-        return self._named(self.estimator_.predict(X))
+        return self._to_names(self.estimator_.predict(X))
 
-    def _named(self, codes: Any) -> np.ndarray:
+    def _to_names(self, codes: Any) -> np.ndarray:
         named: np.ndarray = np.asarray(self.names)[np.asarray(codes, dtype=int)]
         return named
 
@@ -117,8 +117,8 @@ class ScaledTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y = np.asarray(y, dtype=np.float64)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         scale = Scale.fit(y, "regression", weight)
-        given = {} if weight is None else {"sample_weight": weight}
-        fitted = clone(self.estimator).fit(X, scale.standardise(y), **given)
+        weights = {} if weight is None else {"sample_weight": weight}
+        fitted = clone(self.estimator).fit(X, scale.standardise(y), **weights)
         return self.with_fitted(fitted, scale)
 
     def with_fitted(self, estimator: Any, scale: Scale) -> ScaledTarget:

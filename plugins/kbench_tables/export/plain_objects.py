@@ -40,38 +40,38 @@ class NotPlainError(TypeError):
     """An object cannot be written without pickle."""
 
 
-def dump(value: Any, own: Callable[[str], str | None]) -> tuple[Json, dict[str, np.ndarray]]:
+def dump(value: Any, bundled: Callable[[str], str | None]) -> tuple[Json, dict[str, np.ndarray]]:
     """Return an object as JSON, and its arrays by name.
 
     ``own(module)`` is the name, beginning with a dot, of a module that leaves with the model;
     None for other modules. `NotPlainError` names what cannot be written.
     """
-    writer = _Writer(own)
-    return writer.of(value), writer.arrays
+    writer = _Writer(bundled)
+    return writer.dump(value), writer.arrays
 
 
 class _Writer:
-    def __init__(self, own: Callable[[str], str | None]) -> None:
-        self._own = own
+    def __init__(self, bundled: Callable[[str], str | None]) -> None:
+        self._own = bundled
         self.arrays: dict[str, np.ndarray] = {}
         self._known: dict[int, tuple[int, Any]] = {}  # objects are kept, or ids would be reused
 
-    def of(self, value: Any) -> Json:
+    def dump(self, value: Any) -> Json:
         if value is None or type(value) in _PLAIN:
             return value
         if isinstance(value, np.ndarray) and value.dtype.hasobject:
-            return {"objects": [self.of(v) for v in value.ravel().tolist()], "shape": value.shape}
+            return {"objects": [self.dump(v) for v in value.ravel().tolist()], "shape": value.shape}
         if isinstance(value, np.generic) and not isinstance(value, np.object_):
             return {"scalar": self._array(np.asarray(value))}
         if isinstance(value, np.dtype):
             return {"dtype": self._array(np.empty(0, value))}
         kind = type(value)
         if kind is list:
-            return [self.of(v) for v in value]
+            return [self.dump(v) for v in value]
         if kind in (tuple, set, frozenset):
-            return {kind.__name__: [self.of(v) for v in value]}
+            return {kind.__name__: [self.dump(v) for v in value]}
         if kind is dict:
-            return {"dict": [[self.of(k), self.of(v)] for k, v in value.items()]}
+            return {"dict": [[self.dump(k), self.dump(v)] for k, v in value.items()]}
         if kind is bytes:
             return {"bytes": base64.b64encode(value).decode()}
         if isinstance(value, type) or _is_function(value):
@@ -106,13 +106,13 @@ class _Writer:
             if not _may_be_called(written["call"], make):
                 raise NotPlainError(f"{type(value).__name__} is made by {written['call']}")
         self._keep(arguments, state)
-        written["arguments"] = [self.of(a) for a in arguments]
+        written["arguments"] = [self.dump(a) for a in arguments]
         if state is not None:
-            written["state"] = self.of(state)
+            written["state"] = self.dump(state)
         if items is not None:
-            written["items"] = [self.of(item) for item in items]
+            written["items"] = [self.dump(item) for item in items]
         if pairs is not None:
-            written["pairs"] = [[self.of(k), self.of(v)] for k, v in pairs]
+            written["pairs"] = [[self.dump(k), self.dump(v)] for k, v in pairs]
         return written
 
     def _keep(self, *temporary: Any) -> None:
@@ -124,9 +124,9 @@ class _Writer:
         name = getattr(value, "__qualname__", None) or value.__name__
         if "<" in name:
             raise NotPlainError(f"{module}.{name}: functions must have a name at the top level")
-        own = self._own(module)
-        written = f"{module if own is None else own}:{name}"
-        if own is None and _found(importlib.import_module(module), name) is not value:
+        bundled = self._own(module)
+        written = f"{module if bundled is None else bundled}:{name}"
+        if bundled is None and _get_attribute(importlib.import_module(module), name) is not value:
             raise NotPlainError(f"{module}.{name} is not the object of that name")
         return written
 
@@ -138,16 +138,16 @@ def _is_function(value: Any) -> bool:
     return callable(value) and named and not is_bound
 
 
-def _may_be_called(name: str, found: Any) -> bool:
+def _may_be_called(name: str, value: Any) -> bool:
     """Whether an object may be made by a callable: a class, a constructor, or the model's own."""
     last = name.rpartition(":")[2]
-    known = last in _CONSTRUCTORS or last.startswith("__pyx_unpickle_")
+    is_ok = last in _CONSTRUCTORS or last.startswith("__pyx_unpickle_")
     return (
-        name.startswith(".") or isinstance(found, type) or known or name == "copyreg:_reconstructor"
+        name.startswith(".") or isinstance(value, type) or is_ok or name == "copyreg:_reconstructor"
     )
 
 
-def _found(module: Any, name: str) -> Any:
+def _get_attribute(module: Any, name: str) -> Any:
     return functools.reduce(getattr, name.split("."), module)
 
 
@@ -159,7 +159,7 @@ def load(
     `package` is that of the bundled modules, `further` names packages in addition to `BASE`.
     ValueError is raised for anything that is not allowed.
     """
-    return _Reader(arrays, package, (*BASE, *further)).of(written)
+    return _Reader(arrays, package, (*BASE, *further)).read(written)
 
 
 class _Reader:
@@ -169,11 +169,11 @@ class _Reader:
         self._arrays, self._package, self._allowed = arrays, package, allowed
         self._known: dict[int, Any] = {}
 
-    def of(self, written: Json) -> Any:
+    def read(self, written: Json) -> Any:
         if written is None or type(written) in _PLAIN:
             return written
         if isinstance(written, list):
-            return [self.of(each) for each in written]
+            return [self.read(each) for each in written]
         if not isinstance(written, dict) or not written:
             raise ValueError("not an object of a model")
         if "id" in written:
@@ -181,26 +181,26 @@ class _Reader:
         ((kind, value),) = [item for item in written.items() if item[0] != "shape"]
         if kind == "objects":
             array = np.empty(len(value), dtype=object)
-            array[:] = [self.of(each) for each in value]
+            array[:] = [self.read(each) for each in value]
             return array.reshape(written["shape"])
         if kind == "same":
             return self._known[value]
-        return self._of_kind(kind, value)
+        return self._read_kind(kind, value)
 
-    def _of_kind(self, kind: str, value: Any) -> Any:
+    def _read_kind(self, kind: str, value: Any) -> Any:
         if kind == "scalar":
             return self._arrays[value][()]
         if kind == "dtype":
             return self._arrays[value].dtype
         if kind == "name":
-            return self._named(value)
+            return self._import(value)
         if kind == "bytes":
             return base64.b64decode(value)
         if kind == "dict":
-            return {self.of(k): self.of(v) for k, v in value}
+            return {self.read(k): self.read(v) for k, v in value}
         if kind in ("tuple", "set", "frozenset"):
             make = {"tuple": tuple, "set": set, "frozenset": frozenset}[kind]
-            return make(self.of(each) for each in value)
+            return make(self.read(each) for each in value)
         raise ValueError(f"not an object of a model: {kind!r}")
 
     def _object(self, written: dict[str, Json]) -> Any:
@@ -208,9 +208,9 @@ class _Reader:
         if "array" in written:
             self._known[number] = self._arrays[written["array"]]
             return self._known[number]
-        arguments = [self.of(each) for each in written["arguments"]]
+        arguments = [self.read(each) for each in written["arguments"]]
         if "new" in written:
-            kind = self._named(written["new"])
+            kind = self._import(written["new"])
             if not isinstance(kind, type):
                 raise ValueError(f"{written['new']} is not a class")
             made = kind.__new__(kind, *arguments)
@@ -218,29 +218,29 @@ class _Reader:
             made = self._callable(written["call"])(*arguments)
         self._known[number] = made
         if "state" in written:
-            _set_state(made, self.of(written["state"]))
+            _set_state(made, self.read(written["state"]))
         for item in written.get("items", ()):
-            made.append(self.of(item))
+            made.append(self.read(item))
         for key, value in written.get("pairs", ()):
-            made[self.of(key)] = self.of(value)
+            made[self.read(key)] = self.read(value)
         return made
 
     def _callable(self, name: str) -> Any:
-        found = self._named(name)
-        if not _may_be_called(name, found):
+        value = self._import(name)
+        if not _may_be_called(name, value):
             raise ValueError(f"{name} is not a class")
-        return found
+        return value
 
-    def _named(self, name: str) -> Any:
+    def _import(self, name: str) -> Any:
         module, _, last = name.partition(":")
         top = module.partition(".")[0]
         if module.startswith("."):
-            found = importlib.import_module(module, self._package)
+            imported = importlib.import_module(module, self._package)
         elif top in self._allowed or last in _OTHERS.get(module, ()):
-            found = importlib.import_module(module)
+            imported = importlib.import_module(module)
         else:
             raise ValueError(f"a model may not name {name!r}")
-        target = _found(found, last)
+        target = _get_attribute(imported, last)
         origin = (getattr(target, "__module__", None) or "numpy").partition(".")[0]
         if not module.startswith(".") and origin not in (*self._allowed, *_OTHERS):
             # a package's own imports of os, for example

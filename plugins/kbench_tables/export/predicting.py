@@ -48,51 +48,51 @@ def csv_blocks(
 
     ValueError names the error in the file and its line.
     """
-    what = f"file {str(path)!r}"
+    label = f"file {str(path)!r}"
     try:
-        with _opened(path, encoding) as text:
-            n_before, named = preamble(text.read(PREAMBLE))
-            text.seek(0)
+        with _open_csv(path, encoding) as stream:
+            n_before, named = preamble(stream.read(PREAMBLE))
+            stream.seek(0)
             for _ in range(n_before):
-                text.readline()
-            yield from _blocks(text, what, named or delimiter, n_rows, n_before)
+                stream.readline()
+            yield from _blocks(stream, label, named or delimiter, n_rows, n_before)
     except UnicodeError as error:
-        found = getattr(error, "object", b"")[getattr(error, "start", 0) :][:1]
+        byte = getattr(error, "object", b"")[getattr(error, "start", 0) :][:1]
         raise ValueError(
-            f"{what}: it is not {encoding} (byte {found.hex() or '?'}); name its encoding, such as "
+            f"{label}: it is not {encoding} (byte {byte.hex() or '?'}); name its encoding, such as "
             "--encoding cp1252"
         ) from None
     except LookupError:
-        raise ValueError(f"{what}: no encoding is named {encoding!r}") from None
+        raise ValueError(f"{label}: no encoding is named {encoding!r}") from None
     except (csv.Error, EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise ValueError(f"{what}: {error}") from None
+        raise ValueError(f"{label}: {error}") from None
 
 
-def _opened(path: Path, encoding: str) -> Any:
+def _open_csv(path: Path, encoding: str) -> Any:
     opener = _OPENERS.get(path.suffix.lower(), open)
     encoding = "utf-8-sig" if encoding.lower().replace("_", "-") == "utf-8" else encoding
     return io.TextIOWrapper(opener(path, "rb"), encoding=encoding, newline="")
 
 
-def _lines(text: Any, what: str) -> Iterator[str]:
-    while line := text.readline(LONGEST_LINE + 1):
+def _lines(stream: Any, label: str) -> Iterator[str]:
+    while line := stream.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
-            raise ValueError(f"{what}: a line has more than {LONGEST_LINE:,} characters")
+            raise ValueError(f"{label}: a line has more than {LONGEST_LINE:,} characters")
         yield line
 
 
 def _blocks(
-    text: Any, what: str, delimiter: str, n_rows: int, n_before: int
+    stream: Any, label: str, delimiter: str, n_rows: int, n_before: int
 ) -> Iterator[dict[str, list[str]]]:
-    reader = csv.reader(_lines(text, what), delimiter=delimiter, skipinitialspace=True)
+    reader = csv.reader(_lines(stream, label), delimiter=delimiter, skipinitialspace=True)
     header = next((row for row in reader if row), None)
     if header is None:
-        raise ValueError(f"{what} is empty")
+        raise ValueError(f"{label} is empty")
     names = [name.strip() for name in header]
     if len(set(names)) < len(names):
         twice = min(name for name in set(names) if names.count(name) > 1)
-        raise ValueError(f"{what}: several columns are named {twice!r}")
-    rows = _rows(reader, len(names), what, n_before)
+        raise ValueError(f"{label}: several columns are named {twice!r}")
+    rows = _rows(reader, len(names), label, n_before)
     block = list(islice(rows, n_rows))
     while True:
         columns = map(list, zip(*block, strict=True)) if block else ([] for _ in names)
@@ -102,12 +102,12 @@ def _blocks(
             return
 
 
-def _rows(reader: Any, n_names: int, what: str, n_before: int) -> Iterator[list[str]]:
+def _rows(reader: Any, n_names: int, label: str, n_before: int) -> Iterator[list[str]]:
     """Yield rows that are not empty; `ValueError` where one has too many values or too few."""
     for row in reader:
         if row and len(row) != n_names:
             raise ValueError(
-                f"{what}: line {reader.line_num + n_before:,} has {len(row):,} values, and the "
+                f"{label}: line {reader.line_num + n_before:,} has {len(row):,} values, and the "
                 f"first line has {n_names:,} names"
             )
         if row:
@@ -163,9 +163,9 @@ def predict_file(
                 n_rows = len(next(iter(block.values()), ()))
                 if n_rows:
                     first = outcome.n_rows + 1
-                    columns, found = _predicted(model, block, ids, coverage, first, guard)
+                    columns, new = _predict_block(model, block, ids, coverage, first, guard)
                     writer.writerows(zip(*columns, strict=True))
-                    findings = merge_findings([*findings, *found])
+                    findings = merge_findings([*findings, *new])
                     outcome.n_rows += n_rows
             file.flush()
             os.fsync(file.fileno())
@@ -219,9 +219,9 @@ def _about_columns(model: Model, block: Mapping[str, Any], ids: Sequence[str]) -
     target = model.facts.get("target_column")
     if target in names:
         sentences.append(f"column {target!r} is the target and is not used")
-    known = {*model.columns, *model.facts.get("left_out", ()), target, *ids}
-    if others := [name for name in names if name not in known]:
-        sentences.append(f"columns that the training data lack are not used: {list_some(others)}")
+    expected = {*model.columns, *model.facts.get("left_out", ()), target, *ids}
+    if unused := [name for name in names if name not in expected]:
+        sentences.append(f"columns that the training data lack are not used: {list_some(unused)}")
     return sentences
 
 
@@ -237,7 +237,7 @@ def _header(model: Model, ids: Sequence[str], coverage: float) -> list[str]:
     return [*ids, "prediction", *added]
 
 
-def _predicted(
+def _predict_block(
     model: Model,
     block: Mapping[str, Any],
     ids: Sequence[str],
@@ -247,8 +247,8 @@ def _predicted(
 ) -> tuple[list[Iterable[str]], list[Finding]]:
     """Return the columns to write for a block of rows, and its findings."""
     encoded = model.encoder.encode(block, first_row)
-    found = model.check_encoded(model.encoder.select(block), encoded, first_row)
-    predicted = model.of_encoded(encoded, "predict")
+    findings = model.check_encoded(model.encoder.select(block), encoded, first_row)
+    predicted = model.predict_encoded(encoded, "predict")
     place = {str(name).strip(): name for name in block}
     columns: list[Iterable[str]] = [[guard(value) for value in block[place[name]]] for name in ids]
     if model.classes:
@@ -256,11 +256,11 @@ def _predicted(
     else:
         columns.append(_numbers(predicted, "%.10g"))
     if model.has_probabilities:
-        columns += [_numbers(p, "%.6f") for p in model.of_encoded(encoded, "predict_proba").T]
+        columns += [_numbers(p, "%.6f") for p in model.predict_encoded(encoded, "predict_proba").T]
     elif model.intervals is not None:
         ends = model.interval_around(predicted, encoded, coverage)
         columns += [_numbers(end, "%.10g") for end in ends]
-    return columns, found
+    return columns, findings
 
 
 def _numbers(values: np.ndarray, form: str) -> Iterator[str]:
@@ -274,14 +274,14 @@ class _Guard:
         self.n_cells = 0
 
     def __call__(self, value: Any) -> str:
-        text = "" if value is None else str(value)
-        if not text.startswith(FORMULA):
-            return text
+        cell = "" if value is None else str(value)
+        if not cell.startswith(FORMULA):
+            return cell
         with contextlib.suppress(ValueError):
-            float(text)
-            return text
+            float(cell)
+            return cell
         self.n_cells += 1
-        return f"'{text}"
+        return f"'{cell}"
 
 
 def main(load: Callable[[], Model], arguments: Sequence[str] | None = None) -> int:
@@ -302,27 +302,27 @@ def main(load: Callable[[], Model], arguments: Sequence[str] | None = None) -> i
         action="append",
         help="string to read as missing (NA), instead of those of training; repeatable",
     )
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
         model = load()
         dialect = {**model.facts["dialect"]}
         for name in dialect:
-            if (value := getattr(given, name)) is not None:
+            if (value := getattr(options, name)) is not None:
                 dialect[name] = value
         delimiter, encoding = dialect.pop("delimiter"), dialect.pop("encoding")
         outcome = predict_file(
             model,
-            csv_blocks(given.file, delimiter, encoding),
-            given.output,
+            csv_blocks(options.file, delimiter, encoding),
+            options.output,
             texts=dialect,
-            ids=given.id,
-            coverage=given.coverage,
-            overwrite=given.overwrite,
+            ids=options.id,
+            coverage=options.coverage,
+            overwrite=options.overwrite,
         )
     except (ValueError, RuntimeError, OSError, KbenchError) as error:
         print(f"predict.py: {error}", file=sys.stderr)
         return 2
     for sentence in outcome.sentences:
         print(f"predict.py: {sentence}", file=sys.stderr)
-    print(f"{given.output}: {counted(outcome.n_rows, 'row')}")
+    print(f"{options.output}: {counted(outcome.n_rows, 'row')}")
     return 0

@@ -20,11 +20,11 @@ from kbench.features import (
 )
 from kbench.messages import format_memory
 from kbench.records import Cell, Metric, Protocol, Ref
-from kbench_tables.recommend.data import OwnData, suite_for
+from kbench_tables.recommend.advice import Advice, advise
 from kbench_tables.recommend.explanation import Explanation
 from kbench_tables.recommend.metric import Comparison
-from kbench_tables.recommend.page import Advice, advise
 from kbench_tables.recommend.timed_suite import Rounds, chosen_settings, rounds_for
+from kbench_tables.recommend.user_data import UserData, suite_for
 from kbench_tables.time_budget.anytime import Schedule
 from kbench_tables.time_budget.sample_sizes import class_shares
 
@@ -118,8 +118,8 @@ class ComparedMethods:
         return chosen_settings(planned)
 
 
-def rounds_of(
-    data: OwnData,
+def list_rounds(
+    data: UserData,
     by: Comparison,
     registry: Registry,
     feature_maps: Sequence[str] = (),
@@ -127,14 +127,14 @@ def rounds_of(
     time_limit: float | None = None,
 ) -> Rounds:
     """Return the suite for a user's file: all rows, and samples of them under a time limit."""
-    given = (data.ref, data.facts, registry, feature_maps, learners)
+    inputs = (data.ref, data.facts, registry, feature_maps, learners)
     if time_limit is None:
-        return Rounds(suite_for(*given, by), ())
-    return rounds_for(*given, time_limit, by)
+        return Rounds(suite_for(*inputs, by), ())
+    return rounds_for(*inputs, time_limit, by)
 
 
 def compare(
-    data: OwnData,
+    data: UserData,
     rounds: Rounds,
     registry: Registry,
     *,
@@ -163,42 +163,42 @@ def compare(
         if explains:
             last += min(EXPLAIN_SHARE * time_limit, EXPLAIN_S)
         last = min(last, LAST_MOST * time_limit)
-        given = {**options.given, "schedule": schedule}
-        options = replace(options, total_s=time_limit - read - last, given=given)
+        settings = {**options.given, "schedule": schedule}
+        options = replace(options, total_s=time_limit - read - last, given=settings)
     report = run_shown(
         rounds.suite,
         registry,
         options,
         as_json=as_json,
         quiet=quiet,
-        further_notices=data.doubts,
+        further_notices=data.warnings,
         words=words,
     )
     rows = _rows(report, data.ref.label)
     refs = {planned.cell.learner.label: planned.cell.learner for planned in report.cells}
-    known = {label: registry.get("learner", ref.name) for label, ref in refs.items()}
+    learners = {label: registry.get("learner", ref.name) for label, ref in refs.items()}
     advice = advise(
         rows,
-        [label for label, learner in known.items() if learner.uses_kernel],
-        [label for label, learner in known.items() if learner.baseline],
+        [label for label, learner in learners.items() if learner.uses_kernel],
+        [label for label, learner in learners.items() if learner.baseline],
         report.suite.compared,
         data.facts.task,
-        [label for label, learner in known.items() if learner.family == BOOSTED],
+        [label for label, learner in learners.items() if learner.family == BOOSTED],
         nested=time_limit is not None,
         shares=class_shares(data.facts),
     )
     rows = [_add_reason(row, time_limit) for row in rows]
-    found = ComparedMethods(report, rows, advice, rounds.on_all_rows)
+    compared = ComparedMethods(report, rows, advice, rounds.on_all_rows)
     if schedule is not None and advice is not None:
-        found = replace(found, explained=_extrapolate_cost(found, schedule))
+        compared = replace(compared, explained=_extrapolate_cost(compared, schedule))
     if not explains or advice is None:
-        return found
-    left = math.inf
+        return compared
+    remaining = math.inf
     if time_limit is not None:  # the store and the report come after it
         rest = min(LAST_SHARE * time_limit, LAST_S)
-        left = time_limit - started.seconds - rest
-        left = max(left, EXPLAIN_LEAST * time_limit)
-    return _add_explanation(found, left)
+        remaining = time_limit - started.seconds - rest
+        remaining = max(remaining, EXPLAIN_LEAST * time_limit)
+    return _add_explanation(compared, remaining)
 
 
 def _with_shared_memory(rounds: Rounds, options: Options) -> Rounds:
@@ -209,11 +209,11 @@ def _with_shared_memory(rounds: Rounds, options: Options) -> Rounds:
     return replace(rounds, suite=suite)
 
 
-def _time_to_explain(data: OwnData, time_limit: float) -> Callable[[PlannedCell], float]:
+def _time_to_explain(data: UserData, time_limit: float) -> Callable[[PlannedCell], float]:
     """Return a function of a cell: the seconds reserved to explain its method."""
     n_columns = data.facts.n_features
-    if data.look is not None and data.look.n_columns:
-        n_columns = min(n_columns, data.look.n_columns)
+    if data.preview is not None and data.preview.n_columns:
+        n_columns = min(n_columns, data.preview.n_columns)
 
     def seconds(planned: PlannedCell) -> float:
         from kbench_tables.recommend.explain import seconds_to_explain
@@ -223,23 +223,23 @@ def _time_to_explain(data: OwnData, time_limit: float) -> Callable[[PlannedCell]
     return seconds
 
 
-def _add_explanation(found: ComparedMethods, seconds: float) -> ComparedMethods:
+def _add_explanation(compared: ComparedMethods, seconds: float) -> ComparedMethods:
     """Add permutation importances and errors, if they take at most some seconds."""
     from kbench.features import import_registry
     from kbench_tables.recommend.explain import explain
 
-    metric = found.report.suite.compared
-    assert found.chosen is not None
-    result = explain(found.chosen, import_registry(), metric, seconds)
+    metric = compared.report.suite.compared
+    assert compared.chosen is not None
+    result = explain(compared.chosen, import_registry(), metric, seconds)
     if isinstance(result, str):
-        return replace(found, explained=(*found.explained, result))
-    sentences = (*found.explained, *result.sentences(metric.words))
-    return replace(found, explanation=result, explained=sentences)
+        return replace(compared, explained=(*compared.explained, result))
+    sentences = (*compared.explained, *result.sentences(metric.words))
+    return replace(compared, explanation=result, explained=sentences)
 
 
-def _extrapolate_cost(found: ComparedMethods, schedule: Schedule) -> tuple[str, ...]:
+def _extrapolate_cost(compared: ComparedMethods, schedule: Schedule) -> tuple[str, ...]:
     """Return the predicted cost of a method on all rows, if it was fitted on a sample."""
-    planned = found.chosen
+    planned = compared.chosen
     assert planned is not None
     predicted = schedule.cost_on_all_rows(planned.cell.method)
     rows = planned.cell.protocol.max_train_rows
@@ -273,8 +273,8 @@ def _rows(report: Report, label: str) -> list[Row]:
     metric = report.suite.compared
     for planned in report.cells:
         row = replace(make_full_row(planned, machine_id(), metric), dataset=label)
-        known = by_method.get(row.method)
-        if known is None or _order(row) >= _order(known):
+        earlier = by_method.get(row.method)
+        if earlier is None or _order(row) >= _order(earlier):
             by_method[row.method] = row
     return sorted(by_method.values(), key=lambda row: _rank(row, metric))
 

@@ -126,7 +126,7 @@ def explain(
     )
     index = planned.done[0].split
     seed = derive_seed(cell.protocol.seed, dataset.checksum, index)
-    candidate = _chosen(planned, method, seed)
+    candidate = _chosen_candidate(planned, method, seed)
     if candidate is None:
         return f"{option('explain')}: the chosen parameters are not stored"
     assignment = assign(dataset, cell.protocol, index, np.arange(len(dataset.y)))
@@ -136,30 +136,30 @@ def explain(
     most = MAX_VALUES // max(1, (len(groups) * REPEATS + 1) * width)
     most = min(MAX_ROWS, len(assignment.y_test), max(MIN_ROWS, most))
     # reading the data again may take long on a loaded machine: half of the time is for the work
-    left = max(seconds - (time.monotonic() - started), OWN_SHARE * seconds)
-    effort = Effort.within(left, planned, len(groups), most)
+    remaining = max(seconds - (time.monotonic() - started), OWN_SHARE * seconds)
+    effort = Effort.within(remaining, planned, len(groups), most)
     if effort.n_test < min(most, MIN_ROWS):
         fit_s = _times(planned)[0] * effort.n_train / len(assignment.visible.train)
-        if fit_s > left:
+        if fit_s > remaining:
             return (
                 f"{option('explain')}: fitting the method on {effort.n_train:,} rows should take "
-                f"{duration(fit_s)}, and {duration(left)} are left: increase "
+                f"{duration(fit_s)}, and {duration(remaining)} are left: increase "
                 f"{option('time_limit')}"
             )
         return (
             f"{option('explain')}: {len(groups) + 1:,} predictions of each test row take longer "
-            f"than the {duration(left)} that are left: increase {option('time_limit')}"
+            f"than the {duration(remaining)} that are left: increase {option('time_limit')}"
         )
     shown = _sample(assignment, effort, rng)
-    data, given = parts(Inputs.make(dataset), shown.visible, cell.protocol)
-    X = np.asarray(given[:])
+    data, columns = parts(Inputs.make(dataset), shown.visible, cell.protocol)
+    X = np.asarray(columns[:])
     repeats = effort.repeats
     copies = [X, *(_permute(X, places, rng) for _, places in groups for _ in range(repeats))]
     fitting = Fitting(method, data, cell.protocol, seed)
-    found = fit_in_memory(fitting, candidate).predict(np.concatenate(copies))
+    predictions = fit_in_memory(fitting, candidate).predict(np.concatenate(copies))
     n = len(X)
     every = [
-        _checked(found, slice(i * n, (i + 1) * n), data, shown, method.learner.label)
+        _check_part(predictions, slice(i * n, (i + 1) * n), data, shown, method.learner.label)
         for i in range(len(copies))
     ]
     values = [split_scores(shown, each).get(metric.name, np.nan) for each in every]
@@ -187,7 +187,7 @@ def explain(
     return replace(plain, confusion=tuple(map(tuple, counts.tolist())), classes=names)
 
 
-def _chosen(planned: PlannedCell, method: FitMethod, seed: int) -> Candidate | None:
+def _chosen_candidate(planned: PlannedCell, method: FitMethod, seed: int) -> Candidate | None:
     """Return the candidate that the search of a split chose."""
     chosen = planned.done[0].details.chosen
     every = candidates(method.feature_map, method.learner, planned.cell.protocol, seed)
@@ -237,20 +237,20 @@ def _sample(assignment: Assignment, effort: Effort, rng: np.random.Generator) ->
     """Return a split with some of its rows; each class keeps a training row."""
     seen = assignment.visible
     rows = np.sort(rng.permutation(len(assignment.y_test))[: effort.n_test])
-    kept = np.arange(len(seen.train))
-    if effort.n_train < len(kept):
-        drawn = rng.permutation(len(kept))
+    places = np.arange(len(seen.train))
+    if effort.n_train < len(places):
+        drawn = rng.permutation(len(places))
         least = np.array([], dtype=int)
         if assignment.task == "classification":
             least = drawn[np.unique(seen.y_train[drawn], return_index=True)[1]]
-        kept = np.union1d(drawn[: effort.n_train], least)
+        places = np.union1d(drawn[: effort.n_train], least)
     visible = replace(
         seen,
-        train=seen.train[kept],
+        train=seen.train[places],
         test=seen.test[rows],
-        y_train=seen.y_train[kept],
-        weight_train=_at(seen.weight_train, kept),
-        parts_train=_at(seen.parts_train, kept),
+        y_train=seen.y_train[places],
+        weight_train=_at(seen.weight_train, places),
+        parts_train=_at(seen.parts_train, places),
     )
     return replace(
         assignment,
@@ -272,15 +272,15 @@ def _permute(X: np.ndarray, places: list[int], rng: np.random.Generator) -> np.n
     return X
 
 
-def _checked(
-    found: Predictions, rows: slice, data: Any, shown: Assignment, what: str
+def _check_part(
+    predictions: Predictions, rows: slice, data: Any, shown: Assignment, label: str
 ) -> Predictions:
     """Return the predictions of some of the rows, in the units of the targets."""
     names = ("predicted", "probabilities", "decision", "label_probabilities", "sd")
-    given: dict[str, Any] = {name: getattr(found, name) for name in names}
-    some: dict[str, Any] = {name: v if v is None else v[rows] for name, v in given.items()}
+    outputs: dict[str, Any] = {name: getattr(predictions, name) for name in names}
+    some: dict[str, Any] = {name: v if v is None else v[rows] for name, v in outputs.items()}
     part = Predictions(**some)
     n = len(shown.y_test)
     if data.task == "regression":
-        return unstandardise(part, data.scale(np.arange(len(data.y))), n, what)
-    return part.validate(data.task, np.unique(data.y), n, what)
+        return unstandardise(part, data.scale(np.arange(len(data.y))), n, label)
+    return part.validate(data.task, np.unique(data.y), n, label)

@@ -59,10 +59,10 @@ class Explanation:
     @property
     def _sample(self) -> str:
         """Where the time limit reduced the effort."""
-        said = ["once"] if self.repeats == 1 else []
+        parts = ["once"] if self.repeats == 1 else []
         if self.fitted:
-            said.append("fitted on {:,} of {:,} rows".format(*self.fitted))
-        return f" ({', '.join(said)}, to save time)" if said else ""
+            parts.append("fitted on {:,} of {:,} rows".format(*self.fitted))
+        return f" ({', '.join(parts)}, to save time)" if parts else ""
 
     @property
     def picture(self) -> str:

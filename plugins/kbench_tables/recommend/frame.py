@@ -28,11 +28,11 @@ from kbench.features import (
 )
 from kbench_tables.export.model_folder import check_export, export_cell
 from kbench_tables.frames import write_frame
-from kbench_tables.recommend.answer import lead_of, page_of
-from kbench_tables.recommend.compared_methods import ComparedMethods, Start, compare, rounds_of
-from kbench_tables.recommend.data import OwnData, fetch_dataset, prepare_data, suite_for
+from kbench_tables.recommend.compared_methods import ComparedMethods, Start, compare, list_rounds
 from kbench_tables.recommend.metric import Comparison, comparison
+from kbench_tables.recommend.recommendation_page import build_lead, build_page
 from kbench_tables.recommend.timed_suite import apply_settings
+from kbench_tables.recommend.user_data import UserData, fetch_dataset, prepare_data, suite_for
 
 if TYPE_CHECKING:
     import pandas
@@ -58,11 +58,11 @@ class Recommendation:
     """
 
     def __init__(
-        self, found: ComparedMethods, data: OwnData, by: Comparison, lead: Lead, notices: list[str]
+        self, done: ComparedMethods, data: UserData, by: Comparison, lead: Lead, notices: list[str]
     ) -> None:
-        self._found, self._data, self._by, self._lead = found, data, by, lead
+        self._compared, self._data, self._by, self._lead = done, data, by, lead
         self.notices = [*notices, *data.notices]
-        chosen = found.advice.chosen if found.advice else None
+        chosen = done.advice.chosen if done.advice else None
         self.feature_map = chosen.feature_map if chosen else ""
         self.learner = chosen.learner if chosen else ""
         self.recommendation = "\n".join(lead.sentences)
@@ -72,8 +72,8 @@ class Recommendation:
         """One row per method, best first."""
         import pandas
 
-        names = columns(self._found.report.suite.compared, self._data.facts.task)
-        rows = [{name: row.value(name) for name in names} for row in self._found.rows]
+        names = columns(self._compared.report.suite.compared, self._data.facts.task)
+        rows = [{name: row.value(name) for name in names} for row in self._compared.rows]
         return pandas.DataFrame(rows)
 
     @property
@@ -81,10 +81,10 @@ class Recommendation:
         """What became of each column of the data."""
         import pandas
 
-        from kbench_tables.recommend.answer import COLUMNS, fate_lines
+        from kbench_tables.recommend.recommendation_page import COLUMNS, column_rows
 
-        looked = self._data.look
-        return pandas.DataFrame(fate_lines(looked.fates) if looked else [], columns=COLUMNS)
+        preview = self._data.preview
+        return pandas.DataFrame(column_rows(preview.roles) if preview else [], columns=COLUMNS)
 
     def report(self, path: str | Path | None = None) -> str:
         """Return the report, a self-contained HTML page.
@@ -94,10 +94,10 @@ class Recommendation:
         path : str or Path, optional
             A file to write it to.
         """
-        text = page_of(self._found, self._data, self._lead, load_registry())
+        page = build_page(self._compared, self._data, self._lead, load_registry())
         if path is not None:
-            write_file(Path(path), text.encode())
-        return text
+            write_file(Path(path), page.encode())
+        return page
 
     def export(
         self,
@@ -130,7 +130,7 @@ class Recommendation:
         SuiteError
             No method is recommended.
         """
-        chosen = self._found.chosen
+        chosen = self._compared.chosen
         if chosen is None:
             raise SuiteError("there is no recommended method to export")
         folder = Path(folder)
@@ -139,7 +139,7 @@ class Recommendation:
         maps, learners = [chosen.cell.feature_map.name], [chosen.cell.learner.name]
         facts = fetch_dataset(data.ref, registry)  # again, if the cache was emptied
         suite = suite_for(data.ref, facts, registry, maps, learners, by=self._by)
-        suite = apply_settings(suite, self._found.settings, registry)
+        suite = apply_settings(suite, self._compared.settings, registry)
         planned = Planner(registry, DataCache()).plan(suite, {data.ref.label: facts})[0]
         export_cell(
             planned, folder, registry, suite.compared, form=format, onnx=onnx, mlflow=mlflow
@@ -151,17 +151,17 @@ class Recommendation:
 
     def _repr_html_(self) -> str:
         """Return the recommendation and a table of results as HTML, for notebooks."""
-        metric = self._found.report.suite.compared
+        metric = self._compared.report.suite.compared
         labels, costs = ("feature_map", "learner", "status"), ("fit_time_s", "predict_time_s")
         names = list(dict.fromkeys((*labels, metric.name, metric.sd, *costs)))
-        best = self._found.advice.chosen if self._found.advice else None
+        best = self._compared.advice.chosen if self._compared.advice else None
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        lines = "".join(_line(row, names, row is best) for row in self._found.rows)
+        lines = "".join(_line(row, names, row is best) for row in self._compared.rows)
         paragraphs = [*self._lead.sentences, *self._lead.facts, *self.notices]
-        text = "".join(f"<p>{html.escape(each)}</p>" for each in paragraphs[:1])
+        lead = "".join(f"<p>{html.escape(each)}</p>" for each in paragraphs[:1])
         more = "".join(f"<li>{html.escape(each)}</li>" for each in paragraphs[1:])
         return (
-            f"<div>{text}<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+            f"<div>{lead}<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
             f"<ul>{more}</ul></div>"
         )
 
@@ -293,24 +293,24 @@ def recommend(
     else:
         folder = Path(tempfile.mkdtemp(prefix="kbench-frame-"))
         path = str(folder / f"{name}.parquet")
-    given = check_options("recommend", features)
+    passed = check_options("recommend", features)
     texts = {"task": task, "group": group, "time_column": time_column, "delimiter": delimiter}
     texts |= {"decimal": decimal, "thousands": thousands, "encoding": encoding, "sheet": sheet}
     lists = {"drop": drop, "categorical": categorical, "keep": keep, "date": date}
     lists |= {"na_values": na_values}
-    options = {**texts, **{option: names_in(given) or None for option, given in lists.items()}}
+    options = {**texts, **{option: names_in(passed) or None for option, passed in lists.items()}}
     registry = load_registry()
     try:
         if folder is not None:
             notices = write_frame(data, Path(path))
-        own = prepare_data(path, registry, target=target, **options)
-        by = comparison(metric, probabilities, own.facts, registry)
+        user_data = prepare_data(path, registry, target=target, **options)
+        by = comparison(metric, probabilities, user_data.facts, registry)
         methods = (names_in(feature_map), names_in(learner))
         found = compare(
-            own,
-            rounds_of(own, by, registry, *methods, time_limit),
+            user_data,
+            list_rounds(user_data, by, registry, *methods, time_limit),
             registry,
-            options=Options(jobs, recompute=recompute, given=given, folder=state_folder().parent),
+            options=Options(jobs, recompute=recompute, given=passed, folder=state_folder().parent),
             time_limit=time_limit,
             started=started,
             quiet=not progress,
@@ -324,8 +324,8 @@ def recommend(
         raise
     if found.report.interrupted:
         raise KeyboardInterrupt("finished results are stored; the next call continues")
-    lead = lead_of(found, own, by, time_limit)
-    done = Recommendation(found, own, by, lead, notices)
+    lead = build_lead(found, user_data, by, time_limit)
+    done = Recommendation(found, user_data, by, lead, notices)
     if folder is not None:  # the table is needed for an export
         weakref.finalize(done, shutil.rmtree, folder, ignore_errors=True)
     return done

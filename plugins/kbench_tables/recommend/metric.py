@@ -53,7 +53,7 @@ def comparison(
             "other learners with a predictive distribution predict intervals"
         )
     if name is not None:
-        metric = _named(name, facts, registry)
+        metric = _find_metric(name, facts, registry)
         # decision values of pairs of classes are not one score per class
         needs = ("probabilities", "scores") if facts.n_classes > 2 else ("probabilities",)
         return Comparison(metric, with_probabilities or metric.needs in needs)
@@ -72,10 +72,10 @@ def comparison(
     )
 
 
-def shares_of(facts: DatasetFacts) -> str:
+def list_shares(facts: DatasetFacts) -> str:
     """Return the shares of the classes, in words.
 
-    >>> shares_of(DatasetFacts("c", n_samples=4, class_counts=(3, 1), target_names=("no", "yes")))
+    >>> list_shares(DatasetFacts("c", n_samples=4, class_counts=(3, 1), target_names=("no", "yes")))
     "'no' 75 %, 'yes' 25 %"
     """
     by_size = sorted(zip(facts.class_counts, facts.target_names, strict=False), reverse=True)
@@ -95,18 +95,18 @@ def _rare_class(facts: DatasetFacts) -> int | None:
     return rarest if facts.class_counts[rarest] < bound else None
 
 
-def _named(name: str, facts: DatasetFacts, registry: Registry) -> Metric:
-    known: dict[str, Metric] = {**METRICS, **registry.all("metric")}
+def _find_metric(name: str, facts: DatasetFacts, registry: Registry) -> Metric:
+    metrics: dict[str, Metric] = {**METRICS, **registry.all("metric")}
     fitting = [
         each
         for each in (*SEARCHED, *registry.all("metric"))
-        if known[each].task in (None, facts.task)
+        if metrics[each].task in (None, facts.task)
     ]
     if name in NEVER_RANKED:
         raise SuiteError(f"{option('metric')}: {NEVER_RANKED[name]}")
     if name in fitting:
-        return known[name]
-    if name in known:
+        return metrics[name]
+    if name in metrics:
         raise SuiteError(
             f"{option('metric', name)} is not for {facts.task}; available: {', '.join(fitting)}"
         )

@@ -16,8 +16,8 @@ from kbench.records.canonical import from_json, to_json
 from kbench.tables.table import check_columns, no_column
 from kbench.tables.table_rows import FrameRows, Opened
 from kbench.tables.texts import MISSING, DateColumn, UnitColumn
-from kbench_tables.frames import table_of
-from kbench_tables.profile import BY_TARGET, LEFT_OUT, Asked, ColumnProfile, Fate, decide, repeats
+from kbench_tables.frames import read_table
+from kbench_tables.profile import BY_TARGET, LEFT_OUT, ColumnProfile, Params, Role, decide, repeats
 from kbench_tables.recommend.target import MAX_CLASSES, TargetColumn
 from kbench_tables.text_scan import UnitScan, sentence
 
@@ -32,13 +32,13 @@ OF_COLUMNS = ("drop", "categorical", "date_formats", "target_encode", "strip_uni
 
 
 @dataclass(frozen=True)
-class Look:
+class Preview:
     """The user's table before it is encoded."""
 
     n_rows: int
     n_unlabelled: int
     """Numbers of all rows and of those without a label."""
-    fates: tuple[Fate, ...]
+    roles: tuple[Role, ...]
     """The encoding of each column."""
     target: TargetColumn
     """The column to predict."""
@@ -46,45 +46,45 @@ class Look:
     """Parameters of the source for this format and these encodings."""
     sentence: str = ""
     """The format of the file."""
-    doubts: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     """Warnings about the format, each with the option that changes it."""
 
     @classmethod
-    def parsed(cls, given: object) -> Look:
+    def from_json(cls, values: object) -> Preview:
         """Parse the output of a plugin's process; raise ValueError if it is not a preview."""
         from pydantic import TypeAdapter
 
-        looked = TypeAdapter(cls).validate_json(json.dumps(given), strict=True)
-        return replace(looked, target=replace(looked.target, odd=printable(looked.target.odd, 60)))
+        result = TypeAdapter(cls).validate_json(json.dumps(values), strict=True)
+        return replace(result, target=replace(result.target, odd=printable(result.target.odd, 60)))
 
-    def for_classes(self, n_classes: int) -> Look:
+    def for_classes(self, n_classes: int) -> Preview:
         """Return the preview for this number of classes: target encoding has a mean for each."""
         if n_classes <= 2:
             return self
-        fates = [
-            replace(fate, encoded_as=f"{BY_TARGET} and class", n_columns=n_classes)
-            if fate.encoded_as == BY_TARGET
-            else fate
-            for fate in self.fates
+        roles = [
+            replace(role, encoded_as=f"{BY_TARGET} and class", n_columns=n_classes)
+            if role.encoded_as == BY_TARGET
+            else role
+            for role in self.roles
         ]
-        return replace(self, fates=tuple(fates))
+        return replace(self, roles=tuple(roles))
 
     @property
     def n_columns(self) -> int:
         """Number of encoded features."""
-        return sum(fate.n_columns > 0 for fate in self.fates)
+        return sum(role.n_columns > 0 for role in self.roles)
 
     def notices(self) -> list[str]:
         """Return warnings about detected formats, and a notice for each dropped column."""
         left_out = [
-            f"left out: {fate.name!r}, {fate.read_as}: {fate.note}"
-            for fate in self.fates
-            if fate.encoded_as == LEFT_OUT and fate.read_as != "not read"
+            f"left out: {role.name!r}, {role.read_as}: {role.note}"
+            for role in self.roles
+            if role.encoded_as == LEFT_OUT and role.read_as != "not read"
         ]
-        return [*self.doubts, *left_out]
+        return [*self.warnings, *left_out]
 
 
-def look(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Look | None:
+def preview(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Preview | None:
     """Inspect a user's table before it is loaded.
 
     Columns to `keep` are never dropped. The result is None for files whose source has no table, and
@@ -110,9 +110,9 @@ def look(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Look | None:
         if source.rows is None and size > LOOKED_AT_MB * 2**20:
             return None
         if isinstance(read, Reference):
-            found = read.call(f"{__name__}:look_in_sandbox", asked)
-            return found and Look.parsed(found)
-        return _look(read, ref, asked)
+            values = read.call(f"{__name__}:look_in_sandbox", asked)
+            return values and Preview.from_json(values)
+        return _read_preview(read, ref, asked)
     except DatasetError:
         if source.rows is None:
             return None
@@ -121,52 +121,52 @@ def look(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Look | None:
         return None
 
 
-def look_in_sandbox(read: Make, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+def preview_in_sandbox(read: Make, asked: Mapping[str, Any]) -> dict[str, Any] | None:
     """Inspect a table, in a process that imports the plugin that reads it."""
-    found = _look(read, from_json(asked["dataset"]), asked)
-    return None if found is None else asdict(found)
+    preview = _read_preview(read, from_json(asked["dataset"]), asked)
+    return None if preview is None else asdict(preview)
 
 
-def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
-    what, target = f"file {ref.params['path']!r}", ref.params["target"]
+def _read_preview(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Preview | None:
+    label, target = f"file {ref.params['path']!r}", ref.params["target"]
     if asked["in_blocks"]:
         opened: Opened | None = resolve(read)(**ref.params)
         if opened is None:
             return None
-        table, what = opened, opened.rows.what
+        table, label = opened, opened.rows.what
     else:
-        table = Opened(FrameRows(table_of(read, ref), what))
+        table = Opened(FrameRows(read_table(read, ref), label))
     rows, drop = table.rows, ref.params.get("drop", ())
     if target not in rows.names and str(target).strip() in rows.names:
         target = str(target).strip()
-    check_columns(list(rows.names), what, target, drop, None)
-    dates = [DateColumn.parse(spec, what) for spec in ref.params.get("date_formats", ())]
-    given = {date.name: date for date in dates}
+    check_columns(list(rows.names), label, target, drop, None)
+    dates = [DateColumn.parse(spec, label) for spec in ref.params.get("date_formats", ())]
+    date_formats = {date.name: date for date in dates}
     for key, names in (("categorical", ref.params.get("categorical", ())), ("keep", asked["keep"])):
         for name in names:
             if name not in rows.names:
-                raise DatasetError(f"{what}, {option(key)}: {no_column(name, rows.names)}")
+                raise DatasetError(f"{label}, {option(key)}: {no_column(name, rows.names)}")
     decimal = str({**ref.params, **table.params}.get("decimal", "."))
     profiles = {
-        name: ColumnProfile(name, given.get(name), decimal=decimal)
+        name: ColumnProfile(name, date_formats.get(name), decimal=decimal)
         for name in rows.names
         if name != target and name not in drop
     }
-    kept = _Kept()
-    n_rows = rows.scan({**profiles, target: kept})
+    targets = _Collected()
+    n_rows = rows.scan({**profiles, target: targets})
     if not n_rows:
-        raise DatasetError(f"{what}: it has no rows")
-    labels, unit = _strip_unit(kept.series(), target, decimal, ref, asked)
+        raise DatasetError(f"{label}: it has no rows")
+    labels, unit = _strip_unit(targets.series(), target, decimal, ref, asked)
     decided = decide(
         profiles,
         rows.names,
-        Asked(
-            what,
+        Params(
+            label,
             target,
             drop=drop,
             categorical=ref.params.get("categorical", ()),
             keep=asked["keep"],
-            date_formats=given,
+            date_formats=date_formats,
             taken=asked["taken"],
             group=ref.params.get("groups"),
         ),
@@ -185,17 +185,17 @@ def _look(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Look | None:
     }
     if "date_formats" in params:  # with the detected periods
         params["date_formats"] = decided.date_formats
-    return Look(
+    return Preview(
         n_rows=n_rows,
         n_unlabelled=int(labels.isna().sum()),
-        fates=decided.fates,
-        target=TargetColumn.of(labels),
+        roles=decided.roles,
+        target=TargetColumn.from_values(labels),
         params={"target": target, **read_as, **params},
         sentence=table.sentence,
-        doubts=(
+        warnings=(
             *table.warnings,
             *(f"target {target!r}: {sentence(column)}" for column in unit),
-            *_leaks(profiles, decided.fates, ref.params),
+            *_leaks(profiles, decided.roles, ref.params),
         ),
     )
 
@@ -214,41 +214,41 @@ def _strip_unit(
         or target in ref.params.get("categorical", ())
     ):
         return labels, []
-    if not len(texts) or {type(text) for text in texts} != {str}:
+    if not len(texts) or {type(value) for value in texts} != {str}:
         return labels, []
     scan = UnitScan(decimal)
     scan.add(texts)
     column = scan.column(target)
     if column is None or (len(texts) <= MAX_CLASSES and task != "regression"):
         return labels, []
-    numbers = {text: column.number(text) for text in texts if text.strip() not in MISSING}
+    numbers = {value: column.number(value) for value in texts if value.strip() not in MISSING}
     return pandas.Series(labels.map(numbers), dtype=float), [column]
 
 
 def _leaks(
-    profiles: Mapping[str, ColumnProfile], fates: Sequence[Fate], params: Mapping[str, Any]
+    profiles: Mapping[str, ColumnProfile], roles: Sequence[Role], params: Mapping[str, Any]
 ) -> list[str]:
     """Warn if random splits may be optimistic."""
     if params.get("groups") or params.get("time_column"):
         return []
-    dates = [fate.name for fate in fates if fate.read_as == "dates"]
+    dates = [role.name for role in roles if role.read_as == "dates"]
     ids = [name for name, profile in profiles.items() if repeats(profile)]
-    doubts = []
+    warnings = []
     if dates:
-        doubts.append(
+        warnings.append(
             f"column {dates[0]!r} has dates: random splits also test on rows older than training "
             f"rows, which may be optimistic; {option('time_column', dates[0])} tests on the most "
             "recent rows"
         )
     if ids:
-        doubts.append(
+        warnings.append(
             f"values of {ids[0]!r} repeat: random splits have rows with the same value on both "
             f"sides, which may be optimistic; {option('group', ids[0])} keeps them together"
         )
-    return doubts
+    return warnings
 
 
-class _Kept:
+class _Collected:
     """All values of one column; a `kbench.tables.table_rows.Scan`."""
 
     def __init__(self) -> None:
@@ -277,8 +277,8 @@ class _Kept:
         return parts[0] if len(parts) == 1 else pandas.concat(parts, ignore_index=True)
 
 
-def add_preview(ref: Ref, looked: Look | None) -> Ref:
+def add_preview(ref: Ref, preview: Preview | None) -> Ref:
     """Return the dataset entry with the parameters of its preview."""
-    if looked is None or not looked.params:
+    if preview is None or not preview.params:
         return ref
-    return Ref(ref.name, {**ref.params, **looked.params}, ref.label)
+    return Ref(ref.name, {**ref.params, **preview.params}, ref.label)

@@ -58,7 +58,7 @@ class TargetColumn:
     its row, from 1."""
 
     @classmethod
-    def of(cls, values: Any) -> TargetColumn:
+    def from_values(cls, values: Any) -> TargetColumn:
         """Describe a column of a table, a pandas Series.
 
         >>> import pandas as pd
@@ -69,14 +69,14 @@ class TargetColumn:
         """
         missing = values.isna().to_numpy()
         return replace(
-            cls._of_present(values),
+            cls._from_present(values),
             n_rows=int((~missing).sum()),
             n_missing=int(missing.sum()),
             missing_row=int(missing.argmax()) + 1 if missing.any() else 0,
         )
 
     @classmethod
-    def _of_present(cls, values: Any) -> TargetColumn:
+    def _from_present(cls, values: Any) -> TargetColumn:
         import pandas
         from pandas.api import types
 
@@ -85,15 +85,15 @@ class TargetColumn:
         if types.is_bool_dtype(values.dtype) or {type(each) for each in counts.index} == {bool}:
             return cls("booleans", len(counts))
         if types.is_numeric_dtype(values.dtype):
-            return cls._of_numbers(present.to_numpy(dtype=np.float64))
+            return cls._from_numbers(present.to_numpy(dtype=np.float64))
         if types.is_datetime64_any_dtype(values.dtype):
             return cls("dates", len(counts))
         if isinstance(values.dtype, pandas.CategoricalDtype):
             return cls("strings", int((counts > 0).sum()))
-        return cls._of_texts(values.reset_index(drop=True), counts)
+        return cls._from_texts(values.reset_index(drop=True), counts)
 
     @classmethod
-    def _of_numbers(cls, numbers: np.ndarray) -> TargetColumn:
+    def _from_numbers(cls, numbers: np.ndarray) -> TargetColumn:
         different, counts = np.unique(numbers, return_counts=True)
         fractions = numbers[numbers != np.round(numbers)]
         return cls(
@@ -108,14 +108,14 @@ class TargetColumn:
         )
 
     @classmethod
-    def _of_texts(cls, values: Any, counts: Any) -> TargetColumn:
+    def _from_texts(cls, values: Any, counts: Any) -> TargetColumn:
         texts = [str(each).strip() for each in counts.index]
         if texts and all(map(_DATE.fullmatch, texts)):
             return cls("dates", len(texts))
-        plain = np.array([_number(text) is not None for text in texts], dtype=bool)
-        dressed = np.array([_number(_DRESS.sub("", text)) is not None for text in texts], bool)
+        plain = np.array([_number(string) is not None for string in texts], dtype=bool)
+        dressed = np.array([_number(_DRESS.sub("", string)) is not None for string in texts], bool)
         if plain.all():
-            return cls._of_numbers(values.dropna().astype(str).astype(np.float64).to_numpy())
+            return cls._from_numbers(values.dropna().astype(str).astype(np.float64).to_numpy())
         n_rows = counts.to_numpy()
         like_numbers = plain | dressed
         if like_numbers.sum() <= MAX_CLASSES or 2 * n_rows[like_numbers].sum() <= n_rows.sum():
@@ -132,14 +132,14 @@ class TargetColumn:
         )
 
     @classmethod
-    def of_labels(cls, y: np.ndarray, names: tuple[str, ...]) -> TargetColumn:
+    def from_labels(cls, y: np.ndarray, names: tuple[str, ...]) -> TargetColumn:
         """Describe a loaded target: numbers, or labels with their names."""
         if not names:
-            return cls._of_numbers(np.asarray(y, dtype=np.float64))
+            return cls._from_numbers(np.asarray(y, dtype=np.float64))
         numbers = [_number(name) for name in names]
         if any(number is None for number in numbers):
             return cls("strings", len(names), len(y))
-        return cls._of_numbers(np.array(numbers, dtype=np.float64)[np.asarray(y)])
+        return cls._from_numbers(np.array(numbers, dtype=np.float64)[np.asarray(y)])
 
     @property
     def may_be_classes(self) -> bool:
@@ -148,10 +148,10 @@ class TargetColumn:
         return bool(few) and self.n_different <= max(MANY_CLASSES, self.n_rows // 2)
 
 
-def _number(text: str) -> float | None:
+def _number(value: str) -> float | None:
     """Parse a number as it is written in tables; return None if the string is none."""
     try:
-        return float(text) if "_" not in text else None
+        return float(value) if "_" not in value else None
     except ValueError:
         return None
 
@@ -164,7 +164,7 @@ class Choice:
     sentence: str
 
 
-def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = None) -> Choice:
+def choose(column: TargetColumn, name: str, label: str, asked: TaskType | None = None) -> Choice:
     """Choose the task of a target; `asked` is the user's choice, if any.
 
     Strings and booleans are classes. Numbers mean regression, unless they are at most
@@ -172,7 +172,7 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
     always are classes.
 
     DatasetError is raised if the column cannot be a target of that task, or is not worth
-    predicting; `what` is the dataset, for messages.
+    predicting; `label` is the dataset, for messages.
 
     >>> quality = TargetColumn("numbers", n_different=6, n_rows=90, n_rarest=10)
     >>> print(choose(quality, "quality", "wine.csv").sentence)
@@ -181,10 +181,10 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
     >>> choose(quality, "quality", "wine.csv", "regression").task
     'regression'
     """
-    _refuse(column, name, what, asked)
+    _refuse(column, name, label, asked)
     if asked is not None:
         if asked == "regression":
-            _refuse_missing(column, name, what)
+            _refuse_missing(column, name, label)
         how = "numbers" if asked == "regression" else "classes"
         sentence = (
             f"target {name!r} has {_different(column)}, treated as {how} ({option('task', asked)})"
@@ -206,7 +206,7 @@ def choose(column: TargetColumn, name: str, what: str, asked: TaskType | None = 
         why = f", one of them in fewer than {MIN_ROWS} rows"
         if column.fraction is not None:
             why = f", of which {column.fraction:g} is not an integer"
-    _refuse_missing(column, name, what)
+    _refuse_missing(column, name, label)
     hint = f" ({_CLASSES} treats them as classes)" if column.may_be_classes else ""
     what_it_is = f"is numeric, with {counted(column.n_different, 'different value')}{why}"
     return Choice("regression", f"target {name!r} {what_it_is}: regression{hint}")
@@ -223,9 +223,9 @@ def _different(column: TargetColumn) -> str:
     return counted(column.n_different, one, many)
 
 
-def _refuse(column: TargetColumn, name: str, what: str, asked: TaskType | None) -> None:
+def _refuse(column: TargetColumn, name: str, label: str, asked: TaskType | None) -> None:
     """Raise DatasetError for a column that cannot be the target of a task."""
-    target = f"{what}: the target {name!r}"
+    target = f"{label}: the target {name!r}"
     if column.n_different == 0:
         raise DatasetError(f"{target} has no value in any row")
     if column.n_different == 1:
@@ -259,12 +259,12 @@ def _refuse(column: TargetColumn, name: str, what: str, asked: TaskType | None) 
         )
 
 
-def _refuse_missing(column: TargetColumn, name: str, what: str) -> None:
+def _refuse_missing(column: TargetColumn, name: str, label: str) -> None:
     """Raise DatasetError if values of a regression target are missing."""
     if column.n_missing:
         n_rows = column.n_rows + column.n_missing
         raise DatasetError(
-            f"{what}: the target {name!r} is missing in {counted(column.n_missing, 'row')} of "
+            f"{label}: the target {name!r} is missing in {counted(column.n_missing, 'row')} of "
             f"{n_rows:,} (first row {column.missing_row}). Remove these rows: regression needs a "
             "number in each row."
         )

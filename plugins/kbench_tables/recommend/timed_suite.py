@@ -10,8 +10,8 @@ from kbench.errors import SuiteError
 from kbench.features import LISTS, PlannedCell, Registry, check_limit, find, parameter_problems
 from kbench.messages import option
 from kbench.records import Block, Cell, DatasetFacts, Protocol, Ref, Suite
-from kbench_tables.recommend.data import FIRST_ROUNDS, name_suite, sized_methods
 from kbench_tables.recommend.metric import Comparison
+from kbench_tables.recommend.user_data import FIRST_ROUNDS, name_suite, sized_methods
 from kbench_tables.size_rules import Size, choose_cells, read_for
 from kbench_tables.time_budget.sample_sizes import Name
 
@@ -28,15 +28,15 @@ def parse_settings(texts: Iterable[str]) -> dict[str, object]:
     >>> parse_settings(["learner.C=8", "feature_map.bandwidth_factor=0.5"])
     {'learner.C': 8, 'feature_map.bandwidth_factor': 0.5}
     """
-    found: dict[str, object] = {}
-    for text in texts:
-        name, is_given, value = text.partition("=")
+    settings: dict[str, object] = {}
+    for assignment in texts:
+        name, is_given, value = assignment.partition("=")
         side, _, parameter = name.partition(".")
         if not (is_given and parameter and side in SIDES):
             allowed = " or ".join(f"{each}.NAME=VALUE" for each in SIDES)
-            raise SuiteError(f"{option('params')} must be {allowed}, got {text!r}")
-        found[name] = _value(value)
-    return found
+            raise SuiteError(f"{option('params')} must be {allowed}, got {assignment!r}")
+        settings[name] = _value(value)
+    return settings
 
 
 def apply_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry) -> Suite:
@@ -71,29 +71,29 @@ def _apply_to_ref(ref: Ref, side: str, settings: Mapping[str, object]) -> Ref:
 
 def chosen_settings(planned: PlannedCell) -> dict[str, object]:
     """Return the given and the chosen parameters of a cell that have plain values."""
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     for side in SIDES:
         ref: Ref = getattr(planned.cell, side)
-        found |= {f"{side}.{name}": value for name, value in ref.params.items()}
-    found |= planned.done[0].details.chosen
+        settings |= {f"{side}.{name}": value for name, value in ref.params.items()}
+    settings |= planned.done[0].details.chosen
     return {
         name: value
-        for name, value in found.items()
+        for name, value in settings.items()
         if isinstance(value, int | float | str)
         and name.count(".") == 1
         and name.partition(".")[0] in SIDES
     }
 
 
-def _value(text: str) -> Setting:
-    if text in ("true", "false"):
-        return text == "true"
+def _value(value: str) -> Setting:
+    if value in ("true", "false"):
+        return value == "true"
     for kind in (int, float):
         try:
-            return kind(text)
+            return kind(value)
         except ValueError:
             continue
-    return text
+    return value
 
 
 STEP = 4
@@ -140,14 +140,14 @@ class Rounds:
 
 def rounds_for(
     ref: Ref,
-    known: DatasetFacts,
+    facts: DatasetFacts,
     registry: Registry,
     feature_maps: Sequence[str] = (),
     learners: Sequence[str] = (),
     total_s: float = 60.0,
     by: Comparison | None = None,
 ) -> Rounds:
-    """Return the suite of `kbench_tables.recommend.data.suite_for` for a run in `total_s` seconds.
+    """Return the suite of `kbench_tables.recommend.user_data.suite_for` for `total_s` seconds.
 
     Each sample has the methods, widths and searches of data of its size, and the splits of all
     rows, so that all cells have the same test sets. Named components replace the first methods too.
@@ -158,32 +158,32 @@ def rounds_for(
     """
     check_limit(total_s, "time_limit")
     by = by or Comparison()
-    sized, methods = sized_methods(ref, known, registry, feature_maps, learners)
-    splits = _splits(methods[0].protocol, known.n_samples)
-    n_train = _n_train(splits, known.n_samples)
+    sized, methods = sized_methods(ref, facts, registry, feature_maps, learners)
+    splits = _splits(methods[0].protocol, facts.n_samples)
+    n_train = _n_train(splits, facts.n_samples)
     blocks: list[Block] = []
     first, named = dict[Name, None](), set[Name]()
-    least, is_wide = MIN_ROWS, known.n_features >= WIDE
+    least, is_wide = MIN_ROWS, facts.n_features >= WIDE
 
     def is_late(cell: Cell) -> bool:
         return is_wide and registry.get("learner", cell.learner.name).family == TREES
 
     if is_wide:
-        least = min(least, max(MIN_OF_WIDE, MIN_OF_CLASS * known.n_classes))
+        least = min(least, max(MIN_OF_WIDE, MIN_OF_CLASS * facts.n_classes))
     for rows in [*_samples(n_train, least), None]:
-        size = Size(rows or known.n_samples, known.n_features, known.sparse)
+        size = Size(rows or facts.n_samples, facts.n_features, facts.sparse)
         line = ref if rows is None else Ref(ref.name, ref.params, f"{ref.label} ({rows:,} rows)")
         cells: list[Cell] = []
         if not (feature_maps or learners):
-            text, name = find(FIRST_ROUNDS[known.task], registry)
-            cells = choose_cells(read_for(line, size, text, name, registry, True), registry)
+            suite_file, name = find(FIRST_ROUNDS[facts.task], registry)
+            cells = choose_cells(read_for(line, size, suite_file, name, registry, True), registry)
         named |= {cell.method for cell in cells}
         first |= dict.fromkeys(cell.method for cell in cells if not is_late(cell))
-        _, others = sized_methods(line, known, registry, feature_maps, learners, size)
-        cells += [cell for cell in others if cell.method not in named]
+        _, all_cells = sized_methods(line, facts, registry, feature_maps, learners, size)
+        cells += [cell for cell in all_cells if cell.method not in named]
         for cell in sorted(cells, key=is_late):
             protocol = replace(
-                by.protocol(cell.protocol, known.n_classes),
+                by.protocol(cell.protocol, facts.n_classes),
                 cv=splits.cv,
                 n_folds=splits.n_folds,
                 test_size=splits.test_size,

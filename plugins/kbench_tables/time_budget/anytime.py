@@ -85,7 +85,7 @@ class Schedule:
         self._fixed: dict[tuple[str, str], PlannedCell] = {}
         self._refined: dict[Name, int] = {}
 
-    def of_run(self, run: Run) -> Schedule:
+    def start_run(self, run: Run) -> Schedule:
         """Return the schedule as the strategy of a run, which reads results from the cells."""
         self._run, self.n_tasks = run, n_missing(run.cells)
         return self
@@ -99,7 +99,7 @@ class Schedule:
         The run plans further cells: those with parameters chosen by a search on fewer rows, and
         refinements.
         """
-        self._ladders, self._until = self._laddered(self._run.cells), self._run.until
+        self._ladders, self._until = self._group(self._run.cells), self._run.until
         self._metric = self._run.suite.compared
         self._costs = LadderCosts(self._registry, self._ladders)
         while not self._begun or self._left > 0:
@@ -112,14 +112,14 @@ class Schedule:
             else:
                 return
 
-    def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
+    def cells_kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
         """Return the cells that were started, with their finished splits.
 
         Of a method without any result there is the cell with the fewest rows; a refinement
         without one is left out.
         """
-        kept: list[PlannedCell] = []
-        for ladder in self._laddered(cells):
+        cells_kept: list[PlannedCell] = []
+        for ladder in self._group(cells):
             begun = [cell for cell in ladder.cells if cell.results or cell.problem]
             for cell in begun:
                 n = next((i for i in range(len(cell.results)) if not is_done(cell, i)), None)
@@ -127,8 +127,8 @@ class Schedule:
                 if n_done:
                     cell.results = {i: cell.results[i] for i in range(n_done)}
                     cell.n_splits = n_done
-            kept += begun or (ladder.cells[:1] if ladder.name not in self._refined else [])
-        return kept
+            cells_kept += begun or (ladder.cells[:1] if ladder.name not in self._refined else [])
+        return cells_kept
 
     def cost_on_all_rows(self, name: Name) -> Cost | None:
         """Predict the cost of a task of a method on all rows, from those on fewer."""
@@ -137,11 +137,11 @@ class Schedule:
             return None
         last = ladder.cells[-1]  # a method may be for few rows only
         protocol = replace(last.cell.protocol, max_train_rows=None)
-        return self._costs.of(ladder, replace(last, cell=replace(last.cell, protocol=protocol)))
+        return self._costs.cost(ladder, replace(last, cell=replace(last.cell, protocol=protocol)))
 
     # -- state
 
-    def _laddered(self, cells: Iterable[PlannedCell]) -> list[Ladder]:
+    def _group(self, cells: Iterable[PlannedCell]) -> list[Ladder]:
         """Group cells by method, on few rows first; the first methods come first."""
         ladders: dict[Name, Ladder] = {}
         for planned in cells:
@@ -205,8 +205,8 @@ class Schedule:
             if (refined := self._refinement(good, rest)) is not None:
                 return refined, 0
         if not steps:
-            others = (ladder for ladder in first if ladder not in good)
-            steps = [step for ladder in others if (step := self._further(ladder)) is not None]
+            further = (ladder for ladder in first if ladder not in good)
+            steps = [step for ladder in further if (step := self._further(ladder)) is not None]
         return min(steps, key=self._place)[1] if steps else None
 
     def _rest(self, timed: tuple[float, tuple[PlannedCell, int]]) -> float:
@@ -226,14 +226,14 @@ class Schedule:
         def place(ladder: Ladder) -> tuple[int, float]:
             return self._refined.get(ladder.name, 0), -self._level(ladder)
 
-        known = {ladder.name for ladder in self._ladders}
+        names = {ladder.name for ladder in self._ladders}
         for ladder in sorted(reached, key=place):
             last = ladder.cells[ladder.reached]
             if any(self._is_worse(last, other.cells[other.reached]) for other in reached):
                 continue
             for cell in refinements(last, self._registry):
                 name = cell.method
-                if name in known:
+                if name in names:
                     continue
                 above = Ladder(name, [replace(last, cell=cell, results={})], base=ladder)
                 if self._seconds(above, above.cells[0]) > most_s:
@@ -264,7 +264,7 @@ class Schedule:
         cell = ladder.cells[0]
         if not self._is_open(cell, 0):
             return False
-        if self._costs.of(ladder, cell) is None:
+        if self._costs.cost(ladder, cell) is None:
             # the cost of a search is known once its components have run without one
             return not self._awaits_alike(ladder)
         return self._fits(ladder, cell, BEGIN_SHARE)
@@ -290,8 +290,8 @@ class Schedule:
         under_way = any((cell.key, 0) in self._begun for cell in ladder.cells[1:])
         if not one_known or is_searched or under_way or not self._is_open(last, 0):
             return None
-        found = self._costs.of(ladder, last)
-        if found is None or found.exceeds(self._memory_mib):
+        cost = self._costs.cost(ladder, last)
+        if cost is None or cost.exceeds(self._memory_mib):
             return None
         seconds = self._costs.least_seconds(ladder.cells[0], last)
         return last if seconds <= AT_ONCE_SHARE * self._left else None
@@ -350,13 +350,13 @@ class Schedule:
             return True
         cell = ladder.cells[ladder.reached]
         rows = cell.cell.protocol.max_train_rows
-        others = [
+        rivals = [
             other
             for rival in self._ladders
             for other in rival.cells
             if (rival.is_first or not self._first) and other.cell.protocol.max_train_rows == rows
         ]
-        return not any(self._is_worse(cell, other) for other in others)
+        return not any(self._is_worse(cell, other) for other in rivals)
 
     def _is_worse(self, cell: PlannedCell, other: PlannedCell) -> bool:
         """Whether a cell is clearly worse than another, on their common splits."""
@@ -381,17 +381,17 @@ class Schedule:
 
     def _fits(self, ladder: Ladder, cell: PlannedCell, share: float = 1.0) -> bool:
         """Whether a task should end in a share of the time left, and fit into memory."""
-        found = self._costs.of(ladder, cell)
-        if found is None or found.seconds is None:
+        cost = self._costs.cost(ladder, cell)
+        if cost is None or cost.seconds is None:
             return False
-        if found.exceeds(self._memory_mib):
+        if cost.exceeds(self._memory_mib):
             return False
         if share < 1.0 and self._costs.is_searched(cell):
             share = SEARCH_SHARE
         # use all the time left only for tasks that nearly always fit
-        seconds = found.seconds.high if share == 1.0 else found.seconds.value
+        seconds = cost.seconds.high if share == 1.0 else cost.seconds.value
         return seconds <= share * self._left
 
     def _seconds(self, ladder: Ladder, cell: PlannedCell) -> float:
-        found = self._costs.of(ladder, cell)
-        return found.seconds.value if found and found.seconds else math.inf
+        cost = self._costs.cost(ladder, cell)
+        return cost.seconds.value if cost and cost.seconds else math.inf

@@ -97,10 +97,10 @@ def apply_chosen(cell: Cell, below: PlannedCell) -> Cell | None:
         is_searched = {name: isinstance(value, Tune) for name, value in ref.params.items()}
         more = {name: value for name, value in values.items() if is_searched.get(name, True)}
         sides[side] = Ref(ref.name, {**ref.params, **more}, ref.label)
-    given = replace(cell, **sides)
-    if given == cell:
+    applied = replace(cell, **sides)
+    if applied == cell:
         return None
-    return replace(given, protocol=replace(given.protocol, n_candidates=1))
+    return replace(applied, protocol=replace(applied.protocol, n_candidates=1))
 
 
 NARROWER = 1.5
@@ -122,7 +122,7 @@ class LadderCosts:
         """Whether parameters are searched for."""
         return n_candidates(cell.cell, self._registry) > 1
 
-    def of(self, ladder: Ladder, cell: PlannedCell) -> Cost | None:
+    def cost(self, ladder: Ladder, cell: PlannedCell) -> Cost | None:
         """Predict the cost of a cell from those of the same method with fewer rows."""
         work, trials = self._work(cell.cell, n_train(cell)), []
         for lower in ladder.known or self._alike(ladder):
@@ -130,7 +130,7 @@ class LadderCosts:
             rows = round(result.metrics["n_train"])
             ratio = work / self._work(lower.cell, rows)
             trials.append(_trial(result, rows, ratio, self.is_searched(lower)))
-        return _predicted(trials, n_train(cell)) if trials else None
+        return _predict_cost(trials, n_train(cell)) if trials else None
 
     def least_seconds(self, lower: PlannedCell, cell: PlannedCell) -> float:
         """Return the seconds of a cell without a search if its work grows slowly with the rows.
@@ -146,8 +146,8 @@ class LadderCosts:
         if ladder.base is not None:
             return ladder.base.known
         parts = ladder.components
-        others = (other for other in self._ladders if other.components == parts)
-        return next((known for other in others if (known := other.known)), [])
+        similar = (other for other in self._ladders if other.components == parts)
+        return next((trials for other in similar if (trials := other.known)), [])
 
     def _work(self, cell: Cell, rows: int) -> float:
         """Return the work of a cell, relative to that in proportion to the rows."""
@@ -163,11 +163,11 @@ def _verbs() -> Verbs:
     return Verbs()
 
 
-def _predicted(trials: Sequence[Trial], n_rows: int) -> Cost:
+def _predict_cost(trials: Sequence[Trial], n_rows: int) -> Cost:
     """Predict the cost on a number of rows; in proportion to them where no feature does."""
-    found: Cost | None = _verbs().one("kbench_predicted_cost", trials=trials, n_rows=n_rows)
-    if found is not None:
-        return found
+    cost: Cost | None = _verbs().one("kbench_predicted_cost", trials=trials, n_rows=n_rows)
+    if cost is not None:
+        return cost
     last = max(trials, key=lambda trial: trial.n_rows)
     growth = n_rows / last.n_rows
     estimate = Estimate(last.seconds, last.seconds / 2, last.seconds * 2)
@@ -215,23 +215,23 @@ def refinements(planned: PlannedCell, registry: Registry) -> Iterator[Cell]:
     if protocol.search_method == "random" and before > 1:
         more = replace(cell, protocol=replace(protocol, n_candidates=MORE * before))
         if (n := n_candidates(more, registry)) > before:
-            learner = _named(cell.learner, f"{n:,} candidates")
+            learner = _add_suffix(cell.learner, f"{n:,} candidates")
             yield replace(cell, learner=learner, protocol=replace(protocol, n_candidates=n))
     width = cell.feature_map.params.get(WIDTH)
     if isinstance(width, int) and not isinstance(width, bool):
         width = min(WIDER * width, n_train(planned))
         if width > (get_width(cell) or 0):
             ref = set_width(cell, width).feature_map
-            yield replace(cell, feature_map=_named(ref, f"{width:,} components"))
+            yield replace(cell, feature_map=_add_suffix(ref, f"{width:,} components"))
 
 
-def _named(ref: Ref, what: str) -> Ref:
+def _add_suffix(ref: Ref, suffix: str) -> Ref:
     """Return a line with another label; earlier numbers of the same are replaced."""
-    kind = what.rpartition(" ")[2]
+    kind = suffix.rpartition(" ")[2]
     label = ref.label
     if (ending := _ENDING.search(label)) and ending.group(1) == kind:
         label = label[: ending.start()]
-    return replace(ref, label=f"{label} ({what})")
+    return replace(ref, label=f"{label} ({suffix})")
 
 
 OVER_CLASSES = ("balanced_accuracy", "f1_macro", "average_precision", "roc_auc")

@@ -11,8 +11,8 @@ from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_files import _typed
 from kbench_files._files import load_arff
-from kbench_tables.export.tables import example_of
-from kbench_tables.recommend.data import prepare_data
+from kbench_tables.export.decode_table import example_rows
+from kbench_tables.recommend.user_data import prepare_data
 
 HEAD = """@relation r
 @attribute id numeric
@@ -105,7 +105,7 @@ def test_a_model_gets_the_table_as_it_is_in_the_file(registry):
     ref = prepare_data("mine.arff", registry, target="churn").ref
     encoder = load_arff(**ref.params).encoder
     cell = Cell(ref, Ref("identity"), Ref("ridge"), Protocol())
-    frame = example_of(cell, encoder, registry, 10)
+    frame = example_rows(cell, encoder, registry, 10)
     assert list(frame.columns) == [name for name, _ in encoder.columns]
     assert frame["joined"].iloc[1] == "2024-02-02"
     assert list(frame["plan"].cat.categories) == ["pro", "basic"]

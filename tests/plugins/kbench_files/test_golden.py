@@ -13,7 +13,7 @@ from kbench_files import load_table
 from kbench_files._files import form_of
 from kbench_tables.export.fit import refit
 from kbench_tables.export.predicting import csv_blocks
-from kbench_tables.recommend.table_preview import add_preview, look
+from kbench_tables.recommend.table_preview import add_preview, preview
 from tests.support.table_files import digest_of, write_all
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
@@ -91,7 +91,7 @@ def loaded(path, params, registry):
     ref = dataset_of_file(str(path), target, registry=registry)
     ref = Ref(ref.name, {**ref.params, **params}, ref.label)
     source = registry.get("dataset", ref.name)
-    ref = add_preview(ref, look(ref, registry))
+    ref = add_preview(ref, preview(ref, registry))
     return ref, resolve(source.load)(**ref.params)
 
 

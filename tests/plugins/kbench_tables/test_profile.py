@@ -7,7 +7,7 @@ import pytest
 from kbench import DatasetError
 from kbench.tables.table_rows import FrameRows
 from kbench.tables.texts import DateColumn
-from kbench_tables.profile import Asked, ColumnProfile, decide
+from kbench_tables.profile import ColumnProfile, Params, decide
 
 N = 120
 RNG = np.random.default_rng(0)
@@ -71,10 +71,10 @@ def profiles_of(frame, block=N, date=()):
     return profiles
 
 
-def fates(frame, **asked):
+def roles(frame, **asked):
     names = [*frame.columns, "y"]
-    decided = decide(profiles_of(frame), names, Asked("mine", "y", **asked))
-    return {fate.name: fate for fate in decided.fates}, decided
+    decided = decide(profiles_of(frame), names, Params("mine", "y", **asked))
+    return {role.name: role for role in decided.roles}, decided
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -82,12 +82,12 @@ def fates(frame, **asked):
 def test_each_column_has_a_fate(name, block):
     values, read_as, encoded_as, n_columns = COLUMNS[name]
     frame = pandas.DataFrame({name: values, "other": RNG.normal(size=N)})
-    decided = decide(profiles_of(frame, block), [*frame.columns, "y"], Asked("mine", "y"))
-    fate = decided.fates[0]
+    decided = decide(profiles_of(frame, block), [*frame.columns, "y"], Params("mine", "y"))
+    role = decided.roles[0]
     if name == "seen" and block == 7:  # no week is over, but the values are the same
-        assert fate.read_as == "dates"
-    assert (fate.read_as, fate.encoded_as, fate.n_columns) == (read_as, encoded_as, n_columns)
-    assert [each.name for each in decided.fates] == [name, "other", "y"]
+        assert role.read_as == "dates"
+    assert (role.read_as, role.encoded_as, role.n_columns) == (read_as, encoded_as, n_columns)
+    assert [each.name for each in decided.roles] == [name, "other", "y"]
     assert (name in decided.drop) == (encoded_as == "left out")
     assert (name in decided.target_encode) == (name == "zip")
     dated = [spec.partition("=")[0] for spec in decided.date_formats]
@@ -95,7 +95,7 @@ def test_each_column_has_a_fate(name, block):
 
 
 def test_advice_names_the_order_and_the_words():
-    found, _ = fates(pandas.DataFrame({name: COLUMNS[name][0] for name in ("size", "tags")}))
+    found, _ = roles(pandas.DataFrame({name: COLUMNS[name][0] for name in ("size", "tags")}))
     assert "small < medium < large" in found["size"].note
     assert "lists of 4 words" in found["tags"].note
 
@@ -103,7 +103,7 @@ def test_advice_names_the_order_and_the_words():
 def test_a_column_to_keep_is_kept():
     names = ("row", "customer_id", "remark", "one", "age")
     frame = pandas.DataFrame({name: COLUMNS[name][0] for name in names})
-    found, decided = fates(frame, keep=names)
+    found, decided = roles(frame, keep=names)
     assert decided.drop == ()
     assert [found[name].read_as for name in names[:2]] == ["numbers", "numbers"]
     assert decided.target_encode == ("remark",)
@@ -124,15 +124,15 @@ def test_a_column_to_keep_is_kept():
 def test_a_mistake_among_numbers_or_dates_is_not_a_category(values, words):
     frame = pandas.DataFrame({"a": values, "b": RNG.normal(size=N)})
     with pytest.raises(DatasetError) as error:
-        fates(frame)
+        roles(frame)
     assert words in str(error.value)
     assert "`drop='a'` (drop the column) or `categorical='a'` (categorical)" in str(error.value)
-    found, _ = fates(frame, categorical=["a"])
+    found, _ = roles(frame, categorical=["a"])
     assert found["a"].read_as.startswith("categories")
 
 
 def test_few_numbers_beside_texts_are_categories():
-    found, _ = fates(pandas.DataFrame({"children": ["0", "1", "2", "3+"] * 30}))
+    found, _ = roles(pandas.DataFrame({"children": ["0", "1", "2", "3+"] * 30}))
     assert found["children"].encoded_as == "4 indicators"
 
 
@@ -140,7 +140,7 @@ def test_a_table_of_columns_that_say_nothing_is_refused():
     with pytest.raises(
         DatasetError, match=r"there is no feature column: 'one' \(a constant\) is left out"
     ):
-        fates(pandas.DataFrame({"one": [1] * N}))
+        roles(pandas.DataFrame({"one": [1] * N}))
 
 
 def test_dates_that_are_asked_for_must_be_dates():
@@ -148,7 +148,7 @@ def test_dates_that_are_asked_for_must_be_dates():
     date = {"joined": DateColumn("joined", "%Y-%m-%d")}
     profiles = profiles_of(frame, date=date)
     with pytest.raises(DatasetError, match="has values that are no dates in the format %Y-%m-%d"):
-        decide(profiles, ["joined", "y"], Asked("mine", "y", date_formats=date))
+        decide(profiles, ["joined", "y"], Params("mine", "y", date_formats=date))
 
 
 def test_dates_in_several_formats_are_named():
@@ -156,10 +156,10 @@ def test_dates_in_several_formats_are_named():
     mixed = [f"{day:%d.%m.%Y}" if i % 2 else f"{day:%Y-%m-%d}" for i, day in enumerate(days)]
     profile = ColumnProfile("mixed")
     profile.add(pandas.Series(mixed))
-    asked = Asked("mine", "y")
-    (fate, _) = decide({"mixed": profile, "n": of_numbers()}, ["mixed", "n"], asked).fates
-    assert fate.encoded_as == "left out"
-    assert "dates in several formats, '" in fate.note and "(%d.%m.%Y)" in fate.note
+    asked = Params("mine", "y")
+    (role, _) = decide({"mixed": profile, "n": of_numbers()}, ["mixed", "n"], asked).roles
+    assert role.encoded_as == "left out"
+    assert "dates in several formats, '" in role.note and "(%d.%m.%Y)" in role.note
 
 
 def of_numbers():

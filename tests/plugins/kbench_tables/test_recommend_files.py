@@ -64,7 +64,7 @@ def test_a_european_file_is_read_and_all_columns_are_accounted_for(here, store_u
     code, out, err = command(*words, "--json", "--metric", "roc_auc", capfd=capfd)
     events = [json.loads(line) for line in out.splitlines()]
     columns = next(event for event in events if event["event"] == "columns")
-    assert [fate["name"] for fate in columns["columns"]] == ["id", "betrag", "datum", "stadt", "y"]
+    assert [each["name"] for each in columns["columns"]] == ["id", "betrag", "datum", "stadt", "y"]
     assert events[-1]["metric"] == "roc_auc"
     assert events[-1]["rows"][0]["roc_auc"] > 0.9
     assert "--metric roc_auc" in events[-1]["export"]
@@ -139,7 +139,7 @@ def test_bad_input_is_one_message(here, what, capfd):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("change", ["grows", "is gone"])
 def test_a_file_that_changes_between_its_looks(here, monkeypatch, store_uri, capfd, ending, change):
-    from kbench_tables.recommend import data as own_data
+    from kbench_tables.recommend import user_data
 
     frame = pandas.DataFrame({"x": np.sin(np.arange(120)), "y": np.arange(120) % 2})
 
@@ -148,14 +148,14 @@ def test_a_file_that_changes_between_its_looks(here, monkeypatch, store_uri, cap
         some.to_csv("t.csv", index=False) if ending == "csv" else some.to_parquet("t.parquet")
 
     write(100)
-    look = own_data.look
+    read = user_data.preview
 
     def looked(*given):
-        found = look(*given)
+        found = read(*given)
         write(120) if change == "grows" else (here / f"t.{ending}").unlink()
         return found
 
-    monkeypatch.setattr(own_data, "look", looked)
+    monkeypatch.setattr(user_data, "preview", looked)
     words = ["recommend", f"t.{ending}", "--target", "y", "-o", "page.html", "--store", store_uri]
     code, out, err = command(*words, capfd=capfd)
     message = f"file 't.{ending}' has changed while it was read; run the same command again"
@@ -164,7 +164,7 @@ def test_a_file_that_changes_between_its_looks(here, monkeypatch, store_uri, cap
     assert not (here / "page.html").exists()
     # nothing of it is stored
     if change == "grows":
-        monkeypatch.setattr(own_data, "look", look)
+        monkeypatch.setattr(user_data, "preview", read)
         few = ["--feature-map", "identity", "--learner", "ridge", "--json"]
         code, out, err = command(*words, *few, capfd=capfd)
         assert code == 0, err

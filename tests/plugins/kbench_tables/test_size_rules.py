@@ -10,7 +10,7 @@ from kbench.planning.cells import cells
 from kbench.planning.suite_file import read
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
-from kbench_tables.recommend.data import OWN_TABLES
+from kbench_tables.recommend.user_data import OWN_TABLES
 from kbench_tables.size_rules import Size, choose_cells, read_for
 
 MINE = Ref("wine", {}, "mine")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbench.tables.texts import UnitColumn, parse_days, split_number
-from kbench_tables.text_scan import UnitScan, formats_of
+from kbench_tables.text_scan import UnitScan, guess_formats
 
 WRITTEN = {
     "dollars": lambda v: f"${v:,.2f}" if v >= 0 else f"-${-v:,.2f}",
@@ -67,7 +67,7 @@ def test_other_columns_are_none_of_numbers(texts):
 def test_mixed_units_are_named():
     scan = UnitScan()
     scan.add(["1 kg", "2 g"])
-    assert scan.mixed() == "numbers with several units, such as '1 kg' and '2 g': use one unit"
+    assert scan.advice() == "numbers with several units, such as '1 kg' and '2 g': use one unit"
 
 
 @pytest.mark.parametrize(
@@ -124,16 +124,16 @@ DAYS = pandas.date_range("2020-01-01", periods=30, freq="11D")
 )
 def test_formats_are_found_and_days_counted_from_1970(form, first):
     texts = list(DAYS.strftime(form))
-    assert formats_of(texts)[0] == first
+    assert guess_formats(texts)[0] == first
     expected = (DAYS - pandas.Timestamp("1970-01-01")).days
     np.testing.assert_array_equal(parse_days([*texts, None], first), [*expected, np.nan])
 
 
 def test_day_and_month_may_stand_for_each_other():
-    assert formats_of(["01/02/2020", "03/04/2020"]) == ["%d/%m/%Y", "%m/%d/%Y"]
-    assert formats_of(["01.02.2020"]) == ["%d.%m.%Y"]
+    assert guess_formats(["01/02/2020", "03/04/2020"]) == ["%d/%m/%Y", "%m/%d/%Y"]
+    assert guess_formats(["01.02.2020"]) == ["%d.%m.%Y"]
 
 
 @pytest.mark.parametrize("text", ["1.5", "12:30", "abc1234", "v2024.1", "10-20", "May", "20/30/40"])
 def test_other_texts_are_not_dates(text):
-    assert formats_of([text]) == []
+    assert guess_formats([text]) == []

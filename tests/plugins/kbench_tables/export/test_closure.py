@@ -11,7 +11,7 @@ from site import addsitedir
 
 import pytest
 
-from kbench_tables.export.closure import import_closure, imports_of
+from kbench_tables.export.closure import find_imports, import_closure
 from tests.support.paths import ROOT
 
 COMPILED = sysconfig.get_config_var("EXT_SUFFIX")
@@ -149,7 +149,7 @@ if TYPE_CHECKING:
 else:
     import j
 """
-    found = {ast.unparse(node): may_fail for node, may_fail in imports_of(source)}
+    found = {ast.unparse(node): may_fail for node, may_fail in find_imports(source)}
     assert found == {
         "import a": False,
         "from b import c": False,
@@ -176,7 +176,7 @@ else:
 )
 @pytest.mark.parametrize("statement", ["from . import a", "import_module('.a', __package__)"])
 def test_an_import_may_fail_below_an_if_or_where_its_error_is_caught(block, statement, may_fail):
-    assert [each for _, each in imports_of(block.format(statement).encode())] == [may_fail]
+    assert [each for _, each in find_imports(block.format(statement).encode())] == [may_fail]
 
 
 # -- places

@@ -19,10 +19,10 @@ from kbench.results.rows import Row
 from kbench.storage.journal import Journal, state_folder
 from kbench.tables.encoder import TableEncoder
 from kbench_tables.export.card import _code
-from kbench_tables.export.fit import refit, typed
+from kbench_tables.export.decode_table import fit_encoder
+from kbench_tables.export.fit import refit, to_labels
 from kbench_tables.export.model_folder import recall_results, write
 from kbench_tables.export.pipeline import NamedClasses
-from kbench_tables.export.tables import encoder_of
 from tests.support.command_here import command
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
@@ -366,7 +366,7 @@ def test_indicators_of_other_datasets_are_columns_of_categories(registry):
     kinds = ["onehot", "onehot", "numeric", "onehot", "onehot"]
     X, y = np.zeros((2, 5)), np.array([0, 1])
     data = Dataset("odd", X, y, feature_names=names, feature_kinds=kinds)
-    encoder, is_own = encoder_of(Cell(Ref("odd"), Ref("m"), Ref("l"), FEW), data, registry)
+    encoder, is_own = fit_encoder(Cell(Ref("odd"), Ref("m"), Ref("l"), FEW), data, registry)
     assert not is_own
     assert encoder.columns == [("a", ["x", "y"]), ("n", None), ("a", ["1"]), ("b", None)]
 
@@ -385,12 +385,12 @@ def test_the_encoder_is_that_of_the_source(tmp_path, registry):
     np.testing.assert_array_equal(encoder.transform(floats), data.X)
     # the data cache has no encoder: the file is read again
     cell = Cell(Ref("csv", given), Ref("identity"), Ref("ridge"), FEW)
-    again, is_own = encoder_of(cell, replace(data, encoder=None), registry)
+    again, is_own = fit_encoder(cell, replace(data, encoder=None), registry)
     assert is_own
     assert again.columns == encoder.columns
     (tmp_path / "c.csv").write_text(frame[::-1].to_csv(index=False))
     with pytest.raises(ExportError, match="no longer has the inputs"):
-        encoder_of(cell, replace(data, encoder=None), registry)
+        fit_encoder(cell, replace(data, encoder=None), registry)
 
 
 @pytest.mark.parametrize("categories", [["False", "True"], ["0", "1"]])
@@ -444,7 +444,7 @@ def test_a_fitted_pipeline_can_be_fitted_again(registry, iris):
     ],
 )
 def test_classes_are_numbers_only_where_they_are_written_so(names, expected):
-    assert typed(names).tolist() == expected
+    assert to_labels(names).tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from kbench import Cell, ExportError, Protocol, Ref
 from kbench.registry.callables import resolve
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
-from kbench_tables.export import code, model_folder
+from kbench_tables.export import bundle_code, model_folder
 from kbench_tables.export import load_model as opening
 from kbench_tables.export.fit import refit
-from kbench_tables.export.load_model import opened
+from kbench_tables.export.load_model import open_model
 from kbench_tables.export.model_folder import write
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
@@ -258,13 +258,13 @@ def test_a_folder_is_loaded_as_it_was_compared(copy, classes):
     planted.mkdir()
     version = f"cpython-{sys.version_info.major}{sys.version_info.minor}"
     (planted / f"__init__.{version}.pyc").write_bytes(b"not code")
-    model = opened(copy, digest)
+    model = open_model(copy, digest)
     np.testing.assert_array_equal(
         model.predict(fitted.table), fitted.pipeline.predict(fitted.table)
     )
     assert model.columns == ("street", "joined", "wage", "plan")
     with pytest.raises(ExportError, match="its SHA-256 is not 'abc'"):
-        opened(copy, "abc")
+        open_model(copy, "abc")
 
 
 @pytest.mark.parametrize("name", ["objects.json", "arrays.npz", "__init__.py", "kbench/errors.py"])
@@ -273,7 +273,7 @@ def test_a_file_that_was_changed_is_refused(copy, classes, name):
     file = copy / facts["package"] / name
     file.write_bytes(file.read_bytes() + b" ")
     with pytest.raises(ExportError, match=f"{name} is not the exported file"):
-        opened(copy)
+        open_model(copy)
 
 
 def test_a_file_that_was_added_or_removed_is_refused(copy, classes):
@@ -281,11 +281,11 @@ def test_a_file_that_was_added_or_removed_is_refused(copy, classes):
     planted = copy / facts["package"] / "numpy.py"
     planted.write_text("raise SystemExit")
     with pytest.raises(ExportError, match=r"numpy\.py is not one of the exported files"):
-        opened(copy)
+        open_model(copy)
     planted.unlink()
     (copy / facts["package"] / "arrays.npz").unlink()
     with pytest.raises(ExportError, match=r"arrays\.npz is missing"):
-        opened(copy)
+        open_model(copy)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_names_that_lead_out_of_the_folder_are_refused(copy, name):
     (copy.parent / "outside.txt").write_text("secret")
     rewrite(copy, lambda facts: facts["files"].update({name: "0" * 64}))
     with pytest.raises(ExportError, match="which is not in the folder"):
-        opened(copy)
+        open_model(copy)
 
 
 def test_links_that_lead_out_of_the_folder_are_refused(copy):
@@ -303,36 +303,36 @@ def test_links_that_lead_out_of_the_folder_are_refused(copy):
     (copy / "link.txt").symlink_to(copy.parent / "outside.txt")
     rewrite(copy, lambda facts: facts["files"].update({"link.txt": "0" * 64}))
     with pytest.raises(ExportError, match="which is not in the folder"):
-        opened(copy)
+        open_model(copy)
 
 
 @pytest.mark.parametrize("package", ["os", "kbench", "../evil", 3, "kbench_model_zzzzzzzzzzzz"])
 def test_a_package_of_another_name_is_refused(copy, package):
     rewrite(copy, lambda facts: facts.update(package=package))
     with pytest.raises(ExportError, match="is not the name of a model's package"):
-        opened(copy)
+        open_model(copy)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"files": 3}', "\x00"])
 def test_what_is_not_a_model_is_refused(tmp_path, content):
     with pytest.raises(ExportError, match="is not a model folder"):
-        opened(tmp_path)
+        open_model(tmp_path)
     (tmp_path / "model.json").write_text(content)
     with pytest.raises(ExportError, match="does not list the files of a model"):
-        opened(tmp_path)
+        open_model(tmp_path)
 
 
 def test_a_model_of_another_version_is_refused_in_one_message(tmp_path):
     (tmp_path / "model.json").write_text('{"package": "kbench_model_0123456789ab", "files": {}}')
     with pytest.raises(ExportError, match="another version of kbench, in a format"):
-        opened(tmp_path)
+        open_model(tmp_path)
 
 
 # -- what an export checks
 
 
 def test_a_model_that_needs_more_is_refused(place, registry, monkeypatch, tmp_path):
-    monkeypatch.setattr(opening, "_modules_of", lambda requirements: {"numpy", "scipy"})
+    monkeypatch.setattr(opening, "_list_modules", lambda requirements: {"numpy", "scipy"})
     with pytest.raises(ExportError, match=r"cannot be used with numpy==.* alone"):
         exported(place, registry, "price", "identity", "ridge", "lacking")
     assert not (place / "lacking").exists()
@@ -365,9 +365,9 @@ def f():
     from kbench.parameters import check_choice
     import numpy.linalg
 """
-    module = code._Module("other_maps.sub.here", False, source)
+    module = bundle_code._Module("other_maps.sub.here", False, source)
     assert (
-        module.rewritten({"kbench", "other_maps"}).decode()
+        module.rewrite({"kbench", "other_maps"}).decode()
         == """
 import json; from ...kbench import kernels as kk
 from ... import other_maps; from ...other_maps import parts as _
@@ -424,7 +424,7 @@ def test_a_map_of_a_third_party_leaves_too(place, install_plugin, tmp_path):
     facts = write(tmp_path / "model", cell, "key", fitted, None, "portable", False, owners)
     copied = (tmp_path / "model" / facts["package"] / "third_party_squares.py").read_text()
     assert "from .kbench import FeatureMap, hookimpl" in copied
-    model = opened(tmp_path / "model")
+    model = open_model(tmp_path / "model")
     assert type(model.pipeline[2]).__module__ == f"{facts['package']}.third_party_squares"
     np.testing.assert_allclose(model.predict(fitted.table), fitted.pipeline.predict(fitted.table))
 

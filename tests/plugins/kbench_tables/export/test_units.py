@@ -11,7 +11,7 @@ from kbench.registry.registry import build
 from kbench_tables.export.fit import refit
 from kbench_tables.export.model import Model
 from kbench_tables.export.predicting import csv_blocks, predict_file
-from kbench_tables.recommend.table_preview import add_preview, look
+from kbench_tables.recommend.table_preview import add_preview, preview
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
@@ -61,7 +61,7 @@ def stored(frame, folder, form):
 def looked_at(path, registry, target="y", **params):
     source = {".csv": "csv", ".parquet": "parquet", ".xlsx": "excel"}[path.suffix]
     ref = Ref(source, {"path": str(path), "target": target, **params}, "t")
-    found = look(ref, registry)
+    found = preview(ref, registry)
     return found, add_preview(ref, found)
 
 
@@ -73,12 +73,12 @@ def test_all_formats_have_the_same_numbers(registry, tmp_path, form):
     for place, name in enumerate(COLUMNS):
         at = list(data.feature_names).index(name)
         np.testing.assert_array_equal(np.asarray(data.X)[:, at], values[:, place])
-    fates = {fate.name: fate for fate in found.fates}
-    assert fates["price"].read_as == "numbers with `$`"
-    assert fates["price"].note == "`$` left out, `,` between thousands"
-    assert fates["share"].note == "`%` left out, 45 % is 45"
-    assert fates["mixed"].read_as.startswith("categories")
-    assert "several units" in fates["mixed"].note
+    roles = {role.name: role for role in found.roles}
+    assert roles["price"].read_as == "numbers with `$`"
+    assert roles["price"].note == "`$` left out, `,` between thousands"
+    assert roles["share"].note == "`%` left out, 45 % is 45"
+    assert roles["mixed"].read_as.startswith("categories")
+    assert "several units" in roles["mixed"].note
 
 
 def test_a_target_has_a_unit_too(registry, tmp_path):
@@ -89,7 +89,7 @@ def test_a_target_has_a_unit_too(registry, tmp_path):
     data = resolve(registry.get("dataset", "csv").load)(**ref.params)
     np.testing.assert_array_equal(data.y, values[~np.isnan(values[:, 0]), 1])
     assert found.target.kind == "numbers"
-    assert "target 'share': `%` left out, 45 % is 45" in found.doubts
+    assert "target 'share': `%` left out, 45 % is 45" in found.warnings
 
 
 def test_another_text_among_them_is_refused(registry, tmp_path):
@@ -99,9 +99,9 @@ def test_another_text_among_them_is_refused(registry, tmp_path):
     with pytest.raises(DatasetError, match=r"'share' holds numbers with '%', but .*'unknown'"):
         looked_at(path, registry)
     found, _ = looked_at(path, registry, na_values=("unknown",))
-    assert next(f for f in found.fates if f.name == "share").read_as == "numbers with `%`"
+    assert next(f for f in found.roles if f.name == "share").read_as == "numbers with `%`"
     found, _ = looked_at(path, registry, categorical=("share",))
-    assert next(f for f in found.fates if f.name == "share").read_as.startswith("categories")
+    assert next(f for f in found.roles if f.name == "share").read_as.startswith("categories")
 
 
 def test_an_exported_model_reads_the_same_texts(registry, tmp_path):

@@ -17,9 +17,9 @@ from kbench.planning.cells import cells
 from kbench.records import TASK_TYPES, DatasetFacts
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
-from kbench_tables.recommend.data import fetch_dataset, prepare_data, suite_for
-from kbench_tables.recommend.table_preview import add_preview, look
+from kbench_tables.recommend.table_preview import add_preview, preview
 from kbench_tables.recommend.timed_suite import rounds_for
+from kbench_tables.recommend.user_data import fetch_dataset, prepare_data, suite_for
 from tests.support.command_here import command
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
@@ -432,7 +432,7 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
     lines = [f"day {i},{i % 7},{'ab'[i % 2]},{['', 'no', 'yes'][i % 3]}" for i in range(90)]
     (tmp_path / "mine.csv").write_text("\n".join(["date,x,c,y", *lines]) + "\n")
     ref = dataset_of_file("mine.csv", "y", registry=registry)
-    found = look(ref, registry)
+    found = preview(ref, registry)
     assert (found.n_rows, found.n_unlabelled, found.n_columns) == (90, 30, 2)
     assert found.notices() == [
         "left out: 'date', text: 90 different values in 90 rows; `keep='date'` keeps it"
@@ -441,11 +441,11 @@ def test_text_and_rows_without_a_label_are_left_out_and_told_of(tmp_path, monkey
     assert (kept.n_samples, kept.n_features) == (60, 3)
     # what is named is kept, and the source agrees on what is text
     named = dataset_of_file("mine.csv", "y", categorical=["date"], registry=registry)
-    assert "date" not in add_preview(named, look(named, registry)).params.get("drop", ())
+    assert "date" not in add_preview(named, preview(named, registry)).params.get("drop", ())
     with pytest.raises(DatasetError, match=r"`drop=\['date'\]`"):
         fetch_dataset(ref, registry)
     with pytest.raises(DatasetError, match="did you mean 'y'"):
-        look(dataset_of_file("mine.csv", "yy", registry=registry), registry)
+        preview(dataset_of_file("mine.csv", "yy", registry=registry), registry)
 
 
 @pytest.mark.parametrize(
@@ -581,6 +581,6 @@ def test_many_categories_have_a_mean_for_each_of_three_classes(tmp_path, monkeyp
     lines = [f"S{i % 30},{i / 4},{'abc'[i % 7 % 3]}" for i in range(150)]
     (tmp_path / "mine.csv").write_text("\n".join(["street,x,y", *lines]) + "\n")
     data = prepare_data("mine.csv", registry, target="y")
-    street = data.look.fates[0]
+    street = data.preview.roles[0]
     assert (street.encoded_as, street.n_columns) == ("target mean by category and class", 3)
     assert data.facts.feature_kinds == ("target_encoded", "numeric")

@@ -51,10 +51,10 @@ def test_a_frame_gets_a_recommendation(found):
     assert (found.feature_map, found.learner) == ("identity", "ridge (ovr)")
     assert found.results["learner"].tolist() == ["ridge (ovr)", "dummy-majority"]
     assert found.results["accuracy"].iloc[0] > found.results["accuracy"].iloc[1]
-    fates = found.columns.set_index("column")
-    assert fates.loc["joined", "type"] == "dates"
-    assert fates.loc["visits", "type"] == "numbers"
-    assert fates.loc["member", "type"] == "categories (2)"
+    columns = found.columns.set_index("column")
+    assert columns.loc["joined", "type"] == "dates"
+    assert columns.loc["visits", "type"] == "numbers"
+    assert columns.loc["member", "type"] == "categories (2)"
     assert "the index of data ('age') is not a column" in found.notices[0]
     assert "80 rows" in repr(found)
     html = found._repr_html_()
@@ -71,10 +71,10 @@ def test_its_report_is_a_page(found, tmp_path):
 
 @pytest.mark.slow
 def test_its_model_takes_rows_as_the_frame_has_them(found, tmp_path):
-    from kbench_tables.export.load_model import opened
+    from kbench_tables.export.load_model import open_model
 
     assert found.export(tmp_path / "model") == tmp_path / "model"
-    model = opened(tmp_path / "model")
+    model = open_model(tmp_path / "model")
     frame = table()
     answers = model.predict(frame)
     assert np.mean(answers == frame["churn"]) > 0.8

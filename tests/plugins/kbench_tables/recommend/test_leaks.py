@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from kbench.execution.plugins import load_registry
-from kbench_tables.recommend.data import prepare_data
+from kbench_tables.recommend.user_data import prepare_data
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
@@ -18,37 +18,37 @@ def table():
 
 
 @pytest.fixture
-def doubts(tmp_path):
+def warnings(tmp_path):
     def of(table, target="y"):
         table.to_csv(tmp_path / "mine.csv", index=False)
-        return prepare_data(str(tmp_path / "mine.csv"), load_registry(), target=target).doubts
+        return prepare_data(str(tmp_path / "mine.csv"), load_registry(), target=target).warnings
 
     return of
 
 
-def test_the_target_in_other_words(table, doubts):
+def test_the_target_in_other_words(table, warnings):
     table["approved by"] = table["y"].map({"no": "nobody", "yes": "boss"})
-    (said,) = doubts(table)
+    (said,) = warnings(table)
     assert said.startswith("column 'approved by' tells the target of every row")
     assert said.endswith("`drop=['approved by']` leaves it out")
 
 
-def test_a_number_for_each_class_and_several_columns(table, doubts):
+def test_a_number_for_each_class_and_several_columns(table, warnings):
     table["flag"] = (table["y"] == "yes").astype(int)
     table["points"] = 3.5 - table["flag"]
-    (said,) = doubts(table)
+    (said,) = warnings(table)
     assert said.startswith("columns 'flag', 'points' tell the target of every row")
     assert said.endswith("`drop=['flag', 'points']` leave them out")
 
 
-def test_a_target_in_another_unit(table, doubts):
+def test_a_target_in_another_unit(table, warnings):
     table["inches"] = table["x"] * 2.54 + 1
-    assert doubts(table.drop(columns="y"), "x")[0].startswith("column 'inches' tells")
+    assert warnings(table.drop(columns="y"), "x")[0].startswith("column 'inches' tells")
 
 
-def test_a_good_column_is_not_the_target(table, doubts):
+def test_a_good_column_is_not_the_target(table, warnings):
     table["flag"] = (table["y"] == "yes").astype(int)
     table.loc[0, "flag"] = 1 - table.loc[0, "flag"]
-    assert not doubts(table)
+    assert not warnings(table)
     table["near"] = table["x"] + np.random.default_rng(1).normal(0, 1e-3, 60)
-    assert not doubts(table, "x")
+    assert not warnings(table, "x")

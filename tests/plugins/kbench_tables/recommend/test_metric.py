@@ -6,7 +6,7 @@ from kbench import Protocol, SuiteError
 from kbench.records import DatasetFacts
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
-from kbench_tables.recommend.metric import comparison, shares_of
+from kbench_tables.recommend.metric import comparison, list_shares
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +93,6 @@ def test_other_metrics_are_refused(registry, name, task, words):
 
 
 def test_shares_of_many_classes_are_those_of_the_first_and_the_last():
-    text = shares_of(facts(*range(1, 11)))
+    text = list_shares(facts(*range(1, 11)))
     assert text.startswith("'k9' 18.2 %, 'k8' 16.4 %, ")
     assert text.endswith("4 others between, 'k0' 1.82 %")

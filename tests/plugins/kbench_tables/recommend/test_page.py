@@ -4,7 +4,7 @@ import pytest
 
 from kbench.records import Metric
 from kbench.results.rows import Row
-from kbench_tables.recommend.page import advise, size
+from kbench_tables.recommend.advice import advise, size
 from tests.support.report_rows import changed
 
 HASHES = {str(i): f"h{i}" for i in range(5)}

@@ -5,13 +5,13 @@ import pandas
 import pytest
 
 from kbench import DatasetError
-from kbench_tables.profile import Fate
-from kbench_tables.recommend.table_preview import Look
+from kbench_tables.profile import Role
+from kbench_tables.recommend.table_preview import Preview
 from kbench_tables.recommend.target import TargetColumn, choose
 
 
 def chosen(values, asked=None):
-    return choose(TargetColumn.of(pandas.Series(values)), "y", "file 'mine.csv'", asked)
+    return choose(TargetColumn.from_values(pandas.Series(values)), "y", "file 'mine.csv'", asked)
 
 
 WHOLE = [number for number in range(20) for _ in range(5)]
@@ -112,20 +112,20 @@ def test_what_the_user_may_mean_is_taken(values, asked):
 
 
 def test_labels_that_a_source_has_read_are_described():
-    named = TargetColumn.of_labels(np.array([0, 1, 1]), ("4", "9"))
+    named = TargetColumn.from_labels(np.array([0, 1, 1]), ("4", "9"))
     assert (named.kind, named.n_different, named.n_rarest) == ("numbers", 2, 1)
-    assert TargetColumn.of_labels(np.array([0, 1]), ("ham", "spam")).kind == "strings"
-    assert TargetColumn.of_labels(np.array([0.5, 1.0]), ()).fraction == 0.5
+    assert TargetColumn.from_labels(np.array([0, 1]), ("ham", "spam")).kind == "strings"
+    assert TargetColumn.from_labels(np.array([0.5, 1.0]), ()).fraction == 0.5
 
 
 def test_what_a_process_describes_is_checked():
     target = {"kind": "strings", "n_different": 2, "odd": chr(27), "fraction": float("nan")}
-    fate = {"name": "x", "read_as": "numbers", "encoded_as": "number", "n_columns": 1}
-    look = {"n_rows": 9, "n_unlabelled": 0, "fates": [fate], "target": target}
-    look |= {"params": {"decimal": ",", "drop": ["id"]}, "doubts": ["a doubt"]}
-    found = Look.parsed(look)
+    role = {"name": "x", "read_as": "numbers", "encoded_as": "number", "n_columns": 1}
+    values = {"n_rows": 9, "n_unlabelled": 0, "roles": [role], "target": target}
+    values |= {"params": {"decimal": ",", "drop": ["id"]}, "warnings": ["a doubt"]}
+    found = Preview.from_json(values)
     assert found.target.odd == chr(0xFFFD)
-    assert (found.fates, found.doubts) == ((Fate(**fate),), ("a doubt",))
+    assert (found.roles, found.warnings) == ((Role(**role),), ("a doubt",))
     assert found.params == {"decimal": ",", "drop": ("id",)}
     for wrong in (
         {"kind": "poems"},
@@ -136,6 +136,6 @@ def test_what_a_process_describes_is_checked():
         {"odd": 3},
     ):
         with pytest.raises(ValueError, match="validation error"):
-            Look.parsed({**look, "target": {**target, **wrong}})
+            Preview.from_json({**values, "target": {**target, **wrong}})
     with pytest.raises(ValueError, match="validation error"):
-        Look.parsed({**look, "params": {"decimal": 3}})
+        Preview.from_json({**values, "params": {"decimal": 3}})

@@ -7,8 +7,8 @@ from kbench.planning.cells import cell_problems, cells
 from kbench.records import DatasetFacts, Ref
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
-from kbench_tables.recommend.data import suite_for
 from kbench_tables.recommend.timed_suite import apply_settings, parse_settings, rounds_for
+from kbench_tables.recommend.user_data import suite_for
 
 FILE = Ref("csv", {"path": "mine.csv", "target": "y"}, "mine")
 

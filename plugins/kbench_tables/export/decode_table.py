@@ -13,16 +13,16 @@ from kbench.features import Registry, resolve
 from kbench.records import Cell, Dataset
 from kbench.tables.encoder import TableEncoder
 from kbench.tables.texts import ISO, DateColumn
-from kbench_tables.frames import table_of
+from kbench_tables.frames import read_table
 
 
-def example_of(cell: Cell, encoder: TableEncoder, registry: Registry, n_rows: int) -> Any:
+def example_rows(cell: Cell, encoder: TableEncoder, registry: Registry, n_rows: int) -> Any:
     """Return the first rows of a user's file, with the columns that an encoder takes."""
     import pandas
 
     source = registry.get("dataset", cell.dataset.name)
     if source.rows is None:
-        table: Any = table_of(source.table, cell.dataset)
+        table: Any = read_table(source.table, cell.dataset)
     else:
         rows = resolve(source.rows)(**cell.dataset.params).rows
         rows.scan({})
@@ -30,12 +30,12 @@ def example_of(cell: Cell, encoder: TableEncoder, registry: Registry, n_rows: in
     return pandas.DataFrame(encoder.select(table)).head(n_rows)
 
 
-def row_ids_of(dataset: Dataset) -> np.ndarray:
+def row_ids(dataset: Dataset) -> np.ndarray:
     """Return the numbers of a dataset's rows in its table."""
     return np.arange(len(dataset.y)) if dataset.row_ids is None else dataset.row_ids
 
 
-def encoder_of(cell: Cell, dataset: Dataset, registry: Registry) -> tuple[TableEncoder, bool]:
+def fit_encoder(cell: Cell, dataset: Dataset, registry: Registry) -> tuple[TableEncoder, bool]:
     """Return the encoder of a dataset's table, and whether that table is a user's file.
 
     The data cache has encoded tables only: the user's file is read again.
@@ -48,10 +48,10 @@ def encoder_of(cell: Cell, dataset: Dataset, registry: Registry) -> tuple[TableE
             raise ExportError("the file no longer has the inputs of the evaluation")
     if encoder is not None:
         return encoder, True
-    return TableEncoder(_columns_of(dataset)), False
+    return TableEncoder(_list_columns(dataset)), False
 
 
-def _columns_of(dataset: Dataset) -> list[tuple[str, list[str] | None]]:
+def _list_columns(dataset: Dataset) -> list[tuple[str, list[str] | None]]:
     """Return the columns of another dataset, of which indicators are called ``column=category``."""
     columns: list[tuple[str, list[str] | None]] = []
     parts = [
@@ -72,10 +72,10 @@ def decode_table(X: np.ndarray, encoder: TableEncoder) -> Any:
     import pandas
 
     formats = {date.name: date.format for date in (DateColumn.parse(d, "") for d in encoder.dates)}
-    known = dict(encoder.columns)
+    categories_by_name = dict(encoder.columns)
     table: dict[str, object] = {}
     for name, place in encoder.places().items():
-        block, categories = np.asarray(X[:, place]), known[name]
+        block, categories = np.asarray(X[:, place]), categories_by_name[name]
         first = block[:, 0]
         if name in formats:
             table[name] = [_format_date(day, formats[name]) for day in first.tolist()]

@@ -23,7 +23,7 @@ from kbench.parameters import is_pattern, list_files
 from kbench.records import Block, Cell, DatasetFacts, Problem, Ref, Suite, TaskType
 from kbench.tables.table_rows import reject_changes
 from kbench_tables.recommend.metric import Comparison
-from kbench_tables.recommend.table_preview import Look, add_preview, look
+from kbench_tables.recommend.table_preview import Preview, add_preview, preview
 from kbench_tables.recommend.target import TargetColumn, choose
 from kbench_tables.size_rules import Size, SizedSuite, choose_cells, read_for
 
@@ -41,12 +41,12 @@ MIN_ROWS = 20
 
 
 @dataclass(frozen=True)
-class OwnData:
+class UserData:
     """A user's file, loaded."""
 
     ref: Ref
     """Its dataset entry."""
-    look: Look | None
+    preview: Preview | None
     """The table before it is encoded, if its source has one."""
     facts: DatasetFacts
     target: str
@@ -55,17 +55,17 @@ class OwnData:
     @property
     def notices(self) -> list[str]:
         """Warnings about detected formats, and a notice for each dropped column."""
-        return self.look.notices() if self.look else []
+        return self.preview.notices() if self.preview else []
 
     @property
-    def doubts(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[str, ...]:
         """Warnings about the detected format of the file."""
-        return self.look.doubts if self.look else ()
+        return self.preview.warnings if self.preview else ()
 
 
 def prepare_data(
     path: str, registry: Registry, keep: Sequence[str] | None = None, **options: Any
-) -> OwnData:
+) -> UserData:
     """Profile and load a user's file, and choose the task of its target.
 
     The options are those of `dataset_of_file`; `keep` has columns that are never dropped.
@@ -77,38 +77,36 @@ def prepare_data(
         raise DatasetError(f"file {path!r}: {option('keep')} does not apply to {ref.name} files")
     # profiling and loading each read the file
     with reject_changes(list_files(Path(path).expanduser()), f"file {path!r}"):
-        return _looked_at(ref, path, registry, keep or ())
+        return _preview_data(ref, path, registry, keep or ())
 
 
-def _looked_at(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) -> OwnData:
-    looked = look(ref, registry, keep)
-    ref = add_preview(ref, looked)
+def _preview_data(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) -> UserData:
+    seen = preview(ref, registry, keep)
+    ref = add_preview(ref, seen)
     asked: TaskType | None = ref.params.get("task")
-    what = f"file {path!r}"
+    label = f"file {path!r}"
     taken = read_parameters(registry.get("dataset", ref.name).load)
     if taken is not None and "task" not in taken:  # the source decides
         facts = fetch_dataset(ref, registry)
-        return OwnData(ref, looked, facts, f"target {_name(ref)!r}: {facts.task}")
-    if looked is not None:
-        choice = choose(looked.target, _name(ref), what, asked)
+        return UserData(ref, seen, facts, f"target {_name(ref)!r}: {facts.task}")
+    if seen is not None:
+        choice = choose(seen.target, _name(ref), label, asked)
         # the source decides about labels
-        if looked.target.kind == "numbers" or asked:
+        if seen.target.kind == "numbers" or asked:
             ref = _with_task(ref, choice.task)
         facts = fetch_dataset(ref, registry)
-        told = leaks(facts, [fate.name for fate in looked.fates])
-        looked = replace(looked.for_classes(facts.n_classes), doubts=(*looked.doubts, *told))
-        return OwnData(ref, looked, facts, choice.sentence)
-    data = _chosen_after_loading(ref, what, asked, registry)
+        told = leaks(facts, [role.name for role in seen.roles])
+        seen = replace(seen.for_classes(facts.n_classes), warnings=(*seen.warnings, *told))
+        return UserData(ref, seen, facts, choice.sentence)
+    data = _load_data(ref, label, asked, registry)
     if keep and data.facts.sparse:
         raise DatasetError(
-            f"{what}: {option('keep')} does not apply to sparse rows: no column is dropped"
+            f"{label}: {option('keep')} does not apply to sparse rows: no column is dropped"
         )
     return data
 
 
-def _chosen_after_loading(
-    ref: Ref, what: str, asked: TaskType | None, registry: Registry
-) -> OwnData:
+def _load_data(ref: Ref, label: str, asked: TaskType | None, registry: Registry) -> UserData:
     """Choose the task of a file that has to be loaded to see its target."""
     try:
         facts = fetch_dataset(ref, registry)
@@ -120,17 +118,17 @@ def _chosen_after_loading(
             facts = fetch_dataset(_with_task(ref, "regression"), registry)
         except DatasetError:
             raise refused from None
-    choice = choose(_read(facts), _name(ref), what, asked)
+    choice = choose(_read(facts), _name(ref), label, asked)
     if choice.task != "classification" or facts.task != "classification":
         ref = _with_task(ref, choice.task)
         facts = fetch_dataset(ref, registry)
-    return OwnData(ref, None, facts, choice.sentence)
+    return UserData(ref, None, facts, choice.sentence)
 
 
 def _read(facts: DatasetFacts) -> TargetColumn:
     """Describe the target of a dataset in the cache."""
     data = DataCache().load_for(facts)
-    return TargetColumn.of_labels(data.y, tuple(data.target_names))
+    return TargetColumn.from_labels(data.y, tuple(data.target_names))
 
 
 def _name(ref: Ref) -> str:
@@ -154,7 +152,7 @@ def fetch_dataset(ref: Ref, registry: Registry) -> DatasetFacts:
 
 def suite_for(
     ref: Ref,
-    known: DatasetFacts,
+    facts: DatasetFacts,
     registry: Registry,
     feature_maps: Sequence[str] = (),
     learners: Sequence[str] = (),
@@ -170,9 +168,9 @@ def suite_for(
     An error is raised if a component is not installed, or if there are too few rows.
     """
     by = by or Comparison()
-    sized, methods = sized_methods(ref, known, registry, feature_maps, learners)
+    sized, methods = sized_methods(ref, facts, registry, feature_maps, learners)
     blocks = [
-        Block((ref,), (c.feature_map,), (c.learner,), by.protocol(c.protocol, known.n_classes))
+        Block((ref,), (c.feature_map,), (c.learner,), by.protocol(c.protocol, facts.n_classes))
         for c in methods
     ]
     return name_suite(sized, ref, blocks, by)
@@ -180,7 +178,7 @@ def suite_for(
 
 def sized_methods(
     ref: Ref,
-    known: DatasetFacts,
+    facts: DatasetFacts,
     registry: Registry,
     feature_maps: Sequence[str] = (),
     learners: Sequence[str] = (),
@@ -190,16 +188,16 @@ def sized_methods(
 
     DatasetError is raised if the file has too few rows.
     """
-    if known.n_samples < MIN_ROWS:
+    if facts.n_samples < MIN_ROWS:
         raise DatasetError(
-            f"{ref.label}: {known.n_samples} rows are too few to compare methods; at least "
+            f"{ref.label}: {facts.n_samples} rows are too few to compare methods; at least "
             f"{MIN_ROWS} are required"
         )
-    size = size or Size(known.n_samples, known.n_features, known.sparse)
-    own_table = find(OWN_TABLES[known.task], registry)
+    size = size or Size(facts.n_samples, facts.n_features, facts.sparse)
+    own_table = find(OWN_TABLES[facts.task], registry)
     sized = read_for(ref, size, *own_table, registry, installed_only=True)
     cells = choose_cells(sized, registry, feature_maps, learners)
-    if known.n_splits:  # by groups or by order
+    if facts.n_splits:  # by groups or by order
         cells = [
             replace(c, protocol=replace(c.protocol, cv="official", inner_cv="official"))
             for c in cells
@@ -232,8 +230,8 @@ def leaks(facts: DatasetFacts, columns: Sequence[str]) -> list[str]:
     if facts.sparse or not facts.feature_names:
         return []
     data = DataCache().load_for(facts)
-    found = _repeating(data.X, np.asarray(data.y), facts.task == "regression")
-    named = {_column_of(facts.feature_names[j], columns): None for j in found}
+    places = _repeating(data.X, np.asarray(data.y), facts.task == "regression")
+    named = {_source_column(facts.feature_names[j], columns): None for j in places}
     if not named:
         return []
     names = list(named)
@@ -275,7 +273,7 @@ def _is_multiple(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.asarray(unexplained <= ALIKE)  # false of NaN
 
 
-def _column_of(feature: str, columns: Sequence[str]) -> str:
+def _source_column(feature: str, columns: Sequence[str]) -> str:
     """Return the column of the file that an encoded column comes from."""
     fitting = [name for name in columns if feature == name or feature.startswith(f"{name}=")]
     return max(fitting, key=len, default=feature)

@@ -17,7 +17,7 @@ from pathlib import Path
 from kbench.errors import ExportError
 from kbench.features import find_source, read_source
 from kbench.messages import option
-from kbench_tables.export.closure import Import, import_closure, imports_of
+from kbench_tables.export.closure import Import, find_imports, import_closure
 from kbench_tables.export.plain_objects import BASE
 
 OWN = ("kbench", "kbench_tables")
@@ -97,7 +97,7 @@ def collect_code(modules: Iterable[str], packages: Iterable[str]) -> Code:
     names = import_closure([*modules, *ALWAYS], {*packages, *OWN}, left_out=_REPLACED)
     tops = {name.partition(".")[0] for name in names} | {*OWN, "lazy_loader"}
     files = {
-        _path(name, is_package=name == "kbench"): text.encode() for name, text in _REPLACED.items()
+        _path(name, is_package=name == "kbench"): code.encode() for name, code in _REPLACED.items()
     }
     needed: set[str] = set()
     optional: set[str] = set()
@@ -112,7 +112,7 @@ def collect_code(modules: Iterable[str], packages: Iterable[str]) -> Code:
                 "packages"
             )
         module = _Module(name, path.name == "__init__.py", read_source(path))
-        files[_path(name, module.is_package)] = module.rewritten(tops)
+        files[_path(name, module.is_package)] = module.rewrite(tops)
         for top, may_fail in module.imports_outside(tops):
             (optional if may_fail else needed).add(top)
     needed -= {*BASE, "threadpoolctl", "joblib"}  # the last two come with scikit-learn
@@ -146,12 +146,12 @@ class _Module:
         """Statements, the last one first, and whether each may fail or may not run."""
         # calls of import_module stand for statements, and have no text to replace
         texts = self.source.decode("utf-8").splitlines()
-        found = [
+        nodes = [
             (node, may_fail)
-            for node, may_fail in imports_of(self.source)
+            for node, may_fail in find_imports(self.source)
             if texts[node.lineno - 1].encode()[node.col_offset :].startswith((b"import ", b"from "))
         ]
-        return sorted(found, key=lambda each: (each[0].lineno, each[0].col_offset), reverse=True)
+        return sorted(nodes, key=lambda each: (each[0].lineno, each[0].col_offset), reverse=True)
 
     def imports_outside(self, tops: Collection[str]) -> Iterator[tuple[str, bool]]:
         """Yield the top-level modules of other packages, and whether they may be missing.
@@ -171,7 +171,7 @@ class _Module:
                 if not in_function:
                     yield top, may_fail
 
-    def rewritten(self, tops: Collection[str]) -> bytes:
+    def rewrite(self, tops: Collection[str]) -> bytes:
         """Return the source with relative imports of the modules in `tops`."""
         lines = self.source.decode("utf-8").splitlines(keepends=True)
         level = self.name.count(".") + (1 if self.is_package else 0) + 1
@@ -190,11 +190,11 @@ def _relative(node: Import, level: int, tops: Collection[str]) -> Iterator[Impor
         if not node.level and str(node.module).partition(".")[0] in tops:
             yield ast.ImportFrom(node.module, node.names, level)
         return
-    own = [alias.name.partition(".")[0] in tops for alias in node.names]
-    for alias, is_own_ in zip(node.names, own, strict=True):
+    are_bundled = [alias.name.partition(".")[0] in tops for alias in node.names]
+    for alias, is_own_ in zip(node.names, are_bundled, strict=True):
         parent, _, last = alias.name.rpartition(".")
         if not is_own_:
-            if any(own):
+            if any(are_bundled):
                 yield ast.Import([alias])
         elif alias.asname or not parent:
             yield ast.ImportFrom(parent or None, [ast.alias(last, alias.asname)], level)
@@ -212,18 +212,18 @@ def _distributions(tops: Collection[str]) -> set[str]:
 def license_files(distribution: str) -> dict[str, bytes]:
     """Return the licence files of a distribution by their names."""
     try:
-        found = metadata.distribution(distribution)
+        package = metadata.distribution(distribution)
     except metadata.PackageNotFoundError:
         return {}
     names = [name.upper() for name in ("licen", "copying", "notice", "authors")]
     files = [
         file
-        for file in found.files or ()
+        for file in package.files or ()
         if file.name.upper().startswith(tuple(names)) and ".dist-info" in file.as_posix()
     ]
     texts = {}
     for file in files:
-        path = Path(str(found.locate_file(file)))
+        path = Path(str(package.locate_file(file)))
         if path.is_file():
             texts[path.name] = path.read_bytes()
     return texts
@@ -235,9 +235,9 @@ def license_expression(distribution: str) -> str:
         about = metadata.metadata(distribution)
     except metadata.PackageNotFoundError:
         return "unknown"
-    said = next(
-        (text for name in ("License-Expression", "License") for text in about.get_all(name) or ()),
+    declared = next(
+        (each for name in ("License-Expression", "License") for each in about.get_all(name) or ()),
         "",
     )
     classifiers = [c for c in about.get_all("Classifier") or () if c.startswith("License ::")]
-    return " ".join(said.split())[:80] or "; ".join(classifiers) or "unknown"
+    return " ".join(declared.split())[:80] or "; ".join(classifiers) or "unknown"

@@ -23,11 +23,11 @@ from kbench.features import (
 )
 from kbench.messages import counted, list_some, number, option, printable
 from kbench.records import Metric
-from kbench_tables.profile import Fate
+from kbench_tables.profile import Role
 from kbench_tables.recommend.compared_methods import ComparedMethods
-from kbench_tables.recommend.data import OwnData
 from kbench_tables.recommend.explanation import Explanation
-from kbench_tables.recommend.metric import Comparison, shares_of
+from kbench_tables.recommend.metric import Comparison, list_shares
+from kbench_tables.recommend.user_data import UserData
 
 COLUMNS = ("column", "type", "encoding", "n features", "note")
 
@@ -35,103 +35,103 @@ MIN_ALIKE = 6
 """Minimum number of adjacent columns with equal encoding that share one row."""
 
 
-def fate_lines(fates: Sequence[Fate]) -> list[tuple[str, ...]]:
+def column_rows(roles: Sequence[Role]) -> list[tuple[str, ...]]:
     """Return a row with `COLUMNS` for each column; adjacent columns with equal encoding share one.
 
-    >>> fate_lines([Fate("age", "numbers", "number", 1)])
+    >>> column_rows([Role("age", "numbers", "number", 1)])
     [('age', 'numbers', 'number', '1', '')]
-    >>> fate_lines([Fate(f"x{j}", "numbers", "number", 1) for j in range(40)])
+    >>> column_rows([Role(f"x{j}", "numbers", "number", 1) for j in range(40)])
     [('x0 ... x39 (40 columns)', 'numbers', 'number', '40', '')]
     """
     lines = []
-    for _, group in groupby(fates, key=lambda f: (f.read_as, f.encoded_as, f.n_columns, f.note)):
+    for _, group in groupby(roles, key=lambda f: (f.read_as, f.encoded_as, f.n_columns, f.note)):
         alike = list(group)
         if len(alike) >= MIN_ALIKE:
-            first, last = (printable(fate.name, 60) for fate in (alike[0], alike[-1]))
+            first, last = (printable(role.name, 60) for role in (alike[0], alike[-1]))
             lines.append(_line(alike, f"{first} ... {last} ({len(alike):,} columns)"))
         else:
-            lines += [_line([fate], printable(fate.name, 60)) for fate in alike]
+            lines += [_line([role], printable(role.name, 60)) for role in alike]
     return lines
 
 
-def _line(alike: Sequence[Fate], name: str) -> tuple[str, ...]:
-    fate = alike[0]
+def _line(alike: Sequence[Role], name: str) -> tuple[str, ...]:
+    role = alike[0]
     n_columns = sum(each.n_columns for each in alike)
-    return (name, fate.read_as, fate.encoded_as, f"{n_columns:,}", printable(fate.note, 200))
+    return (name, role.read_as, role.encoded_as, f"{n_columns:,}", printable(role.note, 200))
 
 
-def lead_of(
-    found: ComparedMethods,
-    data: OwnData,
+def build_lead(
+    compared: ComparedMethods,
+    data: UserData,
     by: Comparison,
     time_limit: float | None,
     command: str = "",
 ) -> Lead:
     """Return the recommendation in sentences, with a description of the data."""
     sentences = (
-        *_sentences(found, time_limit),
-        *_without_metric(found.rows, found.report.suite.compared),
-        *found.explained,
+        *_sentences(compared, time_limit),
+        *_without_metric(compared.rows, compared.report.suite.compared),
+        *compared.explained,
     )
     return Lead(sentences, (shape(data), data.target, *filter(None, [by.sentence])), command)
 
 
-def page_of(found: ComparedMethods, data: OwnData, lead: Lead, registry: Registry) -> str:
+def build_page(compared: ComparedMethods, data: UserData, lead: Lead, registry: Registry) -> str:
     """Return the report page, with the recommendation and the column encodings at its top."""
-    report, looked = found.report, data.look
-    sentence = (looked.sentence,) if looked and looked.sentence else ()
-    about = (*lead.facts, *sentence, *data.doubts)
+    report, preview = compared.report, data.preview
+    sentence = (preview.sentence,) if preview and preview.sentence else ()
+    about = (*lead.facts, *sentence, *data.warnings)
     parts: list[Part] = []
-    if looked and (lines := fate_lines(looked.fates)):
+    if preview and (lines := column_rows(preview.roles)):
         title = "How the columns of the file are encoded"
         table = Table.make("columns", list(map(Column, COLUMNS)), lines, title=title)
         parts.append(Folded(title, table))
-    if found.explanation:
-        parts += explanation_section(found.explanation, report.suite.compared)
+    if compared.explanation:
+        parts += explanation_section(compared.explanation, report.suite.compared)
     top = Lead(lead.sentences, about, lead.command, parts)
     content = ReportData(
         report.suite.name,
-        list(found.rows),
+        list(compared.rows),
         metric=report.suite.compared,
-        machine=machine_facts(found.rows[0].machine),
+        machine=machine_facts(compared.rows[0].machine),
         store=", ".join(delivered.uri for delivered in report.deliveries),
         budget=report.suite.equal_budget,
     )
     return page(content, registry, top)
 
 
-def explanation_section(found: Explanation, metric: Metric) -> list[Part]:
+def explanation_section(result: Explanation, metric: Metric) -> list[Part]:
     """Show permutation importances and errors of the recommended method."""
     note = (
         f"Permutation importance: how much worse the {metric.words} is if a column is permuted "
-        f"among {found.n_rows:,} test rows of the first split (mean and standard deviation of "
+        f"among {result.n_rows:,} test rows of the first split (mean and standard deviation of "
         "three permutations). Correlated columns share their importance."
     )
     title = "Permutation importances"
     four = "{:.4f}".format
     columns = [Column("column"), *(Column(name, "", four, True) for name in ("importance", "sd"))]
-    lines = [(each.column, each.mean, each.sd) for each in found.importances]
+    lines = [(each.column, each.mean, each.sd) for each in result.importances]
     table = Table.make("importances", columns, lines, title=title)
     parts: list[Part] = [Heading(title), Note(note), table]
-    if found.confusion:
+    if result.confusion:
         title, whole = "Confusion matrix", "{:,}".format
         note = "Test rows by class (rows) and predicted class (columns)."
-        heads = enumerate(found.classes)
+        heads = enumerate(result.classes)
         columns = [Column("class"), *(Column(str(i), name, whole, True) for i, name in heads)]
-        rows = zip(found.classes, found.confusion, strict=True)
+        rows = zip(result.classes, result.confusion, strict=True)
         counts = [(name, *by_class) for name, by_class in rows]
         parts += [Heading(title), Note(note), Table.make("confusion", columns, counts, title=title)]
-    if found.picture:
-        parts += [Heading("Residuals"), Chart("Residuals", found.picture)]
+    if result.picture:
+        parts += [Heading("Residuals"), Chart("Residuals", result.picture)]
     return parts
 
 
-def shape(data: OwnData) -> str:
+def shape(data: UserData) -> str:
     """Describe the data: rows, columns before and after encoding, target, missing values."""
-    facts, looked = data.facts, data.look
+    facts, preview = data.facts, data.preview
     columns = counted(facts.n_features, "column")
-    if looked is not None and looked.n_columns != facts.n_features:
-        before = counted(looked.n_columns, "column")
+    if preview is not None and preview.n_columns != facts.n_features:
+        before = counted(preview.n_columns, "column")
         columns = f"{before}, {facts.n_features:,} after encoding"
     parts = [counted(facts.n_samples, "row"), columns]
     if facts.target_mean is not None and facts.target_sd is not None:
@@ -140,20 +140,20 @@ def shape(data: OwnData) -> str:
             f"{number(facts.target_sd)}"
         )
     else:
-        parts.append(f"{counted(facts.n_classes, 'class', 'classes')} ({shares_of(facts)})")
+        parts.append(f"{counted(facts.n_classes, 'class', 'classes')} ({list_shares(facts)})")
     if facts.n_missing:
         parts.append(counted(facts.n_missing, "missing value"))
-    if looked is not None and looked.n_unlabelled:
-        parts.append(f"{counted(looked.n_unlabelled, 'row')} without a label left out")
+    if preview is not None and preview.n_unlabelled:
+        parts.append(f"{counted(preview.n_unlabelled, 'row')} without a label left out")
     return ", ".join(parts)
 
 
-def _sentences(found: ComparedMethods, time_limit: float | None) -> tuple[str, ...]:
+def _sentences(compared: ComparedMethods, time_limit: float | None) -> tuple[str, ...]:
     """Return the recommendation, or why there is none."""
-    sentences = found.advice.sentences if found.advice else ("No method was evaluated.",)
-    if time_limit is None or not any(row.status == "skipped" for row in found.rows):
+    sentences = compared.advice.sentences if compared.advice else ("No method was evaluated.",)
+    if time_limit is None or not any(row.status == "skipped" for row in compared.rows):
         return sentences
-    begun = any(row.n_splits_done for row in found.rows)
+    begun = any(row.n_splits_done for row in compared.rows)
     before = "all methods were evaluated" if begun else "any method was evaluated"
     return (
         *sentences,

@@ -72,8 +72,8 @@ def advise(
     complete = [row for row in rows if row.is_complete and metric.name in row.metrics]
     if not complete:
         return None
-    found = _Comparison(complete, metric, task, nested, shares)
-    return found.advice(rows, uses_kernel, baselines, boosted)
+    comparison = _Comparison(complete, metric, task, nested, shares)
+    return comparison.advice(rows, uses_kernel, baselines, boosted)
 
 
 class _Comparison:
@@ -117,9 +117,9 @@ class _Comparison:
             (row for row in equal if row.metrics.get("n_train", 0.0) >= 0.9 * most),
             key=lambda row: row.metrics["fit_time_s"],
         )
-        beside = self.alone() if chosen is self.best else self.beside_best(chosen, len(equal))
+        beside = self.compare_all() if chosen is self.best else self.beside_best(chosen, len(equal))
         sentences = [
-            self.measured(chosen),
+            self.describe(chosen),
             *beside,
             *self.beside_boosting(chosen, boosted),
             *self.beside_baseline(chosen, baselines),
@@ -163,7 +163,7 @@ class _Comparison:
             return error
         return min(most, error / 2)
 
-    def written(self, value: float) -> str:
+    def format(self, value: float) -> str:
         return f"{value:.3f}" if self.metric.better == "higher" else number(value)
 
     @property
@@ -188,9 +188,9 @@ class _Comparison:
     def _is_error(self) -> bool:
         return self.metric.better == "lower"
 
-    def named(self, row: Row) -> str:
+    def format_row(self, row: Row) -> str:
         """Return the name of a method with its value."""
-        return f"{format_method(row.method)} ({self.what}{self.written(self.value(row))})"
+        return f"{format_method(row.method)} ({self.what}{self.format(self.value(row))})"
 
     @property
     def also(self) -> str:
@@ -227,69 +227,69 @@ class _Comparison:
 
     # -- sentences
 
-    def measured(self, row: Row) -> str:
+    def describe(self, row: Row) -> str:
         value, sd = self.value(row), row.metrics.get(self.metric.sd)
-        text = f"Use {format_method(row.method)}: {self.written(value)}"
+        sentence = f"Use {format_method(row.method)}: {self.format(value)}"
         if sd is not None:
-            text += f" ± {self.written(sd)}"
-        text += f" {self.metric.words}"
+            sentence += f" ± {self.format(sd)}"
+        sentence += f" {self.metric.words}"
         if sd is not None:
-            text += f" (mean and sd over {row.n_splits} splits)"
+            sentence += f" (mean and sd over {row.n_splits} splits)"
         if self.metric.name == "balanced_accuracy" and "roc_auc" in row.metrics:
-            text += f", roc auc {row.metrics['roc_auc']:.3f}"
+            sentence += f", roc auc {row.metrics['roc_auc']:.3f}"
         if self.task == "regression" and "r2" in row.metrics:
-            text += f", r2 {row.metrics['r2']:.3f}"
-        text += f", fitted in {duration(row.metrics['fit_time_s'])}"
+            sentence += f", r2 {row.metrics['r2']:.3f}"
+        sentence += f", fitted in {duration(row.metrics['fit_time_s'])}"
         if row.predict_time_per_row_s is not None:
-            text += f", {duration(row.predict_time_per_row_s)} per prediction"
+            sentence += f", {duration(row.predict_time_per_row_s)} per prediction"
         if row.metrics.get("n_stored_floats"):
-            text += f", a model of {size(row.metrics['n_stored_floats'])}"
-        return text + "."
+            sentence += f", a model of {size(row.metrics['n_stored_floats'])}"
+        return sentence + "."
 
     def beside_best(self, chosen: Row, n_equal: int) -> list[str]:
         test = self.test(self.best, chosen)
-        behind = self.written(abs(self.level(self.best) - self.level(chosen)))
-        found = f"the difference is {behind}, less than one standard error"
+        behind = self.format(abs(self.level(self.best) - self.level(chosen)))
+        gap = f"the difference is {behind}, less than one standard error"
         if test is not None:
-            found = f"the difference is {self.written(abs(test.difference))}, {self.tested(test)}"
+            gap = f"the difference is {self.format(abs(test.difference))}, {self.say_test(test)}"
         if test is not None and test.is_zero:
-            found = "both score the same on every split"
+            gap = "both score the same on every split"
         if n_equal == 1:
             return [
-                f"It is within noise of the {self.most}, {self.named(self.best)}: {found}. Of "
+                f"It is within noise of the {self.most}, {self.format_row(self.best)}: {gap}. Of "
                 "the methods within noise, its roc auc is significantly the best."
             ]
         return [
-            f"It is within noise of the {self.most}, {self.named(self.best)}: {found}. Of the "
+            f"It is within noise of the {self.most}, {self.format_row(self.best)}: {gap}. Of the "
             f"{n_equal} methods within noise{self.also} it has the shortest fit time."
         ]
 
-    def tested(self, test: CorrectedT) -> str:
+    def say_test(self, test: CorrectedT) -> str:
         """Return the interval and the p value of a test, or the reason why there is none."""
         if test.p is None or test.low is None or test.high is None:
             return NO_TEST
         # positive if the other method is worse
         ends = sorted([self.metric.gain(test.low), self.metric.gain(test.high)])
-        low, high = map(self.written, ends)
+        low, high = map(self.format, ends)
         return f"95 % interval [{low}, {high}], p = {p_value(test.p)}"
 
-    def alone(self) -> list[str]:
+    def compare_all(self) -> list[str]:
         """Return how certain it is that the best method is the best."""
-        others = [row for row in self.complete if row is not self.best]
-        if not others:
+        further = [row for row in self.complete if row is not self.best]
+        if not further:
             return []
-        tests = [self.test(self.best, row) for row in others]
+        tests = [self.test(self.best, row) for row in further]
         if all(test is not None and test.p is not None and test.p <= ALPHA for test in tests):
-            them = "the other method" if len(others) == 1 else f"the {len(others)} other methods"
+            them = "the other method" if len(further) == 1 else f"the {len(further)} other methods"
             more = "more accurate" if self.most == "most accurate" else "better"
             return [f"It is significantly {more} than {them} (p <= {ALPHA})."]
         untested = [
             row
-            for row, test in zip(others, tests, strict=True)
+            for row, test in zip(further, tests, strict=True)
             if test is not None and test.p is None and not test.is_zero
         ]
         doubt = f" Compared with {self.some(untested)}: {NO_TEST}." if untested else ""
-        near = [row for row in others if self.is_within_noise(row)]
+        near = [row for row in further if self.is_within_noise(row)]
         near.sort(key=lambda row: -self.metric.gain(self.value(row)))
         if not near:
             return [
@@ -303,15 +303,15 @@ class _Comparison:
 
     def some(self, rows: Sequence[Row]) -> str:
         more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-        return ", ".join(map(self.named, rows[:3])) + more
+        return ", ".join(map(self.format_row, rows[:3])) + more
 
-    def rows_of(self, row: Row) -> str:
+    def format_rows(self, row: Row) -> str:
         """Return on how many rows a method was fitted, if others had more."""
         n = row.metrics.get("n_train", 0.0)
         return f" on {n:,.0f} rows" if n < self.most_rows else ""
 
     def on_a_sample(self, chosen: Row) -> list[str]:
-        if not self.rows_of(chosen):
+        if not self.format_rows(chosen):
             return []
         n = chosen.metrics["n_train"]
         return [
@@ -326,14 +326,14 @@ class _Comparison:
             return []
         row = max(rows, key=lambda row: self.metric.gain(self.level(row)))
         fitted = duration(row.metrics["fit_time_s"])
-        text = (
+        sentence = (
             f"The best gradient boosting, {format_method(row.method)}, scores "
-            f"{self.what}{self.written(self.value(row))}{self.rows_of(row)}, fitted in {fitted}"
+            f"{self.what}{self.format(self.value(row))}{self.format_rows(row)}, fitted in {fitted}"
         )
         test = self.test(chosen, row)
-        return [f"{text}." if test is None else f"{text}: {self.told_apart(test)}."]
+        return [f"{sentence}." if test is None else f"{sentence}: {self.say_evidence(test)}."]
 
-    def told_apart(self, test: CorrectedT) -> str:
+    def say_evidence(self, test: CorrectedT) -> str:
         if test.p is None:
             return "equal on every split" if test.is_zero else NO_TEST
         same = "no significant difference" if test.p > ALPHA else "significantly different"
@@ -345,18 +345,18 @@ class _Comparison:
         if not kernels or chosen in kernels:
             return []
         kernel = max(kernels, key=lambda row: self.metric.gain(self.value(row)))
-        if self.rows_of(kernel) != self.rows_of(chosen):
+        if self.format_rows(kernel) != self.format_rows(chosen):
             fitted = duration(kernel.metrics["fit_time_s"])
             return [
                 f"The kernel machine, {format_method(kernel.method)}, scores "
-                f"{self.what}{self.written(self.value(kernel))}{self.rows_of(kernel)}, fitted in "
-                f"{fitted}."
+                f"{self.what}{self.format(self.value(kernel))}{self.format_rows(kernel)}, fitted "
+                f"in {fitted}."
             ]
         ratio = kernel.metrics["fit_time_s"] / max(chosen.metrics["fit_time_s"], 1e-9)
         if ratio < RATIO and 1 / ratio < RATIO:
             return []
         word = f"{_times(ratio)} faster" if ratio > 1 else f"{_times(1 / ratio)} slower"
-        return [f"The recommended method is {word} to fit than {self.named(kernel)}."]
+        return [f"The recommended method is {word} to fit than {self.format_row(kernel)}."]
 
     def beside_baseline(self, chosen: Row, baselines: Collection[str]) -> list[str]:
         plain = next((row for row in self.complete if row.learner in baselines), None)
@@ -374,27 +374,27 @@ class _Comparison:
                 "columns may not predict the target."
             ]
         test = self.test(chosen, plain)
-        text = f"The baseline ({doing}) scores {self.what}{self.written(self.value(plain))}"
+        sentence = f"The baseline ({doing}) scores {self.what}{self.format(self.value(plain))}"
         ranking = self.by_ranking([chosen, plain])
         is_told_apart = test is not None and test.p is not None and test.p <= ALPHA
         if ranking is not None and not is_told_apart and not ranking.is_within_noise(plain):
             return [
-                f"{text}, without a significant difference: the method hardly predicts the rare "
-                f"class. But it ranks the rows better, with roc auc {ranking.value(chosen):.3f}: "
-                "choose a threshold for its scores or probabilities; "
+                f"{sentence}, without a significant difference: the method hardly predicts the "
+                "rare class. But it ranks the rows better, with roc auc "
+                f"{ranking.value(chosen):.3f}: choose a threshold for its scores or probabilities; "
                 f"{option('metric', BESIDE)} compares by ranks."
             ]
         if test is not None and test.p is None:
-            return [f"{text} ({NO_TEST})."]
+            return [f"{sentence} ({NO_TEST})."]
         if test is not None and test.p is not None and test.p > ALPHA:
             return [
-                f"{text}, without a significant difference (p = {p_value(test.p)}): these "
+                f"{sentence}, without a significant difference (p = {p_value(test.p)}): these "
                 "columns may not predict the target."
             ]
         if self._is_error and self.value(plain) > 0:
             share = 1 - self.value(chosen) / self.value(plain)
-            return [f"{text}: the errors of the method are {100 * share:.0f} % smaller."]
-        return [f"{text}."]
+            return [f"{sentence}: the errors of the method are {100 * share:.0f} % smaller."]
+        return [f"{sentence}."]
 
     def intervals(self, chosen: Row, equal: Sequence[Row], baselines: Collection[str]) -> list[str]:
         """Name the method that predicts intervals, with the error of their coverage."""
@@ -409,7 +409,7 @@ class _Comparison:
         )
         if row is None:
             return []
-        subject = "It also" if row is chosen else f"{self.named(row)}, within noise too,"
+        subject = "It also" if row is chosen else f"{self.format_row(row)}, within noise too,"
         return [
             f"{subject} predicts intervals: the coverage of its 90 % intervals was "
             f"{100 * row.metrics['coverage_error_90']:.1f} percentage points off 90 %, on "
