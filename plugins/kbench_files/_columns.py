@@ -33,10 +33,10 @@ class ColumnScan:
     """
 
     def __init__(
-        self, name: str, what: str, is_nominal: bool, keeps_values: bool, texts: Texts | None = None
+        self, name: str, file: str, is_nominal: bool, keeps_values: bool, texts: Texts | None = None
     ) -> None:
         self.name, self.note = name, ""
-        self._what, self._is_nominal, self._keeps_values = what, is_nominal, keeps_values
+        self._what, self._is_nominal, self._keeps_values = file, is_nominal, keeps_values
         self._texts = texts
         self.restart()
 
@@ -95,13 +95,13 @@ class ColumnScan:
         import pandas
 
         if self._is_numeric or not (self._different or self._declared):
-            values = self._joined(np.nan) if self._keeps_values else None
+            values = self._join(np.nan) if self._keeps_values else None
             if values is not None:
                 values = values.astype(np.float64, copy=False)
             return Column(self.name, "numeric", (), values)
         if self._declared is not None:
             names = [str(value) for value in self._declared]
-            values = self._joined(-1) if self._keeps_values else None
+            values = self._join(-1) if self._keeps_values else None
             return Column(self.name, "nominal", names, values)
         self._compact()
         series = self._different[0]
@@ -118,11 +118,11 @@ class ColumnScan:
                 block if isinstance(block, int) else _recode(*block, index)
                 for block in self._blocks
             ]
-            values = self._joined(-1)
+            values = self._join(-1)
         names = [str(value) for value in different]
         return Column(self.name, "nominal", names, values, note=self.note)
 
-    def _joined(self, missing: float) -> np.ndarray:
+    def _join(self, missing: float) -> np.ndarray:
         """Return the values of all blocks; of those without any, only the length is kept."""
         return np.concatenate(
             [np.full(b, missing) if isinstance(b, int) else b for b in self._blocks]
@@ -130,8 +130,8 @@ class ColumnScan:
 
     def _add_declared(self, series: pandas.Series) -> None:
         self._declared = {} if self._declared is None else self._declared
-        known = self._declared
-        new = [known.setdefault(category, len(known)) for category in series.cat.categories]
+        codes = self._declared
+        new = [codes.setdefault(category, len(codes)) for category in series.cat.categories]
         if self._keeps_values:
             self._blocks.append(np.array([*new, -1], np.int32)[np.asarray(series.cat.codes)])
 

@@ -21,7 +21,7 @@ from kbench.tables.texts import MISSING, is_number
 from kbench_files._columns import is_numeric, text_places
 from kbench_files._dialect import Dialect, detect, not_encoded
 from kbench_files._encoding import block_rows
-from kbench_files._reading import bounded, existing, first_line
+from kbench_files._reading import existing, first_line, open_bounded
 
 if TYPE_CHECKING:
     import pandas
@@ -48,27 +48,27 @@ LARGE = {"uint64", "other"}
 
 def csv_rows(path: str | Path, drop: Sequence[str] = (), **given: object) -> Opened:
     """Return a CSV file as a table that is read in blocks; guess what is not `given`."""
-    file, what = existing(path)
+    file, label = existing(path)
     usual = vars(Dialect())
-    known = {name: value for name, value in given.items() if name in usual}
-    found = detect(file, what, known)
+    settings = {name: value for name, value in given.items() if name in usual}
+    detected = detect(file, label, settings)
     guessed = {
         name: value
-        for name, value in vars(found.dialect).items()
-        if name not in known and value != usual[name]
+        for name, value in vars(detected.dialect).items()
+        if name not in settings and value != usual[name]
     }
-    rows = CsvRows(str(path), found.dialect, drop)
-    return Opened(rows, guessed, found.sentence, found.doubts)
+    rows = CsvRows(str(path), detected.dialect, drop)
+    return Opened(rows, guessed, detected.sentence, detected.doubts)
 
 
 @contextlib.contextmanager
-def _opened(file: Path, what: str, dialect: Dialect) -> Iterator[io.BufferedReader]:
+def _open_text(file: Path, label: str, dialect: Dialect) -> Iterator[io.BufferedReader]:
     """Open a file at its line of column names."""
     # a stream, not a name: pandas would fetch what looks like an address
-    with bounded(file, what, dialect.delimiter, dialect.encoding) as text:
+    with open_bounded(file, label, dialect.delimiter, dialect.encoding) as stream:
         for _ in range(dialect.skip):
-            text.readline()
-        yield text
+            stream.readline()
+        yield stream
 
 
 class CsvRows:
@@ -82,7 +82,7 @@ class CsvRows:
     def __init__(self, path: str, dialect: Dialect, drop: Sequence[str] = ()) -> None:
         file, self.what = existing(path)
         self.files = [file]
-        self._dialect = dialect.checked(self.what)
+        self._dialect = dialect.check(self.what)
         self.names = self._header(drop)
         self._options = {**_options(self._dialect), "names": self.names, "header": 0}
         self._types: dict[str, object] = {}
@@ -112,16 +112,16 @@ class CsvRows:
         if ends_early:  # pandas fills rows that are too short
             self._refuse_ragged()
         if n_blocks > 1:
-            large = {n for n, found in kinds.items() if found & LARGE and found != {"uint64"}}
+            large = {n for n, seen in kinds.items() if seen & LARGE and seen != {"uint64"}}
             self._whole = {name: self._whole_column(name) for name in large}
             self._types = {n: self._type(kinds[n]) for n in self.names if n not in large}
             self._scan_again({n: scans[n] for n in scans if n in large or not _agree(kinds[n])})
-            found = {**self._types, **{name: s.dtype for name, s in self._whole.items()}}
+            seen = {**self._types, **{name: s.dtype for name, s in self._whole.items()}}
         else:
-            found = {name: self._only[name].dtype for name in self.names} if n_rows else {}
+            seen = {name: self._only[name].dtype for name in self.names} if n_rows else {}
         self._numeric = [
             name
-            for name, kind in found.items()
+            for name, kind in seen.items()
             if kinds[name] != {"empty"} and not (kind is str or kind is None) and is_numeric(kind)
         ]
         return n_rows
@@ -147,10 +147,10 @@ class CsvRows:
             yield {name: self._only[name] for name in names}
             return
         types = {name: self._types[name] for name in names if name in self._types}
-        given = {name: kind for name, kind in types.items() if kind is not None}
+        dtypes = {name: kind for name, kind in types.items() if kind is not None}
         start = 0
         # a pass over all lines is needed for the number of rows of a block only
-        for frame in self._read(list(types) or self.names[:1], given):
+        for frame in self._read(list(types) or self.names[:1], dtypes):
             rows = slice(start, start + len(frame))
             whole = {n: s.iloc[rows] for n, s in self._whole.items() if n in names}
             yield {**{name: frame[name] for name in types}, **whole}
@@ -166,9 +166,9 @@ class CsvRows:
         if types is not None:
             converted = {n for n in self._as_text if types.get(n, str) is not str}
             reading = {"usecols": list(names), "dtype": {**types, **dict.fromkeys(converted, str)}}
-        with self._explained(), self._open() as text:
+        with self._explain_errors(), self._open() as stream:
             rows = block_rows(len(self.names))
-            with pandas.read_csv(text, **self._options, chunksize=rows, **reading) as blocks:
+            with pandas.read_csv(stream, **self._options, chunksize=rows, **reading) as blocks:
                 while True:
                     with warnings.catch_warnings():
                         warnings.simplefilter("error", pandas.errors.ParserWarning)
@@ -184,27 +184,27 @@ class CsvRows:
 
     def _type(self, kinds: set[str]) -> Any:
         """Return the type of a column in the whole file; None where all blocks have it."""
-        known = kinds - {"empty"}
-        if known <= NUMBERS:
+        filled = kinds - {"empty"}
+        if filled <= NUMBERS:
             return np.dtype(np.int64 if kinds == {"int64"} else np.float64)
-        if known == {"uint64"}:
+        if filled == {"uint64"}:
             return np.dtype(np.uint64)
-        return None if known == {"bool"} else str
+        return None if filled == {"bool"} else str
 
     def _whole_column(self, name: str) -> pandas.Series:
         """Read integers beyond int64: what they become depends on all values of a column."""
         import pandas
 
-        with self._explained(), self._open() as text:
-            frame = pandas.read_csv(text, **self._options, usecols=[name])
+        with self._explain_errors(), self._open() as stream:
+            frame = pandas.read_csv(stream, **self._options, usecols=[name])
         return _clean_names(frame, self._dialect)[0][name]
 
     def _header(self, drop: Sequence[str]) -> list[str]:
         """Return the names of the columns; refuse those that pandas would change silently."""
         # not by pandas, which takes a second for a row of ten thousand texts
-        with self._explained(), self._open() as opened:
+        with self._explain_errors(), self._open() as opened:
             # the text is read ahead: bytes after the line are another error
-            reader = self._parsed(opened, errors="surrogateescape")
+            reader = self._parse(opened, errors="surrogateescape")
             rows = (row for row in reader if "".join(row).strip() or len(row) > 1)
             written = [name.strip() for name in next(rows, ())]
             encoding = self._dialect.encoding
@@ -218,18 +218,18 @@ class CsvRows:
         return read
 
     def _open(self) -> contextlib.AbstractContextManager[io.BufferedReader]:
-        return _opened(self.files[0], self.what, self._dialect)
+        return _open_text(self.files[0], self.what, self._dialect)
 
-    def _parsed(self, opened: io.BufferedReader, errors: str = "strict") -> Any:
+    def _parse(self, opened: io.BufferedReader, errors: str = "strict") -> Any:
         """Return the reader of the standard library for an open file."""
         encoding = self._dialect.encoding
         if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
             encoding = "utf-8-sig"  # pandas leaves a byte order mark out
-        text = io.TextIOWrapper(opened, encoding=encoding, errors=errors, newline="")
-        return csv.reader(text, delimiter=self._dialect.delimiter, skipinitialspace=True)
+        stream = io.TextIOWrapper(opened, encoding=encoding, errors=errors, newline="")
+        return csv.reader(stream, delimiter=self._dialect.delimiter, skipinitialspace=True)
 
     @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         """Turn an error of pandas into a message."""
         import pandas
 
@@ -254,15 +254,15 @@ class CsvRows:
 
     def _first_line(self) -> str:
         """Return the line of column names, which may not be parsed."""
-        with contextlib.suppress(OSError, ValueError, EOFError, DatasetError), self._open() as text:
-            return text.readline(1 << 16).decode(self._dialect.encoding, "replace")
+        with contextlib.suppress(OSError, ValueError, EOFError, DatasetError), self._open() as raw:
+            return raw.readline(1 << 16).decode(self._dialect.encoding, "replace")
         return ""
 
     def _refuse_ragged(self) -> None:
         """Refuse rows with more or fewer values than there are names."""
         dialect, lines, n_ragged = self._dialect, [], 0
         with self._open() as opened:
-            reader = self._parsed(opened)
+            reader = self._parse(opened)
             with contextlib.suppress(csv.Error, UnicodeDecodeError):
                 for row in reader:
                     if len(row) not in (0, self._n_names):
@@ -308,17 +308,17 @@ def _clean_names(
             continue
         if pandas.api.types.infer_dtype(series) != "string":
             continue
-        text = series.str.strip()
-        text = text.mask(text.isin(missing))
-        is_changed = not text.equals(series)
+        cells = series.str.strip()
+        cells = cells.mask(cells.isin(missing))
+        is_changed = not cells.equals(series)
         if is_changed:
-            frame[name] = text
+            frame[name] = cells
         if converted is not None and name not in converted:
             continue
-        present = text.dropna()
+        present = cells.dropna()
         asked = is_changed or bool(dialect.thousands) or converted is not None
         if asked and len(present) and present.str.fullmatch(dialect.number).all():
-            plain = dialect.plain(text) if dialect.thousands or dialect.decimal != "." else text
+            plain = dialect.plain(cells) if dialect.thousands or dialect.decimal != "." else cells
             frame[name] = pandas.to_numeric(plain)
             numbers.add(name)
     return frame, numbers
@@ -341,19 +341,19 @@ def _kind(series: pandas.Series) -> str:
         return "empty"
     if is_numeric(series.dtype):
         return str(series.dtype)
-    found = pandas.api.types.infer_dtype(series, skipna=True)
-    if found == "string":
+    inferred = pandas.api.types.infer_dtype(series, skipna=True)
+    if inferred == "string":
         first = series[series.notna()].iloc[0]
         is_text = not (first in MISSING or is_number(first)) or len(text_places(series))
         return "text" if is_text else "other"
-    return "bool" if found == "boolean" else "other"
+    return "bool" if inferred == "boolean" else "other"
 
 
 def _agree(kinds: set[str]) -> bool:
     """Whether the values of all blocks are those of the whole file."""
-    known = kinds - {"empty"}
+    filled = kinds - {"empty"}
     # a block without a value is one of floats
-    return len(known) < 2 and ("empty" not in kinds or known <= {"float64"})
+    return len(filled) < 2 and ("empty" not in kinds or filled <= {"float64"})
 
 
 def _note_text(
@@ -364,39 +364,39 @@ def _note_text(
     is_text = series.notna() & ~texts.isin(MISSING) & ~texts.str.fullmatch(dialect.number)
     places = np.flatnonzero(is_text)
     if len(places) and (is_after_numbers or series.iloc[: places[0]].notna().any()):
-        row, found = start + places[0] + 1, str(series.iloc[places[0]])[:40]
-        scan.note = f" (numbers before row {row:,}, which has {found!r})"
+        row, string = start + places[0] + 1, str(series.iloc[places[0]])[:40]
+        scan.note = f" (numbers before row {row:,}, which has {string!r})"
 
 
 def _check_header(
-    names: list[str], read: list[str], what: str, drop: Sequence[str], dialect: Dialect
+    names: list[str], read: list[str], label: str, drop: Sequence[str], dialect: Dialect
 ) -> None:
     is_range = names in ([str(i + first) for i in range(len(names))] for first in (0, 1))
     n_numbers = sum(bool(dialect.number.fullmatch(name)) for name in names)
     n_fractions = sum(dialect.decimal in n and bool(dialect.number.fullmatch(n)) for n in names)
     if (n_numbers == len(names) and not is_range) or n_fractions >= max(2, len(names) / 2):
         raise DatasetError(
-            f"{what}: its first line has numbers instead of column names: {list_some(names, 4)}. "
+            f"{label}: its first line has numbers instead of column names: {list_some(names, 4)}. "
             "Add a header line."
         )
     if twice := find_repeated(filter(None, names)):
-        raise DatasetError(f"{what}: several columns are named {twice[0]!r}; rename them")
+        raise DatasetError(f"{label}: several columns are named {twice[0]!r}; rename them")
     if len(names) == 1:
         other = _other_delimiter(names[0], dialect.delimiter)
         hint = f"; is the delimiter {other!r}? {_saying(other)}" if other else ""
-        raise DatasetError(f"{what}: it has only one column, {names[0][:60]!r}{hint}")
-    refuse_unnamed(names, read, what, drop)
+        raise DatasetError(f"{label}: it has only one column, {names[0][:60]!r}{hint}")
+    refuse_unnamed(names, read, label, drop)
 
 
 def refuse_unnamed(
-    names: Sequence[str], read: Sequence[str], what: str, drop: Sequence[str]
+    names: Sequence[str], read: Sequence[str], label: str, drop: Sequence[str]
 ) -> None:
     """Raise an error for columns without a name; `read` has the names that pandas gives them."""
     for place, name in enumerate(names):
         if not name and read[place] not in drop:
             # most often the row numbers that pandas writes, which may reveal the labels
             raise DatasetError(
-                f"{what}: column {place + 1} has no name; add a name, or drop it: "
+                f"{label}: column {place + 1} has no name; add a name, or drop it: "
                 f"{option('drop', [read[place]])}"
             )
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from kbench import DatasetError
 from kbench.messages import counted, option
 from kbench.tables.texts import BLANKS, MISSING, build_sign_pattern, build_translation, preamble
-from kbench_files._reading import bounded
+from kbench_files._reading import open_bounded
 
 if TYPE_CHECKING:
     import pandas
@@ -58,24 +58,24 @@ class Dialect:
     skip: int = 0
     """Lines before that of column names."""
 
-    def checked(self, what: str) -> Dialect:
+    def check(self, label: str) -> Dialect:
         """Return the dialect; DatasetError where it has a wrong value."""
         if self.decimal not in (".", ","):
-            raise DatasetError(f"{what}: decimal must be '.' or ',', got {self.decimal!r}")
+            raise DatasetError(f"{label}: decimal must be '.' or ',', got {self.decimal!r}")
         if self.thousands not in ("", ".", ",", "'", "_", *BLANKS):
             raise DatasetError(
-                f"{what}: thousands must be one of '.', ',', \"'\", '_' or a space, got "
+                f"{label}: thousands must be one of '.', ',', \"'\", '_' or a space, got "
                 f"{self.thousands!r}"
             )
         if self.thousands == self.decimal:
             raise DatasetError(
-                f"{what}: decimal and thousands must differ, both are {self.decimal!r}"
+                f"{label}: decimal and thousands must differ, both are {self.decimal!r}"
             )
         try:
             codecs.lookup(self.encoding)
         except LookupError:
             raise DatasetError(
-                f"{what}: no encoding is named {self.encoding!r}; usual ones are utf-8, utf-16, "
+                f"{label}: no encoding is named {self.encoding!r}; usual ones are utf-8, utf-16, "
                 "cp1252 and latin-1"
             ) from None
         return self
@@ -99,35 +99,35 @@ class Found:
     doubts: Sequence[str] = ()
 
 
-def detect(file: Path, what: str, given: Mapping[str, object]) -> Found:
-    """Return the dialect of a file; values that are `given` are not guessed."""
-    with bounded(file, what) as opened:
+def detect(file: Path, label: str, fixed: Mapping[str, object]) -> Found:
+    """Return the dialect of a file; values that are `fixed` are not guessed."""
+    with open_bounded(file, label) as opened:
         raw = opened.read(SAMPLE)
         more = len(raw) == SAMPLE
-    dialect = replace(Dialect(), **given).checked(what)
+    dialect = replace(Dialect(), **fixed).check(label)
     doubts = []
     has_bom = any(raw.startswith(bom) for bom in _BOMS)
-    if "encoding" not in given:
-        encoding, doubt = _encoding(raw, what)
+    if "encoding" not in fixed:
+        encoding, doubt = _encoding(raw, label)
         dialect = replace(dialect, encoding=encoding)
         doubts += doubt
-    text = _decode(raw, dialect.encoding, what)
+    content = _decode(raw, dialect.encoding, label)
     if more:  # the last line is cut
-        text = text[: text.rfind("\n") + 1] or text
-    if "skip" not in given and dialect.encoding.lower()[:6] not in ("utf-16", "utf-32"):
-        skip, sign = preamble(text)
+        content = content[: content.rfind("\n") + 1] or content
+    if "skip" not in fixed and dialect.encoding.lower()[:6] not in ("utf-16", "utf-32"):
+        skip, sign = preamble(content)
         dialect = replace(dialect, skip=skip)
-        if sign and "delimiter" not in given:
+        if sign and "delimiter" not in fixed:
             dialect = replace(dialect, delimiter=sign)
-            given = {**given, "delimiter": sign}
-    text = "".join(text.splitlines(keepends=True)[dialect.skip :])
-    if "delimiter" not in given:
-        delimiter, doubt = _delimiter(text)
+            fixed = {**fixed, "delimiter": sign}
+    content = "".join(content.splitlines(keepends=True)[dialect.skip :])
+    if "delimiter" not in fixed:
+        delimiter, doubt = _delimiter(content)
         dialect = replace(dialect, delimiter=delimiter)
         doubts += doubt
-    if "decimal" not in given or "thousands" not in given:
-        rows = list(_rows(text, dialect.delimiter))
-        dialect, doubt = _marks(dialect, rows[1:], given)
+    if "decimal" not in fixed or "thousands" not in fixed:
+        rows = list(_rows(content, dialect.delimiter))
+        dialect, doubt = _marks(dialect, rows[1:], fixed)
         doubts += doubt
     return Found(dialect, _sentence(dialect, has_bom), doubts)
 
@@ -147,16 +147,16 @@ def _sentence(dialect: Dialect, has_bom: bool) -> str:
     return ", ".join(parts)
 
 
-def _encoding(raw: bytes, what: str) -> tuple[str, list[str]]:
+def _encoding(raw: bytes, label: str) -> tuple[str, list[str]]:
     """Guess an encoding: a byte order mark, UTF-8, else one of western Europe."""
     for bom, name in _BOMS.items():
         if raw.startswith(bom):
             return name, []
     if b"\0" in raw:
         wide = raw[1::2].count(0) > len(raw) / 4 or raw[::2].count(0) > len(raw) / 4
-        said = option("encoding", "utf-16-le")
-        hint = f"; if it is UTF-16 without a byte order mark, give {said}" * wide
-        raise DatasetError(f"{what}: it is not a text file (byte {raw.index(0) + 1} is NUL){hint}")
+        flag = option("encoding", "utf-16-le")
+        hint = f"; if it is UTF-16 without a byte order mark, give {flag}" * wide
+        raise DatasetError(f"{label}: it is not a text file (byte {raw.index(0) + 1} is NUL){hint}")
     lines = raw.split(b"\n")
     wide_line = bad_line = 0
     for number, line in enumerate(lines, 1):
@@ -176,7 +176,7 @@ def _encoding(raw: bytes, what: str) -> tuple[str, list[str]]:
         name = "latin-1"
     if wide_line:
         raise DatasetError(
-            f"{what}: it has two encodings: line {wide_line:,} is UTF-8, line {bad_line:,} is "
+            f"{label}: it has two encodings: line {wide_line:,} is UTF-8, line {bad_line:,} is "
             f"not. Convert one part, or give {option('encoding', name)} for the whole file"
         )
     doubt = (
@@ -186,28 +186,28 @@ def _encoding(raw: bytes, what: str) -> tuple[str, list[str]]:
     return name, [doubt]
 
 
-def _decode(raw: bytes, encoding: str, what: str) -> str:
+def _decode(raw: bytes, encoding: str, label: str) -> str:
     try:
         decoder = codecs.getincrementaldecoder(encoding)()
-        text = decoder.decode(raw)
+        content = decoder.decode(raw)
     except UnicodeDecodeError as error:
-        raise DatasetError(not_encoded(error, what)) from None
-    return text.removeprefix("\ufeff")
+        raise DatasetError(not_encoded(error, label)) from None
+    return content.removeprefix("\ufeff")
 
 
-def not_encoded(error: UnicodeDecodeError, what: str) -> str:
+def not_encoded(error: UnicodeDecodeError, label: str) -> str:
     """Describe a byte that is not text in an encoding."""
     byte = error.object[error.start]
     return (
-        f"{what}: it is not {error.encoding.upper()} text (byte 0x{byte:02x}). Give its "
+        f"{label}: it is not {error.encoding.upper()} text (byte 0x{byte:02x}). Give its "
         f"encoding, such as {option('encoding', 'cp1252')}, or convert it: `iconv -f cp1252 -t "
         "utf-8 OLD > NEW`"
     )
 
 
-def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
+def _rows(data: str, delimiter: str) -> Iterator[list[str]]:
     """Yield the rows of a sample that are not empty."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    reader = csv.reader(io.StringIO(data, newline=""), delimiter=delimiter, skipinitialspace=True)
     with contextlib.suppress(csv.Error):  # a cut or huge value: what was read suffices
         for number, row in enumerate(reader):
             if number > SAMPLE_ROWS:
@@ -216,19 +216,19 @@ def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
                 yield row
 
 
-def _delimiter(text: str) -> tuple[str, list[str]]:
+def _delimiter(content: str) -> tuple[str, list[str]]:
     """Guess the sign that divides most rows into as many values as the first one."""
-    found = []
+    candidates = []
     for sign in DELIMITERS:
-        widths = [len(row) for row in _rows(text, sign)]
+        widths = [len(row) for row in _rows(content, sign)]
         if widths and widths[0] > 1:
             agree = sum(width == widths[0] for width in widths) / len(widths)
-            found.append((agree, widths[0], sign))
-    if not found:
+            candidates.append((agree, widths[0], sign))
+    if not candidates:
         return ",", []
-    found.sort(key=lambda each: (-each[0], -each[1], DELIMITERS.index(each[2])))
-    (agree, _, sign), *others = found
-    rivals = [other for share, _, other in others if share == agree == 1.0]
+    candidates.sort(key=lambda each: (-each[0], -each[1], DELIMITERS.index(each[2])))
+    (agree, _, sign), *rest = candidates
+    rivals = [other for share, _, other in rest if share == agree == 1.0]
     if not rivals:
         return sign, []
     doubt = (
@@ -239,7 +239,7 @@ def _delimiter(text: str) -> tuple[str, list[str]]:
 
 
 def _marks(
-    dialect: Dialect, rows: Sequence[Sequence[str]], given: Mapping[str, object]
+    dialect: Dialect, rows: Sequence[Sequence[str]], fixed: Mapping[str, object]
 ) -> tuple[Dialect, list[str]]:
     """Guess the marks under which most columns are numbers, the plainest of equal ones."""
     width = max(map(len, rows), default=0)
@@ -250,16 +250,16 @@ def _marks(
             if (value := value.strip()) not in ignored:
                 columns[place].add(value)
     columns = [values for values in columns if values]
-    found: list[tuple[int, Dialect]] = []
-    for decimal in [given["decimal"]] if "decimal" in given else [".", ","]:
-        for thousands in [given["thousands"]] if "thousands" in given else ["", ",", ".", " ", "'"]:
+    candidates: list[tuple[int, Dialect]] = []
+    for decimal in [fixed["decimal"]] if "decimal" in fixed else [".", ","]:
+        for thousands in [fixed["thousands"]] if "thousands" in fixed else ["", ",", ".", " ", "'"]:
             if thousands == decimal:
                 continue
             tried = replace(dialect, decimal=decimal, thousands=thousands)
             pattern = tried.number
-            found.append((sum(all(map(pattern.fullmatch, c)) for c in columns), tried))
-    most = max((n for n, _ in found), default=0)
-    best = [tried for n, tried in found if n == most]
+            candidates.append((sum(all(map(pattern.fullmatch, c)) for c in columns), tried))
+    most = max((n for n, _ in candidates), default=0)
+    best = [tried for n, tried in candidates if n == most]
     if not best:
         return dialect, []
     chosen = next((tried for tried in best if not tried.thousands), best[0])
@@ -303,5 +303,5 @@ def _doubt(chosen: Dialect, other: Dialect, columns: Sequence[set[str]]) -> str:
     )
 
 
-def _value(text: str, dialect: Dialect) -> float:
-    return float(text.translate(build_translation(dialect.decimal, dialect.thousands)))
+def _value(number: str, dialect: Dialect) -> float:
+    return float(number.translate(build_translation(dialect.decimal, dialect.thousands)))

@@ -41,25 +41,25 @@ class Roles:
     """How the cells of a text file are written."""
 
 
-def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Dataset, int]:
+def encode(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Dataset, int]:
     """Return the dataset of a table, and the number of the table's rows.
 
     DatasetError is raised if the table has no rows, or a column does not exist, has no
     value or is not numeric.
     """
-    what, target, weight, drop = rows.what, roles.target, roles.weight, tuple(roles.drop)
-    check_columns(list(rows.names), what, target, drop, weight)
-    dates = {c.name: c for c in (DateColumn.parse(d, what) for d in roles.date_formats)}
-    units = {c.name: c for c in (UnitColumn.parse(s, what) for s in roles.strip_units)}
-    for key, given in (
+    label, target, weight, drop = rows.what, roles.target, roles.weight, tuple(roles.drop)
+    check_columns(list(rows.names), label, target, drop, weight)
+    dates = {c.name: c for c in (DateColumn.parse(d, label) for d in roles.date_formats)}
+    units = {c.name: c for c in (UnitColumn.parse(s, label) for s in roles.strip_units)}
+    for key, names in (
         ("categorical", roles.categorical),
         ("date_formats", dates),
         ("target_encode", roles.target_encode),
         ("strip_units", units),
     ):
-        unknown = [name for name in given if name not in rows.names]
+        unknown = [name for name in names if name not in rows.names]
         if unknown:
-            raise DatasetError(f"{what}, {key}: {no_column(unknown[0], rows.names)}")
+            raise DatasetError(f"{label}, {key}: {no_column(unknown[0], rows.names)}")
     left_out = {target, weight, *drop}
     nominal = {*roles.categorical, *roles.target_encode}
     dates = {n: c for n, c in dates.items() if n not in left_out | nominal}
@@ -69,32 +69,32 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
     for name in rows.names:
         if name in (target, weight):
             texts = Texts(unit=units[name]) if name in units else None
-            scans[name] = ColumnScan(name, what, name in nominal, True, texts)
+            scans[name] = ColumnScan(name, label, name in nominal, True, texts)
         elif name in features and name not in dates and name not in units:
-            scans[name] = ColumnScan(name, what, name in nominal, False)
+            scans[name] = ColumnScan(name, label, name in nominal, False)
     n_rows = rows.scan(scans)
     if not n_rows:
-        raise DatasetError(f"{what}: it has no rows")
+        raise DatasetError(f"{label}: it has no rows")
     numeric = {name: dtype for name, dtype in rows.numeric().items() if name not in nominal}
     typed = [name for name in features if name in numeric and name in scans]
     _refuse_empty(
-        what, [n for n in features if n in scans and n not in typed and not scans[n].has_values]
+        label, [n for n in features if n in scans and n not in typed and not scans[n].has_values]
     )
-    found: dict[str, list[Column]] = {}
+    by_name: dict[str, list[Column]] = {}
     for name in rows.names:
         if name in dates:
-            found[name] = [Column(each, "numeric") for each in dates[name].feature_names]
+            by_name[name] = [Column(each, "numeric") for each in dates[name].feature_names]
         elif name in typed:
-            found[name] = [Column(name, "numeric", dtype=numeric[name])]
+            by_name[name] = [Column(name, "numeric", dtype=numeric[name])]
         elif name in scans:
             column = scans[name].column(n_rows, any_text=name not in features)
             column.target_encoded = name in roles.target_encode
-            found[name] = [column]
+            by_name[name] = [column]
         else:  # left out, or with a unit
-            found[name] = [Column(name, "numeric")]
-    kept = [(name, found[name][0]) for name in features]
+            by_name[name] = [Column(name, "numeric")]
+    pairs = [(name, by_name[name][0]) for name in features]
     encoder = TableEncoder(
-        [(name, None if c.kind == "numeric" else list(c.categories)) for name, c in kept],
+        [(name, None if c.kind == "numeric" else list(c.categories)) for name, c in pairs],
         coded=list(roles.target_encode),
         dates=[column.spec for column in dates.values()],
         decimal=roles.texts.decimal,
@@ -103,15 +103,15 @@ def encoded(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Da
         units=[column.spec for name, column in units.items() if name in features],
     )
     read = partial(_encoded_blocks, rows, encoder, typed)
-    table = Table([column for columns in found.values() for column in columns], n_rows, read=read)
-    given = {**facts, "encoder": encoder}
-    return to_dataset(table, what, target, drop, roles.task, weight, **given), n_rows
+    table = Table([column for columns in by_name.values() for column in columns], n_rows, read=read)
+    facts = {**facts, "encoder": encoder}
+    return to_dataset(table, label, target, drop, roles.task, weight, **facts), n_rows
 
 
-def _refuse_empty(what: str, empty: Sequence[str]) -> None:
+def _refuse_empty(label: str, empty: Sequence[str]) -> None:
     if empty:
         raise DatasetError(
-            f"{what}: all values are missing in {list_some(empty)}. Drop empty columns: "
+            f"{label}: all values are missing in {list_some(empty)}. Drop empty columns: "
             f"{option('drop', empty[:3])}."
         )
 
@@ -120,12 +120,12 @@ def _encoded_blocks(
     rows: TableRows, encoder: TableEncoder, typed: Sequence[str], _: Sequence[str]
 ) -> Iterator[list[np.ndarray]]:
     """Yield numbers and codes of categories of the columns of an encoder."""
-    converters, known = encoder.converters(), dict(encoder.columns)
-    is_empty = dict.fromkeys(known, True)
+    converters, categories_by_name = encoder.converters(), dict(encoder.columns)
+    is_empty = dict.fromkeys(categories_by_name, True)
     first_row = 1
-    for block in rows.blocks(list(known)):
+    for block in rows.blocks(list(categories_by_name)):
         values: list[np.ndarray] = []
-        for name, categories in known.items():
+        for name, categories in categories_by_name.items():
             series = block[name]
             if name in typed:
                 values.append(numbers(series))

@@ -26,7 +26,7 @@ from kbench.tables.table_rows import TableRows, reject_changes
 from kbench_files import FORMS
 from kbench_files._csv import CsvRows
 from kbench_files._dialect import Dialect
-from kbench_files._encoding import Roles, encoded
+from kbench_files._encoding import Roles, encode
 from kbench_files._reading import existing_files
 from kbench_files._splits import add_holdout_splits, add_splits
 from kbench_files._svmlight import SvmlightRows
@@ -154,7 +154,7 @@ def load_table(
         A file cannot be read, a column does not exist, or is not numeric; or the target is not
         that of the task.
     """
-    form = form_of(path) if form is None else form
+    form = find_form(path) if form is None else form
     files, what = existing_files(path, ENDINGS if form == "parquet" else ())
     facts = _facts(path, label, dataset_family)
     texts = Texts(decimal, thousands, tuple(na_values))
@@ -182,42 +182,42 @@ def load_table(
             else:
                 rows = ParquetRows(path) if form == "parquet" else arff_frame(path)
             grouped = () if groups is None else (groups,)
-            data, n_rows = encoded(rows, replace(roles, drop=(*drop, *grouped)), facts)
+            data, n_rows = encode(rows, replace(roles, drop=(*drop, *grouped)), facts)
             data = add_holdout_splits(data, rows, groups, time_column, date_formats)
     return add_splits(data, n_rows, split_file, overlapping_splits)
 
 
-def _of_form(form: str) -> Callable[[Callable[[], None]], Callable[..., Dataset]]:
+def _make_loader(form: str) -> Callable[[Callable[[], None]], Callable[..., Dataset]]:
     """Return a decorator that loads files of one form, with the parameters that these have.
 
     The decorated function gives the name and the summary. Both stand in the source, because
     `kbench list` reads them there.
     """
-    others = {name for names in _OWN.values() for name in names}
-    others |= {"form", *(_OF_COLUMNS if form == "svmlight" else ())}
+    foreign = {name for names in _OWN.values() for name in names}
+    foreign |= {"form", *(_OF_COLUMNS if form == "svmlight" else ())}
     whole = inspect.signature(load_table)
     parameters = [
         each.replace(default=each.empty) if name == "target" else each
         for name, each in whole.parameters.items()
-        if name in _OWN[form] or name not in others
+        if name in _OWN[form] or name not in foreign
     ]
     signature = whole.replace(parameters=parameters)
 
     def loader(described: Callable[[], None]) -> Callable[..., Dataset]:
         def load(*args: Any, **params: Any) -> Dataset:
             try:
-                given = signature.bind(*args, **params).arguments
+                arguments = signature.bind(*args, **params).arguments
             except TypeError as error:  # it does not say of what
                 raise TypeError(f"{load.__name__}() {error}") from None
-            return load_table(**given, form=form)
+            return load_table(**arguments, form=form)
 
         before, heading, after = inspect.cleandoc(load_table.__doc__ or "").partition(
             "\n\nReturns\n"
         )
         start, *entries = re.split(r"\n(?=\w+ : )", before)
-        kept = [entry for entry in entries if entry.partition(" : ")[0] in signature.parameters]
+        shown = [entry for entry in entries if entry.partition(" : ")[0] in signature.parameters]
         start = start.replace("Read a file of a user's data.", described.__doc__ or "")
-        load.__doc__ = "\n".join([start, *kept]) + heading + after
+        load.__doc__ = "\n".join([start, *shown]) + heading + after
         load.__name__ = load.__qualname__ = described.__name__
         vars(load)["__signature__"] = signature
         return load
@@ -225,38 +225,38 @@ def _of_form(form: str) -> Callable[[Callable[[], None]], Callable[..., Dataset]
     return loader
 
 
-@_of_form("csv")
+@_make_loader("csv")
 def load_csv() -> None:
     """Load a CSV file with a header line."""
 
 
-@_of_form("parquet")
+@_make_loader("parquet")
 def load_parquet() -> None:
     """Load a Parquet file, or several files of one table."""
 
 
-@_of_form("excel")
+@_make_loader("excel")
 def load_excel() -> None:
     """Load a sheet of an Excel file with a header row."""
 
 
-@_of_form("arff")
+@_make_loader("arff")
 def load_arff() -> None:
     """Load a dense or sparse ARFF file."""
 
 
-@_of_form("svmlight")
+@_make_loader("svmlight")
 def load_svmlight() -> None:
     """Load a file in svmlight (LIBSVM) format."""
 
 
-def form_of(path: str) -> str:
+def find_form(path: str) -> str:
     """Return the form of a file by its extension, after which one of compression may follow."""
     endings = {ending: form for form, endings in FORMS.items() for ending in endings}
-    found = [endings[end.lower()] for end in Path(path).suffixes if end.lower() in endings]
-    if not found:
+    forms = [endings[end.lower()] for end in Path(path).suffixes if end.lower() in endings]
+    if not forms:
         raise DatasetError(f"file {path!r}: its name must end in one of {', '.join(endings)}")
-    return found[-1]
+    return forms[-1]
 
 
 def _facts(path: str, label: str, dataset_family: str) -> dict[str, str]:

@@ -26,10 +26,10 @@ class BoundedText(io.RawIOBase):
     """
 
     def __init__(
-        self, source: IO[bytes], what: str, delimiter: str, may_have_nul: bool = True
+        self, source: IO[bytes], label: str, delimiter: str, may_have_nul: bool = True
     ) -> None:
         self.problem: DatasetError | None = None
-        self._source, self._what, self._may_have_nul = source, what, may_have_nul
+        self._source, self._what, self._may_have_nul = source, label, may_have_nul
         self._delimiter = delimiter.encode()[:1] or b","
         self._n_bytes = self._n_values = 0
 
@@ -64,21 +64,21 @@ WIDE = ("utf-16", "utf16", "utf-32", "utf32")
 """Encodings with NUL bytes."""
 
 
-def existing(path: object, what: str = "file") -> tuple[Path, str]:
-    """Return the file of a path and its description for messages, which begins with `what`."""
+def existing(path: object, label: str = "file") -> tuple[Path, str]:
+    """Return the file of a path and its description for messages, which begins with `label`."""
     file = Path(str(path)).expanduser()
-    what = f"{what} {str(path)!r}"
+    label = f"{label} {str(path)!r}"
     try:
         size = file.stat().st_size
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise DatasetError(f"{what}: {reason} (looked for {file.absolute()})") from None
+        raise DatasetError(f"{label}: {reason} (looked for {file.absolute()})") from None
     if not file.is_file():
-        raise DatasetError(f"{what} is not a file")
+        raise DatasetError(f"{label} is not a file")
     if size == 0:
-        raise DatasetError(f"{what} is empty")
-    check_file_size(size, what)
-    return file, what
+        raise DatasetError(f"{label} is empty")
+    check_file_size(size, label)
+    return file, label
 
 
 def existing_files(path: object, endings: Sequence[str] = ()) -> tuple[list[Path], str]:
@@ -94,25 +94,25 @@ def existing_files(path: object, endings: Sequence[str] = ()) -> tuple[list[Path
     except (OSError, ValueError):
         is_one = True
     if is_one:
-        file, what = existing(path)
-        return [file], what
-    what = f"files {str(path)!r}"
+        file, label = existing(path)
+        return [file], label
+    label = f"files {str(path)!r}"
     files = [file for file in list_files(folder) if file.suffix.lower() in endings]
     if not files:
         wanted = " or ".join(endings)
         hint = ""
         if folder.is_dir() and any(folder.glob(f"*/*{endings[0]}")):
             hint = f"; those in its folders are {str(folder / '*' / ('*' + endings[0]))!r}"
-        raise DatasetError(f"{what}: there is no file that ends in {wanted} there{hint}")
+        raise DatasetError(f"{label}: there is no file that ends in {wanted} there{hint}")
     for file in files:
         existing(file)
-    check_file_size(sum(file.stat().st_size for file in files), what)
-    return files, what
+    check_file_size(sum(file.stat().st_size for file in files), label)
+    return files, label
 
 
 @contextlib.contextmanager
-def bounded(
-    file: Path, what: str, delimiter: str = ",", encoding: str = ""
+def open_bounded(
+    file: Path, label: str, delimiter: str = ",", encoding: str = ""
 ) -> Iterator[io.BufferedReader]:
     """Open a text file, also a compressed one; DatasetError if it is too large.
 
@@ -123,12 +123,12 @@ def bounded(
     # absolute: pandas takes a relative path such as "http:/x.csv" for an address
     with get_handle(file.absolute(), "rb", compression="infer", is_text=False) as opened:
         may_have_nul = not encoding or encoding.lower().replace("_", "-").startswith(WIDE)
-        text = BoundedText(opened.handle, what, delimiter, may_have_nul)
+        stream = BoundedText(opened.handle, label, delimiter, may_have_nul)
         try:
-            yield io.BufferedReader(text, 1 << 18)
+            yield io.BufferedReader(stream, 1 << 18)
         except Exception:
-            if text.problem is not None:  # pandas replaces it
-                raise text.problem from None
+            if stream.problem is not None:  # pandas replaces it
+                raise stream.problem from None
             raise
 
 

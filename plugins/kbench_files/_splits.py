@@ -15,7 +15,7 @@ from kbench.tables.table import no_column, split_by_group
 from kbench.tables.table_rows import TableRows
 from kbench.tables.texts import ISO, DateColumn, parse_days
 from kbench_files._csv import OPTIONS
-from kbench_files._reading import bounded, existing, first_line
+from kbench_files._reading import existing, first_line, open_bounded
 
 if TYPE_CHECKING:
     import pandas
@@ -29,8 +29,8 @@ def add_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: boo
     """
     if path is None:
         return dataset
-    file, what = existing(path, "splits file")
-    is_test, names = _read(file, n_rows, what)
+    file, label = existing(path, "splits file")
+    is_test, names = _read(file, n_rows, label)
     if dataset.row_ids is not None:
         is_test = is_test[np.asarray(dataset.row_ids)]
     counts = is_test.sum(axis=0)
@@ -38,11 +38,11 @@ def add_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: boo
         if count in (0, len(is_test)):
             which = "no row" if count == 0 else f"all {len(is_test):,} rows"
             raise DatasetError(
-                f"{what}: column {name!r} has {which} in the test set; a split needs training "
+                f"{label}: column {name!r} has {which} in the test set; a split needs training "
                 "rows and test rows"
             )
     if not overlapping:
-        _refuse_overlap(is_test, names, what)
+        _refuse_overlap(is_test, names, label)
     splits = [
         Split(index, np.flatnonzero(~tested), np.flatnonzero(tested))
         for index, tested in enumerate(is_test.T)
@@ -50,29 +50,29 @@ def add_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: boo
     return replace(dataset, splits=splits, checksum="")
 
 
-def _read(file: Path, n_rows: int, what: str) -> tuple[np.ndarray, list[str]]:
+def _read(file: Path, n_rows: int, label: str) -> tuple[np.ndarray, list[str]]:
     """Return which row is tested in which split, and the names of the splits."""
     import pandas
 
     try:
         # a stream, not a name: pandas would fetch what looks like an address
-        with bounded(file, what) as text:
-            frame = pandas.read_csv(text, **OPTIONS)
+        with open_bounded(file, label) as stream:
+            frame = pandas.read_csv(stream, **OPTIONS)
     except DatasetError:
         raise
     except Exception as error:  # pandas' errors have no common base
-        raise DatasetError(f"{what}: it cannot be read as CSV: {first_line(error)}") from None
+        raise DatasetError(f"{label}: it cannot be read as CSV: {first_line(error)}") from None
     if len(frame) != n_rows:
         raise DatasetError(
-            f"{what}: it has {counted(len(frame), 'row')} below its header, but the data have "
+            f"{label}: it has {counted(len(frame), 'row')} below its header, but the data have "
             f"{n_rows:,}"
         )
     names = [str(name).strip() for name in frame.columns]
-    columns = [_column(frame.iloc[:, place], name, what) for place, name in enumerate(names)]
+    columns = [_column(frame.iloc[:, place], name, label) for place, name in enumerate(names)]
     return np.column_stack(columns), names
 
 
-def _column(values: pandas.Series, name: str, what: str) -> np.ndarray:
+def _column(values: pandas.Series, name: str, label: str) -> np.ndarray:
     """Return whether rows are tested, from the 0 and 1 of a column."""
     import pandas
 
@@ -81,7 +81,7 @@ def _column(values: pandas.Series, name: str, what: str) -> np.ndarray:
     wrong = np.flatnonzero(~flags.isin([0, 1]))
     if len(wrong):
         raise DatasetError(
-            f"{what}: column {name!r} must be 0 or 1 (a test row), got "
+            f"{label}: column {name!r} must be 0 or 1 (a test row), got "
             f"{_format_value(values.iloc[wrong[0]])} in row {wrong[0] + 1}"
         )
     return (flags == 1).to_numpy()
@@ -93,13 +93,13 @@ def _format_value(value: object) -> str:
     return repr(value) if isinstance(value, str) else f"{value}"
 
 
-def _refuse_overlap(is_test: np.ndarray, names: list[str], what: str) -> None:
+def _refuse_overlap(is_test: np.ndarray, names: list[str], label: str) -> None:
     often = is_test.sum(axis=1) > 1
     if often.any():
         row = int(np.argmax(often))
         first, second = np.flatnonzero(is_test[row])[:2]
         raise DatasetError(
-            f"{what}: folds must not overlap, but {counted(int(often.sum()), 'row')} of "
+            f"{label}: folds must not overlap, but {counted(int(often.sum()), 'row')} of "
             f"{len(is_test):,} {'is' if often.sum() == 1 else 'are'} tested more than once: row "
             f"{row + 1} in {names[first]!r} and {names[second]!r}. If the columns are repeated "
             "holdouts, set overlapping_splits = true."
@@ -127,17 +127,17 @@ def add_holdout_splits(
         return dataset
     if groups is not None and time_column is not None:
         raise DatasetParameterError(f"{rows.what}: give one of groups and time_column, not both")
-    what = "groups" if groups is not None else "time_column"
+    kind = "groups" if groups is not None else "time_column"
     name = str(groups if groups is not None else time_column)
     if name not in rows.names:
-        raise DatasetParameterError(f"{rows.what}, {what}: {no_column(name, rows.names)}")
+        raise DatasetParameterError(f"{rows.what}, {kind}: {no_column(name, rows.names)}")
     values = _values(rows, name)
     if dataset.row_ids is not None:
         values = values.iloc[np.asarray(dataset.row_ids)].reset_index(drop=True)
     if values.isna().any():
         missing = int(values.isna().sum())
         raise DatasetError(
-            f"{rows.what}, {what}: {counted(missing, 'row')} {'has' if missing == 1 else 'have'} "
+            f"{rows.what}, {kind}: {counted(missing, 'row')} {'has' if missing == 1 else 'have'} "
             f"no value in column {name!r}"
         )
     if groups is not None:
@@ -161,16 +161,16 @@ def _split_by_time(places: np.ndarray) -> Split:
     return Split(0, order[:-n_test], np.sort(order[-n_test:]))
 
 
-def _places(values: pandas.Series, name: str, dates: Sequence[str], what: str) -> np.ndarray:
+def _places(values: pandas.Series, name: str, dates: Sequence[str], label: str) -> np.ndarray:
     """Return numbers in the order of numbers or dates."""
     if values.dtype.kind in "iufM":
         return np.asarray(values)
-    formats = {date.name: date.format for date in (DateColumn.parse(d, what) for d in dates)}
+    formats = {date.name: date.format for date in (DateColumn.parse(d, label) for d in dates)}
     days = parse_days(values, formats.get(name, ISO))
     if np.isnan(days).any():
         other = values.iloc[int(np.isnan(days).argmax())]
         raise DatasetError(
-            f"{what}, time_column: column {name!r} must hold numbers or dates, got {other!r}; "
+            f"{label}, time_column: column {name!r} must hold numbers or dates, got {other!r}; "
             "date_formats gives the format of dates"
         )
     return days

@@ -10,7 +10,7 @@ import numpy as np
 
 from kbench import DatasetError
 from kbench.tables.limits import GrowingArray, check_values
-from kbench_files._reading import bounded, existing, first_line
+from kbench_files._reading import existing, first_line, open_bounded
 
 BLOCK = 1 << 22
 """Bytes of the lines that are parsed together."""
@@ -47,7 +47,7 @@ class SvmlightRows:
             n_stored += X.nnz
         # indices begin with 1, unless one is 0 or there is none
         shift = int(first) if last else 0
-        n_columns = self._checked(int(last) + 1 - shift)
+        n_columns = self._check_line(int(last) + 1 - shift)
         indptr = np.concatenate([[0], ends.array()])
         parts = data.array(), _shift_line_number(indices.array(), shift), indptr
         X = scipy.sparse.csr_matrix(parts, shape=(len(indptr) - 1, n_columns), copy=False)
@@ -59,8 +59,8 @@ class SvmlightRows:
 
         n_lines = 0
         try:
-            with bounded(self.files[0], self.what, ":") as text:
-                while lines := text.readlines(BLOCK):
+            with open_bounded(self.files[0], self.what, ":") as stream:
+                while lines := stream.readlines(BLOCK):
                     try:
                         yield load_svmlight_file(io.BytesIO(b"".join(lines)), zero_based=True)
                     except Exception as error:  # the reader's errors have no common base
@@ -77,7 +77,7 @@ class SvmlightRows:
             f"{self.what}: it cannot be read as svmlight: {place}{first_line(error)}"
         )
 
-    def _checked(self, n_columns: int) -> int:
+    def _check_line(self, n_columns: int) -> int:
         """Return the number of columns, of which there is one at least."""
         wanted = self._n_features
         if wanted is not None and wanted < n_columns:

@@ -54,37 +54,37 @@ class ParquetRows:
         import pyarrow
         import pyarrow.parquet
 
-        what = self._named(file)
+        label = self._label(file)
         try:
-            found = pyarrow.parquet.ParquetFile(opened)
-            schema = found.schema_arrow
+            parquet = pyarrow.parquet.ParquetFile(opened)
+            schema = parquet.schema_arrow
         except Exception as error:  # pyarrow's errors on a damaged file have no common base
             why = f"it cannot be read as parquet: {first_line(error)}"
-            raise DatasetError(f"{what}: {why}") from None
+            raise DatasetError(f"{label}: {why}") from None
         stored = schema.pandas_metadata or {}
         indices = {name for name in stored.get("index_columns", ()) if isinstance(name, str)}
         types = [(field.name, field.type) for field in schema if field.name not in indices]
         if twice := find_repeated(name for name, _ in types):
-            raise DatasetError(f"{what}: several columns are named {twice[0]!r}")
-        first = self._named(self.files[0])
+            raise DatasetError(f"{label}: several columns are named {twice[0]!r}")
+        first = self._label(self.files[0])
         if self._n_rows and {name for name, _ in types} != self._types.keys():
-            here, there = {name for name, _ in types}, set(self._types)
-            differ = [f"{what} lacks {list_some(sorted(there - here))}"] if there - here else []
-            differ += [f"only {what} has {list_some(sorted(here - there))}"] if here - there else []
+            its, there = {name for name, _ in types}, set(self._types)
+            differ = [f"{label} lacks {list_some(sorted(there - its))}"] if there - its else []
+            differ += [f"only {label} has {list_some(sorted(its - there))}"] if its - there else []
             raise DatasetError(
                 f"{self.what}: all files must have the same columns, but compared with {first}, "
                 f"{' and '.join(differ)}"
             )
         for name, type_ in types:
-            known = self._types.setdefault(name, [])
-            other = next((t for t in known if not _fit(t, type_)), None)
+            types_ = self._types.setdefault(name, [])
+            other = next((t for t in types_ if not _fit(t, type_)), None)
             if other is not None:
                 raise DatasetError(
-                    f"{self.what}: column {name!r} is {type_} in {what}, but {other} in the files "
+                    f"{self.what}: column {name!r} is {type_} in {label}, but {other} in the files "
                     "before"
                 )
-            known.append(type_)
-        self._n_rows.append(found.metadata.num_rows)
+            types_.append(type_)
+        self._n_rows.append(parquet.metadata.num_rows)
 
     def scan(self, scans: Mapping[str, Scan]) -> int:
         """Scan columns that the types do not describe; return the number of rows."""
@@ -120,9 +120,9 @@ class ParquetRows:
     def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
         """Yield series by the names of their columns."""
         for file in self.files:
-            yield from self._blocks_of(file, names)
+            yield from self._read_file(file, names)
 
-    def _blocks_of(self, file: Path, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
+    def _read_file(self, file: Path, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
         import pyarrow.parquet
 
         # a text that is there a million times is one text
@@ -144,9 +144,9 @@ class ParquetRows:
                     row += batch.num_rows
         except Exception as error:  # pyarrow's errors on a damaged file have no common base
             why = f"it cannot be read as parquet after row {row:,}: {first_line(error)}"
-            raise DatasetError(f"{self._named(file)}: {why}") from None
+            raise DatasetError(f"{self._label(file)}: {why}") from None
 
-    def _named(self, file: Path) -> str:
+    def _label(self, file: Path) -> str:
         return self.what if len(self.files) == 1 else f"file {str(file)!r}"
 
 
@@ -220,32 +220,32 @@ def _read(path: str | Path, sheet: str) -> tuple[Any, list[str]]:
     """Return a sheet, by default the first one, and the names of all sheets."""
     import pandas
 
-    file, what = existing(path)
+    file, label = existing(path)
     try:
         with pandas.ExcelFile(file.absolute()) as book:
             sheets = [str(name) for name in book.sheet_names]
             if sheet and sheet not in sheets:
                 hint = did_you_mean(sheet, sheets) or f"; available: {list_some(sheets)}"
-                raise DatasetError(f"{what}: no sheet is named {sheet!r}{hint}")
+                raise DatasetError(f"{label}: no sheet is named {sheet!r}{hint}")
             frame = pandas.read_excel(book, sheet_name=sheet or sheets[0], na_values=["?"])
     except ImportError as error:
         needed = "openpyxl" if file.suffix.lower() == ".xlsx" else "xlrd"
         extra = "pip install 'kbench-core[excel]'" if needed == "openpyxl" else "pip install xlrd"
         raise DatasetError(
-            f"{what}: reading it needs {needed}: {extra}, or save it as CSV"
+            f"{label}: reading it needs {needed}: {extra}, or save it as CSV"
         ) from error
     except DatasetError:
         raise
     except Exception as error:  # the readers' errors have no common base
         why = f"it cannot be read as an Excel file: {first_line(error)}"
-        raise DatasetError(f"{what}: {why}") from None
+        raise DatasetError(f"{label}: {why}") from None
     names = [str(name).strip() for name in frame.columns]
     # pandas tells columns of one name apart by a number
     twice = [name for name in names if name.endswith(".1") and name[:-2].strip() in names]
     if twice:
-        raise DatasetError(f"{what}: several columns are named {twice[0][:-2]!r}; rename them")
+        raise DatasetError(f"{label}: several columns are named {twice[0][:-2]!r}; rename them")
     frame.columns = names
-    check_values(frame.size, what, f"{len(frame):,} rows with {len(names):,} columns")
+    check_values(frame.size, label, f"{len(frame):,} rows with {len(names):,} columns")
     for name in names:
         if frame[name].dtype == object or str(frame[name].dtype) == "str":
             values = frame[name].map(_strip_strings)
@@ -263,13 +263,13 @@ def _strip_strings(value: object) -> object:
 def excel_rows(path: str | Path, sheet: str = "", drop: Sequence[str] = (), **_: object) -> Opened:
     """Return a sheet of an Excel file as a table in blocks."""
     frame, sheets = _read(path, sheet)
-    what = existing(path)[1]
+    label = existing(path)[1]
     if not sheet and len(sheets) > 1:
         another = f"{option('sheet')} reads another one: {list_some(sheets[1:])}"
-        what = f"{what}, sheet {sheets[0]!r} ({another})"
+        label = f"{label}, sheet {sheets[0]!r} ({another})"
     read = list(frame.columns)
-    refuse_unnamed(["" if UNNAMED.match(name) else name for name in read], read, what, drop)
-    rows = FrameRows(frame, what)
+    refuse_unnamed(["" if UNNAMED.match(name) else name for name in read], read, label, drop)
+    rows = FrameRows(frame, label)
     rows.files = [existing(path)[0]]
     return Opened(rows, {}, f"the sheet {sheet or sheets[0]!r}")
 
@@ -281,21 +281,21 @@ ONLY_DENSE += ("time_column",)
 
 def arff_rows(path: str | Path, **given: object) -> Opened | None:
     """Return a dense ARFF file as a table in blocks; None if it is sparse."""
-    file, what = existing(path)
-    if is_sparse_arff(file, what):
-        refuse_for_sparse(given, what)
+    file, label = existing(path)
+    if is_sparse_arff(file, label):
+        refuse_for_sparse(given, label)
         return None
     return Opened(
         arff_frame(path), {}, "dense ARFF; the types of columns are those that it declares"
     )
 
 
-def refuse_for_sparse(given: Mapping[str, object], what: str) -> None:
+def refuse_for_sparse(params: Mapping[str, object], label: str) -> None:
     """Raise an error for parameters that have no meaning for sparse rows."""
-    asked = [name for name in ONLY_DENSE if given.get(name)]
+    asked = [name for name in ONLY_DENSE if params.get(name)]
     if asked:
         raise DatasetParameterError(
-            f"{what}: {asked[0]} does not apply to sparse rows, whose columns are numbers and "
+            f"{label}: {asked[0]} does not apply to sparse rows, whose columns are numbers and "
             "declared categories"
         )
 
@@ -304,8 +304,8 @@ def arff_frame(path: str | Path) -> FrameRows:
     """Return a dense ARFF file: declared categories keep their order, dates are strings."""
     import pandas
 
-    file, what = existing(path)
-    columns = read_arff(file, what).columns
+    file, label = existing(path)
+    columns = read_arff(file, label).columns
     series = {
         "nominal": lambda c: pandas.Series(
             pandas.Categorical.from_codes(c.values, list(c.categories))
@@ -314,6 +314,6 @@ def arff_frame(path: str | Path) -> FrameRows:
         "numeric": lambda c: pandas.Series(np.array(c.values)),
     }
     names = [column.name for column in columns]
-    rows = FrameRows(pandas.concat([series[c.kind](c) for c in columns], axis=1, keys=names), what)
+    rows = FrameRows(pandas.concat([series[c.kind](c) for c in columns], axis=1, keys=names), label)
     rows.files = [file]
     return rows

@@ -33,7 +33,7 @@ class Attributes:
     def __init__(self, X: Any, names: Sequence[str] = (), kinds: Sequence[str] = ()) -> None:
         self._X = X
         n = X.shape[1]
-        self.all = list(_joined(names or [f"x{j}" for j in range(n)], kinds or ["numeric"] * n))
+        self.all = list(_join(names or [f"x{j}" for j in range(n)], kinds or ["numeric"] * n))
 
     def __len__(self) -> int:
         return len(self.all)
@@ -43,7 +43,7 @@ class Attributes:
 
         The result has shape (rows, attributes).
         """
-        found = np.empty((len(rows), len(chosen)))
+        numbers = np.empty((len(rows), len(chosen)))
         for at in _blocks(len(chosen), max(1, VALUES // max(len(rows), 1))):
             attributes = [self.all[j] for j in chosen[at]]
             columns = np.concatenate([each.first + np.arange(each.width) for each in attributes])
@@ -52,8 +52,8 @@ class Attributes:
             for k, each in enumerate(attributes, start=at.start):
                 part = dense[:, start : start + each.width]
                 start += each.width
-                found[:, k] = part[:, 0] if each.width == 1 else _number(part)
-        return found
+                numbers[:, k] = part[:, 0] if each.width == 1 else _number(part)
+        return numbers
 
     def row_hashes(self, rows: np.ndarray) -> np.ndarray:
         """Return a hash of each row; equal rows have equal ones, NaN equals NaN."""
@@ -79,7 +79,7 @@ def _blocks(n: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, n))
 
 
-def _joined(names: Sequence[str], kinds: Sequence[str]) -> Iterator[Attribute]:
+def _join(names: Sequence[str], kinds: Sequence[str]) -> Iterator[Attribute]:
     """Yield attributes; neighbours such as ``colour=red`` and ``colour=blue`` are one."""
     start, n = 0, len(names)
     while start < n:
@@ -165,7 +165,7 @@ def run_split(
         y = np.asarray(y, dtype=float)
         train, test = (rows[np.isfinite(y[rows])] for rows in (train, test))
         y = np.where(np.isfinite(y), y, 0.0)
-    targets = Targets.of(y, is_numeric)
+    targets = Targets.from_values(y, is_numeric)
     short = ""
     if len(train) < MIN_TEST or len(test) < MIN_TEST:
         short = f"{len(train):,} training and {len(test):,} test rows"
@@ -183,8 +183,8 @@ def run_split(
         # any column finds the training row that a test row is a copy of
         parts = replace(parts, test=new)
         notes.append(f"columns and adjacent rows: scored on {len(new):,} test rows without copies")
-    found = [*_score_columns(parts, notes), *_score_order(parts, y, notes), *looked_up]
-    return Leakage(tuple(found), tuple(notes), len(train), len(test))
+    findings = [*_score_columns(parts, notes), *_score_order(parts, y, notes), *looked_up]
+    return Leakage(tuple(findings), tuple(notes), len(train), len(test))
 
 
 def _sample(rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -206,9 +206,9 @@ def _score_columns(parts: Parts, notes: list[str]) -> Iterator[Finding]:
     alike = np.concatenate(screens)
     chosen = np.sort(np.argsort(-alike, kind="stable")[:COLUMNS])
     few = np.sort(np.argsort(-alike[chosen], kind="stable")[: scoring.MAX_PAIRED])
-    for what, part in (("alone", chosen), ("in pairs", few)):
+    for how, part in (("alone", chosen), ("in pairs", few)):
         if len(part) < n:
-            notes.append(f"scored {what}: the {len(part)} of {n:,} most predictive columns")
+            notes.append(f"scored {how}: the {len(part)} of {n:,} most predictive columns")
     train, test = parts.sample(TRAIN_ROWS, TEST_ROWS)
     x, x_test = attributes.values(train, chosen), attributes.values(test, chosen)
     y, y_test = targets[train], targets[test]
@@ -237,14 +237,14 @@ def _score(
     share = float(has_test.mean())
     if share == 1 or share < MIN_PRESENT or has_test.sum() < MIN_TEST or not has.any():
         return every, 1.0
-    here = scoring.score_one(x[has], y[has], x_test[has_test], y_test[has_test], nominal)
-    return (here, share) if every < here else (every, 1.0)
+    partial = scoring.score_one(x[has], y[has], x_test[has_test], y_test[has_test], nominal)
+    return (partial, share) if every < partial else (every, 1.0)
 
 
 def _gains(pair: Score, better: Score) -> bool:
     """Tell whether a pair leaves at most half of what its better column leaves to predict."""
-    left = 1.0 - better.value
-    return 1.0 - pair.value <= left - max(0.5 * left, MIN_GAIN)
+    missing = 1.0 - better.value
+    return 1.0 - pair.value <= missing - max(0.5 * missing, MIN_GAIN)
 
 
 def _best_pairs(
@@ -258,7 +258,7 @@ def _best_pairs(
     for which, few in ((False, rows), (True, within)):  # groups need more rows
         at = [k for k, pair in enumerate(tried) if (pair.how == "within") == which]
         if at:
-            values = np.column_stack([tried[k].of(x[few]) for k in at])
+            values = np.column_stack([tried[k].combine(x[few]) for k in at])
             promise[at] = scoring.screen_columns(values, y[few])
     return [tried[k] for k in np.argsort(-promise, kind="stable")[:PAIRS]]
 
@@ -266,16 +266,16 @@ def _best_pairs(
 def _score_pair(
     pair: scoring.Pair, x: np.ndarray, y: Targets, x_test: np.ndarray, y_test: Targets
 ) -> Score:
-    made = pair.of(np.concatenate([x, x_test]))
+    made = pair.combine(np.concatenate([x, x_test]))
     scored = scoring.score_one(made[: len(x)], y, made[len(x) :], y_test)
     if pair.how != "within":
         return scored
     # the same without a neighbour of another group, where there are no new groups
     group, along = (x[:, j] for j in (pair.a, pair.b))
     group_test, along_test = (x_test[:, j] for j in (pair.a, pair.b))
-    keys, known = (scoring.column_key(group_test, pair.a), scoring.column_key(group, pair.a))
-    found, inside = scoring.interpolate(keys, along_test, known, along, y, y_test, False)
-    return max(scored, inside) if found.all() else scored
+    keys, train_keys = (scoring.column_key(group_test, pair.a), scoring.column_key(group, pair.a))
+    matched, inside = scoring.interpolate(keys, along_test, train_keys, along, y, y_test, False)
+    return max(scored, inside) if matched.all() else scored
 
 
 # -- neighbours in the file
@@ -321,27 +321,27 @@ def _score_copies(parts: Parts, notes: list[str]) -> tuple[list[Finding], np.nda
         notes.append(f"duplicates: searched in {n_train + n_test:,} of {n_all:,} rows")
     if is_wide:
         notes.append(f"near duplicates are not searched: {n:,} columns, {NEAR_COLUMNS} at most")
-        keys, known = (parts.attributes.row_hashes(rows) for rows in (test, train))
-        is_copy, exact = _exact(parts, keys, known, train, test, 0.0)
+        keys, seen = (parts.attributes.row_hashes(rows) for rows in (test, train))
+        is_copy, exact = _exact(parts, keys, seen, train, test, 0.0)
         return [exact], test[is_copy]
     x, x_test = (parts.attributes.values(rows, range(n)) for rows in (train, test))
     # by chance: columns of the same values that are independent of each other
     shuffled = np.column_stack([parts.rng.permutation(x[:, j]) for j in range(n)])
-    known, keys, random = map(row_hashes, (x, x_test, shuffled))
-    is_copy, exact = _exact(parts, keys, known, train, test, float(np.isin(keys, random).mean()))
+    seen, keys, random = map(row_hashes, (x, x_test, shuffled))
+    is_copy, exact = _exact(parts, keys, seen, train, test, float(np.isin(keys, random).mean()))
     new = ~is_copy
     y, y_test = parts.targets[train], parts.targets[test[new]]
     best: Finding | None = None
     for j in range(n) if n > 1 else ():
         rest = keys[new] - scoring.column_key(x_test[new, j], j)
-        rest_known = known - scoring.column_key(x[:, j], j)
+        rest_known = seen - scoring.column_key(x[:, j], j)
         if np.isin(rest, rest_known).sum() < MIN_TEST:
             continue
         attribute = parts.attributes.all[j]
-        found, scored = scoring.interpolate(
+        matched, scored = scoring.interpolate(
             rest, x_test[new, j], rest_known, x[:, j], y, y_test, attribute.nominal
         )
-        part = float(found.mean())
+        part = float(matched.mean())
         if best is None or scored.value * part > best.score.value * best.share:
             by_chance = float(np.isin(rest, random - scoring.column_key(shuffled[:, j], j)).mean())
             about = scored, parts.targets.is_numeric, int(new.sum()), part, by_chance
@@ -352,12 +352,12 @@ def _score_copies(parts: Parts, notes: list[str]) -> tuple[list[Finding], np.nda
 def _exact(
     parts: Parts,
     keys: np.ndarray,
-    known: np.ndarray,
+    train_keys: np.ndarray,
     train: np.ndarray,
     test: np.ndarray,
     by_chance: float,
 ) -> tuple[np.ndarray, Finding]:
     """Tell which test rows are copies, and what these predict."""
-    found, scored = scoring.look_up(keys, known, parts.targets[train], parts.targets[test])
-    is_numeric, share = parts.targets.is_numeric, float(found.mean())
-    return found, Finding("copies", (), scored, is_numeric, len(test), share, by_chance)
+    matched, scored = scoring.look_up(keys, train_keys, parts.targets[train], parts.targets[test])
+    is_numeric, share = parts.targets.is_numeric, float(matched.mean())
+    return matched, Finding("copies", (), scored, is_numeric, len(test), share, by_chance)

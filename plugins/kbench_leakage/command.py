@@ -59,26 +59,26 @@ def leakage(
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     registry = load_registry()
-    chosen = _chosen(what, own, dataset or [], data, registry)
+    chosen = _choose_datasets(what, own, dataset or [], data, registry)
     lost = 0
     with open_fetching(registry, many=True) as fetching:
-        for label, found in _each(chosen, fetching):
-            lost += isinstance(found, str)
-            _print(label, found, as_json)
+        for label, result in _each(chosen, fetching):
+            lost += isinstance(result, str)
+            _print(label, result, as_json)
     raise typer.Exit(1 if lost else 0)
 
 
-def _chosen(
+def _choose_datasets(
     what: str, own: Mapping[str, Any], patterns: list[str], data: str | None, registry: Registry
 ) -> list[tuple[Ref, Protocol]]:
     """Return the datasets to check, with the protocols that split them."""
     from kbench.features import dataset_of_file, is_data_file, select_suite
     from kbench.records import Protocol
 
-    given = {name: value for name, value in own.items() if value}
+    reading = {name: value for name, value in own.items() if value}
     if not is_data_file(what, registry):
-        if given:
-            first = option(next(iter(given)))
+        if reading:
+            first = option(next(iter(reading)))
             raise DatasetError(f"{first} is for a data file, not for a suite")
         suite = select_suite(what, registry, patterns, data=data)
         protocols = {
@@ -88,8 +88,8 @@ def _chosen(
     if patterns or data:
         named = f"{option('dataset')} and {option('data')}"
         raise DatasetError(f"{what}: {named} is for suites, not for a data file")
-    ref = dataset_of_file(what, registry=registry, **given)
-    is_official = "group" in given or "time_column" in given
+    ref = dataset_of_file(what, registry=registry, **reading)
+    is_official = "group" in reading or "time_column" in reading
     return [(ref, Protocol(cv="official" if is_official else "stratified"))]
 
 
@@ -98,37 +98,37 @@ def _each(
 ) -> Iterator[tuple[str, Leakage | str]]:
     """Yield each dataset with what was found, or why it cannot be had."""
     from kbench.records import DatasetFacts
-    from kbench_leakage.stored_checks import leakage_of
+    from kbench_leakage.stored_checks import read_leakage
 
     for line, protocol in chosen:
         for ref in fetching.expand(line):
             facts: DatasetFacts | Problem = fetching.dataset(ref)
             if isinstance(facts, DatasetFacts):
-                yield ref.label, leakage_of(facts, protocol)
+                yield ref.label, read_leakage(facts, protocol)
             else:
                 yield ref.label, facts.reason
 
 
-def _print(label: str, found: Leakage | str, as_json: bool) -> None:
+def _print(label: str, result: Leakage | str, as_json: bool) -> None:
     if as_json:
         line: dict[str, object] = {"dataset": label}
-        if isinstance(found, str):
-            line["unavailable"] = found
+        if isinstance(result, str):
+            line["unavailable"] = result
         else:
-            line |= found.to_json() | {"signs": found.sentences}
+            line |= result.to_json() | {"signs": result.sentences}
         echo(json.dumps(line))
         return
-    if isinstance(found, str):
-        echo(f"{label}: unavailable\n  {found}")
+    if isinstance(result, str):
+        echo(f"{label}: unavailable\n  {result}")
         return
-    echo(f"{label}: {found.n_train:,} training rows, {found.n_test:,} test rows")
-    for each in found.measured:
+    echo(f"{label}: {result.n_train:,} training rows, {result.n_test:,} test rows")
+    for each in result.measured:
         if each.is_sign:
             echo(f"  evidence: {each.sentence}")
-    if found.measured and not found.signs:
+    if result.measured and not result.signs:
         echo("  no evidence of leakage")
-    for each in found.measured:
+    for each in result.measured:
         if not each.is_sign and each.n_scored and each.score.value > 0:
             echo(f"  {each.sentence}")
-    for note in found.notes:
+    for note in result.notes:
         echo(f"  {note}")

@@ -118,17 +118,17 @@ class Finding:
     def sentence(self) -> str:
         """The finding, with its score."""
         if self.kind == "order":
-            found = "training rows adjacent to test rows in the file predict their target"
+            start = "training rows adjacent to test rows in the file predict their target"
             slow = f" ({self.columns[0]} changes slowly along the file)"
-            return f"{found}: {self._scored}" + slow * (self.share >= MIN_SMOOTH)
+            return f"{start}: {self._scored}" + slow * (self.share >= MIN_SMOOTH)
         if self.kind == "copies":
-            found = (
+            start = (
                 f"{_percent(self.share)} of the test rows have the same inputs as a training row"
             )
-            return f"{found}, whose target predicts theirs: {self._scored}"
+            return f"{start}, whose target predicts theirs: {self._scored}"
         if self.kind == "near copies":
-            found = f"{_percent(self.share)} of the other test rows differ from training rows in"
-            return f"{found} {self.columns[0]} only, whose targets predict theirs: {self._scored}"
+            start = f"{_percent(self.share)} of the other test rows differ from training rows in"
+            return f"{start} {self.columns[0]} only, whose targets predict theirs: {self._scored}"
         having = "" if self.share == 1 else f"the {_percent(self.share)} of the "
         rows = f"{having}test rows" + " that have it" * bool(having)
         return f"{self.what} alone predicts the target of {rows}: {self._scored}"

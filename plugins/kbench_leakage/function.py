@@ -158,14 +158,14 @@ def _target(y: object, task: str | None) -> tuple[np.ndarray, bool]:
     return np.unique(y if is_number else y.astype(str), return_inverse=True)[1].reshape(-1), False
 
 
-def _rows(rows: object, n: int, what: str) -> np.ndarray:
+def _rows(rows: object, n: int, kind: str) -> np.ndarray:
     rows = np.asarray(rows)
     if rows.size == 0:
         return np.empty(0, dtype=np.intp)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n:
-        raise DatasetError(f"{what} must be numbers of rows, from 0 to {n - 1:,}")
+        raise DatasetError(f"{kind} must be numbers of rows, from 0 to {n - 1:,}")
     if len(np.unique(rows)) < len(rows):
-        raise DatasetError(f"{what} has duplicate rows")
+        raise DatasetError(f"{kind} has duplicate rows")
     return np.asarray(rows, dtype=np.intp)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kbench.messages import counted, list_some
-from kbench_leakage.stored_checks import find_related, key_of, leakage_of, text_of
+from kbench_leakage.stored_checks import find_related, get_key, protocol_fields, read_leakage
 
 if TYPE_CHECKING:
     from kbench.features import PlannedCell, Run
@@ -22,30 +22,30 @@ _seen: WeakKeyDictionary[Run, set[str]] = WeakKeyDictionary()
 def show(run: Run, cells: Sequence[PlannedCell]) -> None:
     """Check the datasets of cells that are in the cache, and show a notice for each with signs."""
     seen = _seen.setdefault(run, set())
-    said, is_first = [], not seen
+    lines, is_first = [], not seen
     for planned in cells:
         if planned.dataset is None:
             continue
-        key = key_of(planned.dataset.checksum, text_of(planned.cell.protocol))
+        key = get_key(planned.dataset.checksum, protocol_fields(planned.cell.protocol))
         if key in seen:
             continue
         seen.add(key)
-        found = leakage_of(planned.dataset, planned.cell.protocol)
-        if found.signs:
-            signs = "; ".join(found.sentences)
-            said.append(f"{planned.cell.dataset.label}: possible leakage: {signs}")
+        leakage = read_leakage(planned.dataset, planned.cell.protocol)
+        if leakage.signs:
+            signs = "; ".join(leakage.sentences)
+            lines.append(f"{planned.cell.dataset.label}: possible leakage: {signs}")
     if is_first and (families := _note_related(cells)):
         run.notice(f"these datasets may be related, but count separately: {families}")
-    for text in said[:SHOWN]:
-        run.notice(text)
-    if (more := len(said) - SHOWN) > 0:
-        what = counted(more, "further dataset")
-        run.notice(f"possible leakage in {what}: the report and `kbench leakage` list the evidence")
+    for line in lines[:SHOWN]:
+        run.notice(line)
+    if (more := len(lines) - SHOWN) > 0:
+        rest = counted(more, "further dataset")
+        run.notice(f"possible leakage in {rest}: the report and `kbench leakage` list the evidence")
 
 
 def _note_related(cells: Sequence[PlannedCell]) -> str:
     """Name the datasets of cells that may be related, and of different groups."""
     facts = {each.cell.dataset.label: each.dataset for each in cells if each.dataset is not None}
     groups = {name: each.dataset_family or name for name, each in facts.items()}
-    found = find_related(groups, {name: each.checksum for name, each in facts.items()})
-    return "; ".join(f"{list_some(names)} ({why})" for names, why in found)
+    related = find_related(groups, {name: each.checksum for name, each in facts.items()})
+    return "; ".join(f"{list_some(names)} ({why})" for names, why in related)

@@ -70,14 +70,14 @@ def sketch(X: object, y: np.ndarray, names: tuple[str, ...] = ()) -> Sketch:
     for j in range(X.shape[1]):
         rows += column_key(X[:, j], 0)
     distinct = np.unique(rows)
-    kept = distinct[:N_HASHES] if 2 * len(distinct) > len(X) else distinct[:0]
+    hashes = distinct[:N_HASHES] if 2 * len(distinct) > len(X) else distinct[:0]
     columns = [_column_facts(X[:, j]) for j in range(X.shape[1])]
     is_number = np.issubdtype(np.asarray(y).dtype, np.number)
     return Sketch(
         telling,
         tuple(each for each in columns if each),
         _column_facts(np.asarray(y, dtype=float)) if is_number else 0,
-        tuple(map(int, kept)),
+        tuple(map(int, hashes)),
     )
 
 
@@ -124,8 +124,8 @@ def stem(name: str) -> str:
     >>> [stem(name) for name in ("mfeat-fourier", "wine_red", "iris", "a9a", "segment2")]
     ['mfeat', 'wine', '', '', 'segment']
     """
-    found = _STEM.match(name)
-    word = found[0].lower() if found and found.end() < len(name) else ""
+    match = _STEM.match(name)
+    word = match[0].lower() if match and match.end() < len(name) else ""
     return "" if word in _SAYS_NOTHING else word
 
 
@@ -155,12 +155,12 @@ def families(
     sets = DisjointSet(names)
     for a, b in joined:
         sets.merge(a, b)
-    found = []
+    listed_ = []
     for members in sets.subsets():
         family = tuple(name for name in names if name in members)
         reasons = [reason for name in family for reason in why[name]]
         if reasons:
             more = f"; and {len(reasons) - _MAX_REASONS} more pairs"
             listed = "; ".join(reasons[:_MAX_REASONS]) + more * (len(reasons) > _MAX_REASONS)
-            found.append((family, listed))
-    return found
+            listed_.append((family, listed))
+    return listed_

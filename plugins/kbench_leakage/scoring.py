@@ -25,7 +25,7 @@ class Targets:
     """0 for numbers."""
 
     @classmethod
-    def of(cls, y: np.ndarray, is_numeric: bool) -> Targets:
+    def from_values(cls, y: np.ndarray, is_numeric: bool) -> Targets:
         """Return the targets of all rows."""
         if is_numeric:
             y = np.asarray(y, dtype=float)
@@ -139,7 +139,7 @@ def score_one(
     if nominal:
         overall = sums[-1:] / len(x)
         return score(np.where(is_known[:, None], means[right_], overall), test, train)
-    part, before, after = _between(values, x_test, is_known, right_)
+    part, before, after = _interpolate_between(values, x_test, is_known, right_)
     predicted = [
         (1 - share) * means[before] + share * means[after]
         for share in (np.clip(part, 0.0, 1.0)[:, None], part[:, None])
@@ -152,7 +152,7 @@ def score_one(
     return max(score(each, test, train) for each in predicted)
 
 
-def _between(
+def _interpolate_between(
     values: np.ndarray, x: np.ndarray, is_known: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return how far numbers are from one of the rising values to the next, and which these are.
@@ -224,7 +224,7 @@ class Pair:
     b: int
     how: Literal["sum", "difference", "within"]
 
-    def of(self, values: np.ndarray) -> np.ndarray:
+    def combine(self, values: np.ndarray) -> np.ndarray:
         """Return the number for each row."""
         a, b = values[:, self.a], values[:, self.b]
         with np.errstate(all="ignore"):
@@ -304,8 +304,8 @@ def smoothness(
     for label in np.unique(labels):
         of_label = labels == label
         both[of_label] -= both[of_label].mean(axis=0)
-    known, new = both[: len(values)], both[len(values) :]
-    error = ((new - (known[before] + known[after]) / 2) ** 2).sum(axis=0)
+    old, new = both[: len(values)], both[len(values) :]
+    error = ((new - (old[before] + old[after]) / 2) ** 2).sum(axis=0)
     total = ((new - new.mean(axis=0)) ** 2).sum(axis=0)
     varies = total > 1e-20 * len(new)
     return np.where(varies, 1.0 - error / np.where(varies, total, 1.0), 0.0)
@@ -339,25 +339,25 @@ def column_key(values: np.ndarray, column: int) -> np.ndarray:
 
 
 def look_up(
-    keys: np.ndarray, known: np.ndarray, train: Targets, test: Targets
+    keys: np.ndarray, train_keys: np.ndarray, train: Targets, test: Targets
 ) -> tuple[np.ndarray, Score]:
     """Return which keys occur in training, and how well the mean targets of equal ones predict."""
-    order = np.argsort(known, kind="stable")
-    known = known[order]
-    low, high = np.searchsorted(known, keys), np.searchsorted(known, keys, "right")
-    found = high > low
-    if not found.any():
-        return found, NONE
+    order = np.argsort(train_keys, kind="stable")
+    train_keys = train_keys[order]
+    low, high = np.searchsorted(train_keys, keys), np.searchsorted(train_keys, keys, "right")
+    matched = high > low
+    if not matched.any():
+        return matched, NONE
     sums = np.zeros((len(train) + 1, train.columns.shape[1]))
     np.cumsum(train.columns[order], axis=0, out=sums[1:])
-    means = (sums[high] - sums[low])[found] / (high - low)[found][:, None]
-    return found, score(means, test[found], train)
+    means = (sums[high] - sums[low])[matched] / (high - low)[matched][:, None]
+    return matched, score(means, test[matched], train)
 
 
 def interpolate(
     keys: np.ndarray,
     x: np.ndarray,
-    known: np.ndarray,
+    train_keys: np.ndarray,
     x_known: np.ndarray,
     train: Targets,
     test: Targets,
@@ -365,29 +365,29 @@ def interpolate(
 ) -> tuple[np.ndarray, Score]:
     """Look rows up by all inputs but one, along which targets are interpolated."""
     if nominal:
-        return look_up(keys, known, train, test)
+        return look_up(keys, train_keys, train, test)
     both = np.unique(np.concatenate([x_known, x]), return_inverse=True)[1].reshape(-1)
     rank, rank_known = both[len(x_known) :], both[: len(x_known)]
-    order = np.lexsort((rank_known, known))
-    groups, group_known = np.unique(known[order], return_inverse=True)
+    order = np.lexsort((rank_known, train_keys))
+    groups, group_known = np.unique(train_keys[order], return_inverse=True)
     group = np.minimum(np.searchsorted(groups, keys), len(groups) - 1)
-    found = groups[group] == keys
-    if not found.any():
-        return found, NONE
+    matched = groups[group] == keys
+    if not matched.any():
+        return matched, NONE
     width = int(both.max()) + 1
     places = group_known.reshape(-1).astype(np.int64) * width + rank_known[order]
-    place = group[found].astype(np.int64) * width + rank[found]
+    place = group[matched].astype(np.int64) * width + rank[matched]
     right = np.searchsorted(places, place)
     of_right = np.minimum(right, len(places) - 1)
     of_left = np.maximum(right - 1, 0)
-    has_right = group_known[of_right] == group[found]
-    has_left = (group_known[of_left] == group[found]) & (right > 0)
+    has_right = group_known[of_right] == group[matched]
+    has_left = (group_known[of_left] == group[matched]) & (right > 0)
     of_right = np.where(has_right, of_right, of_left)
     of_left = np.where(has_left, of_left, of_right)
     values = x_known[order]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        part = (x[found] - values[of_left]) / (values[of_right] - values[of_left])
+        part = (x[matched] - values[of_left]) / (values[of_right] - values[of_left])
     part = np.clip(np.where(np.isfinite(part), part, 0.5), 0.0, 1.0)[:, None]
     columns = train.columns[order]
     predicted = (1 - part) * columns[of_left] + part * columns[of_right]
-    return found, score(predicted, test[found], train)
+    return matched, score(predicted, test[matched], train)

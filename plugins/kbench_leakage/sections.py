@@ -8,7 +8,7 @@ from dataclasses import replace
 from kbench.features import Column, Note, Part, ReportData, Section, Table, format_method
 from kbench.messages import counted, list_some
 from kbench_leakage.findings import Leakage
-from kbench_leakage.stored_checks import find_related, key_of, recall
+from kbench_leakage.stored_checks import find_related, get_key, recall
 
 COLUMNS = ("dataset", "sign")
 
@@ -23,39 +23,39 @@ EXPLAINED = (
 
 def sections(data: ReportData) -> list[Section]:
     """Return the section: signs, or that there are none, and what was not checked."""
-    found: dict[str, Leakage | None] = {row.dataset: None for row in data.rows}
-    keys = ((row.dataset, key_of(row.checksum, row.protocol)) for row in data.rows if row.checksum)
+    results: dict[str, Leakage | None] = {row.dataset: None for row in data.rows}
+    keys = ((row.dataset, get_key(row.checksum, row.protocol)) for row in data.rows if row.checksum)
     for name, key in dict.fromkeys(keys):
-        found[name] = recall(Leakage, key) or found[name]
-    checked = [name for name, each in found.items() if each is not None and each.measured]
-    signs = {name: each for name, each in found.items() if each is not None and each.signs}
+        results[name] = recall(Leakage, key) or results[name]
+    checked = [name for name, each in results.items() if each is not None and each.measured]
+    signs = {name: each for name, each in results.items() if each is not None and each.signs}
     parts: list[Part] = []
     if signs:
         parts += [Note(EXPLAINED), _table(signs)]
     elif checked:
         parts.append(f"No evidence of leakage was found in {counted(len(checked), 'dataset')}.")
-    missing = [name for name in found if name not in checked]
+    missing = [name for name in results if name not in checked]
     if missing and any(row.checksum for row in data.rows):
         parts.append(f"Not checked on this machine: {list_some(missing)}.")
-    printed = [_table(found)]
+    printed = [_table(results)]
     made = [Section("leakage", "Possible leakage", parts, [], printed, "Leakage", "warnings")]
-    if families := _related(data):
+    if families := _related_parts(data):
         made.append(Section("related", "Related datasets", families, after="pairs"))
     return made
 
 
-def _related(data: ReportData) -> list[Part]:
+def _related_parts(data: ReportData) -> list[Part]:
     """Say which datasets count several times, and whether the first place depends on that."""
     groups = {row.dataset: row.dataset_family for row in data.rows}
-    found = find_related(groups, {row.dataset: row.checksum for row in data.rows if row.checksum})
-    if not found:
+    related = find_related(groups, {row.dataset: row.checksum for row in data.rows if row.checksum})
+    if not related:
         return []
-    once = {name: names[0] for names, _ in found for name in names}
+    once = {name: names[0] for names, _ in related for name in names}
     family = {row.dataset: row.dataset_family for row in data.rows} | once
     rows = [replace(row, dataset_family=family[row.dataset]) for row in data.rows]
     counted_once = replace(data, rows=rows).certainty.stability
     before = data.certainty.stability
-    parts: list[Part] = [f"{list_some(names)} may be related: {why}." for names, why in found]
+    parts: list[Part] = [f"{list_some(names)} may be related: {why}." for names, why in related]
     parts.append(
         "Related datasets are not independent samples, but each of them counts as one dataset "
         "in means, ranks and tests. Give datasets from one source the same dataset_family in "
@@ -71,11 +71,11 @@ def _related(data: ReportData) -> list[Part]:
     return parts
 
 
-def _table(found: Mapping[str, Leakage | None]) -> Table:
+def _table(results: Mapping[str, Leakage | None]) -> Table:
     lines = []
-    for name, each in found.items():
+    for name, each in results.items():
         is_checked = each is not None and each.measured
         none = ["none"] if is_checked else [NOT_CHECKED]
-        said = (each.sentences if each is not None else []) or none
-        lines += [{"dataset": name, "sign": sentence} for sentence in said]
+        sentences = (each.sentences if each is not None else []) or none
+        lines += [{"dataset": name, "sign": sentence} for sentence in sentences]
     return Table("leakage", "Possible leakage", [Column(name, name) for name in COLUMNS], lines)

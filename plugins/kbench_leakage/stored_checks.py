@@ -28,7 +28,7 @@ MAX_BYTES = 1 << 20
 """Size of a file that is read."""
 
 
-def key_of(checksum: str, protocol: Mapping[str, str], names: Sequence[str] = ()) -> str:
+def get_key(checksum: str, protocol: Mapping[str, str], names: Sequence[str] = ()) -> str:
     """Return the key of the check of a dataset; the protocol has its fields as text.
 
     The checksum of data is that of their numbers: another file can name its columns otherwise.
@@ -57,10 +57,10 @@ def recall(kind: type[Kept], key: str) -> Kept | None:
         return None
 
 
-def keep(key: str, found: Leakage | Sketch) -> None:
+def keep(key: str, result: Leakage | Sketch) -> None:
     """Store a check; if the disk is full, the next command repeats the check."""
     with contextlib.suppress(OSError):
-        write_file(_path(key), json.dumps(asdict(found)).encode(), flush=False)
+        write_file(_path(key), json.dumps(asdict(result)).encode(), flush=False)
 
 
 def _path(key: str) -> Path:
@@ -71,11 +71,11 @@ def find_related(
     groups: Mapping[str, str], checksums: Mapping[str, str]
 ) -> list[tuple[tuple[str, ...], str]]:
     """Return families of datasets by the sketches of their data; see `families`."""
-    known = {name: recall(Sketch, key_of(each, {})) for name, each in checksums.items()}
-    return families(groups, {name: each for name, each in known.items() if each is not None})
+    sketches = {name: recall(Sketch, get_key(each, {})) for name, each in checksums.items()}
+    return families(groups, {name: each for name, each in sketches.items() if each is not None})
 
 
-def text_of(protocol: Protocol) -> Mapping[str, str]:
+def protocol_fields(protocol: Protocol) -> Mapping[str, str]:
     """Return the fields of a protocol as the rows of results have them."""
     return {
         name: value if isinstance(value, str) else dumps(value)
@@ -83,21 +83,21 @@ def text_of(protocol: Protocol) -> Mapping[str, str]:
     }
 
 
-def leakage_of(facts: DatasetFacts, protocol: Protocol) -> Leakage:
+def read_leakage(facts: DatasetFacts, protocol: Protocol) -> Leakage:
     """Return what was measured on a dataset in the cache, now or before."""
     # reports know the checksum only, and show the names that were seen last
-    last = key_of(facts.checksum, text_of(protocol))
-    key = key_of(facts.checksum, text_of(protocol), ["", *facts.feature_names])
-    found = recall(Leakage, key)
-    if found is None:
+    last = get_key(facts.checksum, protocol_fields(protocol))
+    key = get_key(facts.checksum, protocol_fields(protocol), ["", *facts.feature_names])
+    leakage = recall(Leakage, key)
+    if leakage is None:
         try:
-            found = _check_dataset(facts, protocol)
+            leakage = _check_dataset(facts, protocol)
         except KbenchError as error:  # the cells say why they cannot be computed
             return Leakage(notes=(f"not checked: {error}",))
-        keep(key, found)
-    if recall(Leakage, last) != found:
-        keep(last, found)
-    return found
+        keep(key, leakage)
+    if recall(Leakage, last) != leakage:
+        keep(last, leakage)
+    return leakage
 
 
 def _check_dataset(facts: DatasetFacts, protocol: Protocol) -> Leakage:
@@ -111,7 +111,7 @@ def _check_dataset(facts: DatasetFacts, protocol: Protocol) -> Leakage:
 
     data = DataCache().load_for(facts)
     made = sketch(data.X, np.asarray(data.y), tuple(facts.feature_names))
-    keep(key_of(facts.checksum, {}), made)
+    keep(get_key(facts.checksum, {}), made)
     # all training rows, with missing values as they are; nobody asks here which rows are equal
     whole = replace(protocol, max_train_rows=None, unlabeled_size=0, missing="impute")
     visible = assign(data, whole, 0, np.zeros(len(data.y), dtype=np.intp)).visible

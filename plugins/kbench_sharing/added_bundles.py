@@ -58,7 +58,7 @@ from kbench_sharing.bundle_records import Bundle, SharedResult
 from kbench_sharing.dependencies import count_not_reused, find_changes
 from kbench_sharing.fetching import is_url
 from kbench_sharing.reading import ROWS, read_bundle
-from kbench_sharing.recomputed import Records, checks_of, kept
+from kbench_sharing.recomputed import Records, list_checks, list_records
 from kbench_sharing.untrusted_text import slug
 
 SHORT = 12
@@ -105,12 +105,12 @@ def find(name: str) -> Bundle:
     path = Path(name).expanduser()
     if path.exists() or not _ID.fullmatch(name):
         return read_bundle(path)
-    kept = _files()
-    found = [each for each in kept if each.stem.startswith(name)]
-    if len(found) != 1:
-        known = list_some([each.stem[:SHORT] for each in kept]) or "none"
-        raise BundleError(f"{len(found)} bundles begin with {name!r}; imported bundles: {known}")
-    return _read(found[0])
+    files = _files()
+    hits = [each for each in files if each.stem.startswith(name)]
+    if len(hits) != 1:
+        names = list_some([each.stem[:SHORT] for each in files]) or "none"
+        raise BundleError(f"{len(hits)} bundles begin with {name!r}; imported bundles: {names}")
+    return _read(hits[0])
 
 
 def bundles_of_suite(name: str, notice: Callable[[str], None]) -> Iterator[Bundle]:
@@ -132,8 +132,8 @@ def bundles_of_suite(name: str, notice: Callable[[str], None]) -> Iterator[Bundl
 
 def _files(suite: str = "*") -> list[Path]:
     """Return the files of imported bundles by id; each suite has a folder."""
-    found = (path for path in folder().glob(f"{suite}/*") if path.suffix in _ENDS)
-    return sorted(found, key=lambda path: path.name)
+    paths = (path for path in folder().glob(f"{suite}/*") if path.suffix in _ENDS)
+    return sorted(paths, key=lambda path: path.name)
 
 
 def _read(path: Path) -> Bundle:
@@ -149,22 +149,22 @@ def _read(path: Path) -> Bundle:
 _VERSIONS = ("kbench-core", "python", "numpy", "scipy", "scikit-learn")
 
 
-def rows_of(bundle: Bundle, metric: Metric, records: Records) -> Iterator[ImportedRow]:
+def read_rows(bundle: Bundle, metric: Metric, records: Records) -> Iterator[ImportedRow]:
     """Yield the rows of a bundle's cells that have results.
 
     Rows have the spread and the values by split of `metric`; `records` are those of recomputed
     splits.
     """
     cpus = [each.cpu for each in bundle.manifest.machines]
-    given = bundle.manifest.versions
-    versions = ", ".join(f"{name} {given[name]}" for name in _VERSIONS if name in given)
+    stated = bundle.manifest.versions
+    versions = ", ".join(f"{name} {stated[name]}" for name in _VERSIONS if name in stated)
     for cell in bundle.cells:
         shared = bundle.results.get(cell.key)
         if not shared:
             continue
         dataset = bundle.datasets[cell.dataset]
         of_cell = cell.cell(dataset.ref)
-        equivalence, family = meaning_of(of_cell)
+        equivalence, family = read_meaning(of_cell)
         planned = PlannedCell(
             of_cell,
             cell.key,
@@ -179,12 +179,12 @@ def rows_of(bundle: Bundle, metric: Metric, records: Records) -> Iterator[Import
         )
         cpu = ", ".join(dict.fromkeys(cpus[shared[split].machine] for split in sorted(shared)))
         row = make_split_row(planned, f"{bundle.author} on {cpu}", metric)
-        checks = checks_of(shared, records)
+        checks = list_checks(shared, records)
         yield ImportedRow(row, metric, bundle.author, cpu, bundle.id[:SHORT], versions, checks)
 
 
 def imported_rows(
-    suite: str, metric: Metric | None = None, notice: Callable[[str], None] = lambda text: None
+    suite: str, metric: Metric | None = None, notice: Callable[[str], None] = lambda message: None
 ) -> list[ImportedRow]:
     """Return the rows of a suite in imported bundles, without their times.
 
@@ -192,33 +192,33 @@ def imported_rows(
     times from the same code, the latest results count. `notice` is called with the bundles that are
     skipped.
     """
-    records = kept()
-    found: dict[tuple[str, str, str, str], ImportedRow] = {}
+    records = list_records()
+    rows: dict[tuple[str, str, str, str], ImportedRow] = {}
     for bundle in bundles_of_suite(suite, notice):
-        metric = metric or metric_of(bundle)
-        for other in rows_of(bundle, metric, records):
+        metric = metric or read_metric(bundle)
+        for other in read_rows(bundle, metric, records):
             place = (other.author, other.cpu, other.row.key, other.row.made_from)
-            known = found.get(place)
-            if known is None or known.row.end_ms < other.row.end_ms:
-                found[place] = replace(other, row=without_times(other.row))
-    return list(found.values())
+            earlier = rows.get(place)
+            if earlier is None or earlier.row.end_ms < other.row.end_ms:
+                rows[place] = replace(other, row=without_times(other.row))
+    return list(rows.values())
 
 
 def read_stored_results(name: str) -> StoredResults:
     """Return the latest row of each cell of a bundle, of all machines of its author."""
     bundle = find(name)
-    metric = metric_of(bundle)
-    return make_side(list(rows_of(bundle, metric, {})), bundle.manifest.suite, metric)
+    metric = read_metric(bundle)
+    return make_side(list(read_rows(bundle, metric, {})), bundle.manifest.suite, metric)
 
 
-def metric_of(bundle: Bundle) -> Metric:
+def read_metric(bundle: Bundle) -> Metric:
     """Return the metric of a bundle; the plugin of a metric need not be installed."""
     name, better = bundle.manifest.metric, bundle.manifest.better
-    known = METRICS.get(name)
-    return known if known is not None and known.better == better else Metric(name, better)
+    standard = METRICS.get(name)
+    return standard if standard is not None and standard.better == better else Metric(name, better)
 
 
-def meaning_of(cell: Cell) -> tuple[str, str]:
+def read_meaning(cell: Cell) -> tuple[str, str]:
     """Return equivalence and family of a cell; both are empty for third-party components."""
     registry = _built_in()
     try:
@@ -246,7 +246,7 @@ def planned_splits(suite: str, protocol: Protocol) -> int:
 def _is_plain(ref: Ref) -> bool:
     values = (v.values if isinstance(v, Tune) else (v,) for v in ref.params.values())
     plain = (str, int, float, bool, type(None))
-    return all(isinstance(value, plain) for given in values for value in given)
+    return all(isinstance(value, plain) for items in values for value in items)
 
 
 @cache
@@ -295,10 +295,10 @@ def notices(bundle: Bundle, present: Present) -> list[str]:
     texts = [f"{counted(n, 'split')}: {reason}" for reason, n in reasons.most_common(_SHOWN)]
     if more := len(reasons) - len(texts):
         texts.append(f"and {counted(more, 'other reason')}")
-    found = [f"bundle {bundle.id[:SHORT]}, not reused: {'; '.join(texts)}"] if texts else []
+    sentences = [f"bundle {bundle.id[:SHORT]}, not reused: {'; '.join(texts)}"] if texts else []
     if texts and other_versions(bundle):
-        found.append(f"the same versions: {same_environment(bundle)}")
-    return found
+        sentences.append(f"the same versions: {same_environment(bundle)}")
+    return sentences
 
 
 def reusable(bundles: Iterable[Bundle], present: Present) -> dict[str, Mapping[int, Result]]:
@@ -307,7 +307,7 @@ def reusable(bundles: Iterable[Bundle], present: Present) -> dict[str, Mapping[i
     Only results with status "ok" are reused whose dependencies are the same at `present`. Their
     `machine` names the author and the machine.
     """
-    found: dict[str, Mapping[int, Result]] = {}
+    by_cell: dict[str, Mapping[int, Result]] = {}
     for bundle in bundles:
         for key, results in bundle.results.items():
             ok = {
@@ -316,8 +316,8 @@ def reusable(bundles: Iterable[Bundle], present: Present) -> dict[str, Mapping[i
                 if each.status == "ok" and not find_changes(bundle, each, present, is_reused=True)
             }
             if ok:
-                found.setdefault(key, ok)
-    return found
+                by_cell.setdefault(key, ok)
+    return by_cell
 
 
 def _list_known(bundle: Bundle, shared: SharedResult) -> Result:
@@ -335,21 +335,21 @@ def _list_known(bundle: Bundle, shared: SharedResult) -> Result:
 
 def same_environment(bundle: Bundle) -> str:
     """Return the command that makes an environment with the versions of a bundle."""
-    given = bundle.manifest.versions
-    python = ".".join(given.get("python", "3").split(".")[:2])
+    stated = bundle.manifest.versions
+    python = ".".join(stated.get("python", "3").split(".")[:2])
     folder = f"kbench-{bundle.id[:SHORT]}"
-    pinned = [f"{name}=={given[name]}" for name in _PINNED if name in given]
+    pinned = [f"{name}=={stated[name]}" for name in _PINNED if name in stated]
     install = shlex.join([f"{folder}/bin/pip", "install", *pinned])
     return f"{shlex.join([f'python{python}', '-m', 'venv', folder])} && {install}"
 
 
 def other_versions(bundle: Bundle) -> str:
     """Return the versions of a bundle that differ here; empty if there are none."""
-    here, theirs = {**machine.versions(), "kbench-core": __version__}, bundle.manifest.versions
-    pairs = {name: (theirs.get(name, "none"), here.get(name, "none")) for name in _PINNED}
-    pairs["Python"] = (_minor(theirs.get("python", "")), _minor(here.get("python", "")))
-    found = [f"{name} {a} (here {b})" for name, (a, b) in pairs.items() if a != b]
-    return f"it was computed with other versions: {', '.join(found)}" if found else ""
+    mine, theirs = {**machine.versions(), "kbench-core": __version__}, bundle.manifest.versions
+    pairs = {name: (theirs.get(name, "none"), mine.get(name, "none")) for name in _PINNED}
+    pairs["Python"] = (_minor(theirs.get("python", "")), _minor(mine.get("python", "")))
+    differing = [f"{name} {a} (here {b})" for name, (a, b) in pairs.items() if a != b]
+    return f"it was computed with other versions: {', '.join(differing)}" if differing else ""
 
 
 def _minor(version: str) -> str:

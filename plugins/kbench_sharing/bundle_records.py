@@ -85,17 +85,17 @@ def _format(value: Json) -> Json:
     return value
 
 
-def checked(check: Callable[[str, str], str], what: str) -> AfterValidator:
-    """Return a validator of a field, which raises a BundleError that names `what`."""
-    return AfterValidator(lambda text: check(text, what))
+def validate_with(check: Callable[[str, str], str], label: str) -> AfterValidator:
+    """Return a validator of a field, which raises a BundleError that names `label`."""
+    return AfterValidator(lambda value: check(value, label))
 
 
-Label = Annotated[str, checked(check_label, "label")]
-Version = Annotated[str, checked(check_label, "version")]
-CPU = Annotated[str, checked(check_label, "CPU")]
+Label = Annotated[str, validate_with(check_label, "label")]
+Version = Annotated[str, validate_with(check_label, "version")]
+CPU = Annotated[str, validate_with(check_label, "CPU")]
 Author = Annotated[str, AfterValidator(check_author)]
 Versions = Annotated[dict[str, str], AfterValidator(check_versions)]
-CellKey = Annotated[str, checked(check_digest, "the key of a cell")]
+CellKey = Annotated[str, validate_with(check_digest, "the key of a cell")]
 
 
 class SharedFile(Line):
@@ -116,9 +116,9 @@ class Origin(Line):
     """The suite, its author, and the versions that computed it."""
 
     format: Annotated[int, BeforeValidator(_format)]
-    suite: Annotated[str, checked(check_label, "suite")]
+    suite: Annotated[str, validate_with(check_label, "suite")]
     author: Author
-    metric: Annotated[str, checked(check_component, "metric")]
+    metric: Annotated[str, validate_with(check_component, "metric")]
     better: Literal["higher", "lower"]
     versions: Versions
     machines: list[SharedMachine]
@@ -133,7 +133,7 @@ class Manifest(Origin):
 class SharedRef(Line):
     """An entry of a suite file."""
 
-    name: Annotated[str, checked(check_component, "component")]
+    name: Annotated[str, validate_with(check_component, "component")]
     params: JsonObject
     label: Label
 
@@ -147,7 +147,7 @@ class SharedDataset(Line):
     """A dataset: facts and origin, without data and names of columns."""
 
     ref: SharedRef
-    checksum: Annotated[str, checked(check_digest, "the checksum of a dataset")]
+    checksum: Annotated[str, validate_with(check_digest, "the checksum of a dataset")]
     name: Label
     task: TaskType
     version: Label
@@ -250,14 +250,14 @@ class SharedResult(Line):
 
     def result(self, machine: str, cpu: str) -> Result:
         """Return the record; `machine` is the local name of its machine."""
-        given = {name: value for name, value in self.limits if value is not None}
+        limits = {name: value for name, value in self.limits if value is not None}
         no_limit = dict.fromkeys(("task_timeout_s", "task_memory_mib"), float("inf"))
         return Result(
             **self.model_dump(exclude={"cell", "machine", "limits", "details"}),
             task_key=task_key(self.cell, self.split),
             cell_key=self.cell,
             details=Details(**self.details.model_dump()),
-            limits=Limits(**{**no_limit, **given}),
+            limits=Limits(**{**no_limit, **limits}),
             machine=machine,
             cpu=cpu,
         )
@@ -295,7 +295,7 @@ class SharedPlugin(Line):
     name: Label
     distribution: Label
     version: Version
-    fingerprint: Annotated[str, checked(check_digest, "the fingerprint of a plugin")]
+    fingerprint: Annotated[str, validate_with(check_digest, "the fingerprint of a plugin")]
 
 
 class Head(Origin):

@@ -53,7 +53,7 @@ _WITHIN = ("fit_time_s", "predict_time_s", "search_time_s")
 
 def check_datasets(datasets: Iterable[SharedDataset]) -> dict[str, SharedDataset]:
     """Check sizes and files of datasets, and return them by label."""
-    found: dict[str, SharedDataset] = {}
+    by_label: dict[str, SharedDataset] = {}
     alike = Alike()
     for each in datasets:
         alike.check_facts(each)
@@ -62,10 +62,10 @@ def check_datasets(datasets: Iterable[SharedDataset]) -> dict[str, SharedDataset
             path = each.ref.params.get(key)
             if isinstance(path, str) and (".." in PurePath(path).parts or path[:1] in "/~"):
                 raise BundleError(f"the dataset {label!r} refers to a file outside of its folder")
-        if label in found:
+        if label in by_label:
             raise BundleError(f"it has the dataset {label!r} twice")
-        found[label] = each
-    return found
+        by_label[label] = each
+    return by_label
 
 
 def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDataset]) -> None:
@@ -82,8 +82,8 @@ def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDatase
             sides = [{"name": ref.name, "params": ref.params} for ref in refs]
             # a value that its record changes was not hashed; an earlier version may lack protocol
             # fields
-            known = to_json(cell.protocol)
-            same = {name: known[name] for name in each.protocol} == each.protocol
+            protocol = to_json(cell.protocol)
+            same = {name: protocol[name] for name in each.protocol} == each.protocol
             same = same and sides == [to_json(cell.feature_map), to_json(cell.learner)]
             method = [*sides, each.protocol]
             key = make_key_from_json(method, dataset.checksum, dataset.task, each.kinds, each.code)
@@ -225,10 +225,10 @@ class Alike:
         """Raise if the facts of a dataset differ from earlier ones of the same data."""
         for name in _OF_CONTENT:
             value = getattr(dataset, name)
-            known = self._known.setdefault((dataset.checksum, name), value)
-            if known != value:
+            first = self._known.setdefault((dataset.checksum, name), value)
+            if first != value:
                 raise BundleError(
-                    f"the dataset {dataset.ref.label!r} has {name} {value}, but {known} in other "
+                    f"the dataset {dataset.ref.label!r} has {name} {value}, but {first} in other "
                     "files with the same checksum"
                 )
 

@@ -24,7 +24,7 @@ _NESTED = ("metrics", "details", "limits")
 _SEARCH = "details/search"
 
 
-def line_of(value: Json) -> bytes:
+def dump_line(value: Json) -> bytes:
     """Write a value as a line, with lone surrogates escaped."""
     try:
         return f"{dumps(value)}\n".encode()
@@ -35,10 +35,10 @@ def line_of(value: Json) -> bytes:
 def pack(results: Iterable[JsonObject], keys: Sequence[str]) -> bytes:
     """Return the lines of results; `keys` are those of all cells, in order."""
     numbers = {key: number for number, key in enumerate(keys)}
-    given = ({**result, "cell": numbers[result["cell"]]} for result in results)
+    numbered = ({**result, "cell": numbers[result["cell"]]} for result in results)
     lines = []
-    while block := list(itertools.islice(given, BLOCK)):
-        lines.append(line_of(_columns(block)))
+    while block := list(itertools.islice(numbered, BLOCK)):
+        lines.append(dump_line(_columns(block)))
     return b"".join(lines)
 
 
@@ -125,6 +125,6 @@ def _result(
         sizes = {len(each) if isinstance(each, list) else None for each in search.values()}
         if len(sizes) > 1 or None in sizes:
             raise BundleError(f"{place} has a search that cannot be read")
-        found = zip(*search.values(), strict=True)
-        nested["details"]["search"] = [dict(zip(search, each, strict=True)) for each in found]
+        values = zip(*search.values(), strict=True)
+        nested["details"]["search"] = [dict(zip(search, each, strict=True)) for each in values]
     return {**result, **nested, "cell": keys[cell]}

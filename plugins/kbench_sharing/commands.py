@@ -69,7 +69,7 @@ def create(
     """
     from kbench.features import Journal, find, load_registry, select_suite
     from kbench_sharing import zip_file
-    from kbench_sharing.writing import files_of, recall_results
+    from kbench_sharing.writing import build_files, recall_results
 
     if output is None and for_paper is None:
         raise SuiteError("name the file to write, with -o FILE or --for-paper FOLDER")
@@ -77,10 +77,10 @@ def create(
     filters, add = (dataset, feature_map, learner), (add_datasets, add_feature_maps, add_learners)
     chosen = select_suite(suite, registry, *filters, add=add, n_splits=n_splits, data=data)
     journal = Journal()
-    known = recall_results(chosen, registry, journal)
+    saved = recall_results(chosen, registry, journal)
     folder = None if data is None else Path(data)
-    files = files_of(
-        known,
+    files = build_files(
+        saved,
         find(suite, registry)[0],
         registry,
         author=author,
@@ -89,9 +89,9 @@ def create(
         predictions=journal if predictions else None,
         data=folder,
     )
-    n_results = sum(len(cell.results) for cell in {c.key: c for c in known.cells}.values())
+    n_results = sum(len(cell.results) for cell in {c.key: c for c in saved.cells}.values())
     written = (
-        f"{counted(len(known.cells), 'cell')} of {known.suite.name}, "
+        f"{counted(len(saved.cells), 'cell')} of {saved.suite.name}, "
         f"{counted(n_results, 'split')}; id {zip_file.sha256(files['manifest.json'])[:12]}"
     )
     if output is not None:
@@ -101,13 +101,13 @@ def create(
         from kbench_sharing.paper import paper_files
 
         place = Path(for_paper).expanduser()
-        papers = paper_files(known, files, registry)
+        papers = paper_files(saved, files, registry)
         zip_file.write_folder(place, papers)
         echo(f"{for_paper}: {', '.join(sorted(papers))}")
         echo(f"{place / 'results.zip'}: {written}")
-    if known.n_without:
-        echo(f"{counted(known.n_without, 'cell')} of the suite have no result here", err=True)
-    if few := sum(bool(cell.missing) for cell in known.cells):
+    if saved.n_without:
+        echo(f"{counted(saved.n_without, 'cell')} of the suite have no result here", err=True)
+    if few := sum(bool(cell.missing) for cell in saved.cells):
         echo(
             f"{counted(few, 'cell')} with fewer splits than planned, which are excluded from "
             "means: compute the missing splits, or give --n-splits as to `kbench suite`",
@@ -182,7 +182,7 @@ def verify(
         jobs=jobs,
         offline=offline,
         data=None if data is None else Path(data),
-        notice=lambda text: echo(f"kbench: {text}", err=True),
+        notice=lambda message: echo(f"kbench: {message}", err=True),
     )
     units, reasons = verifying.units()
     for reason, n_splits in reasons.items():
@@ -199,13 +199,13 @@ def verify(
     verdicts: Counter[Finding] = Counter()
     records = []
     names = {cell.key: cell.name for cell in bundle.cells}
-    for (key, split), found in verifying.verify(chosen) if chosen else ():
-        verdicts[found.verdict] += 1
-        detail = found.detail and f": {found.detail}"
-        echo(f"  {_format_verdict(found.verdict)}: {names[key]}, split {split}{detail}")
-        if found.verdict != "not recomputed":
+    for (key, split), check in verifying.verify(chosen) if chosen else ():
+        verdicts[check.verdict] += 1
+        detail = check.detail and f": {check.detail}"
+        echo(f"  {_format_verdict(check.verdict)}: {names[key]}, split {split}{detail}")
+        if check.verdict != "not recomputed":
             result = bundle.results[key][split]
-            records.append(recomputed.record_of(result, found.verdict, author, versions()))
+            records.append(recomputed.make_record(result, check.verdict, author, versions()))
             recomputed.keep(records[-1])
     of_predictions = _print_prediction_checks(verifying, bundle, units)
     if folder is not None:
@@ -221,10 +221,10 @@ def _print_prediction_checks(verifying: Verifying, bundle: Bundle, units: Sequen
         return False
     verdicts: Counter[Finding] = Counter()
     names = {cell.key: cell.name for cell in bundle.cells}
-    for (key, split), found in verifying.predictions(having):
-        verdicts[found.verdict] += 1
-        if found.verdict != "equal":
-            echo(f"  {_format_verdict(found.verdict)}: {names[key]}, split {split}: {found.detail}")
+    for (key, split), check in verifying.predictions(having):
+        verdicts[check.verdict] += 1
+        if check.verdict != "equal":
+            echo(f"  {_format_verdict(check.verdict)}: {names[key]}, split {split}: {check.detail}")
     echo(f"metrics from the predictions of {len(having)} splits: {_counts(verdicts)}")
     return verdicts["different"] > 0
 
@@ -329,9 +329,9 @@ def publish(
     bundle = find(file)
     folder = Path(repository).expanduser()
     done = publish_to_remote(bundle, repository) if is_remote else published(bundle, folder)
-    kept = f", {done.n_kept} already present" if done.n_kept else ""
+    present = f", {done.n_kept} already present" if done.n_kept else ""
     where = mask(repository) if is_remote else folder
-    echo(f"{where}: {counted(done.n_new, 'new rows file')}{kept}")
+    echo(f"{where}: {counted(done.n_new, 'new rows file')}{present}")
     if done.n_new and not is_remote:
         echo(f"check them: kbench bundle site {folder}")
 
@@ -354,16 +354,16 @@ def site(
     if output is None:
         from kbench_sharing.repository import problems
 
-        n_rows, found = problems(folder)
+        n_rows, rejected = problems(folder)
     else:
         from kbench_sharing.site import write_site
 
         written = write_site(folder, Path(output).expanduser())
-        n_rows, found = written.n_rows, written.problems
-    for problem in found:
+        n_rows, rejected = written.n_rows, written.problems
+    for problem in rejected:
         echo(problem, err=True)
-    if found:
-        echo(f"{counted(len(found), 'file')} rejected, {n_rows} valid", err=True)
+    if rejected:
+        echo(f"{counted(len(rejected), 'file')} rejected, {n_rows} valid", err=True)
         raise typer.Exit(1)
     echo(f"{counted(n_rows, 'rows file')}: schema, keys, timestamps and value ranges are valid")
     if output is not None:

@@ -45,10 +45,10 @@ def portable(manifest: Manifest) -> Manifest:
     )
 
 
-def lines_of_dependencies(manifests: Iterable[Manifest]) -> list[dict[str, object]]:
+def dump_dependencies(manifests: Iterable[Manifest]) -> list[dict[str, object]]:
     """Return manifests as lines of a bundle, without entries specific to the author's machine."""
-    found = {each.digest: each for each in map(portable, manifests)}
-    return [{"digest": key, **found[key].to_json()} for key in sorted(found)]
+    by_digest = {each.digest: each for each in map(portable, manifests)}
+    return [{"digest": key, **by_digest[key].to_json()} for key in sorted(by_digest)]
 
 
 def read_dependencies(
@@ -58,23 +58,23 @@ def read_dependencies(
 
     Each has the digest of its content and is named by a result.
     """
-    found: dict[str, Manifest] = {}
+    manifests: dict[str, Manifest] = {}
     for line in lines:
         manifest = line.manifest()
         if manifest.digest != line.digest:
             raise BundleError("it has dependencies whose digest does not match their content")
-        if line.digest in found:
+        if line.digest in manifests:
             raise BundleError("it has the same dependencies twice")
         _check(manifest)
-        found[line.digest] = manifest
-    if len({name for each in found.values() for name in _names(each)}) > MAX_NAMES:
+        manifests[line.digest] = manifest
+    if len({name for each in manifests.values() for name in _names(each)}) > MAX_NAMES:
         raise BundleError(f"its dependencies have more than {MAX_NAMES:,} names")
     named = {each.manifest for of_cell in results.values() for each in of_cell.values()} - {""}
-    if named - found.keys():
+    if named - manifests.keys():
         raise BundleError("it lacks the dependencies of a result")
-    if found.keys() - named:
+    if manifests.keys() - named:
         raise BundleError("it has dependencies without a result")
-    return found
+    return manifests
 
 
 def _names(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -93,33 +93,33 @@ def _check(manifest: Manifest) -> None:
         _check_name(name, "file", _FILE)
         relative = PurePosixPath(name.partition(":")[2])
         if relative.is_absolute() or ".." in relative.parts or "~" in name:
-            raise BundleError(f"the file {_shown(name)} is not part of a package")
+            raise BundleError(f"the file {_quote(name)} is not part of a package")
         if value is not None:
             _check_hash(value, name)
     for name, value in manifest.variables.items():
         check_label(name, "environment variable")
         if value not in (None, _SET):
-            raise BundleError(f"it has a value of the environment variable {_shown(name)}")
+            raise BundleError(f"it has a value of the environment variable {_quote(name)}")
     for name, value in manifest.distributions.items():
         _check_name(name, "distribution", _DISTRIBUTION)
         if value is not None and not _VERSION.fullmatch(value):
-            raise BundleError(f"{_shown(value)} is not a version of {_shown(name)}")
+            raise BundleError(f"{_quote(value)} is not a version of {_quote(name)}")
     if not (manifest.modules and manifest.distributions.get("python")):
         raise BundleError("it has dependencies without modules or Python")
 
 
-def _check_name(name: str, what: str, form: re.Pattern[str]) -> None:
-    if not form.fullmatch(check_label(name, what)):
-        raise BundleError(f"the {what} {_shown(name)} has an invalid name")
+def _check_name(name: str, kind: str, form: re.Pattern[str]) -> None:
+    if not form.fullmatch(check_label(name, kind)):
+        raise BundleError(f"the {kind} {_quote(name)} has an invalid name")
 
 
 def _check_hash(value: str | None, name: str) -> None:
     if value is None or not _HASH.fullmatch(value):
-        raise BundleError(f"the hash of {_shown(name)} is invalid")
+        raise BundleError(f"the hash of {_quote(name)} is invalid")
 
 
-def _shown(text: str) -> str:
-    return repr(printable(text, 60))
+def _quote(value: str) -> str:
+    return repr(printable(value, 60))
 
 
 # -- differences to this machine

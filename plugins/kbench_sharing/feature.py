@@ -30,7 +30,7 @@ def kbench_run_notices(options: Options) -> Sequence[str]:
     from kbench_sharing.added_bundles import notices, read_named_bundles
 
     bundles, present = read_named_bundles(names, options.recompute), Present()
-    texts = [text for bundle in bundles for text in notices(bundle, present)]
+    texts = [notice for bundle in bundles for notice in notices(bundle, present)]
     present.save()
     return texts
 

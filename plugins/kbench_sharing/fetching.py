@@ -28,16 +28,16 @@ MAX_S = 600.0
 _CHUNK = 1 << 20
 
 
-def is_url(text: str) -> bool:
+def is_url(value: str) -> bool:
     """Return whether a string is a URL rather than a path.
 
     >>> is_url("https://example.org/uci.zip"), is_url("results/uci.zip")
     (True, False)
     """
-    return "://" in text
+    return "://" in value
 
 
-def fetched(url: str, most: int = MAX_ZIPPED) -> bytes:
+def fetch(url: str, most: int = MAX_ZIPPED) -> bytes:
     """Return the bytes behind a URL.
 
     BundleError is raised if it is not https, if the server answers with an error, redirects too
@@ -70,16 +70,16 @@ def _fetch_in_thread(url: str, most: int) -> bytes:
 
     threading.Thread(target=fetch, name="kbench-fetch", daemon=True).start()
     try:
-        found = ended.get(timeout=max(MAX_S, 0.0))
+        result = ended.get(timeout=max(MAX_S, 0.0))
     except queue.Empty:
         raise BundleError(f"it takes longer than {MAX_S:g} s") from None
-    if isinstance(found, Exception):
-        raise found
-    return found
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 def _fetch_bytes(url: str, most: int) -> bytes:
-    parts = _checked(url)
+    parts = _check_url(url)
     opener = urllib.request.build_opener(_Redirects(parts))
     headers = {"User-Agent": f"kbench/{__version__}", "Accept-Encoding": "identity"}
     request = urllib.request.Request(url, headers=headers)
@@ -87,10 +87,10 @@ def _fetch_bytes(url: str, most: int) -> bytes:
     with opener.open(request, timeout=SILENCE_S) as answer:
         if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise BundleError("the server compresses it, which was not requested")
-        said = answer.headers.get("Content-Length", "")
+        length = answer.headers.get("Content-Length", "")
         # the size is checked before anything is read
-        if said.isdecimal() and int(said[:20]) > most:
-            raise BundleError(f"it has {int(said[:20]):,} bytes, more than the {most:,} allowed")
+        if length.isdecimal() and int(length[:20]) > most:
+            raise BundleError(f"it has {int(length[:20]):,} bytes, more than the {most:,} allowed")
         content = bytearray()
         while chunk := answer.read1(_CHUNK):
             content += chunk
@@ -98,12 +98,12 @@ def _fetch_bytes(url: str, most: int) -> bytes:
                 raise BundleError(f"it has more than the {most:,} bytes allowed")
             if time.monotonic() > until:
                 raise BundleError(f"it takes longer than {MAX_S:g} s")
-    if said.isdecimal() and len(content) < int(said[:20]):
+    if length.isdecimal() and len(content) < int(length[:20]):
         raise BundleError("the connection closed before the end of the file")
     return bytes(content)
 
 
-def _checked(url: str) -> SplitResult:
+def _check_url(url: str) -> SplitResult:
     """Return the parts of a URL; allow only https, and http to this machine."""
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
@@ -140,7 +140,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> urllib.request.Request | None:
         """Check the target of a redirect; raise ValueError or BundleError if it is not followed."""
-        parts = _checked(newurl)
+        parts = _check_url(newurl)
         if parts.scheme != self._first.scheme or (
             _is_here(parts.hostname) and not _is_here(self._first.hostname)
         ):

@@ -21,8 +21,8 @@ from kbench.features import (
 from kbench.messages import counted
 from kbench_sharing.added_bundles import SHORT, same_environment
 from kbench_sharing.bundle_records import Bundle
-from kbench_sharing.reading import bundle_of
-from kbench_sharing.writing import Known
+from kbench_sharing.reading import parse_bundle
+from kbench_sharing.writing import Saved
 from kbench_sharing.zip_file import pack_zip
 
 _TABLES: Mapping[str, str] = {
@@ -34,12 +34,12 @@ _FIGURES = ("metric-vs-fit-time", "ranks")
 _LIBRARIES = ("python", "numpy", "scipy", "scikit-learn", "blas")
 
 
-def paper_files(known: Known, files: Mapping[str, bytes], registry: Registry) -> dict[str, bytes]:
+def paper_files(saved: Saved, files: Mapping[str, bytes], registry: Registry) -> dict[str, bytes]:
     """Return the files for a paper by name, with the bundle itself as ``results.zip``.
 
     Parameters
     ----------
-    known : Known
+    saved : Known
         The results.
     files : mapping of str to bytes
         The bundle of these results.
@@ -47,18 +47,18 @@ def paper_files(known: Known, files: Mapping[str, bytes], registry: Registry) ->
 
     BundleError is raised if the bundle has no author.
     """
-    bundle = bundle_of(dict(files))
+    bundle = parse_bundle(dict(files))
     if not bundle.manifest.author:
         raise BundleError("a citation needs an author: give --author NAME")
-    rows = [make_full_row(cell, machine.machine_id(), known.suite.compared) for cell in known.cells]
-    content = ReportData(known.suite.name, rows, metric=known.suite.compared)
+    rows = [make_full_row(cell, machine.machine_id(), saved.suite.compared) for cell in saved.cells]
+    content = ReportData(saved.suite.name, rows, metric=saved.suite.compared)
     made: dict[str, bytes] = {"results.zip": pack_zip(files)}
     for name, words in _TABLES.items():
         table = table_named(name, content)
         if table.rows:
             caption = f"{content.metric.words} {words}".capitalize()
-            text = wrap_in_float(write(table, "latex"), f"{caption}.", f"tab:{name}")
-            made[f"tables/{name}.tex"] = f"{text}\n".encode()
+            latex = wrap_in_float(write(table, "latex"), f"{caption}.", f"tab:{name}")
+            made[f"tables/{name}.tex"] = f"{latex}\n".encode()
     for kind in _FIGURES:
         try:
             made[f"figures/{kind}.pdf"] = picture(kind, content, registry, "pdf")
@@ -66,22 +66,22 @@ def paper_files(known: Known, files: Mapping[str, bytes], registry: Registry) ->
             # one dataset or method has no ranks, and a metric in units no mean
             continue
     made["reproducibility.tex"] = _statement(bundle).encode()
-    made["CITATION.cff"] = _citation(known, bundle).encode()
+    made["CITATION.cff"] = _citation(saved, bundle).encode()
     return made
 
 
 def _statement(bundle: Bundle) -> str:
     """Return a paragraph of LaTeX: protocol, versions, machines, data and commands."""
     suite = bundle.manifest.suite
-    given = bundle.manifest.versions
-    versions = ", ".join(f"{name} {given[name]}" for name in _LIBRARIES if name in given)
+    stated = bundle.manifest.versions
+    versions = ", ".join(f"{name} {stated[name]}" for name in _LIBRARIES if name in stated)
     cpus = ", ".join(dict.fromkeys(each.cpu for each in bundle.manifest.machines))
     lines = [
         r"\paragraph{Reproducibility}",
         latex_text(
             f"The results are {counted(bundle.n_results, 'split')} of "
             f"{counted(len(bundle.cells), 'cell')} of the suite {suite}, computed by "
-            f"kbench {given.get('kbench-core', '')} with {versions} on {cpus}."
+            f"kbench {stated.get('kbench-core', '')} with {versions} on {cpus}."
         ),
         latex_text("They are in the file results.zip; the SHA-256 of its manifest is")
         + f" {_digest(bundle.id)}.",
@@ -117,22 +117,22 @@ def _statement(bundle: Bundle) -> str:
     return "\n".join(lines)
 
 
-def _digest(text: str) -> str:
+def _digest(digits: str) -> str:
     """Return a hash that LaTeX may break into lines: it is wider than a column."""
-    return r"\allowbreak ".join(text[i : i + 8] for i in range(0, len(text), 8))
+    return r"\allowbreak ".join(digits[i : i + 8] for i in range(0, len(digits), 8))
 
 
-def _citation(known: Known, bundle: Bundle) -> str:
+def _citation(saved: Saved, bundle: Bundle) -> str:
     """Return a CITATION.cff; a text of JSON is one of YAML, so that no name is markup."""
-    last = max(result.ended_ms for cell in known.cells for result in cell.in_order)
+    last = max(result.ended_ms for cell in saved.cells for result in cell.in_order)
     date = time.strftime("%Y-%m-%d", time.gmtime(last / 1000))
     lines = {
         "cff-version": "1.2.0",
         "message": "If you use these results, please cite them.",
         "type": "dataset",
-        "title": f"Results of the kbench suite {known.suite.name}",
+        "title": f"Results of the kbench suite {saved.suite.name}",
         "version": bundle.id[:SHORT],
         "date-released": date,
     }
-    text = "".join(f"{name}: {json.dumps(value)}\n" for name, value in lines.items())
-    return f"{text}authors:\n  - name: {json.dumps(bundle.manifest.author)}\n"
+    head = "".join(f"{name}: {json.dumps(value)}\n" for name, value in lines.items())
+    return f"{head}authors:\n  - name: {json.dumps(bundle.manifest.author)}\n"

@@ -34,7 +34,7 @@ _MAX_CLASSES_AWAY = 20
 """Maximum number of classes that the training set of a split may lack."""
 
 
-def lines_of_predictions(
+def dump_predictions(
     cells: Iterable[PlannedCell], numbers: Container[int], journal: Journal
 ) -> Iterator[JsonObject]:
     """Yield the lines of all predictions that the journal has kept of cells with these numbers."""
@@ -49,8 +49,8 @@ def lines_of_predictions(
             for seed in range(len(result.of_seeds(PLAIN[cell.dataset.task].name))):
                 data = journal.blob(result.address, blob_of_seed(seed), most)
                 if data is not None:
-                    text = base64.b64encode(data).decode("ascii")
-                    yield {"cell": number, "split": result.split, "seed": seed, "data": text}
+                    encoded = base64.b64encode(data).decode("ascii")
+                    yield {"cell": number, "split": result.split, "seed": seed, "data": encoded}
 
 
 def check_predictions(
@@ -72,12 +72,12 @@ def check_predictions(
         seeds = by_unit.setdefault((cell.key, line.split), [])
         if line.seed != len(seeds):
             raise BundleError(f"{place} has the seed {line.seed}, expected {len(seeds)}")
-        seeds.append(_checked(place, line, result, bundle.datasets[cell.dataset], most))
+        seeds.append(_unpack_checked(place, line, result, bundle.datasets[cell.dataset], most))
         most -= sum(array.nbytes for array in vars(seeds[-1]).values() if array is not None)
     return by_unit
 
 
-def _checked(
+def _unpack_checked(
     place: str, line: SharedPredictions, result: SharedResult, dataset: SharedDataset, most: int
 ) -> Predictions:
     """Return predictions with valid shapes, types and values; raise BundleError otherwise."""
@@ -96,12 +96,12 @@ def _checked(
     reason: Exception | None = None
     for k in _n_classes(dataset):
         try:
-            found = unpack(data, key, n_rows, k, max(most, 0))
+            predictions = unpack(data, key, n_rows, k, max(most, 0))
             labels = np.arange(dataset.n_classes)
             if dataset.task == "classification" and k < len(labels):
-                some = np.intersect1d(found.predicted, labels)
+                some = np.intersect1d(predictions.predicted, labels)
                 labels = np.unique([*some, *labels[: max(k - len(some), 0)]])[:k]
-            return found.validate(dataset.task, labels, n_rows, "it")
+            return predictions.validate(dataset.task, labels, n_rows, "it")
         except (DamagedPredictionsError, PluginError, ValueError, MemoryError) as error:
             reason = reason or error
     raise BundleError(f"{place}: {str(reason).splitlines()[0]}") from None
@@ -125,14 +125,14 @@ def differing(
     from kbench.features import COMPUTE
 
     n_rows = len(truth.y)
-    checked = [given.validate(truth.task, truth.classes, n_rows, "it") for given in seeds]
+    checked = [each.validate(truth.task, truth.classes, n_rows, "it") for each in seeds]
     names = [name for name in result.metrics if name in COMPUTE]
     for name in names:
-        values = [COMPUTE[name](truth, given) for given in checked]
-        known = [value for value in values if value is not None]
-        if len(known) < len(values):
+        values = [COMPUTE[name](truth, each) for each in checked]
+        available = [value for value in values if value is not None]
+        if len(available) < len(values):
             return name, result.metrics[name], math.nan
-        computed = sum(known) / len(known)
+        computed = sum(available) / len(available)
         stored = result.metrics[name]
         # what is shared has seven digits
         if not math.isclose(stored, computed, rel_tol=CLOSE, abs_tol=CLOSE**2):

@@ -27,9 +27,9 @@ from kbench_sharing.bundle_records import (
     SharedResult,
 )
 from kbench_sharing.checks import Alike, check_cells, check_datasets, check_result
-from kbench_sharing.columns import line_of, pack, unpack
+from kbench_sharing.columns import dump_line, pack, unpack
 from kbench_sharing.dependencies import read_dependencies
-from kbench_sharing.fetching import fetched
+from kbench_sharing.fetching import fetch
 from kbench_sharing.untrusted_text import MAX_COLUMN, MAX_LINE, parse_json
 from kbench_sharing.zip_file import Bounds
 
@@ -54,7 +54,7 @@ def read_bundle(path: Path) -> Bundle:
     """
     try:
         if path.is_dir():
-            return bundle_of(zip_file.read_folder(path))
+            return parse_bundle(zip_file.read_folder(path))
         try:
             data = read_file(path, zip_file.MAX_ZIPPED)
         except OSError as error:
@@ -69,7 +69,7 @@ def read_url(url: str) -> Bundle:
 
     BundleError is raised if it cannot be fetched, or is invalid.
     """
-    data = fetched(url)
+    data = fetch(url)
     try:
         return _read_file(data)
     except BundleError as error:
@@ -78,7 +78,7 @@ def read_url(url: str) -> Bundle:
 
 def _read_file(data: bytes) -> Bundle:
     if data.startswith(zip_file.ZIP):
-        return bundle_of(zip_file.read_zip(data), Bounds(len(data)))
+        return parse_bundle(zip_file.read_zip(data), Bounds(len(data)))
     if not data.startswith(b"{"):
         raise BundleError("it is neither a zip file nor a rows file")
     if len(data) > MAX_ROWS:
@@ -86,7 +86,7 @@ def _read_file(data: bytes) -> Bundle:
     return bundle_of_rows(data)
 
 
-def bundle_of(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundle:
+def parse_bundle(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundle:
     """Check the files of a bundle; raise BundleError if they are invalid.
 
     `bounds` are by default those of files that were not packed.
@@ -99,7 +99,7 @@ def bundle_of(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundle:
     _check_texts(files)
     cells = list(_lines(files, bundle_records.CELLS, SharedCell))
     blocks = _values(files, bundle_records.RESULTS, MAX_COLUMN)
-    bundle = _checked(
+    bundle = _check_lines(
         zip_file.sha256(files[bundle_records.MANIFEST]),
         manifest,
         files,
@@ -112,8 +112,8 @@ def bundle_of(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundle:
     if bundle_records.PREDICTIONS in files:
         from kbench_sharing.predictions import check_predictions
 
-        given = _values(files, bundle_records.PREDICTIONS, MAX_COLUMN)
-        lines = ((place, SharedPredictions.read(value, place)) for place, value in given)
+        values = _values(files, bundle_records.PREDICTIONS, MAX_COLUMN)
+        lines = ((place, SharedPredictions.read(value, place)) for place, value in values)
         return replace(bundle, predictions=check_predictions(lines, bundle, bounds.predictions))
     return bundle
 
@@ -137,7 +137,7 @@ def bundle_of_rows(data: bytes) -> Bundle:
     values = [parse_json(line, f"line {number}") for number, line in enumerate(lines[:3], 1)]
     # the same results have one form only, and so one name
     for number, (line, value) in enumerate(zip(lines, values, strict=False), 1):
-        if line_of(value) != line:
+        if dump_line(value) != line:
             raise BundleError(f"line {number} is not in canonical form")
     head = Head.read(values[0], "line 1")
     if not head.author:
@@ -148,7 +148,7 @@ def bundle_of_rows(data: bytes) -> Bundle:
         for number, line in enumerate(lines[3:], 4)
     ]
     results = list(unpack(blocks, [cell.key], bounds.lists))
-    bundle = _checked(
+    bundle = _check_lines(
         zip_file.sha256(data),
         head,
         {bundle_records.ROWS_FILE: data},
@@ -163,14 +163,14 @@ def bundle_of_rows(data: bytes) -> Bundle:
     return bundle
 
 
-def _checked(
+def _check_lines(
     id: str,
     origin: Origin,
     files: Mapping[str, bytes],
     datasets: Iterable[SharedDataset],
     cells: list[SharedCell],
     plugins: list[SharedPlugin],
-    given: Iterable[tuple[str, JsonObject]],
+    entries: Iterable[tuple[str, JsonObject]],
     dependencies: Iterable[SharedDependencies],
 ) -> Bundle:
     """Return a bundle with consistent records; raise BundleError otherwise."""
@@ -179,7 +179,7 @@ def _checked(
     by_key = {cell.key: cell for cell in cells}
     results: dict[str, dict[int, SharedResult]] = {}
     alike, now = Alike(), now_ms()
-    for place, value in given:
+    for place, value in entries:
         result = SharedResult.read(value, f"a result of {place}")
         cell = by_key[result.cell]
         dataset = by_label[cell.dataset]
@@ -241,8 +241,8 @@ def _check_texts(files: Mapping[str, bytes]) -> None:
         if len(files[name]) > MAX_SUITE:
             raise BundleError(f"{name} has more than {MAX_SUITE >> 20} MiB")
         try:
-            text = files[name].decode("utf-8")
-            tomllib.loads(text if name == bundle_records.SUITE else "")
+            content = files[name].decode("utf-8")
+            tomllib.loads(content if name == bundle_records.SUITE else "")
         except UnicodeDecodeError:
             raise BundleError(f"{name} is not UTF-8 text") from None
         except (tomllib.TOMLDecodeError, RecursionError):

@@ -36,10 +36,10 @@ from kbench_sharing.bundle_records import (
     Line,
     SharedResult,
     Versions,
-    checked,
+    validate_with,
 )
 from kbench_sharing.checks import DAY_MS
-from kbench_sharing.columns import line_of
+from kbench_sharing.columns import dump_line
 from kbench_sharing.reading import ROWS
 from kbench_sharing.untrusted_text import check_digest, parse_json
 from kbench_sharing.zip_file import read_named, sha256
@@ -49,12 +49,12 @@ _KIND = "recomputed"
 
 
 class Record(Line):
-    """A recomputed split: `result` is `digest_of` what its author says."""
+    """A recomputed split: `result` is `hash_result` what its author says."""
 
     format: Literal[1] = 1
     cell: CellKey
     split: NonNegativeInt
-    result: Annotated[str, checked(check_digest, "the hash of a result")]
+    result: Annotated[str, validate_with(check_digest, "the hash of a result")]
     verdict: Verdict
     author: Author
     cpu: CPU
@@ -70,19 +70,19 @@ Records = Mapping[tuple[str, int], list[Record]]
 """Records by key of the cell and number of the split."""
 
 
-def digest_of(result: SharedResult) -> str:
+def hash_result(result: SharedResult) -> str:
     """Return the SHA-256 of a result, without the place that its machine has in a file."""
     return digest(result.model_dump(exclude={"machine"}))
 
 
-def record_of(
+def make_record(
     result: SharedResult, verdict: Verdict, author: str, versions: Mapping[str, str]
 ) -> Record:
     """Return the record of a split that was recomputed now, on this machine."""
     return Record(
         cell=result.cell,
         split=result.split,
-        result=digest_of(result),
+        result=hash_result(result),
         verdict=verdict,
         author=author,
         cpu=machine.cpu_model(),
@@ -96,14 +96,14 @@ def keep(record: Record) -> None:
     _journal().append(_KIND, **record.model_dump())
 
 
-def kept() -> Records:
+def list_records() -> Records:
     """Return the records that are kept here; damaged lines are left out."""
-    found = []
+    records = []
     for line in _journal().read(_KIND):
         with suppress(BundleError):
-            given = {name: value for name, value in line.items() if name not in ("kind", "crc")}
-            found.append(Record.read(given, "a record"))
-    return group_records(found)
+            fields = {name: value for name, value in line.items() if name not in ("kind", "crc")}
+            records.append(Record.read(fields, "a record"))
+    return group_records(records)
 
 
 def _journal() -> Journal:
@@ -115,15 +115,15 @@ def group_records(records: Iterable[Record]) -> Records:
     return group_values(((record.cell, record.split), record) for record in records)
 
 
-def checks_of(results: Mapping[int, SharedResult], records: Records) -> list[Check]:
+def list_checks(results: Mapping[int, SharedResult], records: Records) -> list[Check]:
     """Return the checks of the results of a cell, by number of the split; the oldest first."""
-    found = []
+    checks = []
     for split, result in results.items():
         same = records.get((result.cell, split), ())
         if same:
-            name = digest_of(result)
-            found += [record.check() for record in same if record.result == name]
-    return sorted(found, key=lambda check: (check.at_ms, check.split, check.by))
+            name = hash_result(result)
+            checks += [record.check() for record in same if record.result == name]
+    return sorted(checks, key=lambda check: (check.at_ms, check.split, check.by))
 
 
 def check_record(record: Record, result: SharedResult | None, author: str, now_ms: int) -> None:
@@ -132,7 +132,7 @@ def check_record(record: Record, result: SharedResult | None, author: str, now_m
         raise BundleError("it does not name who recomputed")
     if record.author == author:
         raise BundleError("it is the author's recomputation, which is no evidence")
-    if result is None or record.result != digest_of(result):
+    if result is None or record.result != hash_result(result):
         raise BundleError(f"split {record.split} differs from the result that was recomputed")
     if result.status != "ok":
         raise BundleError(f"split {record.split} is not ok, and was not recomputed")
@@ -147,10 +147,10 @@ MAX_CHECKS = 8 << 20
 """Bytes of such a file."""
 
 
-def file_of(rows_key: str, records: Iterable[Record]) -> tuple[str, bytes]:
+def records_file(rows_key: str, records: Iterable[Record]) -> tuple[str, bytes]:
     """Return name and content of the file of records of a rows file."""
     ordered = sorted(records, key=lambda record: record.split)
-    data = b"".join(line_of(record.model_dump()) for record in ordered)
+    data = b"".join(dump_line(record.model_dump()) for record in ordered)
     return f"{CHECKS}/{rows_key}/{sha256(data)}{ROWS}", data
 
 

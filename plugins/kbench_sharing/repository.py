@@ -27,17 +27,17 @@ from kbench.features import group_values, read_file, write_file
 from kbench.messages import mask, printable
 from kbench_sharing.bundle_records import Bundle, Origin, SharedCell
 from kbench_sharing.checks import Alike
-from kbench_sharing.columns import line_of, pack
-from kbench_sharing.dependencies import lines_of_dependencies
+from kbench_sharing.columns import dump_line, pack
+from kbench_sharing.dependencies import dump_dependencies
 from kbench_sharing.reading import MAX_ROWS, ROWS, bundle_of_rows
 from kbench_sharing.recomputed import (
     CHECKS,
     MAX_CHECKS,
     Record,
     Records,
-    file_of,
     group_records,
     read_records,
+    records_file,
 )
 from kbench_sharing.untrusted_text import slug
 from kbench_sharing.zip_file import names_below, read_named, sha256
@@ -77,14 +77,14 @@ def rows_files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
             **bundle.manifest.model_dump(include=set(Origin.model_fields)),
             "machines": [bundle.manifest.machines[number].model_dump() for number in used],
             "plugins": [plugin.model_dump() for plugin in bundle.plugins],
-            "dependencies": lines_of_dependencies(bundle.dependencies[each] for each in named),
+            "dependencies": dump_dependencies(bundle.dependencies[each] for each in named),
         }
         lines = (head, bundle.datasets[cell.dataset].model_dump(), cell.model_dump())
-        given = (
+        numbered = (
             {**each.model_dump(exclude_unset=True), "machine": used.index(each.machine)}
             for each in results
         )
-        data = b"".join(map(line_of, lines)) + pack(given, [cell.key])
+        data = b"".join(map(dump_line, lines)) + pack(numbered, [cell.key])
         yield place(bundle.manifest.suite, cell, data), data
 
 
@@ -114,15 +114,15 @@ def rows_key_by_cell(bundle: Bundle, repository: Path) -> dict[str, str]:
 
     A rows file is itself a bundle of one cell.
     """
-    found = {}
+    keys = {}
     for cell, (name, _) in zip(_with_results(bundle), rows_files(bundle), strict=True):
         if not (repository / name).is_file():
             raise BundleError(
                 f"{repository} lacks {name}: publish the rows with `kbench bundle publish` "
                 "before their verification"
             )
-        found[cell.key] = PurePosixPath(name).stem
-    return found
+        keys[cell.key] = PurePosixPath(name).stem
+    return keys
 
 
 def publish_records(bundle: Bundle, records: Iterable[Record], repository: Path) -> int:
@@ -135,7 +135,7 @@ def publish_records(bundle: Bundle, records: Iterable[Record], repository: Path)
     """
     keys = rows_key_by_cell(bundle, repository)
     by_rows = group_values((keys[record.cell], record) for record in records)
-    files = (file_of(key, found) for key, found in sorted(by_rows.items()))
+    files = (records_file(key, grouped) for key, grouped in sorted(by_rows.items()))
     return add_files(repository, files, MAX_CHECKS).n_new
 
 
@@ -178,20 +178,20 @@ class Checked:
         below = names_below(self._repository, CHECKS)
         checks = group_values((PurePosixPath(name).parent.as_posix(), name) for name in below)
         for name in names(self._repository):
-            with self._noted(name):
+            with self._note_problem(name):
                 bundle = read_rows(self._repository, name)
                 self._check_beside_others(name, bundle)
                 records: list[Record] = []
                 for each in checks.pop(f"{CHECKS}/{bundle.id}", ()):
-                    with self._noted(each):
+                    with self._note_problem(each):
                         records += read_records(self._repository, each, bundle)
                 yield name, bundle, group_records(records)
-        left = sorted(name for names in checks.values() for name in names)
+        unused = sorted(name for names in checks.values() for name in names)
         why = f"it does not belong in {CHECKS}: the repository has no rows file of this name"
-        self.problems += [f"{printable(name, 300)}: {why}" for name in left]
+        self.problems += [f"{printable(name, 300)}: {why}" for name in unused]
 
     @contextmanager
-    def _noted(self, name: str) -> Iterator[None]:
+    def _note_problem(self, name: str) -> Iterator[None]:
         """Note why a file is rejected."""
         try:
             yield
@@ -207,8 +207,8 @@ class Checked:
             self._alike.check_rows(result, cell, dataset)
             # two runs do not start, end and use the CPU alike to the last digit
             run = (cell.key, split, result.started_ms, result.ended_ms, result.cpu_s)
-            known = hashlib.sha256(repr(run).encode()).digest()
-            author, first = self._computed.setdefault(known, (bundle.author, name))
+            computed = hashlib.sha256(repr(run).encode()).digest()
+            author, first = self._computed.setdefault(computed, (bundle.author, name))
             if author != bundle.author:
                 # the names of the files decide which comes first, and not who had it first
                 raise BundleError(
@@ -263,9 +263,9 @@ def add_files(repository: Path, files: Iterable[tuple[str, bytes]], most: int) -
 
 def _sweep(repository: Path) -> None:
     """Remove what commands have left that were killed long ago."""
-    for left in repository.glob(f"{_DRAFT}*"):
-        if not left.is_symlink() and time.time() - left.stat().st_mtime > _STALE_S:
-            shutil.rmtree(left, ignore_errors=True)
+    for draft in repository.glob(f"{_DRAFT}*"):
+        if not draft.is_symlink() and time.time() - draft.stat().st_mtime > _STALE_S:
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def _check_same(path: Path, data: bytes, most: int) -> None:
@@ -304,21 +304,21 @@ _OF_ANOTHER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTO
 """Variables that git gives to its hooks: with them, another repository would be changed."""
 
 
-def is_address(text: str) -> bool:
+def is_address(value: str) -> bool:
     """Whether a string is the URL of a repository on a server.
 
     >>> [is_address(text) for text in ("https://x.org/board.git", "x.org:me/board", "a/b:c")]
     [True, True, False]
     """
-    return _URL.fullmatch(text) is not None
+    return _URL.fullmatch(value) is not None
 
 
-def check_place(text: str) -> None:
+def check_place(place: str) -> None:
     """Raise for a string that git would read as a URL or an option."""
-    shown = printable(mask(text), 200)
-    if text.startswith("-"):
+    shown = printable(mask(place), 200)
+    if place.startswith("-"):
         raise BundleError(f"{shown} begins like an option: write the folder as ./{shown}")
-    if ":" in text.partition("/")[0] and not is_address(text):
+    if ":" in place.partition("/")[0] and not is_address(place):
         raise BundleError(
             f"{shown} is not a git URL: git pushes by {', '.join(_PROTOCOLS)} or to host:path; "
             "write a space as %20, and a folder with a colon in its name as ./NAME"
@@ -379,5 +379,5 @@ def _git(folder: Path, address: str, *words: str) -> None:
         check=False,
     )
     if ran.returncode:
-        said = printable(" ".join(ran.stderr.replace(address, mask(address)).split()))
-        raise BundleError(f"git {words[0]} of {mask(address)}: {said or ran.returncode}")
+        message = printable(" ".join(ran.stderr.replace(address, mask(address)).split()))
+        raise BundleError(f"git {words[0]} of {mask(address)}: {message or ran.returncode}")

@@ -33,7 +33,7 @@ from kbench.features import (
 from kbench.messages import counted
 from kbench.records import Metric
 from kbench.records.canonical import JsonObject
-from kbench_sharing.added_bundles import metric_of, planned_splits, rows_of
+from kbench_sharing.added_bundles import planned_splits, read_metric, read_rows
 from kbench_sharing.bundle_records import Bundle
 from kbench_sharing.checks import CLOSE
 from kbench_sharing.recomputed import Records
@@ -99,7 +99,7 @@ class Board:
             if each.row.is_complete and each.value is not None:
                 of_cell = by_cell.setdefault((each.row.key, each.row.made_from), {})
                 of_cell[each.place] = each.other.author, each.value
-        said = {}
+        notes = {}
         for of_cell in by_cell.values():
             for place, (author, value) in of_cell.items():
                 by_author = {name: other for name, other in of_cell.values() if name != author}
@@ -109,24 +109,24 @@ class Board:
                 )
                 counts = {"equal": equal, "different": len(by_author) - equal}
                 if by_author:
-                    said[place] = ", ".join(f"{n} {word}" for word, n in counts.items() if n)
-        return said
+                    notes[place] = ", ".join(f"{n} {word}" for word, n in counts.items() if n)
+        return notes
 
 
 def boards(files: Iterable[tuple[str, Bundle, Records]]) -> list[Board]:
     """Return the boards of rows files with their records, by suite and metric."""
-    found: dict[tuple[str, str, str], Board] = {}
+    by_key: dict[tuple[str, str, str], Board] = {}
     for place, bundle, records in files:
-        suite, metric = bundle.manifest.suite, metric_of(bundle)
+        suite, metric = bundle.manifest.suite, read_metric(bundle)
         (cell,) = bundle.cells
-        (other,) = rows_of(bundle, metric, records)
+        (other,) = read_rows(bundle, metric, records)
         comparable = f"{other.row.checksum}/{cell.protocol_key}"
         planned = planned_splits(suite, cell.protocol_record)
-        board = found.setdefault((suite, metric.name, metric.better), Board(suite, metric))
+        board = by_key.setdefault((suite, metric.name, metric.better), Board(suite, metric))
         board.rows.append(Published(place, other, comparable, planned))
-    for board in found.values():
+    for board in by_key.values():
         _complete(board)
-    return [found[key] for key in sorted(found)]
+    return [by_key[key] for key in sorted(by_key)]
 
 
 def _complete(board: Board) -> None:
@@ -141,8 +141,8 @@ def _complete(board: Board) -> None:
             # it says how many it lacks beside those that it stands beside
             each = each.with_row(replace(each.row, n_splits=n_splits))
         if (each.comparable, each.row.n_splits) == (comparable, n_splits):
-            known = chosen.setdefault(each.row.labels, each)
-            if each.row.n_splits_done > known.row.n_splits_done:
+            best = chosen.setdefault(each.row.labels, each)
+            if each.row.n_splits_done > best.row.n_splits_done:
                 chosen[each.row.labels] = each
         ordered.append(each)
     board.rows = ordered
@@ -174,11 +174,11 @@ def _references(rows: Sequence[Published]) -> dict[str, Group]:
     is good. Of these, it is what most methods have, and then what has most splits. Rows that lack
     splits count only where no other row does.
     """
-    found: dict[str, dict[Group, set[Method]]] = {}
+    groups_by_dataset: dict[str, dict[Group, set[Method]]] = {}
     full: set[Group] = set()
     for each in rows:
         group = each.comparable, each.row.n_splits
-        methods = found.setdefault(each.row.dataset, {}).setdefault(group, set())
+        methods = groups_by_dataset.setdefault(each.row.dataset, {}).setdefault(group, set())
         if each.row.is_complete:
             methods.add(each.row.method)
         if each.row.n_splits >= each.planned:
@@ -188,7 +188,7 @@ def _references(rows: Sequence[Published]) -> dict[str, Group]:
             sorted(groups),
             key=lambda group: (bool(groups[group]) and group in full, len(groups[group]), group[1]),
         )
-        for dataset, groups in found.items()
+        for dataset, groups in groups_by_dataset.items()
     }
 
 
@@ -215,23 +215,23 @@ def write_site(repository: Path, out: Path) -> Site:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BundleError(f"{out} exists: choose a new folder for the site")
     checked = Checked(repository)
-    found = boards(checked)
-    n_rows = sum(len(board.rows) for board in found)
+    listed = boards(checked)
+    n_rows = sum(len(board.rows) for board in listed)
     if checked.problems:
         return Site(n_rows, 0, checked.problems)
     n_pages = 0
     with whole_folder(out) as folder:
-        for board in found:
+        for board in listed:
             for each in board.rows:
                 (folder / each.place).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(repository / each.place, folder / each.place, follow_symlinks=False)
-        for name, text in pages(found):
-            write_file(folder / name, text.encode(), flush=False)
+        for name, content in pages(listed):
+            write_file(folder / name, content.encode(), flush=False)
             n_pages += 1
     return Site(n_rows, n_pages, [])
 
 
-def pages(found: Sequence[Board]) -> Iterable[tuple[str, str]]:
+def pages(listed: Sequence[Board]) -> Iterable[tuple[str, str]]:
     """Yield name and text of each page."""
     from markupsafe import Markup
 
@@ -243,21 +243,21 @@ def pages(found: Sequence[Board]) -> Iterable[tuple[str, str]]:
         "version": __version__,
     }
     template = environment.get_template("site/page.html.j2")
-    folders = _folders(found)
-    suites = [_line(b, f"{f}/index.html") for b, f in zip(found, folders, strict=True)]
-    said = ["Published results by suite. Each can be recomputed."]
-    yield "index.html", template.render(title="Results", sentences=said, path=[], suites=suites)
-    for board, place in zip(found, folders, strict=True):
-        for name, text in _board_pages(board, template):
-            yield f"{place}/{name}", text
+    folders = _folders(listed)
+    suites = [_line(b, f"{f}/index.html") for b, f in zip(listed, folders, strict=True)]
+    intro = ["Published results by suite. Each can be recomputed."]
+    yield "index.html", template.render(title="Results", sentences=intro, path=[], suites=suites)
+    for board, place in zip(listed, folders, strict=True):
+        for name, content in _board_pages(board, template):
+            yield f"{place}/{name}", content
 
 
-def _folders(found: Sequence[Board]) -> list[str]:
+def _folders(listed: Sequence[Board]) -> list[str]:
     """Return the folder of each board: that of its suite, and of its metric if there are more."""
-    suites = [board.suite for board in found]
+    suites = [board.suite for board in listed]
     return [
         f"suites/{slug(suite if suites.count(suite) == 1 else f'{suite} by {board.metric.name}')}"
-        for suite, board in zip(suites, found, strict=True)
+        for suite, board in zip(suites, listed, strict=True)
     ]
 
 
@@ -277,8 +277,8 @@ def _board_pages(board: Board, template: Template) -> Iterable[tuple[str, str]]:
     """Yield the pages of a suite, of its datasets and of its methods."""
     made = leaderboard(board.compared, board.metric)
     table = leaderboard_table(made)
-    others = board.others()
-    lines = [_row(board, each, others.get(each.place, "")) for each in board.rows]
+    imported = board.others()
+    lines = [_row(board, each, imported.get(each.place, "")) for each in board.rows]
     times = "Times are not shown, because rows were computed on more than one machine."
     if board.timed_on:
         times = f"Times were measured by {board.timed_on}."
@@ -327,7 +327,7 @@ def _names(rows: Iterable[Published]) -> str:
     return ", ".join(names)
 
 
-def _row(board: Board, each: Published, others: str) -> JsonObject:
+def _row(board: Board, each: Published, imported: str) -> JsonObject:
     row, name = each.row, board.metric.name
     value = write_cell(name, each.value)
     sd = row.metrics.get(board.metric.sd)
@@ -343,7 +343,7 @@ def _row(board: Board, each: Published, others: str) -> JsonObject:
         "splits": f"{row.n_splits_done} of {row.n_splits}",
         "fit_time": "" if fit_time is None else duration(fit_time),
         "by": row.machine,
-        "others": others,
+        "others": imported,
         "state": each.other.verification,
         "is_refuted": each.other.is_refuted,
         "versions": each.other.versions,

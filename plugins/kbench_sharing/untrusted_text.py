@@ -49,7 +49,7 @@ _OTHER = re.compile(r"[^a-z0-9.]+")
 _MAX_SLUG = 60
 
 
-def slug(text: str) -> str:
+def slug(value: str) -> str:
     """Return a safe name of a file or folder for an untrusted string.
 
     Changed strings end with eight digits of their hash, so that different strings have different
@@ -60,9 +60,9 @@ def slug(text: str) -> str:
     >>> slug("../../etc/passwd")
     'etc-passwd-3754d6cb'
     """
-    plain = _OTHER.sub("-", text.lower()).strip("-.")[:_MAX_SLUG].strip("-.")
-    ending = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return plain if plain and plain == text else f"{plain or 'x'}-{ending}"
+    plain = _OTHER.sub("-", value.lower()).strip("-.")[:_MAX_SLUG].strip("-.")
+    ending = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return plain if plain and plain == value else f"{plain or 'x'}-{ending}"
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -70,10 +70,10 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> JsonObject:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise BundleError("a duplicate field")
-    return found
+    return values
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique)
@@ -108,22 +108,22 @@ def _depth(value: Json) -> int:
 
 
 @lru_cache(maxsize=1 << 12)
-def check_label(text: str, what: str) -> str:
+def check_label(value: str, kind: str) -> str:
     """Raise BundleError for a string with invisible or confusable characters."""
-    words = [word for word in re.findall(r"\w+", text) if not word.isascii()]
-    if len(text) > MAX_LABEL:
+    words = [word for word in re.findall(r"\w+", value) if not word.isascii()]
+    if len(value) > MAX_LABEL:
         problem = f"has more than {MAX_LABEL} characters"
-    elif not text.isprintable():
+    elif not value.isprintable():
         problem = "has characters that cannot be displayed"
-    elif _INVISIBLE.search(text):
+    elif _INVISIBLE.search(value):
         problem = "has invisible characters"
-    elif unicodedata.normalize("NFC", text) != text or any(map(_is_styled, "".join(words))):
+    elif unicodedata.normalize("NFC", value) != value or any(map(_is_styled, "".join(words))):
         problem = "has compatibility characters"
     elif any(len(_scripts(word)) > 1 or _LIKE_LATIN.fullmatch(word) for word in words):
         problem = "has letters that look like Latin letters"
     else:
-        return text
-    raise BundleError(f"the {what} {printable(text, 60)!r} {problem}")
+        return value
+    raise BundleError(f"the {kind} {printable(value, 60)!r} {problem}")
 
 
 def _is_styled(sign: str) -> bool:
@@ -149,10 +149,10 @@ def check_author(name: str) -> str:
 
 
 @lru_cache(maxsize=1 << 12)
-def check_component(name: str, what: str) -> str:
+def check_component(name: str, kind: str) -> str:
     """Raise a BundleError for a name that no component can have."""
     if not _COMPONENT.fullmatch(name):
-        raise BundleError(f"the {what} {printable(name, 60)!r} has an invalid name")
+        raise BundleError(f"the {kind} {printable(name, 60)!r} has an invalid name")
     return name
 
 
@@ -166,8 +166,8 @@ def check_versions(versions: dict[str, str]) -> dict[str, str]:
     return versions
 
 
-def check_digest(text: str, what: str) -> str:
+def check_digest(value: str, kind: str) -> str:
     """Raise a BundleError for a value that is not a SHA-256."""
-    if not _HEX.fullmatch(text):
-        raise BundleError(f"{what} is not a SHA-256")
-    return text
+    if not _HEX.fullmatch(value):
+        raise BundleError(f"{kind} is not a SHA-256")
+    return value

@@ -121,25 +121,25 @@ def agreement(
     for name, value in theirs.metrics.items():
         if name.endswith(_NOT_COMPARED) or name in added:
             continue
-        here = metrics.get(name, math.nan)
-        if value == here:
+        computed = metrics.get(name, math.nan)
+        if value == computed:
             continue
-        text = f"{name} {number(value)}, here {number(here)}"
-        allowed = _allowed(name, metrics.get("n_test", 0.0)) if other_cpu else 0.0
-        if math.isclose(value, here, rel_tol=CLOSE, abs_tol=max(allowed, CLOSE**2)):
-            noise = noise or text
+        difference = f"{name} {number(value)}, here {number(computed)}"
+        allowed = _tolerance(name, metrics.get("n_test", 0.0)) if other_cpu else 0.0
+        if math.isclose(value, computed, rel_tol=CLOSE, abs_tol=max(allowed, CLOSE**2)):
+            noise = noise or difference
         else:
-            return Agreement("different", text)
+            return Agreement("different", difference)
     for mine, their in zip(
         _values(details.get("search", ())), _values(theirs.details.search), strict=False
     ):
         if mine != their and not (other_cpu or math.isclose(mine, their, rel_tol=CLOSE)):
-            text = f"a validation score {number(their)}, here {number(mine)}"
-            return Agreement("different", text)
+            difference = f"a validation score {number(their)}, here {number(mine)}"
+            return Agreement("different", difference)
     return Agreement("noise", noise) if noise else Agreement("equal")
 
 
-def _allowed(name: str, n_test: float) -> float:
+def _tolerance(name: str, n_test: float) -> float:
     """Return what one row with another label may change of a metric."""
     name = name.removeprefix(DEFAULT)
     rows = _ONE_ROW if name in _OF_LABELS else _ONE_ROW_OF_CLASS if name in _OF_CLASSES else 0.0
@@ -169,7 +169,7 @@ class Verifying:
         jobs: int = 1,
         offline: bool = False,
         data: Path | None = None,
-        notice: Callable[[str], None] = lambda text: None,
+        notice: Callable[[str], None] = lambda message: None,
     ) -> None:
         self._bundle, self._registry, self._limits = bundle, registry, limits
         self._jobs, self._offline, self._data, self._notice = jobs, offline, data, notice
@@ -211,7 +211,7 @@ class Verifying:
                 else:
                     tasks.append(self._planner.task(cell, split))
             if tasks:
-                yield from self._computed(parents, suite, tasks)
+                yield from self._compute(parents, suite, tasks)
 
     def predictions(self, chosen: Iterable[Unit]) -> Iterator[tuple[Unit, Agreement]]:
         """Compute metrics from the predictions of results whose data can be had here.
@@ -224,9 +224,9 @@ class Verifying:
         with closing(WarmParents(make_preload(suite, self._registry))) as parents:
             for key, planned in self._each_planned(suite, keys, parents):
                 for unit in (unit for unit in self._bundle.predictions if unit[0] == key):
-                    yield unit, self._of_predictions(unit, planned, assignments)
+                    yield unit, self._check_predictions(unit, planned, assignments)
 
-    def _of_predictions(
+    def _check_predictions(
         self, unit: Unit, planned: PlannedCell | str, assignments: Assignments
     ) -> Agreement:
         if isinstance(planned, str):
@@ -236,12 +236,12 @@ class Verifying:
             assignment = assignments.get(self._planner.task(planned, unit[1]))
             if assignment.digest != result.details.split_hash:
                 return Agreement("different", "the rows of the split differ")
-            found = differing(result, self._bundle.predictions[unit], assignment.truth)
+            difference = differing(result, self._bundle.predictions[unit], assignment.truth)
         except KbenchError as error:
             return Agreement("different", printable(str(error).splitlines()[0], 300))
-        if found is None:
+        if difference is None:
             return Agreement("equal")
-        name, stored, computed = found
+        name, stored, computed = difference
         return Agreement(
             "different", f"{name} {number(stored)}, from the predictions {number(computed)}"
         )
@@ -262,7 +262,7 @@ class Verifying:
         fetching = Fetching(self._registry, self._planner, self._cache, parents, self._offline)
         for key, block in zip(keys, suite.blocks, strict=True):
             one = replace(suite, blocks=(block,))
-            yield key, self._planned(one, self._cells[key], fetching, parents)
+            yield key, self._plan(one, self._cells[key], fetching, parents)
 
     def _cell(self, shared: SharedCell) -> Cell:
         return shared.cell(self._bundle.datasets[shared.dataset].ref)
@@ -279,9 +279,9 @@ class Verifying:
             _check_protocol(cell.protocol, self._registry)
             code = self._planner.method_code(cell, task)
         except KbenchError as error:
-            here = {each.name for each in self._registry.plugins}
+            installed = {each.name for each in self._registry.plugins}
             for plugin in self._bundle.plugins:
-                if plugin.name not in here:
+                if plugin.name not in installed:
                     version = f"{plugin.distribution} {plugin.version}"
                     return f"the plugin {plugin.name!r} of {version} is not installed"
             return str(error).splitlines()[0]
@@ -291,7 +291,7 @@ class Verifying:
             return ""
         return other_versions(self._bundle) or "the records of its method differ here"
 
-    def _planned(
+    def _plan(
         self, suite: Suite, shared: SharedCell, fetching: Fetching, parents: WarmParents
     ) -> PlannedCell | str:
         """Return a cell that is planned here, or why it cannot be recomputed."""
@@ -315,7 +315,7 @@ class Verifying:
             return printable(cell.problem.reason, 300)
         return cell if cell.key == shared.key else "its key differs here"
 
-    def _computed(
+    def _compute(
         self, parents: WarmParents, suite: Suite, tasks: Sequence[Task]
     ) -> Iterator[tuple[Unit, Agreement]]:
         host = ThisMachine(False, self._notice)
@@ -329,13 +329,13 @@ class Verifying:
             for task, answer in engine.run(tasks):
                 unit = (task.cell_key, task.split_index)
                 waiting.discard(unit)
-                yield unit, self._compared(unit, answer)
+                yield unit, self._compare(unit, answer)
         finally:
             host.release()
         for unit in sorted(waiting):
             yield unit, Agreement("not recomputed", "another split of its cell hit a limit")
 
-    def _compared(self, unit: Unit, answer: Answer) -> Agreement:
+    def _compare(self, unit: Unit, answer: Answer) -> Agreement:
         theirs = self._bundle.results[unit[0]][unit[1]]
         outcome = answer.outcome
         if outcome.status == "error":
@@ -358,9 +358,9 @@ def _check_protocol(protocol: Protocol, registry: Registry) -> None:
     steps = table["scaling"]
     table["scaling"] = steps[0] if len(steps) == 1 else {"tune": steps}
     try:
-        found = ProtocolTable.model_validate(table, context=make_context(registry)).record()
+        parsed = ProtocolTable.model_validate(table, context=make_context(registry)).record()
     except ValidationError as error:
         mistake = next(explained_mistakes(error, table, ProtocolTable, "protocol"))
         raise SuiteError(printable(mistake, 300)) from None
-    if found != protocol:
+    if parsed != protocol:
         raise SuiteError("its protocol is invalid here")

@@ -39,14 +39,14 @@ from kbench.records.canonical import Json, JsonObject, digest, to_json, to_json_
 from kbench_sharing import bundle_records, zip_file
 from kbench_sharing.bundle_records import SOURCES
 from kbench_sharing.checks import round_all, round_score, round_time
-from kbench_sharing.columns import line_of, pack
-from kbench_sharing.dependencies import lines_of_dependencies, portable
-from kbench_sharing.predictions import lines_of_predictions
-from kbench_sharing.reading import bundle_of
+from kbench_sharing.columns import dump_line, pack
+from kbench_sharing.dependencies import dump_dependencies, portable
+from kbench_sharing.predictions import dump_predictions
+from kbench_sharing.reading import parse_bundle
 
 
 @dataclass(frozen=True)
-class Known:
+class Saved:
     """Cells of a suite that have results here, the planner of their keys, and cells without.
 
     `manifests` are by the digests that results name.
@@ -62,9 +62,9 @@ class Known:
     def used(self) -> list[Manifest]:
         """What the results were made from, each once."""
         results = (result for cell in self.cells for result in cell.in_order)
-        return list({result.manifest: self.manifest_of(result) for result in results}.values())
+        return list({result.manifest: self.read_manifest(result) for result in results}.values())
 
-    def manifest_of(self, result: Result) -> Manifest:
+    def read_manifest(self, result: Result) -> Manifest:
         """Return what a result was made from; BundleError if that is unknown."""
         manifest = self.manifests.get(result.manifest)
         if manifest is None:
@@ -72,7 +72,7 @@ class Known:
         return manifest
 
 
-def recall_results(suite: Suite, registry: Registry, journal: Journal) -> Known:
+def recall_results(suite: Suite, registry: Registry, journal: Journal) -> Saved:
     """Return the cells of a suite whose results hold: all they were made from is as it was.
 
     BundleError is raised if no result holds.
@@ -80,9 +80,9 @@ def recall_results(suite: Suite, registry: Registry, journal: Journal) -> Known:
     planner = Planner(registry, DataCache())
     with open_fetching(registry) as fetching:
         suite = expand_datasets(suite, {ref.label: fetching.expand(ref) for ref in suite.datasets})
-    found = {ref.label: planner.dataset(ref) for ref in suite.datasets}
+    facts_by_label = {ref.label: planner.dataset(ref) for ref in suite.datasets}
     datasets: dict[str, DatasetFacts] = {
-        label: facts for label, facts in found.items() if facts is not None
+        label: facts for label, facts in facts_by_label.items() if facts is not None
     }
     suite = set_metric(suite, datasets, registry)
     planned = planner.plan(suite, datasets)
@@ -96,14 +96,14 @@ def recall_results(suite: Suite, registry: Registry, journal: Journal) -> Known:
             f"no results of {suite.name!r} are stored here: `kbench suite` computes them; "
             "results of changed code are out of date"
         )
-    return Known(suite, cells, planner, len(planned) - len(cells), journal.manifests())
+    return Saved(suite, cells, planner, len(planned) - len(cells), journal.manifests())
 
 
 _TIMES = ("seconds", "machine_speed_s", "cpu_s")
 
 
-def files_of(
-    known: Known,
+def build_files(
+    saved: Saved,
     suite_text: str,
     registry: Registry,
     *,
@@ -123,7 +123,7 @@ def files_of(
     BundleError is raised if a dataset is a file outside of `data`, a bundle may not have one of
     the strings, or the manifest of a result is unknown.
     """
-    cells = sorted(known.cells, key=_order)
+    cells = sorted(saved.cells, key=_order)
     results = (result for cell in cells for result in cell.in_order)
     machines = list(dict.fromkeys((result.machine, result.cpu) for result in results))
     numbers = {each: number for number, each in enumerate(machines)}
@@ -133,35 +133,35 @@ def files_of(
         assert cell.dataset is not None
         datasets[cell.cell.dataset.label] = cell.dataset
         refs[cell.cell.dataset.label] = _portable(cell.cell.dataset, data)
-    plugins = third_party(known, registry)
+    plugins = third_party(saved, registry)
     files = {
         bundle_records.SUITE: suite_text.encode(),
-        bundle_records.LOCK: _lock(known, plugins),
+        bundle_records.LOCK: _lock(saved, plugins),
         bundle_records.DATASETS: _lines(
             _dataset(refs[label], datasets[label]) for label in sorted(refs)
         ),
-        bundle_records.CELLS: _lines(_cell(cell, refs, known) for cell in cells),
+        bundle_records.CELLS: _lines(_cell(cell, refs, saved) for cell in cells),
         bundle_records.RESULTS: pack(
             (
-                _result(result, known, numbers[result.machine, result.cpu], with_errors)
+                _result(result, saved, numbers[result.machine, result.cpu], with_errors)
                 for cell in {cell.key: cell for cell in cells}.values()
                 for result in cell.in_order
             ),
             [cell.key for cell in cells],
         ),
-        bundle_records.DEPENDENCIES: _lines(lines_of_dependencies(known.used)),
-        bundle_records.PLUGINS: _lines(plugin_lines(plugins, known)),
-        **(plugin_sources(plugins, known) if with_sources else {}),
+        bundle_records.DEPENDENCIES: _lines(dump_dependencies(saved.used)),
+        bundle_records.PLUGINS: _lines(plugin_lines(plugins, saved)),
+        **(plugin_sources(plugins, saved) if with_sources else {}),
         **(
             {}
             if predictions is None
             else {bundle_records.PREDICTIONS: _predictions(cells, predictions)}
         ),
     }
-    metric = known.suite.compared
+    metric = saved.suite.compared
     manifest = {
         "format": bundle_records.FORMAT,
-        "suite": known.suite.name,
+        "suite": saved.suite.name,
         "author": author,
         "metric": metric.name,
         "better": metric.better,
@@ -172,9 +172,9 @@ def files_of(
             for name, content in files.items()
         },
     }
-    files[bundle_records.MANIFEST] = line_of(manifest)
+    files[bundle_records.MANIFEST] = dump_line(manifest)
     # what is refused elsewhere is refused here, where it can be mended
-    bundle_of(files)
+    parse_bundle(files)
     return files
 
 
@@ -228,7 +228,7 @@ def _dataset(ref: Ref, facts: DatasetFacts) -> JsonObject:
     }
 
 
-def _cell(planned: PlannedCell, refs: Mapping[str, Ref], known: Known) -> JsonObject:
+def _cell(planned: PlannedCell, refs: Mapping[str, Ref], saved: Saved) -> JsonObject:
     cell, facts = planned.cell, planned.dataset
     assert facts is not None
     return {
@@ -238,14 +238,14 @@ def _cell(planned: PlannedCell, refs: Mapping[str, Ref], known: Known) -> JsonOb
         "learner": to_json_with_label(cell.learner),
         "protocol": to_json(cell.protocol),
         "kinds": list(deciding_kinds(cell.protocol, facts)),
-        "code": known.planner.method_code(cell, facts.task),
+        "code": saved.planner.method_code(cell, facts.task),
         "n_splits": planned.n_splits,
         "family": planned.family,
         "equivalence": planned.equivalence,
     }
 
 
-def _result(result: Result, known: Known, number: int, with_errors: bool) -> JsonObject:
+def _result(result: Result, saved: Saved, number: int, with_errors: bool) -> JsonObject:
     line = result.to_json()
     details = {**asdict(result.details)} if result.is_ok else {}
     if details:
@@ -261,7 +261,7 @@ def _result(result: Result, known: Known, number: int, with_errors: bool) -> Jso
         **({"error": result.error, "printed": result.printed} if with_errors else {}),
         "cell": result.cell_key,
         "machine": number,
-        "manifest": portable(known.manifest_of(result)).digest,
+        "manifest": portable(saved.read_manifest(result)).digest,
         "limits": limits,
         "details": details,
         # a metric that is not defined has no value in JSON, and none in a table
@@ -272,7 +272,7 @@ def _result(result: Result, known: Known, number: int, with_errors: bool) -> Jso
 def _predictions(cells: Sequence[PlannedCell], journal: Journal) -> bytes:
     """Return the lines of kept predictions, those of cells with one key once."""
     first = {cell.key: number for number, cell in reversed(list(enumerate(cells)))}
-    lines = lines_of_predictions(cells, set(first.values()), journal)
+    lines = dump_predictions(cells, set(first.values()), journal)
     return _lines(lines)
 
 
@@ -287,12 +287,12 @@ def _round_candidate(candidate: Mapping[str, Json]) -> JsonObject:
 
 
 def _lines(values: Iterable[Json]) -> bytes:
-    return b"".join(map(line_of, values))
+    return b"".join(map(dump_line, values))
 
 
-def _lock(known: Known, plugins: Sequence[Json]) -> bytes:
+def _lock(saved: Saved, plugins: Sequence[Json]) -> bytes:
     """Return the distributions that the results were made with, as pip reads them."""
-    used = (manifest.across_hosts().distributions for manifest in known.used)
+    used = (manifest.across_hosts().distributions for manifest in saved.used)
     pinned = {name: version for each in used for name, version in each.items() if version}
     python = pinned.pop("python")
     pinned["kbench-core"] = __version__
@@ -301,13 +301,13 @@ def _lock(known: Known, plugins: Sequence[Json]) -> bytes:
     return "\n".join([f"# Python {python}", *lines, ""]).encode()
 
 
-def third_party(known: Known, registry: Registry) -> list[Plugin]:
+def third_party(saved: Saved, registry: Registry) -> list[Plugin]:
     """Return the third-party plugins whose code computed results, by name."""
-    names = {name for cell in known.cells for name in known.planner.list_plugins(cell.cell)}
+    names = {name for cell in saved.cells for name in saved.planner.list_plugins(cell.cell)}
     return sorted((p for p in registry.plugins if p.name in names), key=lambda p: p.name)
 
 
-def plugin_lines(plugins: Iterable[Plugin], known: Known) -> list[JsonObject]:
+def plugin_lines(plugins: Iterable[Plugin], saved: Saved) -> list[JsonObject]:
     """Return name, distribution, version and fingerprint of plugins.
 
     The fingerprint is a hash of the modules of a plugin's package that results were made from.
@@ -317,19 +317,19 @@ def plugin_lines(plugins: Iterable[Plugin], known: Known) -> list[JsonObject]:
             "name": plugin.name,
             "distribution": plugin.distribution,
             "version": plugin.version,
-            "fingerprint": digest(_modules(plugin, known)),
+            "fingerprint": digest(_modules(plugin, saved)),
         }
         for plugin in plugins
     ]
 
 
-def plugin_sources(plugins: Sequence[Plugin], known: Known) -> dict[str, bytes]:
+def plugin_sources(plugins: Sequence[Plugin], saved: Saved) -> dict[str, bytes]:
     """Return the modules of plugins as files of a bundle; it is never installed by kbench."""
     files: dict[str, bytes] = {}
-    found: dict[str, Path | None] = {}
+    paths: dict[str, Path | None] = {}
     for plugin in plugins:
-        for module in _modules(plugin, known):
-            path = find_source(module, found)
+        for module in _modules(plugin, saved):
+            path = find_source(module, paths)
             if path is None or path.suffix != ".py":
                 continue
             parts = module.split(".") + (["__init__"] if path.name == "__init__.py" else [])
@@ -337,12 +337,12 @@ def plugin_sources(plugins: Sequence[Plugin], known: Known) -> dict[str, bytes]:
     return files
 
 
-def _modules(plugin: Plugin, known: Known) -> dict[str, str | None]:
+def _modules(plugin: Plugin, saved: Saved) -> dict[str, str | None]:
     """Return the modules of a plugin's package that results were made from, with their hashes."""
     package = plugin.module.partition(".")[0]
     return {
         module: value
-        for manifest in known.used
+        for manifest in saved.used
         for module, value in manifest.modules.items()
         if module.partition(".")[0] == package
     }

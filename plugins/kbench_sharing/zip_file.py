@@ -158,27 +158,27 @@ def read_zip(data: bytes) -> dict[str, bytes]:
             entries = archive.infolist()
             most = Bounds(len(data)).unpacked
             _check_entries(entries, most)
-            left = most - sum(entry.file_size for entry in entries)
+            remaining = most - sum(entry.file_size for entry in entries)
             files = {}
             for entry in entries:
                 content = _unpack(archive, entry)
                 if entry.filename.endswith(_XZ):
-                    content = _decompress_xz(content, left, most)
-                    left -= len(content)
+                    content = _decompress_xz(content, remaining, most)
+                    remaining -= len(content)
                 files[entry.filename.removesuffix(_XZ)] = content
             return files
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError):
         raise BundleError("the zip file is damaged") from None
 
 
-def _decompress_xz(data: bytes, left: int, most: int) -> bytes:
-    """Unpack a file, which never gets more memory than is `left` of `most`, and what xz needs."""
+def _decompress_xz(data: bytes, remaining: int, most: int) -> bytes:
+    """Unpack a file into at most `remaining` bytes of `most`, with the memory that xz needs."""
     try:
         unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
-        content = unpacking.decompress(data, max_length=max(left, 0) + 1)
+        content = unpacking.decompress(data, max_length=max(remaining, 0) + 1)
     except (lzma.LZMAError, EOFError):
         raise BundleError("the zip file is damaged") from None
-    if len(content) > left:
+    if len(content) > remaining:
         raise BundleError(f"it unpacks to more than the {most >> 20:,} MiB allowed for its size")
     if not unpacking.eof or unpacking.unused_data:
         raise BundleError("the zip file is damaged")
@@ -227,16 +227,16 @@ def read_folder(folder: Path) -> dict[str, bytes]:
         # a results repository, or any other folder: its files say nothing to the user
         raise BundleError(f"it has no {MANIFEST}")
     files: dict[str, bytes] = {}
-    left = MAX_BYTES
+    remaining = MAX_BYTES
     for name in names_below(folder):
         check_name(name)
         try:
-            files[name] = read_file(folder / name, left)
+            files[name] = read_file(folder / name, remaining)
         except OSError as error:
             raise BundleError(
                 f"{name!r} is a link, a device or too large, or cannot be read"
             ) from error
-        left -= len(files[name])
+        remaining -= len(files[name])
         if len(files) > MAX_FILES:
             raise BundleError(f"it has more than {counted(MAX_FILES, 'file')}")
     return files
@@ -257,12 +257,12 @@ def check_name(name: str) -> None:
         raise BundleError(f"it has a file whose name has more than {MAX_NAME} characters")
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts or "\\" in name or ":" in name:
-        raise BundleError(f"the name {_shown(name)} refers to a file outside of the bundle")
+        raise BundleError(f"the name {_quote(name)} refers to a file outside of the bundle")
     if name in (MANIFEST, *FILES, PREDICTIONS) or (
         name.startswith(SOURCES) and _SOURCE.fullmatch(name)
     ):
         return
-    raise BundleError(f"it contains the unexpected file {_shown(name)}")
+    raise BundleError(f"it contains the unexpected file {_quote(name)}")
 
 
 def sha256(data: bytes) -> str:
@@ -283,5 +283,5 @@ def read_named(folder: Path, name: str, most: int) -> bytes:
     return data
 
 
-def _shown(name: str) -> str:
+def _quote(name: str) -> str:
     return repr(printable(name, 80))

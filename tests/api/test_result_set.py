@@ -12,7 +12,7 @@ from kbench.records import ACCURACY
 from kbench.report.tables import table_names
 from kbench.results.rows import COLUMNS
 from kbench_sharing.added_bundles import keep
-from kbench_sharing.reading import bundle_of
+from kbench_sharing.reading import parse_bundle
 from tests.support.bundles import files
 from tests.support.report_rows import changed, grid
 
@@ -145,7 +145,7 @@ def test_rows_of_others_are_a_frame_beside_own_ones(tmp_path, monkeypatch):
     results = Results("shared", [], ACCURACY)
     assert list(results.imported) == list(results.imported[:0])
     assert len(results.imported) == 0
-    shared = bundle_of(dict(files(author="Ada")))
+    shared = parse_bundle(dict(files(author="Ada")))
     path, _ = keep(shared)
     others = results.imported
     assert set(others["author"]) == {"Ada"}

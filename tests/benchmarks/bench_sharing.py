@@ -26,7 +26,7 @@ from kbench.planning.planner import make_key_from_json
 from kbench_sharing import bundle_records, repository, zip_file
 from kbench_sharing.checks import round_metric, round_time
 from kbench_sharing.columns import pack
-from kbench_sharing.reading import bundle_of, bundle_of_rows, read_bundle
+from kbench_sharing.reading import bundle_of_rows, parse_bundle, read_bundle
 from kbench_sharing.site import write_site
 from kbench_sharing.zip_file import Bounds
 
@@ -178,7 +178,7 @@ def main():
         given.keep.write_bytes(zipped)
     bundle = timed(
         "read and checked",
-        lambda: bundle_of(zip_file.read_zip(zipped), Bounds(len(zipped))),
+        lambda: parse_bundle(zip_file.read_zip(zipped), Bounds(len(zipped))),
     )
     print(f"{bundle.n_results:,} splits")
     if not given.site:

@@ -15,7 +15,7 @@ from kbench.planning.suite_file import find, read
 from kbench.records import DatasetFacts, Details, Limits, Manifest, Result
 from kbench.storage.datacache import DataCache
 from kbench_sharing.columns import unpack
-from kbench_sharing.writing import Known, files_of
+from kbench_sharing.writing import Saved, build_files
 
 SUITE = """
 datasets = ["iris", "wine"]
@@ -26,7 +26,7 @@ START_MS = 1_700_000_000_000
 
 
 @cache
-def known(n_splits: int = 5, text: str = SUITE) -> Known:
+def known(n_splits: int = 5, text: str = SUITE) -> Saved:
     """Return cells with real keys, of which every split has made-up numbers."""
     registry = load_registry()
     suite = read(text, "shared", registry)
@@ -52,7 +52,7 @@ def known(n_splits: int = 5, text: str = SUITE) -> Known:
             label = cell.cell.dataset.label
             result = made_up(cell.key, label, split, number, draw)
             cell.results[split] = replace(result, manifest=made_from.digest)
-    return Known(suite, cells, planner, 0, {made_from.digest: made_from})
+    return Saved(suite, cells, planner, 0, {made_from.digest: made_from})
 
 
 def manifest_here(planner: Planner) -> Manifest:
@@ -102,7 +102,7 @@ def made_up(key: str, dataset: str, split: int, number: int, draw: random.Random
 
 def files(**options) -> dict[str, bytes]:
     """Return the files of a bundle."""
-    return dict(files_of(known(), SUITE, load_registry(), **options))
+    return dict(build_files(known(), SUITE, load_registry(), **options))
 
 
 def suite_text(name: str) -> str:

@@ -10,7 +10,7 @@ from kbench.registry.callables import resolve
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_files import load_table
-from kbench_files._files import form_of
+from kbench_files._files import find_form
 from kbench_tables.export.fit import refit
 from kbench_tables.export.predicting import csv_blocks
 from kbench_tables.recommend.table_preview import add_preview, preview
@@ -124,7 +124,7 @@ def test_the_ending_of_a_name_decides_how_a_file_is_read(files):
     for name in ("clean.csv", "packed.csv.gz", "typed.parquet", "sheet.xlsx", "dense.arff"):
         params = {"target": "y", "drop": ["when"] if name[0] in "ts" else []}
         data = load_table(str(by_name[name]), **params)
-        form = form_of(name)
+        form = find_form(name)
         own = getattr(kbench_files, f"load_{form}")
         assert own(str(by_name[name]), **params).checksum == data.checksum
     assert load_table(str(by_name["rows.svmlight"]), task="regression").X.shape == (48, 9)

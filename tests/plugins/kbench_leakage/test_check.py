@@ -234,7 +234,7 @@ def test_sparse_rows_are_compared_in_all_columns():
 
 
 def test_many_classes_need_no_matrix_of_rows_and_classes():
-    targets = Targets.of(np.arange(10**6), is_numeric=False)
+    targets = Targets.from_values(np.arange(10**6), is_numeric=False)
     assert targets.n_classes == MAX_CLASSES and targets[np.arange(5)].columns.shape[1] == 50
 
 

@@ -16,9 +16,9 @@ def rows(*checksums):
 
 
 def keep(each, *columns):
-    found = [Finding("column", (name,), Score(0.99, 0.99, 0.1), False, 2000) for name in columns]
+    more = [Finding("column", (name,), Score(0.99, 0.99, 0.1), False, 2000) for name in columns]
     other = Finding("copies", (), Score(0.0), False, 2000, share=0.0)
-    stored_checks.keep(stored_checks.key_of(each.checksum, each.protocol), Leakage((*found, other)))
+    stored_checks.keep(stored_checks.get_key(each.checksum, each.protocol), Leakage((*more, other)))
 
 
 def text_of(given):

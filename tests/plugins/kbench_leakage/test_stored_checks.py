@@ -9,7 +9,7 @@ from kbench.records import Protocol
 from kbench_leakage import stored_checks
 from kbench_leakage.findings import Finding, Leakage
 from kbench_leakage.scoring import Score
-from kbench_leakage.stored_checks import text_of
+from kbench_leakage.stored_checks import protocol_fields
 
 FOUND = Leakage(
     (
@@ -46,7 +46,7 @@ def test_a_folder_that_cannot_be_written_does_no_harm():
 
 def test_data_split_and_code_decide_the_key(monkeypatch):
     def key(checksum="a", **protocol):
-        return stored_checks.key_of(checksum, text_of(Protocol(**protocol)))
+        return stored_checks.get_key(checksum, protocol_fields(Protocol(**protocol)))
 
     assert key() == key(n_candidates=3)
     others = [key("b"), key(seed=1), key(n_folds=7), key(cv="holdout"), key(test_size=0.1)]

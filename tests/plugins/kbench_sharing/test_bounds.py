@@ -13,7 +13,7 @@ from kbench.storage.predictions import pack
 from kbench_sharing import zip_file
 from kbench_sharing.bundle_records import SharedPredictions
 from kbench_sharing.predictions import check_predictions
-from kbench_sharing.reading import bundle_of, read_bundle
+from kbench_sharing.reading import parse_bundle, read_bundle
 from kbench_sharing.zip_file import Bounds
 from tests.support.bundles import dumped, files, lines, results_of, signed, with_results
 
@@ -80,11 +80,11 @@ def test_a_bomb_is_refused_before_it_expands(kind, honest, tmp_path):
 def test_more_lines_than_any_suite_has_are_not_parsed(honest):
     forged = {**honest, "plugins.jsonl": b"x\n" * 100_001}
     with pytest.raises(BundleError, match=r"plugins\.jsonl has more than 100,000 lines"):
-        bundle_of(signed(forged))
+        parse_bundle(signed(forged))
 
 
 def test_predictions_are_bounded_together(honest):
-    bundle = bundle_of(honest)
+    bundle = parse_bundle(honest)
     cell = bundle.cells[0]
 
     def line(split):

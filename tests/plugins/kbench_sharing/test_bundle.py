@@ -13,9 +13,9 @@ from kbench.planning.current_state import Present
 from kbench.records import Details, Ref, Result
 from kbench_sharing import bundle_records, zip_file
 from kbench_sharing.dependencies import count_not_reused
-from kbench_sharing.reading import bundle_of, read_bundle
+from kbench_sharing.reading import parse_bundle, read_bundle
 from kbench_sharing.verifying import agreement
-from kbench_sharing.writing import Known, files_of, plugin_lines, plugin_sources
+from kbench_sharing.writing import Saved, build_files, plugin_lines, plugin_sources
 from tests.support.bundles import SUITE, files, known, lines
 
 
@@ -24,13 +24,13 @@ def with_first(**changes):
     whole = known()
     cells = [replace(cell, results=dict(cell.results)) for cell in whole.cells]
     cells[0].results[0] = replace(cells[0].results[0], **changes)
-    return Known(whole.suite, cells, whole.planner, 0, whole.manifests)
+    return Saved(whole.suite, cells, whole.planner, 0, whole.manifests)
 
 
 def test_the_same_results_become_the_same_bytes(tmp_path):
     zip_file.write(tmp_path / "a.zip", files())
-    reordered = Known(known().suite, known().cells[::-1], known().planner, 0, known().manifests)
-    zip_file.write(tmp_path / "b.zip", files_of(reordered, SUITE, load_registry()))
+    reordered = Saved(known().suite, known().cells[::-1], known().planner, 0, known().manifests)
+    zip_file.write(tmp_path / "b.zip", build_files(reordered, SUITE, load_registry()))
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
 
 
@@ -50,10 +50,10 @@ def test_no_host_no_path_and_no_machine_is_in_it():
         error='File "/home/ada/x.py", line 1',
         printed="secret",
     )
-    content = b"".join(files_of(failed, SUITE, load_registry()).values())
+    content = b"".join(build_files(failed, SUITE, load_registry()).values())
     for text in (b"ada-laptop", b"0123456789ab", b"/home/ada", b"secret", str(Path.cwd()).encode()):
         assert text not in content
-    asked = files_of(failed, SUITE, load_registry(), with_errors=True)["results.jsonl"]
+    asked = build_files(failed, SUITE, load_registry(), with_errors=True)["results.jsonl"]
     assert b"/home/ada" in asked
     assert b"secret" in asked
     assert b"ada-laptop" not in asked
@@ -69,12 +69,12 @@ def test_no_value_of_a_variable_and_no_path_of_a_file_is_in_it():
     )
     some = with_first(manifest=made_from.digest)
     some = replace(some, manifests={**some.manifests, made_from.digest: made_from})
-    files = files_of(some, SUITE, load_registry())
+    files = build_files(some, SUITE, load_registry())
     content = b"".join(files.values())
     digest = str(here.distributions["numpy"]).split()[-1]
     for text in ("hunter2", value, "a" * 64, "/home", "weights.npy", "/opt", "secret", digest):
         assert text.encode() not in content
-    shared = bundle_of(files)
+    shared = parse_bundle(files)
     manifests = [
         shared.dependencies[r.manifest] for r in shared.results[some.cells[0].key].values()
     ]
@@ -88,11 +88,11 @@ def test_no_value_of_a_variable_and_no_path_of_a_file_is_in_it():
 
 def test_a_result_of_unknown_dependencies_is_not_shared():
     with pytest.raises(BundleError, match="the dependencies of a result are unknown"):
-        files_of(with_first(manifest=""), SUITE, load_registry())
+        build_files(with_first(manifest=""), SUITE, load_registry())
 
 
 def test_what_results_were_made_from_holds_where_all_of_it_is_the_same():
-    shared, present = bundle_of(files()), Present()
+    shared, present = parse_bundle(files()), Present()
     (manifest,) = shared.dependencies.values()
     assert count_not_reused(shared, present) == {}
     other = {**manifest.modules, "kbench_learners._ridge": "0" * 64}
@@ -103,7 +103,7 @@ def test_what_results_were_made_from_holds_where_all_of_it_is_the_same():
 
 
 def test_shares_are_exact_and_times_have_three_digits():
-    bundle = bundle_of(files())
+    bundle = parse_bundle(files())
     for cell in known().cells:
         for split, result in cell.results.items():
             shared = bundle.results[cell.key][split]
@@ -131,7 +131,8 @@ def test_what_is_rounded_agrees_with_what_was_computed():
         search=[{"learner.C": 1.0, "converged": True, "values": [1 / 3, 0.123456789012345]}],
     )
     made = with_first(metrics=metrics, details=details)
-    shared = bundle_of(files_of(made, SUITE, load_registry())).results[known().cells[0].key][0]
+    bundle = parse_bundle(build_files(made, SUITE, load_registry()))
+    shared = bundle.results[known().cells[0].key][0]
     assert shared.metrics["roc_auc"] == 0.9876543
     assert shared.metrics["accuracy"] == 29 / 30
     assert shared.metrics["expected_error"] == 1.0 - 29 / 30
@@ -155,7 +156,7 @@ def test_every_field_of_a_result_is_shared_or_left_out_on_purpose():
 
 def test_metrics_without_a_value_are_left_out():
     metrics = {**known().cells[0].results[0].metrics, "roc_auc": float("nan")}
-    bundle = bundle_of(files_of(with_first(metrics=metrics), SUITE, load_registry()))
+    bundle = parse_bundle(build_files(with_first(metrics=metrics), SUITE, load_registry()))
     assert "roc_auc" not in bundle.results[known().cells[0].key][0].metrics
 
 
@@ -172,10 +173,10 @@ def test_files_of_the_user_are_named_relative_to_their_folder(tmp_path):
     for cell in cells:
         cell.cell = replace(cell.cell, dataset=ref)
     cells = [cell for cell in cells if cell.dataset == cells[0].dataset]
-    mine = Known(known().suite, cells, known().planner, 0, known().manifests)
+    mine = Saved(known().suite, cells, known().planner, 0, known().manifests)
     with pytest.raises(BundleError, match="is a file outside of"):
-        files_of(mine, SUITE, load_registry())
-    made = files_of(mine, SUITE, load_registry(), data=tmp_path)
+        build_files(mine, SUITE, load_registry())
+    made = build_files(mine, SUITE, load_registry(), data=tmp_path)
     assert str(tmp_path).encode() not in b"".join(made.values())
     (dataset,) = lines(made["datasets.jsonl"])
     assert dataset["ref"]["params"] == {"path": "mine.csv", "target": "y"}

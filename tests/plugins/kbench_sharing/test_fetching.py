@@ -10,8 +10,8 @@ import pytest
 
 from kbench.errors import BundleError
 from kbench_sharing import fetching, repository, zip_file
-from kbench_sharing.fetching import fetched
-from kbench_sharing.reading import bundle_of, read_url
+from kbench_sharing.fetching import fetch
+from kbench_sharing.reading import parse_bundle, read_url
 from tests.support.bundles import files
 
 
@@ -51,7 +51,7 @@ def test_a_bundle_and_a_rows_file_are_fetched_and_checked(server):
     honest = files(author="Ada")
     server.answers["/b.zip"] = (200, {}, zip_file.pack_zip(honest))
     bundle = read_url(f"{server.url}/b.zip")
-    assert bundle.id == bundle_of(honest).id
+    assert bundle.id == parse_bundle(honest).id
     _, rows = next(iter(repository.rows_files(bundle)))
     server.answers["/rows"] = (302, {"Location": "/moved"}, b"")
     server.answers["/moved"] = (200, {"Content-Length": str(len(rows))}, rows)
@@ -71,31 +71,31 @@ def test_what_a_server_sends_is_refused_as_a_file_is(server):
 def test_the_size_is_checked_before_anything_is_read(server):
     server.answers["/big"] = (200, {"Content-Length": "1001"}, b"")
     with pytest.raises(BundleError, match="it has 1,001 bytes, more than the 1,000 allowed"):
-        fetched(f"{server.url}/big", most=1000)
+        fetch(f"{server.url}/big", most=1000)
     # the server does not say how much there is
     server.answers["/endless"] = (200, {}, bytes(5000))
     with pytest.raises(BundleError, match="it has more than the 1,000 bytes allowed"):
-        fetched(f"{server.url}/endless", most=1000)
+        fetch(f"{server.url}/endless", most=1000)
     server.answers["/fits"] = (200, {"Content-Length": "1000"}, bytes(1000))
-    assert fetched(f"{server.url}/fits", most=1000) == bytes(1000)
+    assert fetch(f"{server.url}/fits", most=1000) == bytes(1000)
 
 
 def test_a_file_that_ends_early_is_refused(server):
     server.answers["/cut"] = (200, {"Content-Length": "1000"}, bytes(10))
     with pytest.raises(BundleError, match="the connection closed before the end of the file"):
-        fetched(f"{server.url}/cut")
+        fetch(f"{server.url}/cut")
 
 
 def test_redirects_are_bounded_and_stay_of_one_kind(server):
     server.answers["/loop"] = (302, {"Location": "/loop"}, b"")
     with pytest.raises(BundleError, match="it redirects too often"):
-        fetched(f"{server.url}/loop")
+        fetch(f"{server.url}/loop")
     assert len(server.asked) <= fetching.MAX_REDIRECTS + 1
     for number in range(10):
         server.answers[f"/{number}"] = (302, {"Location": f"/{number + 1}"}, b"")
     server.asked.clear()
     with pytest.raises(BundleError, match="it redirects too often"):
-        fetched(f"{server.url}/0")
+        fetch(f"{server.url}/0")
     assert len(server.asked) == fetching.MAX_REDIRECTS + 1
     for path, target in (
         ("/a", "file:///etc/passwd"),
@@ -107,16 +107,16 @@ def test_redirects_are_bounded_and_stay_of_one_kind(server):
         with pytest.raises(
             BundleError, match=r"only https is fetched|it redirects .*to another scheme"
         ):
-            fetched(f"{server.url}{path}")
+            fetch(f"{server.url}{path}")
 
 
 def test_packed_once_more_and_errors_of_the_server_are_refused(server):
     server.answers["/gzip"] = (200, {"Content-Encoding": "gzip"}, b"\x1f\x8b")
     with pytest.raises(BundleError, match="compresses it, which"):
-        fetched(f"{server.url}/gzip")
+        fetch(f"{server.url}/gzip")
     server.answers["/gone"] = (410, {}, b"")
     with pytest.raises(BundleError, match="cannot be fetched: the server answers with status 410"):
-        fetched(f"{server.url}/gone")
+        fetch(f"{server.url}/gone")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_packed_once_more_and_errors_of_the_server_are_refused(server):
 )
 def test_other_addresses_are_refused(url, why):
     with pytest.raises(BundleError) as refused:
-        fetched(url)
+        fetch(url)
     assert why in str(refused.value)
     assert "secret" not in str(refused.value)
     assert str(refused.value).isprintable()
@@ -146,7 +146,7 @@ def test_a_server_that_is_silent_is_given_up(server, monkeypatch):
     monkeypatch.setattr(fetching, "MAX_S", -1.0)
     server.answers["/slow"] = (200, {}, b"abc")
     with pytest.raises(BundleError, match="it takes longer than"):
-        fetched(f"{server.url}/slow")
+        fetch(f"{server.url}/slow")
 
 
 def test_a_server_that_drips_its_headers_is_given_up(monkeypatch):
@@ -165,7 +165,7 @@ def test_a_server_that_drips_its_headers_is_given_up(monkeypatch):
         thread.start()
         begun = time.monotonic()
         with pytest.raises(BundleError, match=r"it takes longer than 0\.3 s"):
-            fetched(f"http://127.0.0.1:{listening.getsockname()[1]}/b.zip")
+            fetch(f"http://127.0.0.1:{listening.getsockname()[1]}/b.zip")
         assert time.monotonic() - begun < 1.5
         ended.set()
         thread.join(5)

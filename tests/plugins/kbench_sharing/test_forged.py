@@ -13,7 +13,7 @@ from kbench.errors import BundleError
 from kbench.planning.planner import make_key_from_json
 from kbench.records import Manifest
 from kbench_sharing import zip_file
-from kbench_sharing.reading import bundle_of, read_bundle
+from kbench_sharing.reading import parse_bundle, read_bundle
 from tests.support.bundles import (
     dumped,
     files,
@@ -437,7 +437,7 @@ FORGED = {
 
 
 def test_an_honest_bundle_is_read(honest):
-    bundle = bundle_of(honest)
+    bundle = parse_bundle(honest)
     assert bundle.n_results == 40
     assert bundle.author == "Ada"
     assert {cell.key for cell in bundle.cells} == {cell.key for cell in known().cells}
@@ -447,7 +447,7 @@ def test_an_honest_bundle_is_read(honest):
 def test_a_forged_bundle_is_refused_with_its_own_sentence(kind, honest):
     forge, sentence = FORGED[kind]
     with pytest.raises(BundleError, match=sentence) as refused:
-        bundle_of(forge(honest))
+        parse_bundle(forge(honest))
     assert "\n" not in str(refused.value)
     assert str(refused.value).isprintable()
     assert len(str(refused.value)) < 600
@@ -470,7 +470,7 @@ def test_a_protocol_beyond_all_numbers_is_refused(protocol, honest):
     results = [{**each, "cell": line["key"]} for each in results if each["cell"] == old]
     forged = with_results({**honest, "cells.jsonl": dumped(values)}, results)
     with pytest.raises(BundleError, match=r"has an invalid protocol|is invalid|JSON"):
-        bundle_of(signed(forged))
+        parse_bundle(signed(forged))
 
 
 def test_a_bundle_of_a_version_with_fewer_fields_of_a_protocol_is_read(honest):
@@ -489,11 +489,11 @@ def test_a_bundle_of_a_version_with_fewer_fields_of_a_protocol_is_read(honest):
     for line in results:
         line["cell"] = old[line["cell"]]["key"]
     earlier = with_results({**honest, "cells.jsonl": dumped(values)}, results)
-    assert bundle_of(signed(earlier)).n_results == 40
+    assert parse_bundle(signed(earlier)).n_results == 40
 
 
 def test_a_signed_but_unchanged_bundle_is_read(honest):
-    assert bundle_of(signed(honest)).n_results == 40
+    assert parse_bundle(signed(honest)).n_results == 40
 
 
 # -- containers

@@ -7,15 +7,15 @@ import pytest
 from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench_sharing import repository
-from kbench_sharing.reading import bundle_of
+from kbench_sharing.reading import parse_bundle
 from kbench_sharing.repository import check_place, is_address, publish, publish_to_remote
-from kbench_sharing.writing import Known, files_of
+from kbench_sharing.writing import Saved, build_files
 from tests.support.bundles import SUITE, known
 
 
 def bundle(author="Ada", cells=slice(None)):
-    some = Known(known().suite, known().cells[cells], known().planner, 0, known().manifests)
-    return bundle_of(dict(files_of(some, SUITE, load_registry(), author=author)))
+    some = Saved(known().suite, known().cells[cells], known().planner, 0, known().manifests)
+    return parse_bundle(dict(build_files(some, SUITE, load_registry(), author=author)))
 
 
 def git(folder, *words):

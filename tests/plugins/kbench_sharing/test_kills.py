@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kbench_sharing import added_bundles, repository, site, zip_file
-from kbench_sharing.reading import bundle_of
+from kbench_sharing.reading import parse_bundle
 from tests.support.bundles import files, known
 from tests.support.kills import killed_at
 
@@ -16,7 +16,7 @@ N_CELLS = len(known().cells)
 
 @pytest.fixture(scope="module")
 def bundle():
-    return bundle_of(files(author="Ada"))
+    return parse_bundle(files(author="Ada"))
 
 
 @pytest.fixture

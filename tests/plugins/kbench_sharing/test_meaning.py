@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from kbench.records import ACCURACY, Protocol
-from kbench_sharing.added_bundles import meaning_of, planned_splits, rows_of
+from kbench_sharing.added_bundles import planned_splits, read_meaning, read_rows
 from kbench_sharing.bundle_records import Bundle
-from kbench_sharing.reading import bundle_of
+from kbench_sharing.reading import parse_bundle
 from kbench_sharing.site import boards
 from tests.support.bundles import files, known
 
@@ -20,7 +20,7 @@ learners = ["ridge"]
 
 @pytest.fixture(scope="module")
 def honest() -> Bundle:
-    return bundle_of(files(author="Ada"))
+    return parse_bundle(files(author="Ada"))
 
 
 def of_cells(bundle, **changes):
@@ -32,22 +32,22 @@ def of_cells(bundle, **changes):
 def test_an_honest_author_says_what_kbench_says():
     cells = known(1, ROTATED).cells
     said = {cell.key: (cell.equivalence, cell.family) for cell in cells}
-    assert said == {cell.key: meaning_of(cell.cell) for cell in cells}
+    assert said == {cell.key: read_meaning(cell.cell) for cell in cells}
     assert all(equivalence for equivalence, _ in said.values())
 
 
 def test_a_forged_equivalence_takes_no_place(honest):
     forged = of_cells(honest, equivalence="0" * 64, family="baseline")
-    rows = [[each.row for each in rows_of(b, ACCURACY, {})] for b in (honest, forged)]
+    rows = [[each.row for each in read_rows(b, ACCURACY, {})] for b in (honest, forged)]
     assert rows[0] == rows[1]
 
 
 def test_a_component_that_is_not_built_in_or_has_too_many_spans_has_no_equivalence():
     cell = known(1, ROTATED).cells[0].cell
     map_ = dataclasses.replace(cell.feature_map, name="nosuch")
-    assert meaning_of(dataclasses.replace(cell, feature_map=map_)) == ("", "")
+    assert read_meaning(dataclasses.replace(cell, feature_map=map_)) == ("", "")
     nested = dataclasses.replace(cell.feature_map, params={"gamma": cell.feature_map})
-    assert meaning_of(dataclasses.replace(cell, feature_map=nested))[0] == ""
+    assert read_meaning(dataclasses.replace(cell, feature_map=nested))[0] == ""
 
 
 def test_the_splits_of_a_suite_are_those_of_its_file_and_never_of_a_path(tmp_path):

@@ -15,8 +15,8 @@ from kbench.execution.plugins import load_registry
 from kbench.records import Ref
 from kbench_sharing import zip_file
 from kbench_sharing.paper import paper_files
-from kbench_sharing.reading import bundle_of, read_bundle
-from kbench_sharing.writing import Known, files_of
+from kbench_sharing.reading import parse_bundle, read_bundle
+from kbench_sharing.writing import Saved, build_files
 from tests.support.bundles import SUITE, files, known
 
 AUTHOR = 'Ada: "L" \\ & {x} %'
@@ -49,7 +49,7 @@ def test_the_same_results_become_the_same_files(made):
 
 def test_the_citation_names_author_and_bundle(made):
     citation = yaml.safe_load(made["CITATION.cff"])
-    bundle = bundle_of(files(author=AUTHOR))
+    bundle = parse_bundle(files(author=AUTHOR))
     assert citation["authors"] == [{"name": AUTHOR}]
     assert citation["version"] == bundle.id[:12]
     assert str(citation["date-released"]) == "2023-11-14"
@@ -58,7 +58,7 @@ def test_the_citation_names_author_and_bundle(made):
 
 def test_the_statement_has_versions_data_and_commands(made):
     text = made["reproducibility.tex"].decode().replace(r"\allowbreak ", "")
-    bundle = bundle_of(files(author=AUTHOR))
+    bundle = parse_bundle(files(author=AUTHOR))
     manifest = json.loads(files(author=AUTHOR)["manifest.json"])
     assert f"numpy {manifest['versions']['numpy']}" in text
     assert f"numpy=={manifest['versions']['numpy']}" in text
@@ -89,8 +89,8 @@ def test_latex_accepts_hostile_names(tmp_path):
         name = cell.cell.dataset.name
         ref = Ref(name, {}, f"{label} {name}")
         cell.cell = dataclasses.replace(cell.cell, dataset=ref)
-    hostile = Known(known().suite, cells, known().planner, 0, known().manifests)
-    bundle = dict(files_of(hostile, SUITE, load_registry(), author=AUTHOR))
+    hostile = Saved(known().suite, cells, known().planner, 0, known().manifests)
+    bundle = dict(build_files(hostile, SUITE, load_registry(), author=AUTHOR))
     zip_file.write_folder(tmp_path / "p", paper_files(hostile, bundle, load_registry()))
     inputs = "".join(
         rf"\input{{{path.relative_to(tmp_path / 'p').as_posix()}}}"

@@ -15,8 +15,8 @@ from kbench.planning.planned import task_key
 from kbench.storage.journal import Journal
 from kbench.storage.predictions import pack
 from kbench_sharing.predictions import differing
-from kbench_sharing.reading import bundle_of
-from kbench_sharing.writing import files_of
+from kbench_sharing.reading import parse_bundle
+from kbench_sharing.writing import build_files
 from tests.support.bundles import SUITE, dumped, files, known, lines, signed
 
 LABELS = np.repeat([0, 1, 2], 10)
@@ -42,26 +42,26 @@ def journal(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def honest(journal):
-    return dict(files_of(known(), SUITE, load_registry(), author="Ada", predictions=journal))
+    return dict(build_files(known(), SUITE, load_registry(), author="Ada", predictions=journal))
 
 
 def test_predictions_come_back_as_they_were_kept(honest, journal):
-    bundle = bundle_of(honest)
+    bundle = parse_bundle(honest)
     assert len(bundle.predictions) == 2 * len(known().cells)
     for cell in known().cells:
         (given,) = bundle.predictions[cell.key, 1]
         assert np.array_equal(given.predicted, LABELS)
         assert np.array_equal(given.probabilities, probabilities(LABELS))
-    again = files_of(known(), SUITE, load_registry(), author="Ada", predictions=journal)
+    again = build_files(known(), SUITE, load_registry(), author="Ada", predictions=journal)
     assert again == honest
-    assert not bundle_of(files_of(known(), SUITE, load_registry())).predictions
+    assert not parse_bundle(build_files(known(), SUITE, load_registry())).predictions
 
 
 def test_a_training_part_without_a_rare_class_is_read(honest):
     key = task_key(first_key(), 0)
     two = Predictions(np.repeat([0, 2], 15), np.full((30, 2), 0.5))
     made = forged(honest, lambda line: line.update(data=encoded(two, key)))
-    (given,) = bundle_of(made).predictions[first_key(), 0]
+    (given,) = parse_bundle(made).predictions[first_key(), 0]
     assert given.probabilities.shape == (30, 2)
 
 
@@ -125,7 +125,7 @@ HOSTILE = {
 def test_hostile_predictions_are_refused_with_their_own_sentence(kind, honest):
     change, sentence = HOSTILE[kind]
     with pytest.raises(BundleError, match=sentence) as refused:
-        bundle_of(forged(honest, change))
+        parse_bundle(forged(honest, change))
     assert "of predictions.jsonl" in str(refused.value)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 600
@@ -143,18 +143,18 @@ def test_a_bomb_of_predictions_is_not_unpacked(honest):
     data = b"kbench predictions 1\n" + json.dumps(header).encode() + b"\n" + body
     bomb = forged(honest, lambda line: line.update(data=base64.b64encode(data).decode()))
     with pytest.raises(BundleError, match="they are cut or too long"):
-        bundle_of(bomb)
+        parse_bundle(bomb)
 
 
 def test_predictions_twice_are_refused(honest):
     values = lines(honest["predictions.jsonl"])
     twice = signed({**honest, "predictions.jsonl": dumped([values[0], *values])})
     with pytest.raises(BundleError, match="has the seed 0, expected 1"):
-        bundle_of(twice)
+        parse_bundle(twice)
 
 
 def test_a_metric_that_the_predictions_do_not_have_is_found(honest):
-    bundle = bundle_of(honest)
+    bundle = parse_bundle(honest)
     key = known().cells[0].key
     result, seeds = bundle.results[key][0], bundle.predictions[key, 0]
     truth = Truth(np.roll(LABELS, 2), classes=np.arange(3), task="classification")

@@ -7,8 +7,8 @@ import pytest
 from kbench.errors import BundleError
 from kbench.records import ACCURACY
 from kbench_sharing import added_bundles, recomputed, repository
-from kbench_sharing.added_bundles import imported_rows, rows_of
-from kbench_sharing.reading import bundle_of, bundle_of_rows
+from kbench_sharing.added_bundles import imported_rows, read_rows
+from kbench_sharing.reading import bundle_of_rows, parse_bundle
 from kbench_sharing.site import boards, write_site
 from kbench_sharing.zip_file import sha256
 from tests.support.bundles import files, known
@@ -16,7 +16,7 @@ from tests.support.bundles import files, known
 
 @pytest.fixture(scope="module")
 def bundle():
-    return bundle_of(files(author="Ada"))
+    return parse_bundle(files(author="Ada"))
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def repo(bundle, tmp_path):
 
 def record(bundle, number=0, split=0, verdict="equal", author="Bob"):
     result = bundle.results[bundle.cells[number].key][split]
-    return recomputed.record_of(result, verdict, author, {"numpy": "2.0"})
+    return recomputed.make_record(result, verdict, author, {"numpy": "2.0"})
 
 
 def test_kept_rows_say_what_was_recomputed_here(bundle):
@@ -46,11 +46,11 @@ def test_kept_rows_say_what_was_recomputed_here(bundle):
 def test_a_record_holds_for_the_same_result_in_any_file_and_for_no_other(bundle):
     records = recomputed.group_records([record(bundle)])
     _, data = next(iter(repository.rows_files(bundle)))
-    (row,) = rows_of(bundle_of_rows(data), ACCURACY, records)
+    (row,) = read_rows(bundle_of_rows(data), ACCURACY, records)
     assert len(row.checks) == 1
     changed = data.replace(b'"cpu_s":[0.5', b'"cpu_s":[0.25', 1)
     assert changed != data
-    (row,) = rows_of(bundle_of_rows(changed), ACCURACY, records)
+    (row,) = read_rows(bundle_of_rows(changed), ACCURACY, records)
     assert not row.checks
 
 
@@ -58,7 +58,7 @@ def test_a_damaged_record_is_left_out(bundle):
     recomputed.keep(record(bundle))
     (path,) = added_bundles.folder().parent.glob("recomputed.jsonl")
     path.write_bytes(path.read_bytes() + b'{"kind":"recomputed","format":1}\n')
-    assert len(recomputed.kept()) == 1
+    assert len(recomputed.list_records()) == 1
 
 
 def test_rows_of_an_author_are_shown_once_without_times(bundle):

@@ -7,9 +7,9 @@ import pytest
 from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench_sharing import repository
-from kbench_sharing.columns import line_of, pack, unpack
-from kbench_sharing.reading import bundle_of, read_bundle
-from kbench_sharing.writing import Known, files_of
+from kbench_sharing.columns import dump_line, pack, unpack
+from kbench_sharing.reading import parse_bundle, read_bundle
+from kbench_sharing.writing import Saved, build_files
 from kbench_sharing.zip_file import sha256
 from tests.support.bundles import SUITE, files, known
 from tests.support.report_rows import NASTY
@@ -17,8 +17,8 @@ from tests.support.report_rows import NASTY
 
 def bundle(author="Ada", cells=slice(None)):
     """Return a checked bundle of some cells of the made-up results."""
-    some = Known(known().suite, known().cells[cells], known().planner, 0, known().manifests)
-    return bundle_of(dict(files_of(some, SUITE, load_registry(), author=author)))
+    some = Saved(known().suite, known().cells[cells], known().planner, 0, known().manifests)
+    return parse_bundle(dict(build_files(some, SUITE, load_registry(), author=author)))
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def rewritten(folder, change):
     blocks = ((f"line {i}", line) for i, line in enumerate(lines[3:], 4))
     lines[3:] = [result for _, result in unpack(blocks, [key], 1 << 40)]
     change(lines)
-    data = b"".join(map(line_of, lines[:3])) + pack(lines[3:], [key])
+    data = b"".join(map(dump_line, lines[:3])) + pack(lines[3:], [key])
     path.unlink()
     (path.parent / f"{sha256(data)}.jsonl").write_bytes(data)
 
@@ -83,7 +83,7 @@ def test_rows_are_not_written_through_links(tmp_path):
 
 def test_published_rows_have_an_author(tmp_path):
     with pytest.raises(BundleError, match="--author"):
-        repository.publish(bundle_of(files()), tmp_path)
+        repository.publish(parse_bundle(files()), tmp_path)
     assert not list(tmp_path.iterdir())
 
 

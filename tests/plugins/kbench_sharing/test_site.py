@@ -10,9 +10,9 @@ import pytest
 from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench_sharing import repository
-from kbench_sharing.reading import bundle_of
+from kbench_sharing.reading import parse_bundle
 from kbench_sharing.site import _name_data, boards, pages, write_site
-from kbench_sharing.writing import Known, files_of
+from kbench_sharing.writing import Saved, build_files
 from tests.support.boards import board_of
 from tests.support.bundles import SUITE, known
 from tests.support.report_rows import NASTY, nasty_rows
@@ -47,13 +47,13 @@ def bundle(author="Ada", cells=slice(None), **changes):
         )
         for cell in whole.cells[cells]
     ]
-    made = files_of(
-        Known(whole.suite, some, whole.planner, 0, whole.manifests),
+    made = build_files(
+        Saved(whole.suite, some, whole.planner, 0, whole.manifests),
         SUITE,
         load_registry(),
         author=author,
     )
-    return bundle_of(dict(made))
+    return parse_bundle(dict(made))
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbench_sharing.reading import bundle_of
+from kbench_sharing.reading import parse_bundle
 from kbench_sharing.verifying import agreement, draw_sample, p_detect
 from tests.support.bundles import files, results_of, signed, with_results
 
@@ -34,7 +34,7 @@ def test_a_forger_who_signs_again_gets_another_choice():
     values = results_of(bundle)
     values[0]["metrics"]["accuracy"] = 1.0
     forged = signed(with_results(bundle, values))
-    assert bundle_of(forged).id != bundle_of(bundle).id
+    assert parse_bundle(forged).id != parse_bundle(bundle).id
 
 
 def test_all_results_are_chosen_where_there_are_few():
@@ -45,7 +45,7 @@ def test_all_results_are_chosen_where_there_are_few():
 
 @pytest.fixture(scope="module")
 def theirs():
-    bundle = bundle_of(files())
+    bundle = parse_bundle(files())
     return next(iter(bundle.results.values()))[0]
 
 
