@@ -12,7 +12,7 @@ import pytest
 
 from kbench import Dataset, DatasetError, Ref
 from kbench.storage.datacache import DataCache
-from kbench_openml import _source, _transport
+from kbench_openml import _transport
 from kbench_openml._source import expand, load
 from tests.support.paths import MIRROR
 
