@@ -16,7 +16,7 @@ from gallery import table
 from kbench.errors import SuiteError
 from kbench.planning.cells import cells
 from kbench.planning.suite_file import find, read
-from kbench_listing.installed import summary_of
+from kbench_listing.installed import find_summary
 from kbench_sharing.reading import read_bundle
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -49,7 +49,7 @@ def rows() -> Iterator[tuple[str, ...]]:
         where = [f"{sources[source]} {words}" for source, words in WHERE.items() if sources[source]]
         yield (
             f"``{name}``",
-            summary_of(text),
+            find_summary(text),
             ", ".join([str(sources.total()), *where]),
             str(len({cell.method for cell in planned})),
             str(len(planned)),

@@ -29,7 +29,7 @@ _KERNELS = (
 GRID = {"kernel": (Ref("gaussian", {"bandwidth_factor": Tune(BANDWIDTH_FACTORS)}),)}
 
 
-def approximated(fitted, X, Y):
+def approximates(fitted, X, Y):
     """Return the Gram matrix that F2 and F3 approximate."""
     return fitted.kernel_(X, Y)
 
@@ -49,10 +49,10 @@ def span_of_f2(params):
     kernels = kernel.values if isinstance(kernel, Tune) else (kernel,)
     if "kernel" not in params:
         kernels = [Ref("gaussian", {"bandwidth_factor": factor}) for factor in BANDWIDTH_FACTORS]
-    return f"{number} uniform landmarks: {', '.join(sorted(map(_spanned, kernels)))}"
+    return f"{number} uniform landmarks: {', '.join(sorted(map(_write_kernel, kernels)))}"
 
 
-def _spanned(kernel):
+def _write_kernel(kernel):
     """Write a kernel, a Gaussian one in the same way however its bandwidth is given."""
     kernel = kernel if isinstance(kernel, Ref) else Ref(str(kernel))
     given = {"bandwidth": "median", "bandwidth_factor": 1.0, **kernel.params}
@@ -77,8 +77,8 @@ def kbench_kernels():
 @hookimpl
 def kbench_feature_maps():
     """List F1, F2 and F3."""
-    options = {"f1": {}, "f2": {"kernel": approximated, "span": span_of_f2}}
-    options["f3"] = {"kernel": approximated}
+    options = {"f1": {}, "f2": {"kernel": approximates, "span": span_of_f2}}
+    options["f3"] = {"kernel": approximates}
     return [
         FeatureMap(
             f"balcan-{name}",

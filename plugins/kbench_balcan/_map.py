@@ -86,14 +86,14 @@ class _BalcanMap(ExplicitMap):
         for start in range(0, X.shape[0], step):
             rows = slice(start, start + step)
             K = self.kernel_(X[rows], landmarks)
-            features[rows] = K if components is None else self._embedded(K, components)
+            features[rows] = K if components is None else self._embed(K, components)
         return features
 
     def _parts(self, dtype):
         """Return the landmarks to compare with, and their coefficients in `dtype`, if any."""
         return self.landmarks_, None
 
-    def _embedded(self, K, components):
+    def _embed(self, K, components):
         """Multiply by the coefficients, in half the time where they are triangular."""
         square = components.shape[0] == components.shape[1]
         if not square or np.tril(components, -1).any():

@@ -61,14 +61,14 @@ def span_of_nystroem(params):
         kernels = _values(kernel)
         if not all(isinstance(kernel, Ref) for kernel in kernels):
             return ""
-    return f"{number} uniform landmarks: {', '.join(sorted(map(_spanned, kernels)))}"
+    return f"{number} uniform landmarks: {', '.join(sorted(map(_write_kernel, kernels)))}"
 
 
 def _values(given):
     return given.values if isinstance(given, Tune) else (given,)
 
 
-def _spanned(kernel):
+def _write_kernel(kernel):
     """Write a kernel, a Gaussian one in the same way however its bandwidth is given."""
     given = {"bandwidth": "median", "bandwidth_factor": 1.0, **kernel.params}
     bandwidth, factor = given["bandwidth"], given["bandwidth_factor"]

@@ -211,7 +211,7 @@ def allocate(found, n_components, least_degree=2):
 
 def _counts(found, highest, n_components):
     """Return the best numbers up to a degree, and the variance of the sum."""
-    expected = _expected(found, highest, n_components - highest + 1)
+    expected = _expected_error(found, highest, n_components - highest + 1)
     gains = expected[:, :-1] - expected[:, 1:]
     counts = np.ones(highest, dtype=int)
     chosen = np.argsort(-gains, axis=None, kind="stable")[: n_components - highest]
@@ -220,7 +220,7 @@ def _counts(found, highest, n_components):
     return counts, expected[np.arange(highest), counts - 1].sum()
 
 
-def _expected(found, highest, most):
+def _expected_error(found, highest, most):
     """Variance of each degree with 1, ..., `most` features, (highest, most)."""
     number = np.arange(1, most + 1)
     one, two = found.variances[:highest, None], found.covariances[:highest, None]
@@ -325,7 +325,7 @@ class OptimizedMaclaurinFeatures(ExplicitMap):
         self.mean_ = mean.astype(X.dtype)
         self.coefficients_ = self._coefficients()
         number = -(-(self.n_components - 1) // (1 + self.complex_to_real))
-        self.counts_ = self._allocated(X, number, rng)
+        self.counts_ = self._allocate(X, number, rng)
         self.sketches_ = [
             draw_sketch(
                 self.projection, (X.shape[1], count), order, self.complex_to_real, rng, X.dtype
@@ -341,11 +341,11 @@ class OptimizedMaclaurinFeatures(ExplicitMap):
         order = order[: self.degree + 1]
         return comb(self.degree, order) * float(self.coef0) ** (self.degree - order)
 
-    def _allocated(self, X, number, rng):
+    def _allocate(self, X, number, rng):
         """Numbers of features of the degrees, from pairs of training rows."""
         if len(X) > self.n_rows:
             X = X[np.sort(rng.choice(len(X), self.n_rows, replace=False))]
-        inputs = self._scaled(X).astype(np.float64)
+        inputs = self._scale(X).astype(np.float64)
         if len(inputs) < 2:
             inputs = np.repeat(inputs, 2, axis=0)
         series = Series(self.coefficients_, self._factors(inputs)[:, 0])
@@ -356,7 +356,7 @@ class OptimizedMaclaurinFeatures(ExplicitMap):
         found = moments(inputs, series, target, self.projection, self.complex_to_real)
         return allocate(found, number)
 
-    def _scaled(self, X):
+    def _scale(self, X):
         return (X - self.mean_) / X.dtype.type(self.bandwidth_)
 
     def _factors(self, scaled):
@@ -368,7 +368,7 @@ class OptimizedMaclaurinFeatures(ExplicitMap):
     def _transform(self, X):
         features = np.empty((len(X), self._n_features_out), dtype=X.dtype)
         for rows in row_blocks(len(X), 2 * max(features.shape[1], X.shape[1])):
-            scaled, first = self._scaled(X[rows]), 1
+            scaled, first = self._scale(X[rows]), 1
             features[rows, 0] = np.sqrt(self.coefficients_[0])
             for coefficient, sketch in zip(self.coefficients_[1:], self.sketches_, strict=False):
                 drawn = sketch(scaled)

@@ -137,7 +137,7 @@ class Claims:
     @cached_property
     def contests(self) -> list[Contest]:
         """The two best methods of each dataset, and on how many splits they would differ."""
-        metric, found = self.data.scores.metric, []
+        metric, contests_ = self.data.scores.metric, []
         for dataset in dict.fromkeys(row.dataset for row in self.data.rows):
             rows = [
                 row
@@ -149,8 +149,8 @@ class Claims:
             ]
             rows.sort(key=lambda row: -metric.gain(row.metrics[metric.name]))
             if len(rows) > 1:
-                found.append(self.contest(rows[0], rows[1]))
-        return found
+                contests_.append(self.contest(rows[0], rows[1]))
+        return contests_
 
     def contest(self, first: Row, second: Row) -> Contest:
         """Say on how many splits of a dataset two rows would differ significantly."""
@@ -194,7 +194,7 @@ class Claims:
 
         Of those that searched all of them, and whose searches kept their times.
         """
-        found = []
+        entries = []
         by_labels = {row.labels: row for row in self.data.rows}
         for method in self.data.scores.methods:
             rows = [by_labels[dataset, *method] for dataset in self.data.scores.datasets]
@@ -207,18 +207,18 @@ class Claims:
             outer = [row.value(metric.name) for row in rows]
             seconds = [row.budget_curve[-1][0] + row.metrics.get("fit_time_s", 0.0) for row in rows]
             mean = None if None in outer else float(np.mean(outer))
-            found.append(Spent(method, metric, curve, max(seconds), mean))
-        return found
+            entries.append(Spent(method, metric, curve, max(seconds), mean))
+        return entries
 
     @cached_property
-    def warned(self) -> list[Warned]:
+    def list_warnings(self) -> list[Warned]:
         """The warnings about single cells, dataset by dataset."""
         by_dataset = group_values((row.dataset, row) for row in self.data.rows)
-        found = []
+        entries = []
         for every in by_dataset.values():
             complete = [row for row in every if row.is_complete]
             for row in every:
-                found += self._against_simpler(row, complete) if row.is_complete else []
+                entries += self._against_simpler(row, complete) if row.is_complete else []
                 is_partial = row.status == "ok" and row.n_splits_done < row.n_splits
                 for kind, detail in (
                     ("boundary", row.at_boundary),
@@ -228,26 +228,26 @@ class Claims:
                     ("note", row.notes),
                 ):
                     if detail:
-                        found.append(Warned(kind, row.method, row.dataset, detail=detail.strip()))
-        return found
+                        entries.append(Warned(kind, row.method, row.dataset, detail=detail.strip()))
+        return entries
 
     def _against_simpler(self, row: Row, rows: Sequence[Row]) -> list[Warned]:
         """Compare a row with the baselines, the inputs and the kernel machines of its dataset."""
         if row.family in (BASELINE, KERNEL) or row.value(self.data.scores.metric.name) is None:
             return []
-        found = []
+        entries = []
         is_map = row.family != INPUTS and row.feature_map not in _inputs(rows)
         for other in rows:
             if other.value(self.data.scores.metric.name) is None:
                 continue
             if other.family == BASELINE and self._is_worse(row, other):
-                found.append(Warned("baseline", row.method, row.dataset, other.method))
+                entries.append(Warned("baseline", row.method, row.dataset, other.method))
             same_learner = other.family == INPUTS and other.learner == row.learner
             if is_map and same_learner and self._is_worse(row, other):
-                found.append(Warned("identity", row.method, row.dataset, other.method))
+                entries.append(Warned("identity", row.method, row.dataset, other.method))
             if is_map and other.family == KERNEL and self._is_pointless(row, other):
-                found.append(Warned("kernel", row.method, row.dataset, other.method))
-        return found
+                entries.append(Warned("kernel", row.method, row.dataset, other.method))
+        return entries
 
     def _is_worse(self, row: Row, other: Row) -> bool:
         """Whether a row is significantly worse, or worse if there is no test."""
@@ -279,15 +279,15 @@ def _by_seed(rows: Sequence[Row], splits: Sequence[str], name: str) -> Array:
     Without the last axis where they are not known for the same number of seeds. A map
     without a seed has the same score with each.
     """
-    found = [[row.by_seed(name, i) for row in rows] for i in splits]
-    n_seeds = max(len(values) for line in found for values in line)
-    if n_seeds < 2 or any(len(v) not in (1, n_seeds) for line in found for v in line):
+    lines = [[row.by_seed(name, i) for row in rows] for i in splits]
+    n_seeds = max(len(values) for line in lines for values in line)
+    if n_seeds < 2 or any(len(v) not in (1, n_seeds) for line in lines for v in line):
         return collect_split_values(rows, splits, name)
-    return np.array([[np.resize(v, n_seeds) for v in line] for line in found], dtype=float)
+    return np.array([[np.resize(v, n_seeds) for v in line] for line in lines], dtype=float)
 
 
 @lru_cache(maxsize=2)
-def claims_of(data: ReportData) -> Claims:
+def get_claims(data: ReportData) -> Claims:
     """Return the statements about the methods of a report; they are computed once."""
     return Claims(data)
 

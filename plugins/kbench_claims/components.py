@@ -45,10 +45,10 @@ class Components:
 
     def shares(self) -> dict[str, float]:
         """Return the share of each source in the variance of a score; negative ones are 0."""
-        found = {name: getattr(self, name) for name in _SOURCES}
-        known = {name: max(value, 0.0) for name, value in found.items() if value is not None}
-        total = sum(known.values())
-        return {name: value / total if total else 0.0 for name, value in known.items()}
+        parts = {name: getattr(self, name) for name in _SOURCES}
+        positive = {name: max(value, 0.0) for name, value in parts.items() if value is not None}
+        total = sum(positive.values())
+        return {name: value / total if total else 0.0 for name, value in positive.items()}
 
 
 _SOURCES = ("datasets", "interaction", "splits", "residual", "seeds")

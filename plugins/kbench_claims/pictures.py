@@ -38,11 +38,11 @@ _MAX_Z = 5.0
 _MAX_NAMED = 10
 
 
-def scatter(found: Agreement) -> str:
+def scatter(agreement: Agreement) -> str:
     """Draw results against published values; those that differ are filled."""
-    pairs = [(each.published.value, each.ours or 0.0) for each in found.compared]
+    pairs = [(each.published.value, each.ours or 0.0) for each in agreement.compared]
     values = [value for pair in pairs for value in pair]
-    label = found.metric
+    label = agreement.metric
 
     def axis(words: str) -> Axis:
         if spans_decade(values):
@@ -54,11 +54,11 @@ def scatter(found: Agreement) -> str:
     parts.append(
         element("path", d=f"M{LEFT} {frame.floor:.1f}L{CHART_WIDTH - RIGHT:.1f} 16", class_="front")
     )
-    for each, (theirs, ours) in zip(found.compared, pairs, strict=True):
+    for each, (theirs, ours) in zip(agreement.compared, pairs, strict=True):
         parts.append(
             element(
                 "circle",
-                element("title", escape(named(each))),
+                element("title", escape(describe_value(each))),
                 cx=frame.x(theirs),
                 cy=frame.y(ours),
                 r=4.5 if each.differs else 3.0,
@@ -70,10 +70,10 @@ def scatter(found: Agreement) -> str:
     )
 
 
-def histogram(found: Agreement) -> str:
+def histogram(agreement: Agreement) -> str:
     """Draw a histogram of z, with the standard normal density."""
     most = _MAX_Z - _BIN / 2
-    z = [max(-most, min(most, each.z or 0.0)) for each in found.compared]
+    z = [max(-most, min(most, each.z or 0.0)) for each in agreement.compared]
     counts = Counter(math.floor(value / _BIN) for value in z)
 
     def normal(value: float) -> float:
@@ -102,27 +102,27 @@ def histogram(found: Agreement) -> str:
     curve = "L".join(f"{frame.x(step):.1f} {frame.y(normal(step)):.1f}" for step in steps)
     parts.append(element("path", d=f"M{curve}", class_="front"))
     return document(
-        CHART_WIDTH, 380.0, parts, f"{found.metric}: distribution of z", class_="scatter"
+        CHART_WIDTH, 380.0, parts, f"{agreement.metric}: distribution of z", class_="scatter"
     )
 
 
-def sentences(found: Agreement) -> list[str]:
+def sentences(group: Agreement) -> list[str]:
     """Return sentences on the agreement with published values, and name those that differ."""
-    far = found.exceptions
-    said = [
-        f"{len(far)} of {counted(len(found.compared), 'published value')} of {found.metric} "
+    far = group.exceptions
+    lines = [
+        f"{len(far)} of {counted(len(group.compared), 'published value')} of {group.metric} "
         f"{'differs' if len(far) == 1 else 'differ'} by more than two standard errors (|z| > "
-        f"{FAR:g}); about 5 % would by chance. Mean of z: {write_signed(found.mean, 2)}; standard "
-        f"deviation: {found.sd:.2f}."
+        f"{FAR:g}); about 5 % would by chance. Mean of z: {write_signed(group.mean, 2)}; standard "
+        f"deviation: {group.sd:.2f}."
     ]
     if far:
-        names = "; ".join(named(each) for each in far[:_MAX_NAMED])
+        names = "; ".join(describe_value(each) for each in far[:_MAX_NAMED])
         more = f"; and {len(far) - _MAX_NAMED} more" if len(far) > _MAX_NAMED else ""
-        said.append(f"Largest |z|: {names}{more}.")
-    return said
+        lines.append(f"Largest |z|: {names}{more}.")
+    return lines
 
 
-def named(each: Beside) -> str:
+def describe_value(each: Beside) -> str:
     """Name a published value with the result and its z."""
     figure = each.published
     ours, theirs = (write_cell(figure.metric, value) for value in (each.ours, figure.value))
@@ -167,23 +167,23 @@ class LearnedMetric:
 
 def learned_metrics(rows: Iterable[Row]) -> list[LearnedMetric]:
     """Return the metrics of cells whose maps have learned one; a store may hold anything."""
-    return [found for found in map(_of, rows) if found is not None]
+    return [metric for metric in map(_read_metric, rows) if metric is not None]
 
 
-def _of(row: Row) -> LearnedMetric | None:
-    given = row.map_details
+def _read_metric(row: Row) -> LearnedMetric | None:
+    details = row.map_details
     try:
-        columns = [int(column) for column in given["columns"]][:_MAX_COLUMNS]
+        columns = [int(column) for column in details["columns"]][:_MAX_COLUMNS]
         size = len(columns)
-        matrix = [[float(value) for value in line[:size]] for line in given["matrix"][:size]]
-        errors = [float(value) for value in given["errors"]]
-        known = given.get("feature_names", ())
-        names = [str(known[j]) if 0 <= j < len(known) else f"x{j}" for j in columns]
-        found = LearnedMetric(
+        matrix = [[float(value) for value in line[:size]] for line in details["matrix"][:size]]
+        errors = [float(value) for value in details["errors"]]
+        all_names = details.get("feature_names", ())
+        names = [str(all_names[j]) if 0 <= j < len(all_names) else f"x{j}" for j in columns]
+        learned = LearnedMetric(
             row,
-            int(given["split"]),
-            int(given["round"]),
-            str(given["metric"]),
+            int(details["split"]),
+            int(details["round"]),
+            str(details["metric"]),
             names,
             matrix,
             errors,
@@ -192,7 +192,7 @@ def _of(row: Row) -> LearnedMetric | None:
         return None
     square = size > 0 and len(matrix) == size and all(len(line) == size for line in matrix)
     numbers = [*errors, *(value for line in matrix for value in line)]
-    return found if square and found.round > 0 and all(map(math.isfinite, numbers)) else None
+    return learned if square and learned.round > 0 and all(map(math.isfinite, numbers)) else None
 
 
 def draw_metric(metric: LearnedMetric) -> str:
@@ -200,7 +200,7 @@ def draw_metric(metric: LearnedMetric) -> str:
 
     In the heat map, blue entries are positive and orange ones negative; darker ones are larger.
     """
-    short = _shortened(metric.names)
+    short = _shorten(metric.names)
     bars, width, height = _bars(metric.weights, short)
     if metric.form != "diagonal" and len(metric.names) > 1:
         cells, right, low = _heat_map(metric.names, metric.matrix, short, width + _GAP)
@@ -209,7 +209,7 @@ def draw_metric(metric: LearnedMetric) -> str:
     return document(width, height, bars, label, class_="metric")
 
 
-def _shortened(names: Sequence[str]) -> dict[str, str]:
+def _shorten(names: Sequence[str]) -> dict[str, str]:
     """Shorten long names at their end, or in the middle where they would be equal then.
 
     Those that are equal even so get a number.
@@ -217,17 +217,17 @@ def _shortened(names: Sequence[str]) -> dict[str, str]:
     end = _LONGEST_NAME // 3
     cut = {name: f"{name[: _LONGEST_NAME - 1]}…" for name in names}
     middle = {name: f"{name[: _LONGEST_NAME - 1 - end]}…{name[-end:]}" for name in names}
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for i, name in enumerate(dict.fromkeys(names)):
         if len(name) <= _LONGEST_NAME:
-            found[name] = name
+            labels[name] = name
         elif _is_alone(cut, name):
-            found[name] = cut[name]
+            labels[name] = cut[name]
         elif _is_alone(middle, name):
-            found[name] = middle[name]
+            labels[name] = middle[name]
         else:
-            found[name] = f"{cut[name][: _LONGEST_NAME - 6]}… ({i + 1})"
-    return found
+            labels[name] = f"{cut[name][: _LONGEST_NAME - 6]}… ({i + 1})"
+    return labels
 
 
 def _is_alone(short: Mapping[str, str], name: str) -> bool:
@@ -282,7 +282,7 @@ def _heat_map(
     return parts, x0 + size + 4, y0 + size + 4
 
 
-def described(metric: LearnedMetric) -> str:
+def describe(metric: LearnedMetric) -> str:
     """Say of which method and dataset a metric is, its form and round, and what it gained."""
     first, last = metric.errors[0], metric.errors[min(metric.round, len(metric.errors) - 1)]
     form = metric.form.replace("_", "-")

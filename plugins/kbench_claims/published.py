@@ -52,11 +52,11 @@ def beside_published(
     Values of metrics that the rows do not have are left out.
     """
     by_labels = {row.labels: row for row in rows}
-    known = {name for row in rows for name in row.metrics} | set(columns(metric))
+    available = {name for row in rows for name in row.metrics} | set(columns(metric))
     compared = []
     for figure in published:
         row = by_labels.get((figure.dataset, figure.feature_map, figure.learner))
-        if row is None or figure.metric not in known:
+        if row is None or figure.metric not in available:
             continue
         ours, sd = row.value(figure.metric), row.metrics.get(f"{figure.metric}_sd")
         n = row.n_splits_done
@@ -100,19 +100,19 @@ class Agreement:
 def agreements(compared: Sequence[Beside], least: int = 10) -> list[Agreement]:
     """Summarise the z of each metric that has `least` values with one."""
     by_metric = group_values((e.published.metric, e) for e in compared if e.z is not None)
-    found = []
+    results = []
     for metric, members in by_metric.items():
         if len(members) >= max(least, 2):
             z = [each.z or 0.0 for each in members]
             share = sum(not each.differs for each in members) / len(z)
-            found.append(Agreement(metric, members, fmean(z), stdev(z), share))
-    return found
+            results.append(Agreement(metric, members, fmean(z), stdev(z), share))
+    return results
 
 
 # -- tables
 
 
-def published(content: ReportData, only_different: bool = False) -> Table:
+def published_values(content: ReportData, only_different: bool = False) -> Table:
     """Return results next to the values that papers report, one row for each."""
     four = _written_figures(content.published, content.metric, content.digits)
     made = [
@@ -166,8 +166,8 @@ def published_grid(content: ReportData) -> Table:
         empty = dict.fromkeys(column.name for column in made)
         line = lines.setdefault(place, empty | dict(zip(("source", "dataset"), place, strict=True)))
         line |= {name: beside.ours, f"{name} (published)": figure.value}
-        i, text = list(lines).index(place), written(figure.value)
-        notes[i, name] = f"({text})" if beside.ours is None else text
+        i, value = list(lines).index(place), written(figure.value)
+        notes[i, name] = f"({value})" if beside.ours is None else value
         if beside.differs:
             notes[i, name] += f", z {write_signed(beside.z, 1)}"
             marks[i, name] = "worse"

@@ -24,8 +24,8 @@ from kbench.features import (
     write_cell,
 )
 from kbench_claims import pictures, tables
-from kbench_claims.claims import claims_of
-from kbench_claims.published import FAR, agreements, beside_published, published
+from kbench_claims.claims import get_claims
+from kbench_claims.published import FAR, agreements, beside_published, published_values
 
 _MAX_LISTED = 50
 """Published values that a terminal lists, and charts of learned metrics that a page has."""
@@ -33,13 +33,13 @@ _MAX_LISTED = 50
 
 def sections(data: ReportData) -> list[Section]:
     """Return all sections; one with nothing to show has no parts."""
-    figures = published(data)
+    figures = published_values(data)
     return [
         _variance(data),
         _optimism(data),
         _search_time(data),
         _warnings(data),
-        _published(data, figures),
+        _published_section(data, figures),
         _metrics(data),
         _in_terminal(data, figures),
     ]
@@ -51,48 +51,48 @@ def _variance(data: ReportData) -> Section:
     if sources.rows:
         parts.append(sources)
     if splits.rows:
-        text = (
+        note = (
             "The two best methods of each dataset, without baselines, and the number of splits on "
             f"which their difference is significant (corrected resampled t-test, level {ALPHA}). "
             "The standard error sd √(1/n + n_{test}/n_{train}) has a positive limit, so some "
             "differences are too small for any number of splits."
         )
-        parts += [Heading(splits.title), Note(text), splits]
+        parts += [Heading(splits.title), Note(note), splits]
     title = "Variance components"
     return Section("variance", title, parts, link="Variance", after="pairs")
 
 
 def _optimism(data: ReportData) -> Section:
     table = tables.optimism(data)
-    text = (
+    note = (
         "The validation score of the best of many candidates is biased upwards. The optimism "
         "is what it loses if the candidate is chosen on the other folds. Values are means over "
         "the datasets that each method finished."
     )
     parts: list[Part] = []
     if table.rows:
-        parts = [" ".join(tables.optimism_sentences(data)), table, Note(text)]
+        parts = [" ".join(tables.optimism_sentences(data)), table, Note(note)]
     title = "Optimism of the validation scores"
     return Section("optimism", title, parts, link="Optimism", after="search")
 
 
 def _search_time(data: ReportData) -> Section:
     table = tables.search_time(data)
-    text = (
+    note = (
         "Search time: the best validation score that a search reaches within this time, averaged "
         "over random orders of its candidates, splits and datasets. Validation scores are "
         f"optimistic, and come from smaller training sets. The ring marks the {data.metric.words} "
         "on the test sets, at the time of the whole search and the fit on the slowest dataset. "
         f"The chart shows at most {MAX_LINES} methods."
     )
-    parts: list[Part] = [*_chart_of_search_time(data, table), Note(text)] if table.rows else []
+    parts: list[Part] = [*_chart_of_search_time(data, table), Note(note)] if table.rows else []
     return Section("search-time", "Search time", parts, within="times")
 
 
 def _chart_of_search_time(data: ReportData, table: Table) -> Iterator[Chart]:
     """Draw the best validation score against the time of the search."""
     place = {standing.method: standing.place for standing in data.standings}
-    spent = sorted(claims_of(data).spent, key=lambda each: place.get(each.method, 0))
+    spent = sorted(get_claims(data).spent, key=lambda each: place.get(each.method, 0))
     if not place or len({each.metric for each in spent}) != 1:
         return
     metric = spent[0].metric
@@ -114,24 +114,24 @@ def _chart_of_search_time(data: ReportData, table: Table) -> Iterator[Chart]:
 
 
 def _warnings(data: ReportData) -> Section:
-    table, said = tables.warned(data), tables.warnings(data)
-    return Section("method-warnings", "Warnings by method", said, [table], within="warnings")
+    table, sentences = tables.list_warnings(data), tables.warnings(data)
+    return Section("method-warnings", "Warnings by method", sentences, [table], within="warnings")
 
 
-def _published(data: ReportData, table: Table) -> Section:
-    text = (
+def _published_section(data: ReportData, table: Table) -> Section:
+    note = (
         "z = (result − published) / √(sd_{result}²/n_{result} + sd_{paper}²/n_{paper}), with "
         "standard deviations of one run (Welch). If the paper reports none, that of the result is "
         "used. z is empty if the paper does not report its number of runs, or no result varies."
     )
-    found = agreements(beside_published(data.rows, data.published, data.metric))
-    parts: list[Part] = [" ".join(pictures.sentences(each)) for each in found]
-    different = published(data, only_different=True)
-    if found and different.rows:
+    agreed = agreements(beside_published(data.rows, data.published, data.metric))
+    parts: list[Part] = [" ".join(pictures.sentences(each)) for each in agreed]
+    different = published_values(data, only_different=True)
+    if agreed and different.rows:
         parts += [Heading(f"Values with |z| > {FAR:g}"), different]
-    parts += [Folded("All published values", table) if found else table] if table.rows else []
-    parts += [Note(text)] if table.rows else []
-    for each in found:
+    parts += [Folded("All published values", table) if agreed else table] if table.rows else []
+    parts += [Note(note)] if table.rows else []
+    for each in agreed:
         label = "Agreement with published values"
         parts += [
             Chart(label, pictures.scatter(each)),
@@ -147,28 +147,28 @@ def _published(data: ReportData, table: Table) -> Section:
 
 
 def _metrics(data: ReportData) -> Section:
-    found = pictures.learned_metrics(data.rows)
-    text = (
+    learned = pictures.learned_metrics(data.rows)
+    note = (
         "Metrics that maps have learned from gradients, on the first split of each cell: the "
         "weights of at most 15 columns, in the units of the scaled inputs, and the matrix. The "
         "largest entry is 1; blue entries are positive, orange ones negative. Errors are the RMSE "
         "of held-out training rows before and after learning, in units of the standard deviation "
         "of the target."
     )
-    if len(found) > _MAX_LISTED:
-        text += f" {len(found) - _MAX_LISTED} more are not shown."
+    if len(learned) > _MAX_LISTED:
+        note += f" {len(learned) - _MAX_LISTED} more are not shown."
     parts = [
-        Chart(pictures.described(each), pictures.draw_metric(each)) for each in found[:_MAX_LISTED]
+        Chart(pictures.describe(each), pictures.draw_metric(each)) for each in learned[:_MAX_LISTED]
     ]
-    return Section("metrics", "Learned directions", [Note(text), *parts] if found else [])
+    return Section("metrics", "Learned directions", [Note(note), *parts] if learned else [])
 
 
 def _in_terminal(data: ReportData, table: Table) -> Section:
     """Return results next to the published values; of many, a summary and those that differ."""
     parts: list[Part] = []
     if len(table.rows) > _MAX_LISTED:
-        found = agreements(beside_published(data.rows, data.published, data.metric))
-        parts += [" ".join(pictures.sentences(each)) for each in found]
+        agreed = agreements(beside_published(data.rows, data.published, data.metric))
+        parts += [" ".join(pictures.sentences(each)) for each in agreed]
         parts.append(
             f"{len(table.rows)} values: `kbench report SUITE --table published` prints all of them"
         )

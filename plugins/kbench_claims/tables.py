@@ -24,7 +24,7 @@ from kbench.features import (
 )
 from kbench.messages import counted
 from kbench.records import Metric
-from kbench_claims.claims import NOT_REACHED, Contest, Warned, claims_of
+from kbench_claims.claims import NOT_REACHED, Contest, Warned, get_claims
 
 _METHOD = (Column("feature_map", "feature map"), Column("learner"))
 
@@ -42,17 +42,17 @@ SOURCES = {
 
 def variance_sentences(content: ReportData) -> list[str]:
     """Return sentences on the sources of variance, and on what more splits would show."""
-    claims, metric = claims_of(content), content.metric
-    found = claims.components
-    if found is None:
+    claims, metric = get_claims(content), content.metric
+    parts = claims.components
+    if parts is None:
         return [_no_components(content)]
-    shares = found.shares()
+    shares = parts.shares()
     each = [f"{SOURCES[name]} ({share(value)})" for name, value in shares.items()]
-    what = "of a score on one split" if found.datasets is not None else "between splits"
-    sentences = [f"Sources of the variance {what}: {join(each)}."]
-    if found.datasets is None:
+    scope = "of a score on one split" if parts.datasets is not None else "between splits"
+    sentences = [f"Sources of the variance {scope}: {join(each)}."]
+    if parts.datasets is None:
         sentences.append("One dataset does not show the variance between datasets.")
-    if found.seeds is None:
+    if parts.seeds is None:
         sentences.append(
             "With one seed of the map per split, its variance is part of the method on a split."
         )
@@ -61,7 +61,7 @@ def variance_sentences(content: ReportData) -> list[str]:
             "The shares are for one seed of the map; the scores are means over "
             f"{claims.n_map_seeds} seeds on each split."
         )
-    sentences += _of_first_two(content, metric)
+    sentences += _power_sentences(content, metric)
     tested = [contest for contest in claims.contests if contest.n_splits > 1]
     if tested:
         met = sum(contest.is_shown for contest in tested)
@@ -91,26 +91,26 @@ def _no_components(content: ReportData) -> str:
     return "All methods share at most one split of a dataset, so no variance can be estimated."
 
 
-def _of_first_two(content: ReportData, metric: Metric) -> list[str]:
+def _power_sentences(content: ReportData, metric: Metric) -> list[str]:
     """Return sentences on the splits on which the two best mean ranks would differ."""
     if len(content.standings) < 2:
         return []
     first, second = (standing.method for standing in content.standings[:2])
     rows = {row.labels: row for row in content.rows}
-    found = [
-        claims_of(content).contest(rows[dataset, *first], rows[dataset, *second])
+    compared = [
+        get_claims(content).contest(rows[dataset, *first], rows[dataset, *second])
         for dataset in content.scores.datasets
     ]
     names = f"{format_method(first)} and {format_method(second)}"
     sentences = []
-    more = [each for each in found if each.needed is not None and not each.is_shown]
+    more = [each for each in compared if each.needed is not None and not each.is_shown]
     written = partial(write_cell, metric.name)
     for each in sorted(more, key=lambda each: each.needed or 0)[:1]:
         sentences.append(
             f"On {each.dataset}, the difference of {written(abs(each.difference))} between {names} "
             f"needs {each.needed:,} splits to be significant."
         )
-    if never := [each.dataset for each in found if each.reason == NOT_REACHED]:
+    if never := [each.dataset for each in compared if each.reason == NOT_REACHED]:
         sentences.append(f"On {name_some(never)}, the difference between {names} is {NOT_REACHED}.")
     return sentences
 
@@ -130,7 +130,7 @@ def variance(content: ReportData) -> Table:
         Column("reason", "note"),
     ]
     rows, marks = [], {}
-    for i, contest in enumerate(claims_of(content).contests):
+    for i, contest in enumerate(get_claims(content).contests):
         names = {"first": format_method(contest.first), "second": format_method(contest.second)}
         sd = None if math.isnan(contest.sd) else contest.sd
         rows.append(vars(contest) | names | {"sd": sd})
@@ -148,25 +148,25 @@ def components(content: ReportData) -> Table:
         Column("sd", "standard deviation", written, True),
         Column("share", "share of variance", share, True),
     ]
-    found = claims_of(content).components
-    if found is None:
+    parts = get_claims(content).components
+    if parts is None:
         return Table("variance-components", "Variance components", made, [])
-    shares = found.shares()
+    shares = parts.shares()
     rows: list[dict[str, object]] = [
         {"source": SOURCES[name], "variance": value, "sd": _root(value), "share": shares[name]}
         for name in shares
-        if (value := getattr(found, name)) is not None
+        if (value := getattr(parts, name)) is not None
     ]
     order = {standing.method: standing.place for standing in content.standings}
     methods = content.scores.methods
-    of_seeds = zip(methods, found.seeds_by_method, strict=False)
-    for each, what in (
-        (zip(methods, found.by_method, strict=False), "{} on a split"),
+    of_seeds = zip(methods, parts.seeds_by_method, strict=False)
+    for each, template in (
+        (zip(methods, parts.by_method, strict=False), "{} on a split"),
         # a map without a seed has none
         ((item for item in of_seeds if item[1]), f"{SOURCES['seeds']} of {{}}"),
     ):
         for method, value in sorted(each, key=lambda item: order.get(item[0], 0)):
-            source = what.format(format_method(method))
+            source = template.format(format_method(method))
             rows.append({"source": source, "variance": value, "sd": _root(value), "share": None})
     return Table("variance-components", "Variance components", made, rows)
 
@@ -180,7 +180,7 @@ def _root(variance: float) -> float:
 
 def optimism_sentences(content: ReportData) -> list[str]:
     """Return a sentence on the searches that are probably overfitted."""
-    choices = claims_of(content).choices
+    choices = get_claims(content).choices
     if not choices:
         return []
     overfitted = [format_method(choice.method) for choice in choices if choice.is_overfitted]
@@ -204,7 +204,7 @@ def _common_metric(names: Iterable[str]) -> tuple[str, Written]:
 
 def optimism(content: ReportData) -> Table:
     """Return what searches found on the inner folds, and how much too good it is."""
-    choices = claims_of(content).choices
+    choices = get_claims(content).choices
     name, written = _common_metric(choice.metric.name for choice in choices)
     made = [
         *_METHOD,
@@ -228,7 +228,7 @@ def optimism(content: ReportData) -> Table:
 
 def search_time(content: ReportData) -> Table:
     """Return validation scores against the time of the search, and the final test score."""
-    spent = claims_of(content).spent
+    spent = get_claims(content).spent
     name, written = _common_metric(each.metric.name for each in spent)
     made = [
         Column("place", "rank", numeric=True),
@@ -270,21 +270,21 @@ _KINDS = {
 def warnings(content: ReportData) -> list[str]:
     """Return the warnings as sentences, one for each kind."""
     counts: dict[tuple[str, Method | None], Counter[Method]] = {}
-    for each in claims_of(content).warned:
+    for each in get_claims(content).list_warnings:
         counts.setdefault((each.kind, each.other), Counter())[each.method] += 1
     sentences = []
     for kind, words in _KINDS.items():
         for (of_kind, other), by_method in counts.items():
             if of_kind == kind:
                 beside = f" {format_method(other)}" if other else ""
-                found = [f"{format_method(method)} ({n})" for method, n in by_method.most_common()]
+                named = [f"{format_method(method)} ({n})" for method, n in by_method.most_common()]
                 sentences.append(
                     f"{words[:1].upper()}{words[1:]}{beside} (number of datasets): "
-                    f"{name_some(found)}."
+                    f"{name_some(named)}."
                 )
     few = [
         contest.dataset
-        for contest in claims_of(content).contests
+        for contest in get_claims(content).contests
         if contest.n_splits > 1 and not contest.is_shown
     ]
     if few:
@@ -292,7 +292,7 @@ def warnings(content: ReportData) -> list[str]:
             "The best and the second-best method do not differ significantly on "
             f"{counted(len(few), 'dataset')}: {name_some(few)}."
         )
-    one = [contest.dataset for contest in claims_of(content).contests if contest.n_splits < 2]
+    one = [contest.dataset for contest in get_claims(content).contests if contest.n_splits < 2]
     if one:
         sentences.append(f"No test, because methods share one split only: {name_some(one)}.")
     sizes = {
@@ -325,18 +325,18 @@ def coverage_by_chance(n_rows: int, level: float = 0.9) -> float:
     return float(2 * k * (1 - level) * binom.pmf(k, n_rows, level) / n_rows)
 
 
-def warned(content: ReportData) -> Table:
+def list_warnings(content: ReportData) -> Table:
     """Return the warnings cell by cell."""
     made = [Column("dataset"), *_METHOD, Column("kind", wide=True), Column("warning")]
     rows = [
         dict(zip(LABELS, (each.dataset, *each.method), strict=True))
         | {"kind": each.kind}
-        | {"warning": _of_warning(each)}
-        for each in claims_of(content).warned
+        | {"warning": _format_warning(each)}
+        for each in get_claims(content).list_warnings
     ]
     return Table("warnings", "Warnings, cell by cell", made, rows)
 
 
-def _of_warning(each: Warned) -> str:
+def _format_warning(each: Warned) -> str:
     words = f"{_KINDS.get(each.kind, '')} {format_method(each.other) if each.other else ''}".strip()
     return ": ".join(filter(None, (words, each.detail)))

@@ -121,30 +121,30 @@ def compare(
 # -- sides
 
 
-def _side(text: str, store: str | None) -> StoredResults:
+def _side(value: str, store: str | None) -> StoredResults:
     """Read one side: a file, a bundle, imported rows, or runs of a store."""
     from kbench.features import Query, StoredResults, newest, read_results, sort_by_dataset
 
-    path = Path(text)
+    path = Path(value)
     if path.suffix == ".json":
         return _read_results_file(path)
-    is_file = path.suffix in _BUNDLES or (path.is_dir() and "@" not in text)
-    suite, options = ("", dict[str, str]()) if is_file else _parse_side(text)
+    is_file = path.suffix in _BUNDLES or (path.is_dir() and "@" not in value)
+    suite, options = ("", dict[str, str]()) if is_file else _parse_side(value)
     if store and "author" not in options:
         options.setdefault("store", store)
     if "author" in options:
-        return _read_author_rows(suite, options, text)
+        return _read_author_rows(suite, options, value)
     if options.get("machine") == "all":
-        raise SuiteError(f"{mask(text)!r}: machine must be the id of a single machine, got 'all'")
+        raise SuiteError(f"{mask(value)!r}: machine must be the id of a single machine, got 'all'")
     version, until = options.get("version", ""), options.get("until")
     earlier = bool(version or until)
     query = Query(
-        text if is_file else suite,
+        value if is_file else suite,
         {name: options[name] for name in ("store",) if name in options},
         options.get("machine"),
         superseded=earlier,
-        file=text if is_file else "",
-        notice=lambda notice: echo(f"{mask(text)}: {notice}", err=True),
+        file=value if is_file else "",
+        notice=lambda notice: echo(f"{mask(value)}: {notice}", err=True),
     )
     try:
         stored = read_results(query)
@@ -153,16 +153,16 @@ def _side(text: str, store: str | None) -> StoredResults:
             raise
         # not the name of an experiment of `kbench recommend`, which is that of a file too
         raise SuiteError(
-            f"{error}; {text} is a file, and those of results are .json, as "
+            f"{error}; {value} is a file, and those of results are .json, as "
             "`kbench results SUITE --format json` writes them"
         ) from error
     if stored.is_imported:
         return stored
     rows = stored.rows
     if earlier:
-        rows = newest(rows, version, None if until is None else _moment(until, text))
-        _check_any(rows, stored.rows, text, version)
-    checked = _check_rows([row.to_json(stored.metric) for row in rows], mask(text))
+        rows = newest(rows, version, None if until is None else _moment(until, value))
+        _check_any(rows, stored.rows, value, version)
+    checked = _check_rows([row.to_json(stored.metric) for row in rows], mask(value))
     return StoredResults(sort_by_dataset([row for row, _ in checked]), stored.name, stored.metric)
 
 
@@ -170,13 +170,13 @@ def _read_author_rows(suite: str, options: Mapping[str, str], side: str) -> Stor
     """Read the rows of an author whose bundles were added."""
     from kbench.features import get_experiment, make_side, read_imported
 
-    if others := [name for name in options if name != "author"]:
-        raise SuiteError(f"{mask(side)!r}: author= excludes {others[0]}=: stores hold no bundles")
-    kept = read_imported(get_experiment(suite), notice=partial(echo, err=True))
-    rows = [each for each in kept if each.author == options["author"]]
+    if excluded := [name for name in options if name != "author"]:
+        raise SuiteError(f"{mask(side)!r}: author= excludes {excluded[0]}=: stores hold no bundles")
+    imported = read_imported(get_experiment(suite), notice=partial(echo, err=True))
+    rows = [each for each in imported if each.author == options["author"]]
     if not rows:
-        known = ", ".join(sorted({each.author for each in kept}))
-        hint = f"there are rows by: {known}" if known else "`kbench bundle add FILE` adds a bundle"
+        names = ", ".join(sorted({each.author for each in imported}))
+        hint = f"there are rows by: {names}" if names else "`kbench bundle add FILE` adds a bundle"
         raise SuiteError(f"no rows of {suite!r} by {options['author']!r} were added; {hint}")
     return make_side(rows, suite, rows[0].metric)
 
@@ -222,17 +222,17 @@ def _parse_side(text: str) -> tuple[str, dict[str, str]]:
     return suite, options
 
 
-def _moment(text: str, side: str) -> int:
+def _moment(value: str, side: str) -> int:
     """Return a date's end, or a time, in milliseconds since 1970."""
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(value)
     except ValueError as error:
         today = date.today().isoformat()
         raise SuiteError(
             f"{mask(side)!r}: until must be a date or a time, such as {today} or {today}T15:00, "
-            f"got {text}"
+            f"got {value}"
         ) from error
-    is_date = len(text) == len("2026-01-31")
+    is_date = len(value) == len("2026-01-31")
     return int((moment + timedelta(days=is_date)).timestamp() * 1000)
 
 
@@ -279,11 +279,11 @@ def _check_rows(rows: Sequence[object], where: str, advice: str = "") -> list[tu
         try:
             checked.append(parse_outside_row(row))
         except ValueError as error:
-            raise SuiteError(f"{where}, row {i}{_cell_of(row)}: {error}{advice}") from None
+            raise SuiteError(f"{where}, row {i}{_format_cell(row)}: {error}{advice}") from None
     return checked
 
 
-def _cell_of(row: object) -> str:
+def _format_cell(row: object) -> str:
     """Name the cell of a row in brackets, as far as it has names that can be printed."""
     names = ("dataset", "feature_map", "learner")
     labels = [row.get(name) for name in names] if isinstance(row, dict) else []
@@ -362,7 +362,7 @@ def _print(
         if only:
             say(f"\nonly in {side}: {counted(len(only), 'cell')}")
             for labels in list(only)[:20]:
-                say(f"  {escape(_name_of(labels))}")
+                say(f"  {escape(_format_name(labels))}")
             if len(only) > 20:
                 say(f"  and {len(only) - 20} more")
     say()
@@ -376,7 +376,7 @@ def _print(
             "worse": "worse" if name == metric.name else "slower",
             "unknown": "no verdict (?)",
         }
-        verdicts = [f"{counts[v]} {text}" for v, text in words.items() if counts[v]]
+        verdicts = [f"{counts[v]} {label}" for v, label in words.items() if counts[v]]
         direction = f" ({metric.better} is better)" if name == metric.name else ""
         say(f"{escape(name)}{direction}: {', '.join(verdicts)}")
     for reason, count in _reasons(comparison).most_common(5):
@@ -389,7 +389,7 @@ def _print(
     for reason, count in untested.items():
         say(f"{counted(count, 'cell')}: {reason}")
     for labels, name in regressions:
-        say(f"[bold]regression[/bold] {escape(name)}: {escape(_name_of(labels))}")
+        say(f"[bold]regression[/bold] {escape(name)}: {escape(_format_name(labels))}")
     if wanted:
         kinds = [metric.name if name == "metric" else name for name in wanted]
         say(
@@ -398,7 +398,7 @@ def _print(
         )
 
 
-def _name_of(labels: Sequence[str]) -> str:
+def _format_name(labels: Sequence[str]) -> str:
     dataset, feature_map, learner = labels
     return f"{feature_map} + {learner} on {dataset}"
 
@@ -420,8 +420,8 @@ def _reasons(comparison: Comparison) -> Counter[str]:
 
 def _format_number(change: Change, written: Callable[[float], str]) -> str:
     """Write a change with its interval."""
-    text = "" if change.change is None else written(change.change)
-    doubt = " ?" if change.verdict == "unknown" and text else ""
+    number = "" if change.change is None else written(change.change)
+    doubt = " ?" if change.verdict == "unknown" and number else ""
     if change.low is not None and change.high is not None:
-        text += f" [{written(change.low)}, {written(change.high)}]"
-    return text + doubt
+        number += f" [{written(change.low)}, {written(change.high)}]"
+    return number + doubt

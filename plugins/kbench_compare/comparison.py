@@ -47,10 +47,10 @@ def compare(
     if not both:
         raise SuiteError("the two have no cell in common: same dataset, feature map and learner")
     check_splits([(labels, of_a[labels], of_b[labels]) for labels in both])
-    cells = [_compared(labels, of_a[labels], of_b[labels], metric, noise) for labels in both]
-    cells = _judged(cells, metric.name, lambda change: score_verdict(change, metric, noise))
+    cells = [_compare(labels, of_a[labels], of_b[labels], metric, noise) for labels in both]
+    cells = _judge(cells, metric.name, lambda change: score_verdict(change, metric, noise))
     for name in TIMES:
-        cells = _judged(cells, name, lambda change: time_verdict(change, noise))
+        cells = _judge(cells, name, lambda change: time_verdict(change, noise))
     return Comparison(
         metric,
         cells,
@@ -60,16 +60,16 @@ def compare(
     )
 
 
-def _compared(labels: Labels, a: Row, b: Row, metric: Metric, noise: Noise) -> Compared:
+def _compare(labels: Labels, a: Row, b: Row, metric: Metric, noise: Noise) -> Compared:
     splits = [i for i in a.split_hash if i in b.split_hash]
-    doubts = doubts_of(a, b)
+    doubts = list_doubts(a, b)
     changes = {metric.name: score_change(a, b, splits, metric, noise)}
     for name in TIMES:
         changes[name] = time_change(a, b, splits, name, doubts, noise)
     return Compared(labels, a.status, b.status, len(splits), changes)
 
 
-def _judged(
+def _judge(
     cells: list[Compared], name: str, verdict: Callable[[Change], Verdict]
 ) -> list[Compared]:
     """Adjust p over all cells and add their verdicts.
@@ -158,12 +158,12 @@ def values_on(a: Row, b: Row, splits: Sequence[str], name: str) -> list[tuple[fl
     return [(left[i], right[i]) for i in splits if i in left and i in right]
 
 
-def why_none(a: Row, b: Row, what: str) -> str:
+def why_none(a: Row, b: Row, kind: str) -> str:
     """Return why two rows have no values in common."""
     for side, row in (("a", a), ("b", b)):
         if row.status != "ok":
             return f"{row.status} in {side}"
-    return f"no {what} for common splits"
+    return f"no {kind} for common splits"
 
 
 # -- changes of the metric that a suite compares
@@ -198,8 +198,8 @@ def score_change(a: Row, b: Row, splits: Sequence[str], metric: Metric, noise: N
 
 def _one_row(row: Row, metric: Metric) -> float:
     """Return how much one test row changes a metric that counts rows; 0 for any other."""
-    known, n_test = METRICS.get(metric.name), row.metrics.get("n_test")
-    counts_rows = known and known.task == "classification" and known.needs == "predictions"
+    standard, n_test = METRICS.get(metric.name), row.metrics.get("n_test")
+    counts_rows = standard and standard.task == "classification" and standard.needs == "predictions"
     return 1.0 / n_test if n_test and counts_rows else 0.0
 
 
@@ -288,12 +288,12 @@ def _interval(logs: Sequence[float], noise: Noise) -> tuple[float, float, float]
 
 def _calibration(row: Row) -> list[float]:
     """Return the calibration figures of a row: their median, the least and the greatest."""
-    figures = [float(text) for text in row.machine_speed_s.split(", ") if text]
+    figures = [float(value) for value in row.machine_speed_s.split(", ") if value]
     figures = [figure for figure in figures if figure > 0]
     return [median(figures), min(figures), max(figures)] if figures else []
 
 
-def doubts_of(a: Row, b: Row) -> tuple[str, ...]:
+def list_doubts(a: Row, b: Row) -> tuple[str, ...]:
     """Return why the times of two rows cannot be compared."""
     doubts = []
     for side, row in (("a", a), ("b", b)):

@@ -20,5 +20,5 @@ def kbench_compared_results(
     from kbench_compare.changes import Noise
     from kbench_compare.comparison import compare
 
-    found = compare(a, b, metric, Noise(**thresholds))
-    return found.rows(), [labels for labels, _ in found.regressions(["metric"])]
+    comparison = compare(a, b, metric, Noise(**thresholds))
+    return comparison.rows(), [labels for labels, _ in comparison.regressions(["metric"])]

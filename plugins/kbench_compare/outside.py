@@ -30,13 +30,13 @@ LARGEST = 1e100
 """Of larger numbers, squares and ratios are not finite."""
 
 
-def _short_and_printable(text: str) -> str:
-    if len(text) > LONGEST:
-        raise ValueError(f"has {len(text)} characters; {LONGEST} at most")
+def _short_and_printable(value: str) -> str:
+    if len(value) > LONGEST:
+        raise ValueError(f"has {len(value)} characters; {LONGEST} at most")
     # Cc: control characters, Cs: halves of a character, which cannot be encoded
-    if not text.isprintable() and {"Cc", "Cs"} & set(map(unicodedata.category, text)):
+    if not value.isprintable() and {"Cc", "Cs"} & set(map(unicodedata.category, value)):
         raise ValueError("contains control characters")
-    return text
+    return value
 
 
 def _numbers(text: str) -> str:
@@ -78,8 +78,8 @@ class _OutsideRow(BaseModel):
 
     @field_validator("values_by_split", mode="before")
     @classmethod
-    def _keep_compared(cls, values: object, others: ValidationInfo) -> object:
-        names = (others.data.get("metric"), *TIMES)
+    def _keep_compared(cls, values: object, info: ValidationInfo) -> object:
+        names = (info.data.get("metric"), *TIMES)
         return (
             {name: values[name] for name in names if name in values}
             if isinstance(values, dict)
@@ -101,13 +101,13 @@ def parse_outside_row(value: object) -> tuple[Row, Metric]:
     if not isinstance(value, dict):
         raise ValueError("not an object")
     try:
-        given = _OutsideRow.model_validate(value).model_dump()
+        values = _OutsideRow.model_validate(value).model_dump()
     except ValidationError as error:
         raise ValueError(_explain_error(error.errors()[0])) from None
-    metric = complete_metric(Metric(given.pop("metric"), given.pop("better")))
-    counts = {name: given.pop(name) for name in ("n_train", "n_test")}
+    metric = complete_metric(Metric(values.pop("metric"), values.pop("better")))
+    counts = {name: values.pop(name) for name in ("n_train", "n_test")}
     metrics = {name: count for name, count in counts.items() if count is not None}
-    return Row(n_splits_done=0, n_splits=0, metrics=metrics, **given), metric
+    return Row(n_splits_done=0, n_splits=0, metrics=metrics, **values), metric
 
 
 def _explain_error(error: Any) -> str:

@@ -110,9 +110,9 @@ def predict_costs(run: Run, cells: Sequence[PlannedCell]) -> None:
     chosen = {cell.key: cell for cell in cells if needs_trials(cell, run.registry, limit)}
     if chosen:
         run.session.machine.acquire()
-        found = _Costs(run).predict(list(chosen.values()))
+        predictions = _Costs(run).predict(list(chosen.values()))
     for cell in cells if chosen else ():
-        if (prediction := found.get(cell.key)) is None:
+        if (prediction := predictions.get(cell.key)) is None:
             continue
         # times of workers are not those of this machine
         cost = prediction.cost
@@ -147,19 +147,19 @@ class _Costs:
         of_wide = narrower(cells, WHOLE_BYTES)
         first = [cell for cell in cells if cell.key not in of_wide]
         last = sorted((cell for cell in cells if cell.key in of_wide), key=_width)
-        found: dict[str, Prediction] = {}
+        predictions: dict[str, Prediction] = {}
         predicted = chain(
             over_slots(first, self._work, self._run.jobs),
-            ((cell, self._of_wide(cell, of_wide[cell.key], found)) for cell in last),
+            ((cell, self._predict_wide(cell, of_wide[cell.key], predictions)) for cell in last),
         )
         for i, (cell, known) in enumerate(predicted, 1):
             if known is not None:
-                found[cell.key] = known
+                predictions[cell.key] = known
             if n:
                 self._run.watch.on_predicted(cell, known.cost if known else None, i, len(cells))
-        return found
+        return predictions
 
-    def _of_wide(
+    def _predict_wide(
         self, cell: PlannedCell, narrower: Sequence[PlannedCell], found: Mapping[str, Prediction]
     ) -> Prediction | None:
         """Predict a cell from narrower embeddings, unless its smallest trial is short."""
@@ -186,7 +186,7 @@ class _Costs:
     def _work(self, planned: PlannedCell, slot: int) -> Prediction | None:
         task = self._planner.task(planned, 0)
         try:
-            samples = self._samples_of(task)
+            samples = self._make_samples(task)
         except DatasetError:
             return None  # the tasks of the cell report it
         subject = self._subject(planned.key, planned.cell, task, samples)
@@ -208,7 +208,7 @@ class _Costs:
     def _subject(self, key: str, cell: Cell, task: Task, samples: Samples) -> _Subject:
         return _Subject(key, cell, task, samples, list(self._known.get(key, ())))
 
-    def _samples_of(self, task: Task) -> Samples:
+    def _make_samples(self, task: Task) -> Samples:
         protocol = task.cell.protocol
         key = json.dumps([task.checksum, to_json(protocol)], sort_keys=True)
         with self._lock:
@@ -388,10 +388,10 @@ def _width(cell: PlannedCell) -> int:
 
 def _parse_trial(line: dict[str, object], limit_mib: float) -> list[Trial]:
     """Parse a line of the journal; none if a trial hit a lower limit, or is not understood."""
-    given = line["trials"]
-    assert isinstance(given, list)
+    items = line["trials"]
+    assert isinstance(items, list)
     try:
-        trials = [Trial.from_json(trial) for trial in given]
+        trials = [Trial.from_json(trial) for trial in items]
     except TypeError:
         return []
     is_raised = limit_mib > float(str(line["memory_mib"]))

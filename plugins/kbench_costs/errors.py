@@ -19,7 +19,7 @@ def memory_errors(rows: Iterable[Row]) -> list[float]:
         for row in rows
         if row.status == "ok"
     ]
-    return [found / true - 1 for found, true in pairs if found and true]
+    return [predicted / true - 1 for predicted, true in pairs if predicted and true]
 
 
 def time_errors(rows: Iterable[Row]) -> tuple[list[float], int]:
@@ -38,11 +38,11 @@ def time_errors(rows: Iterable[Row]) -> tuple[list[float], int]:
     errors, n_inside = [], 0
     for row in rows:
         clock = CLOCKS[row.protocol.get("threads", "1") == "1"]
-        found, true = row.metrics.get("predicted_time_s"), row.metrics.get(clock)
-        if row.status != "ok" or not found or not true:
+        guess, true = row.metrics.get("predicted_time_s"), row.metrics.get(clock)
+        if row.status != "ok" or not guess or not true:
             continue
-        errors.append(found / true - 1)
-        low, high = (row.metrics.get(f"predicted_time_{end}_s", found) for end in ("low", "high"))
+        errors.append(guess / true - 1)
+        low, high = (row.metrics.get(f"predicted_time_{end}_s", guess) for end in ("low", "high"))
         n_inside += low <= true <= high
     return errors, n_inside
 
@@ -52,22 +52,22 @@ def sentences(rows: Sequence[Row]) -> list[str]:
 
     Empty if no costs were predicted.
     """
-    said = []
+    lines = []
     memory, (time, n_inside) = memory_errors(rows), time_errors(rows)
     if memory:
-        said.append(f"Memory of {_summary(memory)}.")
+        lines.append(f"Memory of {_summary(memory)}.")
     if time:
-        said.append(f"Time of {_summary(time)}; {n_inside} of {len(time)} are in their intervals.")
-    return said
+        lines.append(f"Time of {_summary(time)}; {n_inside} of {len(time)} are in their intervals.")
+    return lines
 
 
 def _summary(errors: Sequence[float]) -> str:
     sizes = [abs(error) for error in errors]
-    text = f"{counted(len(sizes), 'cell')}: median error {median(sizes):.0%}"
-    return text if len(sizes) == 1 else f"{text}, largest {max(sizes):.0%}"
+    start = f"{counted(len(sizes), 'cell')}: median error {median(sizes):.0%}"
+    return start if len(sizes) == 1 else f"{start}, largest {max(sizes):.0%}"
 
 
 def sections(data: ReportData) -> list[Section]:
     """Return what the report says of predicted costs; nothing if no costs were predicted."""
-    said = sentences(data.rows)
-    return [Section("predicted", "predicted before the run", said, within="run")]
+    lines = sentences(data.rows)
+    return [Section("predicted", "predicted before the run", lines, within="run")]

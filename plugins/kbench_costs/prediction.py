@@ -64,7 +64,7 @@ class Growth:
         sd = math.hypot(math.sqrt(variance), self.drift * beyond)
         return estimate(mean, math.hypot(sd, self.noise))
 
-    def measured(self, cost: float) -> Estimate:
+    def single(self, cost: float) -> Estimate:
         """Return the estimate of a cost that was measured once."""
         # the difference of two measured costs
         return estimate(math.log(cost), math.sqrt(2) * self.noise)
@@ -81,8 +81,8 @@ def _laws(points: Sequence[Point], n_rows: float) -> tuple[np.ndarray, np.ndarra
     grown = (rows / most) ** exponents
     terms = np.stack([np.ones_like(grown), grown], axis=2) / costs[:, None]
     # a term that would be negative is left out; a single point is of the one that grows
-    kept = np.linalg.pinv(terms).sum(axis=2) >= 0 if len(points) > 1 else np.array([[False, True]])
-    solved = np.linalg.pinv(terms * kept[:, None, :])
+    used = np.linalg.pinv(terms).sum(axis=2) >= 0 if len(points) > 1 else np.array([[False, True]])
+    solved = np.linalg.pinv(terms * used[:, None, :])
     laws = solved.sum(axis=2)[:, :, None]
     errors = ((terms @ laws - 1) ** 2).sum(axis=(1, 2))
     at = np.stack([np.ones_like(exponents), (n_rows / most) ** exponents], axis=2)
@@ -95,14 +95,14 @@ def estimate(mean: float, sd: float) -> Estimate:
     return Estimate(*(math.exp(mean + z * sd) for z in (0.0, -SPREAD, SPREAD)))
 
 
-def wider(given: Estimate, sd: float) -> Estimate:
+def wider(narrow: Estimate, sd: float) -> Estimate:
     """Return an estimate to whose logarithm an error of standard deviation `sd` is added."""
-    return estimate(math.log(given.value), math.hypot(_sd(given), sd))
+    return estimate(math.log(narrow.value), math.hypot(_sd(narrow), sd))
 
 
-def _sd(given: Estimate) -> float:
+def _sd(interval: Estimate) -> float:
     """Return the standard deviation of the logarithm of an estimate."""
-    return math.log(given.high / given.low) / (2 * SPREAD)
+    return math.log(interval.high / interval.low) / (2 * SPREAD)
 
 
 TIME = Growth(exponent_scale=0.05, noise=0.06, drift=0.06)
@@ -152,9 +152,9 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
     good = [trial for trial in trials if trial.status == "ok" and trial.n_threads == 1]
     for trial in good:
         if trial.is_whole and trial.n_rows == n_rows:  # it is the task
-            seconds = TIME.measured(max(1e-3, trial.seconds))
+            seconds = TIME.single(max(1e-3, trial.seconds))
             return Cost(
-                MEMORY.measured(max(1.0, trial.memory_mib)), _scale_time(seconds, good, together)
+                MEMORY.single(max(1.0, trial.memory_mib)), _scale_time(seconds, good, together)
             )
     over = [trial for trial in trials if trial.status == "out_of_memory"]
     if not (good or over):
@@ -165,8 +165,8 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
         least = max(trial.memory_mib * n_rows / trial.n_rows for trial in over)
     memory = Estimate(least, least, least)
     short, whole = (_regress_on_rows(good, kind, "memory_mib") for kind in (False, True))
-    if known := short or whole:
-        with_more = MEMORY.predict(_points(known, MIN_MB)[-LAST:], n_rows)
+    if trials_ := short or whole:
+        with_more = MEMORY.predict(_points(trials_, MIN_MB)[-LAST:], n_rows)
         more = [t.memory_mib - whole[t.n_rows] for t in together if t.status == "ok"]
         memory = with_more.less(MIN_MB - max([0.0, *more])).at_least(least)
     alone = _seconds(good, n_rows)
@@ -175,8 +175,8 @@ def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
 
 def predict_wider(costs: Mapping[int, Cost], width: int) -> Cost:
     """Predict the cost of a wider embedding from those of narrower ones, by width."""
-    memory = {w: known.memory_mib for w, known in costs.items()}
-    times = {w: known.seconds for w, known in costs.items() if known.seconds is not None}
+    memory = {w: cost.memory_mib for w, cost in costs.items()}
+    times = {w: cost.seconds for w, cost in costs.items() if cost.seconds is not None}
     return Cost(
         _wider(memory, width, MEMORY_BY_WIDTH),
         _wider(times, width, TIME_BY_WIDTH) if times else None,
@@ -184,7 +184,7 @@ def predict_wider(costs: Mapping[int, Cost], width: int) -> Cost:
 
 
 def _wider(costs: Mapping[int, Estimate], width: int, growth: Growth) -> Estimate:
-    points = [(w, max(1e-3, known.value)) for w, known in sorted(costs.items())]
+    points = [(w, max(1e-3, cost.value)) for w, cost in sorted(costs.items())]
     return wider(growth.predict(points, width), _sd(costs[max(costs)]))
 
 
@@ -305,10 +305,10 @@ def too_large(
     """
     least = "at least " if cost.is_least else ""
     need, limit = map(format_memory, (cost.memory_mib.value, limit_mib))
-    text = f"needs {least}{need}, the limit is {limit}"
+    sentence = f"needs {least}{need}, the limit is {limit}"
     narrow = [] if largest is None else [f"up to about {largest:,}"]
     wide = [] if in_blocks is None else [f"from {in_blocks:,} on"]
     if not narrow + wide:
-        return text
+        return sentence
     which = " and ".join(narrow + wide)
-    return f"{text}; {name} {which} should fit{', in blocks' if wide else ''}"
+    return f"{sentence}; {name} {which} should fit{', in blocks' if wide else ''}"

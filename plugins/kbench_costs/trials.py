@@ -66,13 +66,13 @@ def narrower(cells: Iterable[PlannedCell], whole_bytes: int) -> dict[str, list[P
         is_large = _BYTES * planned.dataset.n_samples * width > whole_bytes
         key = json.dumps([planned.dataset.checksum, of_method, is_large], sort_keys=True)
         families.setdefault(key, {}).setdefault(width, planned)
-    found = {}
+    by_key = {}
     for family in families.values():
         for width, planned in family.items():
             near = [each for w, each in family.items() if width / MAX_WIDER <= w < width]
             if near:
-                found[planned.key] = near
-    return found
+                by_key[planned.key] = near
+    return by_key
 
 
 def shorten(cell: Cell) -> Cell:

@@ -99,7 +99,7 @@ class DaskEngine:
         free = [w for w in self._workers.ready() if w.n_in_flight < w.n_threads]
         if not free or len(self._in_flight) >= self._jobs:
             return None
-        attempt = next((a for a in waiting if self._suited(a, free)), None)
+        attempt = next((a for a in waiting if self._find_workers(a, free)), None)
         if attempt is not None:
             waiting.remove(attempt)
         # the number of tasks that wait for a host with their data is bounded
@@ -111,7 +111,7 @@ class DaskEngine:
                 self._exhausted = True
                 return None
             attempt = _Attempt(task)
-        if suited := self._suited(attempt, free):
+        if suited := self._find_workers(attempt, free):
             self._send(attempt, min(suited, key=lambda w: w.n_in_flight / w.n_threads))
         else:
             waiting.append(attempt)
@@ -130,7 +130,7 @@ class DaskEngine:
         self._in_flight[attempt.future.key] = attempt
         attempt.future.add_done_callback(lambda future: self._events.put(future.key))
 
-    def _suited(self, attempt: _Attempt, workers: Iterable[Worker]) -> list[Worker]:
+    def _find_workers(self, attempt: _Attempt, workers: Iterable[Worker]) -> list[Worker]:
         """Return the workers whose hosts have not failed to get the data of a task."""
         checksum = attempt.task.checksum
         return [w for w in workers if w.host and (w.host.machine, checksum) not in self._lacking]
@@ -149,18 +149,18 @@ class DaskEngine:
         if isinstance(event, ClusterError):
             raise event
         if isinstance(event, Worker):
-            lost = self._attempts_of(event)
-            left = len(self._workers.ready())
+            lost = self._list_attempts(event)
+            n_left = len(self._workers.ready())
             self._notice(
                 f"lost the Dask worker {event.address} with {len(lost)} tasks; "
-                + (f"{left} are left" if left else "waiting for another worker")
+                + (f"{n_left} are left" if n_left else "waiting for another worker")
             )
             for attempt in lost:
                 yield from self._retry(attempt, waiting, "died while the task ran")
         elif event is not None and event in self._in_flight:
             yield from self._collect(self._in_flight[event], waiting)
 
-    def _attempts_of(self, worker: Worker) -> list[_Attempt]:
+    def _list_attempts(self, worker: Worker) -> list[_Attempt]:
         return [attempt for attempt in self._in_flight.values() if attempt.worker is worker]
 
     def _collect(
@@ -219,7 +219,7 @@ class DaskEngine:
 
         They do not count as attempts.
         """
-        attempts = self._attempts_of(worker)
+        attempts = self._list_attempts(worker)
         self._workers.cancel([attempt.future for attempt in attempts])
         for attempt in attempts:
             self._free_slot(attempt)
@@ -235,7 +235,7 @@ class DaskEngine:
         """Yield the tasks whose data no host can get."""
         ready = self._workers.ready()
         for attempt in list(waiting) if ready else ():
-            if not self._suited(attempt, ready):
+            if not self._find_workers(attempt, ready):
                 host = ready[-1].host
                 assert host is not None
                 waiting.remove(attempt)

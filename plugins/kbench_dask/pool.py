@@ -23,7 +23,7 @@ from kbench.errors import ClusterError
 from kbench.features import Host, Manifest, Terms, group_values
 from kbench.messages import option
 from kbench_dask import worker as dask_worker
-from kbench_dask.worker import manifest_of
+from kbench_dask.worker import read_manifest
 
 CONNECT_S = 5.0
 """Seconds in which the scheduler must answer."""
@@ -96,7 +96,7 @@ class Workers:
         the same.
         """
         self._terms = terms
-        self._here = manifest_of(terms.preload, terms.components)
+        self._here = read_manifest(terms.preload, terms.components)
         start = time.monotonic()
         while not self._are_ready(time.monotonic() - start):
             time.sleep(0.05)
@@ -107,17 +107,17 @@ class Workers:
         try:
             self._poll()
         except Exception as error:
-            raise self._gone(error) from None
-        known = list(self._known.values())
-        refused = [worker for worker in known if worker.refused]
-        n_ready = sum(worker.host is not None for worker in known)
-        if waited < READY_S and len(refused) + n_ready < len(known):
+            raise self._lost_error(error) from None
+        workers = list(self._known.values())
+        refused = [worker for worker in workers if worker.refused]
+        n_ready = sum(worker.host is not None for worker in workers)
+        if waited < READY_S and len(refused) + n_ready < len(workers):
             return False
         if refused:
             raise ClusterError(_refusal(refused))
         if n_ready:
             return True
-        if known:
+        if workers:
             raise ClusterError(
                 f"no worker of {self.address} was ready within {READY_S:g} s; they may be "
                 "running other work"
@@ -142,7 +142,7 @@ class Workers:
         try:
             return self._ask(function, worker, *arguments)
         except Exception as error:
-            raise self._gone(error) from None
+            raise self._lost_error(error) from None
 
     def _ask(self, function: Callable[..., Any], worker: Worker, *arguments: Any) -> Any:
         return self._client.submit(
@@ -169,9 +169,9 @@ class Workers:
         """Stop using a worker; ClusterError is raised if it was the last."""
         worker.host, worker.lease = None, None
         worker.refused = (reason,)
-        known = list(self._known.values())
-        if known and all(other.refused for other in known):
-            raise ClusterError(_refusal(known))
+        workers = list(self._known.values())
+        if workers and all(other.refused for other in workers):
+            raise ClusterError(_refusal(workers))
         self._notice(f"the Dask worker {worker.address} is no longer used: {reason}")
 
     def wait_for_scheduler(self) -> None:
@@ -191,7 +191,7 @@ class Workers:
         with contextlib.suppress(Exception):
             self._client.close(timeout=5)
 
-    def _gone(self, error: Exception) -> ClusterError:
+    def _lost_error(self, error: Exception) -> ClusterError:
         return ClusterError(
             f"the Dask scheduler {self.address} was lost ({type(error).__name__}); {_RESUME}"
         )
@@ -208,7 +208,7 @@ class Workers:
                 if self._client.status == "closed" or (
                     isinstance(error, _SILENCE) and time.monotonic() - self._heard > SILENT_S
                 ):
-                    self._given_up = self._gone(error)
+                    self._given_up = self._lost_error(error)
                 elif not isinstance(error, _SILENCE):
                     # waiting would not help, and nothing else would report it
                     self._given_up = ClusterError(
@@ -273,8 +273,8 @@ def _connect(address: str) -> Any:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
     async def knock() -> None:
-        own = Security().get_connection_args("client")
-        comm = await connect(address, timeout=CONNECT_S, **own)
+        options = Security().get_connection_args("client")
+        comm = await connect(address, timeout=CONNECT_S, **options)
         await comm.close()
 
     try:

@@ -98,18 +98,18 @@ def prepare(
     with ExitStack() as opened:
         # a kbench may hold this machine exclusively; the next one waits for this
         opened.enter_context(Journal().lock(LOCK, shared=True, poll=still_wanted))
-        if different := wanted.differences(manifest_of(preload, components)):
+        if different := wanted.differences(read_manifest(preload, components)):
             return Readiness(None, tuple(different))
         parents = WarmParents(preload)
         opened.callback(parents.close)
         host, assignments = Host.here(), Assignments(DataCache())
-        here = _Run(parents, assignments, host, Present(), opened.pop_all())
-    _RUNS[run, worker.address] = here
+        run_ = _Run(parents, assignments, host, Present(), opened.pop_all())
+    _RUNS[run, worker.address] = run_
     threading.Thread(
-        target=_release, args=(run, worker, key, here), name="kbench-release", daemon=True
+        target=_release, args=(run, worker, key, run_), name="kbench-release", daemon=True
     ).start()
     with parents.using(parents.every) as sandbox:
-        return Readiness(here.host, tuple(parameter_mistakes(sandbox, components)))
+        return Readiness(run_.host, tuple(parameter_mistakes(sandbox, components)))
 
 
 def answer(run: str, request: Request, slots: int) -> Answer:
@@ -118,45 +118,45 @@ def answer(run: str, request: Request, slots: int) -> Answer:
     ReleasedError is raised if `prepare` must be called again.
     """
     worker, key = _current_task()
-    here = _RUNS.get((run, worker.address))
-    if here is None:
+    run_ = _RUNS.get((run, worker.address))
+    if run_ is None:
         raise ReleasedError(run)
     wanted = partial(_is_wanted, worker, key)
     started_ms = now_ms()
-    problem = _fetch(here, request, wanted)
+    problem = _fetch(run_, request, wanted)
     if problem:
-        outcome = CallOutcome("error", error=f"{problem} (host {here.host.name})")
-        return Answer(outcome, here.host, started_ms, now_ms(), lacks_data=True)
-    with here.parents.using(request.task.plugins) as sandbox:
+        outcome = CallOutcome("error", error=f"{problem} (host {run_.host.name})")
+        return Answer(outcome, run_.host, started_ms, now_ms(), lacks_data=True)
+    with run_.parents.using(request.task.plugins) as sandbox:
         measured = compute(
-            request, sandbox, here.assignments, here.host, slots, here.present, wanted
+            request, sandbox, run_.assignments, run_.host, slots, run_.present, wanted
         )
     if measured.manifest is not None:
         measured = replace(measured, manifest=measured.manifest.across_hosts())
-    if _RUNS.get((run, worker.address)) is not here:
+    if _RUNS.get((run, worker.address)) is not run_:
         raise ReleasedError(run)  # the warm parent was ended under the task
     return measured
 
 
-def _fetch(here: _Run, request: Request, wanted: Any) -> str:
+def _fetch(run: _Run, request: Request, wanted: Any) -> str:
     """Get the data of a request if need be; return the reason if they are unavailable."""
     checksum = request.task.checksum
-    if _is_cached(here.assignments.cache, checksum):
+    if _is_cached(run.assignments.cache, checksum):
         return ""
     ref = request.task.cell.dataset
     plain = to_json(ref)
     # one process of this host asks the source, the others wait for its result
     with Journal().lock(f"data {checksum}"):
-        if _is_cached(here.assignments.cache, checksum):
+        if _is_cached(run.assignments.cache, checksum):
             return ""
         payload = {
             "dataset": plain,
             "code": _ANY,
-            "cache": str(here.assignments.cache.root),
+            "cache": str(run.assignments.cache.root),
             "offline": request.offline,
         }
         # its checksum shows whether a plugin has an effect on the data
-        with here.parents.using(here.parents.every) as sandbox:
+        with run.parents.using(run.parents.every) as sandbox:
             outcome = sandbox.run(
                 "kbench.execution.task_functions:load",
                 payload,
@@ -164,13 +164,13 @@ def _fetch(here: _Run, request: Request, wanted: Any) -> str:
                 memory_mib=load_memory_mib(),
                 wanted=wanted,
             )
-    if _is_cached(here.assignments.cache, checksum):
+    if _is_cached(run.assignments.cache, checksum):
         return ""
     if outcome.status != "ok":
         return f"the data of {ref.label} cannot be loaded: {outcome.error}"
     if "unavailable" in outcome.value:
         return f"the data of {ref.label} are unavailable: {outcome.value['unavailable']}"
-    cached = here.assignments.cache.lookup(ref.name, plain["params"], _ANY)
+    cached = run.assignments.cache.lookup(ref.name, plain["params"], _ANY)
     return (
         f"the data of {ref.label} differ from those of the plan: checksum {cached or 'unknown'} "
         f"instead of {checksum}"
@@ -201,20 +201,20 @@ def _is_wanted(worker: Any, key: object) -> bool:
     return task.state in ("executing", "long-running", "memory")
 
 
-def _release(run: str, worker: Any, key: object, here: _Run) -> None:
+def _release(run: str, worker: Any, key: object, entry: _Run) -> None:
     while _is_wanted(worker, key):
         time.sleep(_LOOK_S)
     # a later `prepare` of the same run may have replaced it
-    if _RUNS.get((run, worker.address)) is here:
+    if _RUNS.get((run, worker.address)) is entry:
         del _RUNS[run, worker.address]
-    here.release.close()
+    entry.release.close()
 
 
 PROBE_TIME_S = 120.0
 """Wall clock in which a host must have loaded all components."""
 
 
-def manifest_of(preload: Preload, components: Mapping[str, Sequence[object]]) -> Manifest:
+def read_manifest(preload: Preload, components: Mapping[str, Sequence[object]]) -> Manifest:
     """Return what this host computes components from, with all of kbench and the BLAS.
 
     The components are loaded in a process of their own, and what it loads and reads is

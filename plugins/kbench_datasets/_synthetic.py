@@ -134,7 +134,7 @@ def checkerboard(
     rng = _generator(n_samples, seed)
     X = rng.random((n_samples, n_features))
     y = np.floor(n_cells * X).sum(axis=1).astype(np.int64) % 2
-    return _dataset("checkerboard", X, _flipped(y, noise, rng), rng)
+    return _dataset("checkerboard", X, _flip(y, noise, rng), rng)
 
 
 def polytope(
@@ -214,7 +214,7 @@ def polytope(
         kept.append(X[np.abs(_depth(X, W, b)) >= margin])
     X = np.concatenate(kept)[:n_samples]
     y = (_depth(X, W, b) > 0).astype(np.int64)
-    return _dataset("polytope", X, _flipped(y, noise, rng), rng)
+    return _dataset("polytope", X, _flip(y, noise, rng), rng)
 
 
 def _depth(X: np.ndarray, W: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -233,7 +233,7 @@ def _generator(n_samples: int, seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def _flipped(y: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
+def _flip(y: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
     check_number(noise, "noise", least=0, below=0.5)
     return np.where(rng.random(len(y)) < noise, 1 - y, y)
 
@@ -366,7 +366,7 @@ def friedman1(n_samples: int = 1000, noise: float = 1.0, seed: int = 0) -> Datas
     >>> friedman1(n_samples=50).X.shape
     (50, 10)
     """
-    return _drawn("friedman1", datasets.make_friedman1, n_samples, noise, seed)
+    return _draw("friedman1", datasets.make_friedman1, n_samples, noise, seed)
 
 
 def friedman2(n_samples: int = 1000, noise: float = 125.0, seed: int = 0) -> Dataset:
@@ -400,7 +400,7 @@ def friedman2(n_samples: int = 1000, noise: float = 125.0, seed: int = 0) -> Dat
     J. H. Friedman, "Multivariate adaptive regression splines", Annals of Statistics 19
     (1991); L. Breiman, "Bagging predictors", Machine Learning 24 (1996).
     """
-    return _drawn("friedman2", datasets.make_friedman2, n_samples, noise, seed)
+    return _draw("friedman2", datasets.make_friedman2, n_samples, noise, seed)
 
 
 def friedman3(n_samples: int = 1000, noise: float = 0.1, seed: int = 0) -> Dataset:
@@ -432,10 +432,10 @@ def friedman3(n_samples: int = 1000, noise: float = 0.1, seed: int = 0) -> Datas
     J. H. Friedman, "Multivariate adaptive regression splines", Annals of Statistics 19
     (1991); L. Breiman, "Bagging predictors", Machine Learning 24 (1996).
     """
-    return _drawn("friedman3", datasets.make_friedman3, n_samples, noise, seed)
+    return _draw("friedman3", datasets.make_friedman3, n_samples, noise, seed)
 
 
-def _drawn(
+def _draw(
     name: str,
     make: Callable[..., tuple[np.ndarray, np.ndarray]],
     n_samples: int,

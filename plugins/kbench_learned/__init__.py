@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
 _FACTORS = {"bandwidth_factor": BANDWIDTH_FACTORS}
 
 
-def _learned(base, grid, make="_map:LearnedMetricMap", **params):
+def _make_learned(base, grid, make="_map:LearnedMetricMap", **params):
     """Record a map around the one of this name, with parameters of that one."""
     return FeatureMap(
         f"{base}-learned",
@@ -34,11 +34,11 @@ def kbench_feature_maps():
     """List a learned map around each map whose features have useful gradients."""
     fourier = ("rff", "orthogonal-rff", "qmc-rff", "sorf", "laplace-rff", "matern-rff")
     return [
-        *(_learned(name, _FACTORS) for name in (*fourier, "nystroem")),
-        _learned("arc-cosine", {}),
+        *(_make_learned(name, _FACTORS) for name in (*fourier, "nystroem")),
+        _make_learned("arc-cosine", {}),
         # its roots are fitted to each column, which undoes the weights of a diagonal
-        _learned("nbcs-rotated", {"metric": ("full", "low_rank")}, "_map:LearnedPartitionMap"),
-        _learned("simplicial-mesh", {}, scaling="common"),
+        _make_learned("nbcs-rotated", {"metric": ("full", "low_rank")}, "_map:LearnedPartitionMap"),
+        _make_learned("simplicial-mesh", {}, scaling="common"),
     ]
 
 

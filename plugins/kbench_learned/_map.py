@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kbench.estimators import InputGradient
 from kbench.parameters import check_choice, check_parameters, choice, integer, number
 from kbench_learned._metric import Form, Trajectory, choose, fits, learn, one_hot_groups
-from kbench_learned._ridge import folds_of, of_labels, of_numbers
+from kbench_learned._ridge import encode_labels, encode_numbers, make_folds
 
 DIFFERENTIABLE = (
     *("rff", "orthogonal-rff", "qmc-rff", "leverage-rff", "fastfood", "sorf", "laplace-rff"),
@@ -50,13 +50,13 @@ def refuse_without_gradient(base: object) -> None:
 def with_parameters(base: BaseEstimator, **given: object) -> BaseEstimator:
     """Return a clone of a map with parameters that are not None, or a ValueError."""
     base = clone(base)
-    known = base.get_params(deep=False)
+    params = base.get_params(deep=False)
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:
-        if name not in known:
+        if name not in params:
             raise ValueError(
                 f"{name} is not a parameter of base_map={type(base).__name__}, which has "
-                f"{', '.join(sorted(known))}"
+                f"{', '.join(sorted(params))}"
             )
     return base.set_params(**given)
 
@@ -102,7 +102,7 @@ class _LearnedMap(InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMix
             )
         X, y = validate_data(self, X, y, dtype=np.float64)
         y = np.asarray(y)
-        targets = of_numbers(y) if y.dtype.kind == "f" else of_labels(y)
+        targets = encode_numbers(y) if y.dtype.kind == "f" else encode_labels(y)
         rng = check_random_state(self.random_state)
         base = self._base(rng)
         self.mean_ = X.mean(axis=0)
@@ -116,18 +116,18 @@ class _LearnedMap(InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMix
         forms = [Form(name, self.regularization, self.rank, varies, groups) for name in names]
         options = [(form, factor) for factor in self._factors() for form in forms]
         X = X - self.mean_
-        folds = folds_of(targets.strata, rng) if self.rounds else []
-        tried = self._tried(base, X, targets.columns, folds, options)
+        folds = make_folds(targets.strata, rng) if self.rounds else []
+        tried = self._try_forms(base, X, targets.columns, folds, options)
         chosen, self.round_ = choose(tried, len(folds[0].fit) if folds else 0)
         form, self.factor_ = options[chosen]
         self._keep(form, tried[chosen])
         self.base_map_ = with_parameters(base, bandwidth_factor=self.factor_)
         self.base_map_.fit(X @ self.transform_)
         self._n_features_out = self.base_map_.transform(X[:1] @ self.transform_).shape[1]
-        self.details_ = self._described()
+        self.details_ = self._describe()
         return self
 
-    def _tried(self, base, X, targets, folds, options):
+    def _try_forms(self, base, X, targets, folds, options):
         """Return what the rounds learned with each option, a form and a bandwidth factor."""
         identity = np.eye(X.shape[1])
         if not folds:
@@ -141,18 +141,18 @@ class _LearnedMap(InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMix
             tried += [learn(*given, form, first) for form, _ in several]
         return tried
 
-    def _keep(self, form, found):
+    def _keep(self, form, learned):
         self.form_ = form.name
-        self.errors_ = np.asarray(found.errors)
+        self.errors_ = np.asarray(learned.errors)
         self.n_rounds_ = max(0, len(self.errors_) - 1)
-        if found.lost_rank:
+        if learned.lost_rank:
             warnings.warn(
                 f"all gradients are 0 after round {self.n_rounds_}, so that no further metric was "
                 "learned",
                 UserWarning,
                 stacklevel=3,
             )
-        matrix = found.matrices[self.round_]
+        matrix = learned.matrices[self.round_]
         self.metric_ = matrix / matrix.max()
         self.transform_ = form.final(matrix) if self.round_ else matrix
 
@@ -220,7 +220,7 @@ class _LearnedMap(InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 )
         return groups
 
-    def _described(self):
+    def _describe(self):
         diagonal = np.diag(self.metric_)
         columns = np.sort(np.argsort(-diagonal, kind="stable")[:30])
         return {

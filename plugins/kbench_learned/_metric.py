@@ -32,7 +32,7 @@ class Form:
     def of(self, matrix: np.ndarray) -> np.ndarray:
         """Return an average gradient outer product in this form."""
         matrix = np.where(np.outer(self.varies, self.varies), matrix, 0.0)
-        return diagonal_of(matrix, self.groups) if self.name == "diagonal" else matrix
+        return read_diagonal(matrix, self.groups) if self.name == "diagonal" else matrix
 
     def root(self, matrix: np.ndarray) -> np.ndarray:
         """Return the linear map of the inputs in which the next round is fitted."""
@@ -85,12 +85,12 @@ def low_rank_root(matrix: np.ndarray, rank: int) -> np.ndarray:
     return vectors * np.where(largest < 0, -1.0, 1.0) * np.sqrt(np.maximum(values, 0.0))
 
 
-def diagonal_of(matrix: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
+def read_diagonal(matrix: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
     """Return the diagonal part of a matrix; columns of a group share the mean of theirs.
 
     Examples
     --------
-    >>> diagonal_of(np.array([[3.0, 9.0], [9.0, 1.0]]), [np.array([0, 1])])
+    >>> read_diagonal(np.array([[3.0, 9.0], [9.0, 1.0]]), [np.array([0, 1])])
     array([[2., 0.],
            [0., 2.]])
     """
@@ -196,10 +196,10 @@ def fits(
 ) -> list[Fitted]:
     """Fit the base map and ridge regressions in each fold, to inputs times its transform."""
     pairs = zip(folds, transforms, strict=True)
-    return [_fitted(base, X, targets, fold, transform) for fold, transform in pairs]
+    return [_fit(base, X, targets, fold, transform) for fold, transform in pairs]
 
 
-def _fitted(base, X: np.ndarray, targets: np.ndarray, fold: Fold, transform) -> Fitted:
+def _fit(base, X: np.ndarray, targets: np.ndarray, fold: Fold, transform) -> Fitted:
     fitted = clone(base).fit(X[fold.fit] @ transform)
 
     def embed(rows: np.ndarray):
@@ -211,7 +211,7 @@ def _fitted(base, X: np.ndarray, targets: np.ndarray, fold: Fold, transform) -> 
     return Fitted(fitted, path, transform, np.hstack(parts), width)
 
 
-def judged(fitted: list[Fitted]) -> tuple[int, np.ndarray]:
+def judge(fitted: list[Fitted]) -> tuple[int, np.ndarray]:
     """Return the penalty with the smallest error over all folds, and its loss of each row.
 
     One penalty for all folds: a choice in each would be noise where few rows are held out.
@@ -239,19 +239,19 @@ def learn(
     found = Trajectory(matrices=[np.eye(X.shape[1])])
     fitted = final = first
     while True:
-        found.losses.append(judged(final)[1])
+        found.losses.append(judge(final)[1])
         number = len(found.losses) - 1
         if number == rounds or found.without_progress >= patience:
             return found
-        penalty = judged(fitted)[0]
+        penalty = judge(fitted)[0]
         matrices = [form.of(each.outer_product(X, penalty)) for each in fitted]
-        total = sum((_scaled(matrix) for matrix in matrices), np.zeros((X.shape[1],) * 2))
+        total = sum((_scale(matrix) for matrix in matrices), np.zeros((X.shape[1],) * 2))
         if not total.any():
             found.lost_rank = True
             return found
         found.matrices.append(total)
         # a fold without slopes gets the matrix of the others
-        matrices = [matrix if _scaled(matrix).any() else total for matrix in matrices]
+        matrices = [matrix if _scale(matrix).any() else total for matrix in matrices]
         fitted = fits(base, X, targets, folds, [form.root(matrix) for matrix in matrices])
         final = fitted
         if form.truncates:
@@ -259,7 +259,7 @@ def learn(
             final = fits(base, X, targets, folds, transforms)
 
 
-def _scaled(matrix: np.ndarray) -> np.ndarray:
+def _scale(matrix: np.ndarray) -> np.ndarray:
     """Return a matrix divided by its trace, or zeros where that is not a positive number."""
     trace = np.trace(matrix)
     return matrix / trace if trace > 0 and np.isfinite(trace) else np.zeros_like(matrix)

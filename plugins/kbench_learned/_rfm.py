@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kbench.kernels import Gaussian, Matern, median_distance
 from kbench.parameters import check_parameters, choice, integer, number
 from kbench_learned._metric import Form
-from kbench_learned._ridge import Targets, folds_of, of_labels, of_numbers
+from kbench_learned._ridge import Targets, encode_labels, encode_numbers, make_folds
 
 PENALTIES = np.logspace(-7, 2, 10)
 """Penalties, in units of the kernel's value at distance 0."""
@@ -50,7 +50,7 @@ class _RecursiveFeatureMachine(BaseEstimator):
         self.errors_, self.round_ = [], 0
         best = np.inf, transform, penalty
         rng = np.random.RandomState(0 if self.random_state is None else self.random_state)
-        for fold in folds_of(targets.strata, rng)[:1]:
+        for fold in make_folds(targets.strata, rng)[:1]:
             for each in range(self.rounds + 1):
                 Z, Z_test = X[fold.fit] @ transform, X[fold.held_out] @ transform
                 kernel = self._resolved(Z)
@@ -192,7 +192,7 @@ class RecursiveFeatureMachineRegressor(RegressorMixin, _RecursiveFeatureMachine)
         self
         """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        self._learn(X, of_numbers(np.asarray(y)))
+        self._learn(X, encode_numbers(np.asarray(y)))
         return self
 
     def predict(self, X):
@@ -252,7 +252,7 @@ class RecursiveFeatureMachineClassifier(ClassifierMixin, _RecursiveFeatureMachin
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
-        self._learn(X, of_labels(np.asarray(y)))
+        self._learn(X, encode_labels(np.asarray(y)))
         return self
 
     def decision_function(self, X):

@@ -28,21 +28,21 @@ class Targets:
         return columns * self.scale + self.location
 
 
-def of_numbers(y: np.ndarray) -> Targets:
+def encode_numbers(y: np.ndarray) -> Targets:
     """Return the targets of a regression."""
-    return _standardised(y[:, None].astype(np.float64), np.zeros(len(y), dtype=np.intp))
+    return _standardise(y[:, None].astype(np.float64), np.zeros(len(y), dtype=np.intp))
 
 
-def of_labels(y: np.ndarray) -> Targets:
+def encode_labels(y: np.ndarray) -> Targets:
     """Return a column for each class against the rest, and one column for two classes."""
     classes, strata = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError("y has one class, and a metric cannot be learned from it")
     columns = np.where(strata[:, None] == np.arange(len(classes)), 1.0, -1.0)
-    return _standardised(columns[:, 1:] if len(classes) == 2 else columns, strata)
+    return _standardise(columns[:, 1:] if len(classes) == 2 else columns, strata)
 
 
-def _standardised(columns: np.ndarray, strata: np.ndarray) -> Targets:
+def _standardise(columns: np.ndarray, strata: np.ndarray) -> Targets:
     location, scale = columns.mean(axis=0), columns.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     return Targets((columns - location) / scale, strata, location, scale)
@@ -63,7 +63,7 @@ class Fold:
     held_out: np.ndarray
 
 
-def folds_of(strata: np.ndarray, rng: np.random.RandomState) -> list[Fold]:
+def make_folds(strata: np.ndarray, rng: np.random.RandomState) -> list[Fold]:
     """Hold out as many parts of the rows in turn as have 1,000 rows together.
 
     Errors of fewer rows choose a round by chance, and more rows take time. Strata have equal

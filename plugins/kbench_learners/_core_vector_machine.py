@@ -104,7 +104,7 @@ def core_set(values: Similarities, y, C, tol, max_core_size, rng) -> CoreSet:
     n_iter = 0
     while True:
         n_iter += 1
-        K = _bordered(values, index, K)
+        K = _border(values, index, K)
         coef = _solve(K, y[index], C, coef)
         total = float(np.abs(coef).sum())
         support = np.flatnonzero(coef)
@@ -149,7 +149,7 @@ def _furthest(rows, excess, tol, n_more):
     return rows[out[np.argsort(-excess[out], kind="stable")[:n_more]]]
 
 
-def _bordered(values, index, K):
+def _border(values, index, K):
     """Extend the matrix ``k + 1`` of the core set to its new points."""
     old, new = len(K), len(index)
     rows = values(index[old:], index)

@@ -82,7 +82,7 @@ class Problem:
 
     def prepare(self, hessians: list[np.ndarray]) -> None:
         """Take the Hessians of the loss on the sample, by each column of `w`."""
-        self._solve = solver_of(hessians, self._penalty)
+        self._solve = make_solver(hessians, self._penalty)
 
     def advance(self, loss: float, adjoint: np.ndarray, hessians: list[np.ndarray]) -> None:
         """Take the sums of a pass at `w`, and move `w` to the point of the next one.
@@ -122,7 +122,7 @@ class Problem:
             if curvature > 0.0:
                 self._steps.append((step, change, curvature))
         if hessians:
-            self._solve, self._renewed = solver_of(hessians, self._penalty), self.n_iter
+            self._solve, self._renewed = make_solver(hessians, self._penalty), self.n_iter
             if len(hessians) == 1:  # otherwise blocks of the Hessian are missing
                 self._steps.clear()
         self.objective, self.gradient, self._base = objective, gradient, self.w
@@ -274,7 +274,7 @@ class Descent:
         self._begin_pass()
 
 
-def solver_of(hessians: list[np.ndarray], penalty: np.ndarray) -> Solve:
+def make_solver(hessians: list[np.ndarray], penalty: np.ndarray) -> Solve:
     """Return a function that solves with the Hessians of a loss and its penalty.
 
     Each is that of one column; their upper triangles are read. Of several

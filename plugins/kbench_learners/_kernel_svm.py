@@ -82,18 +82,18 @@ def machines_along(
     largest, previous = np.inf, 0.0
     for C in Cs:
         if largest >= previous:
-            machines = _solved(SVC(C=C, **parameters), X, codes, scheme)
+            machines = _solve(SVC(C=C, **parameters), X, codes, scheme)
             largest, previous = np.abs(machines.coef).max(initial=0.0), C * (1 - 1e-12)
         yield machines
 
 
-def _solved(svc: SVC, X, codes, scheme: str) -> Machines:
+def _solve(svc: SVC, X, codes, scheme: str) -> Machines:
     n_classes = int(codes.max()) + 1
     if n_classes == 2 or scheme == "ovo":
-        return _one_against_one(_fitted(svc, X, codes), n_classes)
+        return _one_against_one(_fit_pair(svc, X, codes), n_classes)
     coef, intercept, steps, solved = np.zeros((n_classes, X.shape[0])), [], 0, True
     for k in range(n_classes):
-        _fitted(svc, X, codes == k)
+        _fit_pair(svc, X, codes == k)
         coef[k, svc.support_] = svc.dual_coef_[0]
         intercept.append(svc.intercept_[0])
         steps, solved = max(steps, int(svc.n_iter_.max())), solved and svc.fit_status_ == 0
@@ -101,7 +101,7 @@ def _solved(svc: SVC, X, codes, scheme: str) -> Machines:
     return Machines(support, coef[:, support], np.array(intercept), steps, solved)
 
 
-def _fitted(svc: SVC, X, targets) -> SVC:
+def _fit_pair(svc: SVC, X, targets) -> SVC:
     with warnings.catch_warnings(), config_context(assume_finite=True):
         warnings.simplefilter("ignore", ConvergenceWarning)
         return svc.fit(X, targets)
@@ -168,7 +168,7 @@ def solve_box_qp(Q: np.ndarray, C: float, tol: float, max_iter: int) -> BoxSolut
     best = BoxSolution(np.zeros(n), np.inf, 0)
     for step in range(1, max_iter + 1):
         margins = Q @ x
-        a = _snapped(x, s, z, w, upper)
+        a = _snap(x, s, z, w, upper)
         gap = _relative_gap(Q, a, upper)
         if gap < best.gap:
             best = BoxSolution(np.minimum(a / scale, C), gap, step - 1)
@@ -219,7 +219,7 @@ def _longest(value, direction) -> float:
         return min(1.0, float((-value[shrinking] / direction[shrinking]).min()))
 
 
-def _snapped(x, s, z, w, upper):
+def _snap(x, s, z, w, upper):
     """Put variables whose multiplier outweighs them on their bound."""
     a = np.where(x / upper < z * 1e-3, 0.0, x)
     return np.where(s / upper < w * 1e-3, upper, a)

@@ -15,7 +15,7 @@ from kbench.parameters import choice, integer, number
 from kbench_learners._block_fits import SquaredHingeFit
 from kbench_learners._design import Design, dense_where_quicker
 from kbench_learners._estimator import SCHEMES, LinearClassifier, PathClassifier, binary_problems
-from kbench_learners._paths import LOSSES, binary_path, expanded, least_squares
+from kbench_learners._paths import LOSSES, binary_path, expand, least_squares
 
 MULTICLASS = ("ovo", "ovr", "crammer_singer")
 
@@ -207,7 +207,7 @@ class LinearSVM(LinearClassifier, PathClassifier):
             start = None if starts is None else starts[:, problem]
             y = signs.astype(np.float64)
             paths.append(binary_path(working, y, *options, self.max_iter, start))
-        return paths if working is design else expanded(paths, working, design, targets, *options)
+        return paths if working is design else expand(paths, working, design, targets, *options)
 
     def _fit_crammer_singer(self, X, codes) -> None:
         with warnings.catch_warnings():

@@ -74,7 +74,7 @@ class LinearSVR(WeightedPathMixin, LinearRegressor):
         epsilon: float | np.ndarray = float(self.epsilon)
         if weight is not None:  # a row times the root of its weight, and its column of ones
             root = np.sqrt(weight)
-            X, y, epsilon = _scaled(X, root, bias), root * y, root * epsilon
+            X, y, epsilon = _scale(X, root, bias), root * y, root * epsilon
         design = Design(dense_where_quicker(X), 0.0 if weight is not None else bias)
         working = design.reduced()
         hessian = ActiveRows(working)
@@ -127,7 +127,7 @@ class _EpsilonInsensitive:
         return self.sigma * float(moved @ moved)
 
 
-def _scaled(X, root, bias):
+def _scale(X, root, bias):
     """Return rows times `root`, beside a column of these if there is an intercept."""
     rows = sp.diags_array(root) @ X if sp.issparse(X) else root[:, None] * X
     if not bias:

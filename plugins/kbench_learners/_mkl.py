@@ -81,7 +81,7 @@ def _cutting_plane(rows, offsets) -> tuple[np.ndarray, float]:
     return weights / weights.sum(), float(solution.fun) * scale
 
 
-def centred(K: np.ndarray) -> np.ndarray:
+def centre(K: np.ndarray) -> np.ndarray:
     """Centre a Gram matrix: return that of ``phi(x) - mean phi``."""
     means = K.mean(axis=0)
     return K - means - means[:, None] + means.mean()
@@ -98,7 +98,7 @@ def alignment_weights(grams, targets, method: str) -> np.ndarray:
     m = len(grams)
     if method == "uniform":
         return np.full(m, 1 / m)
-    grams = [centred(K) for K in grams]
+    grams = [centre(K) for K in grams]
     towards = np.array([float(np.vdot(K, targets)) for K in grams])
     if method == "align":
         weights = np.maximum(towards / [max(np.linalg.norm(K), 1e-300) for K in grams], 0)

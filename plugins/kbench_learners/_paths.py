@@ -82,7 +82,7 @@ def _hinge(design, y, C, w, multipliers, hessian, tol, max_iter):
     return replace(best, n_iter=n_iter)
 
 
-def expanded(paths, reduced, design, targets, values, loss, tol):
+def expand(paths, reduced, design, targets, values, loss, tol):
     """Return solutions of a `reduced` design in the columns of the full one.
 
     Objectives and gaps are evaluated again there. There is one path for each problem on the

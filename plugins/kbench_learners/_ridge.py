@@ -225,23 +225,23 @@ def ridge_path(X, Y, alphas, tol=1e-6, max_iter=2000, weight=None):
     centred = Y - target
     if p <= n and p <= MAX_FACTOR_COLUMNS:
         G = column_gram(X, mean, weight)
-        moments = X.T @ _weighted(centred, weight)
+        moments = X.T @ _weigh(centred, weight)
         for alpha in alphas:
             W = _shifted_solve(G, moments, alpha)
             yield W, target - mean @ W, True
     elif n <= MAX_FACTOR_ROWS:
         root = None if weight is None else np.sqrt(weight)
         K = row_gram(X, mean, root)
-        scaled = _weighted(centred, root)
+        scaled = _weigh(centred, root)
         for alpha in alphas:
-            beta = _weighted(_shifted_solve(K, scaled, alpha), root)
+            beta = _weigh(_shifted_solve(K, scaled, alpha), root)
             W = X.T @ beta - np.outer(mean, beta.sum(axis=0))
             yield W, target - mean @ W, True
     else:
         W = np.zeros((p, Y.shape[1]))
-        moments = X.T @ _weighted(centred, weight)
+        moments = X.T @ _weigh(centred, weight)
         for alpha in alphas:
-            W, converged = _iterated(X, mean, moments, alpha, W, tol, max_iter, weight)
+            W, converged = _iterate(X, mean, moments, alpha, W, tol, max_iter, weight)
             yield W, target - mean @ W, converged
 
 
@@ -312,7 +312,7 @@ def weighted_mean(A, weight=None) -> np.ndarray:
     return np.asarray(A.T @ weight).ravel() / (weight.sum() or 1.0)
 
 
-def _weighted(A, weight):
+def _weigh(A, weight):
     """Return rows times their weights."""
     return A if weight is None else weight[:, None] * A
 
@@ -342,7 +342,7 @@ def row_gram(X, mean, root=None):
         row = X @ mean
         K = K - row[:, None] - row + mean @ mean
         return K if root is None else root[:, None] * K * root
-    block = _weighted(X - mean, root)
+    block = _weigh(X - mean, root)
     return block @ block.T
 
 
@@ -359,7 +359,7 @@ def _shifted_solve(G, B, alpha):
     return W
 
 
-def _iterated(X, mean, moments, alpha, start, tol, max_iter, weight):
+def _iterate(X, mean, moments, alpha, start, tol, max_iter, weight):
     """Solve by conjugate gradients, one target after the other."""
     p = X.shape[1]
 

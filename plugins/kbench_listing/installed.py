@@ -96,13 +96,13 @@ def _cut(line: str, columns: int | None) -> str:
     return line[: columns - 3].rstrip() + "..."
 
 
-def _what(given: str | None) -> str | None:
+def _what(kind: str | None) -> str | None:
     """Parse what is to be listed; a part of a name gives a hint only."""
-    if given is None or given in _KINDS:
-        return given
-    near = [name for name in _KINDS if given.rstrip("s") in name]
-    hint = f"; did you mean {near[0]!r}?" if len(near) == 1 else did_you_mean(given, _KINDS)
-    raise SuiteError(f"{given!r} cannot be listed{hint}")
+    if kind is None or kind in _KINDS:
+        return kind
+    near = [name for name in _KINDS if kind.rstrip("s") in name]
+    hint = f"; did you mean {near[0]!r}?" if len(near) == 1 else did_you_mean(kind, _KINDS)
+    raise SuiteError(f"{kind!r} cannot be listed{hint}")
 
 
 def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str, str]]:
@@ -122,7 +122,7 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
             for plugin in registry.plugins
         ]
     if kind == "metric":
-        return [_metric(*given) for given in _metrics_of(registry)]
+        return [_metric(*metric) for metric in _list_metrics(registry)]
     suites = runnable(registry) if kind == "suite" else []  # not those that `recommend` reads
     return [
         {
@@ -130,7 +130,7 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
             "plugin": registry.owner(kind, name).name,
             **({"family": record.family} if kind in ("feature map", "learner") else {}),
             **({"tasks": ", ".join(record.tasks)} if kind == "learner" else {}),
-            "description": summary_of(_text(record))
+            "description": find_summary(_text(record))
             if kind == "suite"
             else summaries.summarise(makers(record)[0]),
         }
@@ -139,7 +139,7 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
     ]
 
 
-def _metrics_of(registry: Registry) -> Iterator[tuple[Metric, str]]:
+def _list_metrics(registry: Registry) -> Iterator[tuple[Metric, str]]:
     """Yield all metrics with their plugins: those of kbench, then those of plugins by name."""
     from kbench.features import METRICS
 
@@ -187,16 +187,16 @@ def show(
 
     registry = load_registry()
     kinds = [kind for kind in registry.find_kinds(name) if kind not in ("figure", "dashboard")]
-    metrics = {metric.name: (metric, plugin) for metric, plugin in _metrics_of(registry)}
+    metrics = {metric.name: (metric, plugin) for metric, plugin in _list_metrics(registry)}
     if name in metrics:
         _show_metric(*metrics[name])
         kinds = [kind for kind in kinds if kind != "metric"]
     elif not kinds:
-        known = [
+        names = [
             *(known_name for kind in _KINDS.values() if kind for known_name in registry.all(kind)),
             *metrics,
         ]
-        raise SuiteError(f"no component is named {name!r}{did_you_mean(name, known)}")
+        raise SuiteError(f"no component is named {name!r}{did_you_mean(name, names)}")
     for kind in kinds:
         plugin = registry.owner(kind, name)
         echo(name, nl=False, bold=True)
@@ -231,15 +231,15 @@ def _show_component(record: Any, make: Make) -> None:
 
     from kbench.features import outline
 
-    known = outline(make)
-    doc = parse(known.doc)
-    echo(f"source: {known.source}")
+    details = outline(make)
+    doc = parse(details.doc)
+    echo(f"source: {details.source}")
     if doc.short_description:
         echo("\n" + doc.short_description)
     meanings = {name: p for p in doc.params for name in p.arg_name.replace("*", "").split(", ")}
     grid = getattr(record, "grid", {})
-    echo("\nparameters:" if known.parameters else "\nno parameters")
-    for parameter in known.parameters:
+    echo("\nparameters:" if details.parameters else "\nno parameters")
+    for parameter in details.parameters:
         default = "required" if parameter.is_required else f"default {parameter.default}"
         if parameter.name in grid:
             default += f", searched over {write_value(list(grid[parameter.name]))}"
@@ -261,29 +261,29 @@ _TABLE = re.compile(r"^\s*\[", re.MULTILINE)
 """The header of a table in TOML, or a line of a nested list."""
 
 
-def summary_of(text: str) -> str:
+def find_summary(doc: str) -> str:
     r"""Return the first sentence of a suite's description, or of the comment it begins with.
 
     Examples
     --------
-    >>> summary_of("# Small sets, for a look\n# in 20 seconds. Not more.\nname = 'x'")
+    >>> find_summary("# Small sets, for a look\n# in 20 seconds. Not more.\nname = 'x'")
     'Small sets, for a look in 20 seconds.'
     """
-    described = _description(text)
+    described = _description(doc)
     if isinstance(described, str) and described:
         return first_sentence(described)
     comment = []
-    for line in text.splitlines():
+    for line in doc.splitlines():
         if not line.startswith("#") or not line.strip("# "):
             break
         comment.append(line.lstrip("#"))
     return first_sentence("\n".join(comment))
 
 
-def _description(text: str) -> object:
+def _description(doc: str) -> object:
     """Return a suite's ``description``, which can only stand before the first table."""
     # a cut inside a value of several lines leaves invalid TOML: then all of it is parsed
-    for part in (_TABLE.split(text, maxsplit=1)[0], text):
+    for part in (_TABLE.split(doc, maxsplit=1)[0], doc):
         with contextlib.suppress(tomllib.TOMLDecodeError):
             return tomllib.loads(part).get("description")
     return None

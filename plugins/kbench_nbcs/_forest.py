@@ -227,11 +227,11 @@ def split_points(
     keys = keys[counts >= min_samples_split]
     if not len(keys):
         return keys, np.empty((0, alpha.shape[1])), np.empty(0, dtype=np.intp)
-    rows, group, starts = _grouped(keys, leaf, rows)
+    rows, group, starts = _group(keys, leaf, rows)
     counts = np.diff(np.append(starts, len(rows)))[:, None]
     if nearest:
         centres = np.add.reduceat(X[rows], starts, axis=0) / counts
-        rows, group, starts = _grouped(keys, leaf, np.flatnonzero(free))
+        rows, group, starts = _group(keys, leaf, np.flatnonzero(free))
         distance = ((X[rows] - centres[group]) ** 2).sum(axis=1)
         rows = rows[np.lexsort((rows, distance, group))[starts]]
         beta = alpha[rows]
@@ -242,7 +242,7 @@ def split_points(
     return keys, beta / beta.sum(axis=1, keepdims=True), rows
 
 
-def _grouped(
+def _group(
     keys: np.ndarray, leaf: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Select the `rows` in the simplices `keys`, sorted by them: rows, groups, group starts."""

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from kbench.parameters import choice, integer, number
 from kbench_nbcs._base import CoordinateMap, index_type, random_frame
 from kbench_nbcs._forest import Forest, chunks, grow_uniform, split_points
-from kbench_nbcs._margins import margin_metrics, scheme_of
+from kbench_nbcs._margins import find_scheme, margin_metrics
 from kbench_nbcs._roots import Root, clip_to_root, corner_root, fitted_root, slopes_of_simplices
 
 # With this share of the rows on faces of the root, a uniform subdivision is a
@@ -194,13 +194,13 @@ class NestedBarycentricMap(CoordinateMap):
             outside = np.flatnonzero(alpha.min(axis=1) < 0.0)
             if len(outside):
                 at = cells[outside, place, 0]
-                slopes[:, outside] = self._clipped(
+                slopes[:, outside] = self._clip(
                     root, alpha[outside], slopes[:, outside], vertices[at], coef[:, at]
                 )
             gradients += slopes
         return gradients
 
-    def _clipped(self, root, alpha, slopes, corner, value):
+    def _clip(self, root, alpha, slopes, corner, value):
         """Gradients at rows outside of a root, through `clip_to_root`.
 
         `slopes`, (n_outputs, n, n_features), are those of the cells that clipped rows are in, and
@@ -339,7 +339,7 @@ class NestedBarycentricMap(CoordinateMap):
         split_rows = []
         for _ in range(self.depth):
             Z, _outside = self._embed(X, leaf)
-            wrong = self._misclassified(Z, y)
+            wrong = self._find_misclassified(Z, y)
             alpha = Z.data.reshape(n, n_roots, width)
             parents, slots, betas = [], [], []
             for root in range(n_roots):
@@ -360,7 +360,7 @@ class NestedBarycentricMap(CoordinateMap):
             self._forest.split(np.concatenate(parents), np.concatenate(slots), np.vstack(betas))
         self.split_rows_ = np.concatenate([np.empty(0, dtype=np.intp), *split_rows])
 
-    def _misclassified(self, Z, y):
+    def _find_misclassified(self, Z, y):
         if np.all(y == y[0]):
             return np.zeros(len(y), dtype=bool)
         classifier = LinearSVC(C=self.C, dual=False, tol=1e-3, random_state=0)
@@ -401,7 +401,7 @@ def metrics(fitted, X, y, *, learner=None, X_train=None, y_train=None):
     )
     pairs = max(1, X.shape[0] * len(fitted._roots))
     values = {"n_splits": float(fitted.n_splits_), "outside": n_outside / pairs}
-    if learner is not None and scheme_of(learner) is not None:
+    if learner is not None and find_scheme(learner) is not None:
         for name, value in margin_metrics(fitted, learner, X_train, y_train).items():
             of_margins = name in ("margin", "margin_error", "hinge_loss")
             values[f"train_{name}" if of_margins else name] = value

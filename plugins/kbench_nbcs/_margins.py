@@ -14,7 +14,7 @@ CHUNK_VALUES = 2**20
 """Coordinates that are held at a time: 12 MiB."""
 
 
-def scheme_of(learner):
+def find_scheme(learner):
     """Name the binary problems of the rows of ``coef_``: "ovr", "ovo" or None.
 
     None if the learner is not linear, or its scores of several classes are of
@@ -107,7 +107,7 @@ def margin_metrics(nbcs, learner, X, y, delta=0.05):
     >>> measured["compression_size"], measured["bound_vc_vacuous"]
     (4.0, 1.0)
     """
-    scheme = scheme_of(learner)
+    scheme = find_scheme(learner)
     if scheme is None:
         raise ValueError(
             "learner must be a linear classifier of two classes, one against rest or one against "

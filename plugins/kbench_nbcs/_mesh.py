@@ -89,7 +89,7 @@ def locate(u, multipliers):
     return weights, keys
 
 
-def hashed(keys, salt, n_columns):
+def hash_cells(keys, salt, n_columns):
     """Columns and random signs of vertices by their keys, as independent as the salts of meshes.
 
     The vertex at 0 has the key 0 in every mesh: without a salt, all meshes would share its column.
@@ -101,7 +101,7 @@ def hashed(keys, salt, n_columns):
     return columns.astype(np.intp), np.where(keys >> np.uint64(63), -1.0, 1.0)
 
 
-def counted(batches):
+def count_cells(batches):
     """Distinct keys in ascending order, and their counts over all batches."""
     total = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
     parts, size = [], 0
@@ -109,11 +109,11 @@ def counted(batches):
         parts.append(np.unique(batch, return_counts=True))
         size += len(parts[-1][0])
         if size > max(BATCH_KEYS, len(total[0])):
-            total, parts, size = _merged([total, *parts]), [], 0
-    return _merged([total, *parts])
+            total, parts, size = _merge([total, *parts]), [], 0
+    return _merge([total, *parts])
 
 
-def _merged(parts):
+def _merge(parts):
     keys = np.concatenate([keys for keys, _ in parts])
     counts = np.concatenate([counts for _, counts in parts])
     order = np.argsort(keys, kind="stable")
@@ -338,7 +338,7 @@ class SimplicialMeshMap(CoordinateMap):
     def _columns(self, keys, mesh, known):
         """Columns of vertices of one mesh, and signs of these, 0 for unknown vertices."""
         if self._tables is None:
-            return hashed(keys, self._salts[mesh], self.n_components)
+            return hash_cells(keys, self._salts[mesh], self.n_components)
         vertices, columns = known[mesh]
         if not len(vertices):
             return np.zeros(keys.shape, dtype=np.intp), np.zeros(keys.shape)
@@ -393,7 +393,7 @@ class SimplicialMeshMap(CoordinateMap):
     def _list_vertices(self, X):
         meshes = []
         for mesh in range(self.n_roots * self.n_levels):
-            keys, counts = counted(self._keys(X, mesh))
+            keys, counts = count_cells(self._keys(X, mesh))
             meshes.append(keys[counts >= self.min_count])
         n_vertices = sum(map(len, meshes))
         if not n_vertices:
@@ -446,7 +446,7 @@ class SimplicialMeshMap(CoordinateMap):
             return
         weights, keys = locate(u.T * factor, multipliers)
         block = slice(mesh * keys.shape[1], (mesh + 1) * keys.shape[1])
-        columns, signs = hashed(keys, self._salts[mesh], self.n_components)
+        columns, signs = hash_cells(keys, self._salts[mesh], self.n_components)
         np.multiply(weights, unit * signs, out=values[:, block], casting="same_kind")
         places[:, block] = columns
 

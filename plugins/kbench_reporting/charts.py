@@ -89,7 +89,7 @@ def drawn_costs(content: ReportData) -> Iterator[Cost]:
             yield cost
 
 
-def of_costs(content: ReportData) -> Iterator[Chart]:
+def cost_charts(content: ReportData) -> Iterator[Chart]:
     """Draw the metric against the costs of several methods over common datasets."""
     standings, words = content.standings, heading(content.metric)
     looks = Styles(content.rows)
@@ -115,10 +115,10 @@ def of_costs(content: ReportData) -> Iterator[Chart]:
         yield Chart(title, draw(), replace(table, title=title, columns=columns), as_error)
 
 
-def of_growth(content: ReportData) -> Iterator[Chart]:
+def growth_charts(content: ReportData) -> Iterator[Chart]:
     """Draw the fit time against the number of training rows, where sizes vary."""
-    found = growth(content)
-    if found:
+    lines = growth(content)
+    if lines:
         looks = Styles(content.rows)
         drawn = [
             Line(
@@ -127,7 +127,7 @@ def of_growth(content: ReportData) -> Iterator[Chart]:
                 line.place,
                 colour=looks[line.method].colour,
             )
-            for line in found[:MAX_LINES]
+            for line in lines[:MAX_LINES]
         ]
         label, title = "training rows", "Fit time against training rows"
         picture = draw_lines(drawn, label, "fit time", number, duration)

@@ -60,8 +60,8 @@ def _list_tables(wanted: bool) -> None:
     from kbench.features import table_names
 
     if wanted:
-        for table, text in table_names().items():
-            echo(f"{table:<21} {text}")
+        for table, title in table_names().items():
+            echo(f"{table:<21} {title}")
         raise typer.Exit
 
 
@@ -163,12 +163,12 @@ def report(
 
 
 def _check_layout(
-    is_table: bool, form: Form | None, *given: list[str] | str | bool | int | None
+    is_table: bool, form: Form | None, *flags: list[str] | str | bool | int | None
 ) -> None:
     """Refuse options of a table for the page, and those of LaTeX for other forms."""
     names = ("method", "dataset", "transpose", "digits", "caption", "label")
     used = [
-        name for name, value in zip(names, given, strict=True) if value not in ("", False, None, [])
+        name for name, value in zip(names, flags, strict=True) if value not in ("", False, None, [])
     ]
     if used and not is_table:
         raise SuiteError(
@@ -176,7 +176,7 @@ def _check_layout(
         )
     if set(used) & {"caption", "label"} and form is not Form.latex:
         raise SuiteError("--caption and --label are for --format latex")
-    digits = given[names.index("digits")]
+    digits = flags[names.index("digits")]
     if digits is not None:
         check_integer(digits, "--digits", least=0, most=15, error=SuiteError)
 
@@ -197,15 +197,15 @@ def _print_table(
 ) -> None:
     from kbench.features import wrap_in_float, write, write_output
 
-    text = write(table, form.value)
+    content = write(table, form.value)
     if caption or label:
-        text = wrap_in_float(text, caption, label)
+        content = wrap_in_float(content, caption, label)
     if not table.rows:
         echo(f"the table {table.name!r} of {suite} has no rows", err=True)
     if output is None:
-        echo(text)
+        echo(content)
         return
-    write_output(output, f"{text}\n".encode())
+    write_output(output, f"{content}\n".encode())
     echo(f"{output}: {table.title}, {len(table.rows)} rows")
 
 
@@ -277,27 +277,27 @@ def _content(
         )
     notice = partial(echo, err=True)
     stored = read_results(Query(suite, get_given(), machine, outdated=outdated, notice=notice))
-    kept = select_methods(stored.rows, methods or (), "method")
+    methods_ = select_methods(stored.rows, methods or (), "method")
     wanted = select_datasets(stored.rows, datasets or (), "dataset")
-    rows = [row for row in stored.rows if row.method in kept and row.dataset in wanted]
-    by_name = {format_method(method): method for method in kept}
+    rows = [row for row in stored.rows if row.method in methods_ and row.dataset in wanted]
+    by_name = {format_method(method): method for method in methods_}
     for name in excluded or ():
         if name not in by_name:
             raise SuiteError(
                 f"--exclude-method {name!r}: no such method{did_you_mean(name, by_name)}"
             )
-    known = read_suite_or_empty(suite, registry)
+    suite_file = read_suite_or_empty(suite, registry)
     return ReportData(
         stored.name,
         sorted(rows, key=lambda row: wanted.index(row.dataset)),
-        known.published,
+        suite_file.published,
         machine_facts(stored.rows[0].machine)
         | ({"results": stored.left_out} if stored.left_out else {}),
         stored.source,
         [by_name[name] for name in excluded or ()],
         stored.metric,
         stored.budget,
-        order=kept if methods else (),
+        order=methods_ if methods else (),
         digits=digits,
         focus=select_methods(rows, highlight, "highlight")
         if highlight
@@ -307,6 +307,6 @@ def _content(
             each
             for each in read_imported(stored.name, stored.metric, notice)
             if (not datasets or each.row.dataset in wanted)
-            and (not methods or each.row.method in kept)
+            and (not methods or each.row.method in methods_)
         ],
     )

@@ -60,7 +60,7 @@ class Entry:
 def entries(content: ReportData) -> list[tuple[str, list[Entry]]]:
     """Return for each dataset an entry per method, in the order of `content.methods`."""
     by_labels = {row.labels: row for row in content.rows}
-    metric, found = content.metric, []
+    metric, lists = content.metric, []
     for dataset in content.datasets:
         rows = [by_labels.get((dataset, *method)) for method in content.methods]
         gains = {
@@ -70,8 +70,8 @@ def entries(content: ReportData) -> list[tuple[str, list[Entry]]]:
         }
         best = max(gains, key=lambda method: gains[method], default=None)
         best_row = None if best is None else by_labels[dataset, *best]
-        found.append((dataset, [Entry(row, _mark(row, best_row, gains, content)) for row in rows]))
-    return found
+        lists.append((dataset, [Entry(row, _mark(row, best_row, gains, content)) for row in rows]))
+    return lists
 
 
 def _mark(
@@ -123,17 +123,17 @@ class Growth:
     n_datasets: int
 
 
-def sizes_of(content: ReportData) -> list[int]:
+def list_sizes(content: ReportData) -> list[int]:
     """Return the numbers of training rows of what is compared, if they vary.
 
     Empty if they are fewer than three, or the largest is not four
     times the smallest: no growth can be fitted then.
     """
-    found = sorted({round(row.metrics["n_train"]) for row in _sized(content)})
-    return found if len(found) > 2 and found[-1] >= 4 * found[0] else []
+    sizes = sorted({round(row.metrics["n_train"]) for row in _sized_rows(content)})
+    return sizes if len(sizes) > 2 and sizes[-1] >= 4 * sizes[0] else []
 
 
-def _sized(content: ReportData) -> list[Row]:
+def _sized_rows(content: ReportData) -> list[Row]:
     """Return the complete rows of the compared datasets whose training rows are known."""
     compared = set(content.scores.datasets)
     return [
@@ -145,14 +145,14 @@ def _sized(content: ReportData) -> list[Row]:
 
 def growth(content: ReportData) -> list[Growth]:
     """Return the growth of fit times with the number of training rows, where sizes vary."""
-    if not sizes_of(content):
+    if not list_sizes(content):
         return []
     seconds: dict[Method, dict[int, list[float]]] = {}
-    for row in _sized(content):
+    for row in _sized_rows(content):
         if fit_time_s := row.metrics.get("fit_time_s"):
             by_size = seconds.setdefault(row.method, {})
             by_size.setdefault(round(row.metrics["n_train"]), []).append(fit_time_s)
-    found = []
+    results = []
     for standing in content.standings:
         by_size = seconds.get(standing.method, {})
         if len(by_size) < 3:
@@ -160,8 +160,8 @@ def growth(content: ReportData) -> list[Growth]:
         points = [(n, math.exp(np.mean(np.log(by_size[n])))) for n in sorted(by_size)]
         exponent, r2 = _power(points)
         count = sum(map(len, by_size.values()))
-        found.append(Growth(standing.place, standing.method, points, exponent, r2, count))
-    return found
+        results.append(Growth(standing.place, standing.method, points, exponent, r2, count))
+    return results
 
 
 def _power(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
@@ -206,17 +206,17 @@ def warnings(rows: Sequence[Row]) -> dict[str, object]:
     """
     boundary = "best at the boundary of its grid: {}".format
     noted = group_values(
-        (text, row)
+        (note, row)
         for row in rows
-        for text in (row.notes, row.at_boundary and boundary(row.at_boundary))
-        if text
+        for note in (row.notes, row.at_boundary and boundary(row.at_boundary))
+        if note
     )
     return {
         "partial": [row for row in rows if row.status == "ok" and row.n_splits_done < row.n_splits],
         "unequal": unequal_splits(rows),
         "not_converged": not_converged(rows),
         "loaded": sum(bool(row.contention) for row in rows),
-        "notes": [(text, _some_cells(cells)) for text, cells in noted.items()],
+        "notes": [(note, _some_cells(cells)) for note, cells in noted.items()],
     }
 
 
@@ -240,16 +240,16 @@ def front_sentence(content: ReportData, front: Front, title: str) -> str:
     if front.reason:
         return f"No test of the Pareto front against {title}: {front.reason}."
     counts = Counter(place.status for place in front.places)
-    text = (
+    sentence = (
         f"Against {title}, {counts['frontier']} of {len(front.places)} methods are significantly "
         f"on the Pareto front, {counts['dominated']} are significantly dominated, and "
         f"{counts['undecided']} are undecided."
     )
     if front.hypervolume is not None and front.low is not None and front.high is not None:
-        text += (
+        sentence += (
             f" Hypervolume: {front.hypervolume:.3g} (95 % CI {front.low:.3g} to {front.high:.3g})."
         )
-    return text
+    return sentence
 
 
 def stability_sentences(content: ReportData) -> list[str]:
@@ -315,13 +315,13 @@ def ordered_budgets(content: ReportData) -> list[Budget]:
     They are over the datasets that all methods finished, else over all.
     """
     datasets = content.scores.datasets or content.datasets
-    found = budgets_of(content.rows, datasets, content.metric)
+    budgets = budgets_of(content.rows, datasets, content.metric)
     place = {method: i for i, method in enumerate(content.methods)}
-    found.sort(key=lambda budget: place[budget.method])
+    budgets.sort(key=lambda budget: place[budget.method])
     first: dict[str | Method, int] = {}
-    for i, budget in enumerate(found):
+    for i, budget in enumerate(budgets):
         first.setdefault(budget.group, i)
-    return sorted(found, key=lambda budget: first[budget.group])
+    return sorted(budgets, key=lambda budget: first[budget.group])
 
 
 def span(least: float, most: float) -> str:
@@ -343,13 +343,13 @@ def budget_sentences(budgets: Sequence[Budget], claimed: str) -> list[str]:
     if not counted:
         return []
     counts = [count for budget in counted for count in budget.candidates.values()]
-    said = [f"Each method had {_candidates(min(counts), max(counts))} in its search."]
+    sentences = [f"Each method had {_candidates(min(counts), max(counts))} in its search."]
     if not claimed:
-        return said
-    said.append(_within_families(counted))
+        return sentences
+    sentences.append(_within_families(counted))
     if claimed == "seconds":
-        said += _across_families(counted)
-    return said
+        sentences += _across_families(counted)
+    return sentences
 
 
 def _candidates(least: float, most: float) -> str:
@@ -366,7 +366,7 @@ def _within_families(budgets: Sequence[Budget]) -> str:
     return f"{claim}, except: {'; '.join(exceptions)}." if exceptions else f"{claim}."
 
 
-def unequal(found: Iterable[Budget]) -> list[tuple[Budget, list[float]]]:
+def unequal(budgets: Iterable[Budget]) -> list[tuple[Budget, list[float]]]:
     """Return the methods whose numbers of candidates are not those of their family.
 
     Each stands with the numbers that most methods of the family have on the datasets where
@@ -379,8 +379,8 @@ def unequal(found: Iterable[Budget]) -> list[tuple[Budget, list[float]]]:
     >>> [(budget.method[0], usual) for budget, usual in unequal([rff, nystroem])]
     [('orthogonal-rff', [8.0])]
     """
-    families = group_values((each.group, each) for each in found if not each.is_baseline)
-    others = []
+    families = group_values((each.group, each) for each in budgets if not each.is_baseline)
+    differing = []
     for methods in families.values():
         usual = _usual(methods)
         for budget in methods:
@@ -388,8 +388,8 @@ def unequal(found: Iterable[Budget]) -> list[tuple[Budget, list[float]]]:
                 usual[name] for name, count in budget.candidates.items() if count != usual[name]
             ]
             if differs:
-                others.append((budget, sorted(set(differs))))
-    return others
+                differing.append((budget, sorted(set(differs))))
+    return differing
 
 
 def _usual(methods: Sequence[Budget]) -> dict[str, float]:
@@ -404,33 +404,33 @@ def _usual(methods: Sequence[Budget]) -> dict[str, float]:
     }
 
 
-def seconds_by_family(found: Iterable[Budget]) -> dict[str | Method, float]:
+def seconds_by_family(budgets: Iterable[Budget]) -> dict[str | Method, float]:
     """Return the CPU seconds of a search by family: geometric means over its methods.
 
     Methods without a search are left out.
     """
-    timed = ((each.group, each.search_s) for each in found if each.search_s is not None)
+    timed = ((each.group, each.search_s) for each in budgets if each.search_s is not None)
     seconds = group_values(timed)
     return {group: mean for group, all_ in seconds.items() if (mean := geometric_mean(all_))}
 
 
 def _across_families(budgets: Sequence[Budget]) -> list[str]:
-    said = [
+    sentences = [
         "The numbers of candidates were chosen on development datasets, so that all families "
         "search for the same CPU time."
     ]
     seconds = seconds_by_family(budgets)
     if len(seconds) > 1:
         shortest, *_, longest = sorted(seconds, key=seconds.__getitem__)
-        said.append(
+        sentences.append(
             f"The slowest search ({_group_named(longest)}, {duration(seconds[longest])} per split) "
             f"takes {number(seconds[longest] / seconds[shortest])} times as long as the fastest "
             f"({_group_named(shortest)}, {duration(seconds[shortest])})."
         )
     without = [" + ".join(budget.method) for budget in budgets if not budget.is_searched]
     if without:
-        said.append(f"Without a search: {', '.join(without)}.")
-    return said
+        sentences.append(f"Without a search: {', '.join(without)}.")
+    return sentences
 
 
 def _group_named(group: str | tuple[str, str]) -> str:

@@ -96,7 +96,7 @@ def page(
     environment.filters |= {
         "p": p_value,
         "quoted": shlex.quote,
-        "grouped": _grouped,
+        "grouped": _group,
         "picture": _picture,
         "subscripts": _with_subscripts,
     }
@@ -109,10 +109,10 @@ def page(
     }
     numbers = {method: str(i) for i, method in enumerate(content.methods)}
     by_name = {format_method(method): number for method, number in numbers.items()}
-    environment.globals["numbers_of"] = partial(_numbers_of, numbers | by_name)
+    environment.globals["numbers_of"] = partial(_row_numbers, numbers | by_name)
     folder = files(__package__) / "templates"
     names = columns(content.metric, content.task)
-    curves = curves_of(content)
+    curves = list_curves(content)
     values: dict[str, object] = {
         "content": content,
         "lead": lead,
@@ -120,7 +120,7 @@ def page(
         "heading": heading(content.metric),
         "lacking": lacking(content.metric),
         "written": partial(write_cell, content.metric.name),
-        "digits_of": partial(_digits_of, content),
+        "digits_of": partial(_list_digits, content),
         "looks": Styles(content.rows),
         "sample": lambda shape: Markup(charts.sample(shape)),
         "leaderboard_sentences": leaderboard_sentences(content.leaderboard),
@@ -151,7 +151,7 @@ def page(
         ),
         "diagram": "",
         "figures": [
-            _embedded(figure, content)
+            _embed(figure, content)
             for figure in pictures.given_for(content.suite, registry).values()
         ],
     }
@@ -167,8 +167,8 @@ def page(
         methods = [standing.name for standing in content.standings]
         ranks = [standing.rank for standing in content.standings]
         values["diagram"] = Markup(diagram.draw(methods, ranks, findings.cliques(content)))
-        values["of_costs"] = list(charts.of_costs(content))
-        values["of_growth"] = list(charts.of_growth(content))
+        values["of_costs"] = list(charts.cost_charts(content))
+        values["of_growth"] = list(charts.growth_charts(content))
     values["sections"] = [
         _section(name, section, environment, values)
         for name, section in sorted(registry.all("dashboard").items())
@@ -178,7 +178,7 @@ def page(
     return environment.get_template("page.html.j2").render(values)
 
 
-def _digits_of(content: ReportData, entries: Sequence[findings.Entry]) -> Written:
+def _list_digits(content: ReportData, entries: Sequence[findings.Entry]) -> Written:
     """Return the function that writes the values of a dataset, with the digits that count."""
     rows = [entry.row for entry in entries if entry.row is not None]
     digits = content.digits
@@ -187,7 +187,7 @@ def _digits_of(content: ReportData, entries: Sequence[findings.Entry]) -> Writte
     return value_writer(content.metric, digits)
 
 
-def curves_of(content: ReportData) -> dict[str, object]:
+def list_curves(content: ReportData) -> dict[str, object]:
     """Return the search curves as the page draws them: by method, parameter, dataset.
 
     Each has the name of the metric of its search, its direction, and whether it is in
@@ -251,7 +251,7 @@ def _scripts(folder: Traversable) -> str:
     return "\n".join(['"use strict";', *parts])
 
 
-def _numbers_of(numbers: Mapping[Method | str, str], row: TableLine) -> str:
+def _row_numbers(numbers: Mapping[Method | str, str], row: TableLine) -> str:
     """Return the numbers of the methods that a row of a table is about, with spaces."""
     for names in (("first", "second"), ("method", "against")):
         if all(name in row for name in names):
@@ -261,8 +261,8 @@ def _numbers_of(numbers: Mapping[Method | str, str], row: TableLine) -> str:
 
 def _script_json(value: object) -> str:
     """Write JSON that no name in it can break out of a script element."""
-    text = printable_json(value, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    content = printable_json(value, separators=(",", ":"))
+    return content.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _section(
@@ -279,7 +279,7 @@ def _section(
         return Markup('<p class="bad">the section {} cannot be shown: {}</p>').format(name, problem)
 
 
-def _embedded(figure: records.Figure, content: ReportData) -> dict[str, str]:
+def _embed(figure: records.Figure, content: ReportData) -> dict[str, str]:
     """Draw a plugin's figure as an image, or return the problem."""
     try:
         form, data = "svg+xml", pictures.given_picture(figure, content, "svg")
@@ -321,14 +321,14 @@ def added_sections(content: ReportData, environment: Environment, verbs: Verbs) 
             if section.name in taken:
                 raise ValueError(f"another section has the name {section.name!r}")
             taken.add(section.name)
-            made.append((feature.name, _rendered(section, macros)))
+            made.append((feature.name, _render(section, macros)))
         except Exception as error:
             failed.add(feature.name)
             verbs.fail(feature.name, f"{section.title}: {type(error).__name__}: {error}")
     return [each for name, each in made if name not in failed]
 
 
-def _rendered(section: Section, macros: Any) -> Added:
+def _render(section: Section, macros: Any) -> Added:
     parts, charts = section.list_parts(), []
     if section.within == "times":
         charts = [part for part in parts if isinstance(part, Chart)]
@@ -338,7 +338,7 @@ def _rendered(section: Section, macros: Any) -> Added:
     return Added(section, markup, macros.charts(charts))
 
 
-def _grouped(parts: Sequence[Part]) -> Iterator[tuple[str, list[Part]]]:
+def _group(parts: Sequence[Part]) -> Iterator[tuple[str, list[Part]]]:
     """Yield neighbouring parts of a kind together, with its name."""
     for kind, group in itertools.groupby(parts, key=type):
         yield kind.__name__, list(group)
@@ -375,15 +375,15 @@ def checked_picture(picture: str) -> str:
     ValueError: not made by the functions of kbench.features: it has onclick
     """
     # comments and character data are not the same in XML and HTML
-    found = [sign for sign in ("<!", "<?") if sign in picture]
+    problems = [sign for sign in ("<!", "<?") if sign in picture]
     try:
-        elements = [] if found else list(ET.fromstring(picture).iter())
+        elements = [] if problems else list(ET.fromstring(picture).iter())
     except ET.ParseError as error:
         raise ValueError(f"a figure is not well-formed: {error}") from error
     for each in elements:
-        found += {each.tag.rpartition("}")[2]} - _TAGS
+        problems += {each.tag.rpartition("}")[2]} - _TAGS
         names = [name.rpartition("}")[2] for name in each.attrib]
-        found += [name for name in names if name.startswith("on") or name in _ACTIVE]
-    if found:
-        raise ValueError(f"not made by the functions of kbench.features: it has {found[0]}")
+        problems += [name for name in names if name.startswith("on") or name in _ACTIVE]
+    if problems:
+        raise ValueError(f"not made by the functions of kbench.features: it has {problems[0]}")
     return picture

@@ -61,16 +61,16 @@ _STYLE: dict[Any, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashs
 
 def picture(kind: str, content: ReportData, registry: Registry, form: str) -> bytes:
     """Return one of `KINDS`, or a plugin's figure of this name, as "pdf", "png" or "svg"."""
-    given = registry.all("figure")
-    if kind in given:
+    registered = registry.all("figure")
+    if kind in registered:
         if not any(row.status == "ok" for row in content.rows):
             raise SuiteError(
                 f"nothing to draw: no cell of {content.suite} has results; `kbench results` shows "
                 "why, and `kbench suite` computes them"
             )
-        return given_picture(given[kind], content, form)
+        return given_picture(registered[kind], content, form)
     if kind not in KINDS:
-        raise SuiteError(f"there is no figure {kind!r}{did_you_mean(kind, [*KINDS, *given])}")
+        raise SuiteError(f"there is no figure {kind!r}{did_you_mean(kind, [*KINDS, *registered])}")
     if not content.scores.has_one_unit:
         raise SuiteError(
             f"nothing to draw: {content.metric.name} is in the units of each dataset's target"
@@ -78,17 +78,17 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
     if not content.standings:
         raise SuiteError("nothing to draw: no dataset was finished by at least two methods")
     if kind == "ranks":
-        return saved(_ranks(content), form)
+        return save(_ranks(content), form)
     if kind == "scaling":
-        return saved(_growth(content), form)
+        return save(_growth(content), form)
     if kind in _ERRORS:
         if not is_share_metric(content.metric):
             raise SuiteError(
                 f"nothing to draw: 1 - {content.metric.name} is not an error; "
                 f"draw {kind.replace('error', 'metric')}"
             )
-        return saved(_against(content, _ERRORS[kind], as_error=True), form)
-    return saved(_against(content, _COSTS[kind]), form)
+        return save(_against(content, _ERRORS[kind], as_error=True), form)
+    return save(_against(content, _COSTS[kind]), form)
 
 
 def given_picture(figure: records.Figure, content: ReportData, form: str) -> bytes:
@@ -98,7 +98,7 @@ def given_picture(figure: records.Figure, content: ReportData, form: str) -> byt
         if isinstance(figure.draw, Reference):
             drawn = figure.draw.call(f"{__name__}:draw_in_sandbox", {"rows": rows, "form": form})
             return base64.b64decode(drawn, validate=True)
-        return _drawn(figure.draw, rows, form)
+        return _draw(figure.draw, rows, form)
     except PluginError:
         raise
     except Exception as error:
@@ -107,14 +107,14 @@ def given_picture(figure: records.Figure, content: ReportData, form: str) -> byt
 
 def draw_in_sandbox(draw: Make, argument: Mapping[str, Any]) -> str:
     """Return a figure as a file in base64, where its plugin is imported."""
-    return base64.b64encode(_drawn(draw, argument["rows"], argument["form"])).decode("ascii")
+    return base64.b64encode(_draw(draw, argument["rows"], argument["form"])).decode("ascii")
 
 
-def _drawn(draw: Make, rows: Sequence[Mapping[str, object]], form: str) -> bytes:
+def _draw(draw: Make, rows: Sequence[Mapping[str, object]], form: str) -> bytes:
     drawn = resolve(draw)(rows)
     if not hasattr(drawn, "savefig"):
         raise TypeError(f"draw returned {type(drawn).__name__}, not a matplotlib Figure")
-    return saved(drawn, form)
+    return save(drawn, form)
 
 
 def given_for(suite: str, registry: Registry) -> Mapping[str, records.Figure]:
@@ -123,7 +123,7 @@ def given_for(suite: str, registry: Registry) -> Mapping[str, records.Figure]:
     return {name: figure for name, figure in every if not figure.suites or suite in figure.suites}
 
 
-def saved(figure: Figure, form: str) -> bytes:
+def save(figure: Figure, form: str) -> bytes:
     """Return a figure as a file.
 
     Equal arguments give equal bytes: no date is written.
@@ -189,7 +189,7 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
     means = [standing.mean for standing in standings]
     plan = planned(costs, means, content.metric, cost.label, cost.written, as_error)
     rows = math.ceil(len(standings) / _LEGEND_COLUMNS)
-    figure, axes = _framed(plan.horizontal, plan.vertical, 4.2 + 0.21 * rows)
+    figure, axes = _frame(plan.horizontal, plan.vertical, 4.2 + 0.21 * rows)
     steps = [costs[i] for i in plan.front], [plan.heights[i] for i in plan.front]
     axes.step(*steps, where="post", color="0.6", lw=1, zorder=0)
     on_fronts, looks = places(content, cost.attribute), Styles(content.rows)
@@ -246,7 +246,7 @@ def _growth(content: ReportData) -> Figure:
             "sizes, the largest at least four times the smallest"
         )
     rows, seconds = zip(*(point for line in growth for point in line.points), strict=True)
-    figure, axes = _framed(
+    figure, axes = _frame(
         logarithmic(rows, "training rows", number), logarithmic(seconds, "fit time", duration), 5.2
     )
     for line in growth:
@@ -262,7 +262,7 @@ def _in_legend(place: int, name: str) -> str:
     return f"{place}  {lines}"
 
 
-def _framed(horizontal: Axis, vertical: Axis, height: float) -> tuple[Figure, Axes]:
+def _frame(horizontal: Axis, vertical: Axis, height: float) -> tuple[Figure, Axes]:
     """Return a figure with the axes of a chart of the page, their marks and a grid."""
     figure = _figure(7.0, height)
     axes = figure.subplots()

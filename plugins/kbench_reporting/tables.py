@@ -49,9 +49,9 @@ from kbench_reporting.findings import (
     columns_of_standings,
     entries,
     growth,
+    list_sizes,
     ordered_budgets,
     places,
-    sizes_of,
 )
 
 MAX_PAIRS = 300
@@ -148,7 +148,7 @@ def methods(content: ReportData) -> Table:
     return Table("methods", "Methods over all datasets", made, rows, marks, notes)
 
 
-def _known(value: float | None) -> float | None:
+def _finite(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
@@ -168,7 +168,7 @@ def focus(content: ReportData) -> Table:
     for method in content.focus:
         for each in against(content.rows, method, content.metric):
             names = {"method": format_method(method), "against": format_method(each.other)}
-            more = {"datasets": each.n_datasets, "difference": _known(each.difference)}
+            more = {"datasets": each.n_datasets, "difference": _finite(each.difference)}
             rows.append(vars(each) | names | more | {"p_holm": each.p})
     return Table("focus", "Highlighted methods against each other method", made, rows, by="method")
 
@@ -238,9 +238,9 @@ def pairs(content: ReportData) -> Table:
         posterior = stats.bayesian_signed_rank(gained, ROPE, n_samples=10_000)
         values = (
             *(format_method(scores.methods[k]) for k in (i, j)),
-            *map(_known, ends),
+            *map(_finite, ends),
             *map(int, counted[i, j]),
-            *(_known(test.p), adjusted),
+            *(_finite(test.p), adjusted),
             *(posterior.better, posterior.same, posterior.worse),
         )
         if adjusted <= ALPHA:
@@ -269,7 +269,7 @@ def failures(content: ReportData) -> Table:
     return Table("failures", "Failed cells", made, rows)
 
 
-def skipped(content: ReportData) -> Table:
+def skipped_cells(content: ReportData) -> Table:
     """Return the cells that were not computed, and why."""
     made = [*_LABELS, Column("status"), Column("why")]
     rows = [
@@ -301,7 +301,7 @@ def scaling(content: ReportData) -> Table:
         Column("exponent", "exponent of n", _two_digits, True),
         Column("r2", "R²", _two_digits, True),
         Column("datasets", "", numeric=True),
-        *(Column(f"n={n}", f"n = {number(n)}", duration, True) for n in sizes_of(content)),
+        *(Column(f"n={n}", f"n = {number(n)}", duration, True) for n in list_sizes(content)),
     ]
     rows = []
     for each in growth(content):
@@ -345,7 +345,7 @@ def search_curves(content: ReportData) -> Table:
 
 def budgets(content: ReportData) -> Table:
     """Return the search budget of each method: candidates, CPU time, and what it gained."""
-    found, metric = ordered_budgets(content), content.metric
+    all_budgets, metric = ordered_budgets(content), content.metric
     written = value_writer(metric)
     made = [
         Column("family", "", lambda family: family or "none"),
@@ -356,7 +356,7 @@ def budgets(content: ReportData) -> Table:
         Column("searched", "searched parameters", _without_sides),
         Column("at_boundary", "best at the boundary", lambda share: f"{share * 100:.0f} %", True),
     ]
-    if any(budget.default is not None for budget in found):
+    if any(budget.default is not None for budget in all_budgets):
         made += [
             Column("default", f"default {metric.words}", written, True),
             Column("tuned", "tuned", written, True),
@@ -367,7 +367,7 @@ def budgets(content: ReportData) -> Table:
         | {name: getattr(budget, name) for name in ("family", "least", "most", "at_boundary")}
         | {"search_time_cpu_s": budget.search_s, "searched": ", ".join(budget.parameters)}
         | {"default": budget.default, "tuned": budget.tuned, "difference": _difference(budget)}
-        for budget in found
+        for budget in all_budgets
     ]
     return Table("budgets", "Search budgets", made, rows)
 
@@ -399,7 +399,7 @@ def leaderboard(content: ReportData) -> Table:
     return leaderboard_table(content.leaderboard, digits=content.digits, focus=content.focus)
 
 
-def imported(content: ReportData) -> Table:
+def imported_results(content: ReportData) -> Table:
     """Return imported results, next to the local ones."""
     beside = match_local_rows(content.rows, content.imported, content.metric)
     return imported_table(beside, content.metric)

@@ -58,8 +58,8 @@ def rescore(
     for name in metric:
         find_metric(name, registry)
     verbs = Verbs(_notice)
-    for text in collect_notices(registry, options, verbs):
-        _notice(text)
+    for message in collect_notices(registry, options, verbs):
+        _notice(message)
     report = execute(Run(chosen, registry, options, _watcher(), verbs))
     for added in report.added:
         echo(json.dumps(asdict(added)) if as_json else added.sentence)
@@ -85,8 +85,8 @@ def _print_end(report: Report, names: list[str]) -> None:
         show.print_rows(having, (*LABELS, *dict.fromkeys(names)))
 
 
-def _notice(text: str) -> None:
-    echo(f"kbench: {text}", err=True)
+def _notice(message: str) -> None:
+    echo(f"kbench: {message}", err=True)
 
 
 def _watcher() -> Watcher:
@@ -94,8 +94,8 @@ def _watcher() -> Watcher:
     from kbench.features import Watcher
 
     class Waits(Watcher):
-        def notice(self, text: str) -> None:
-            _notice(text)
+        def notice(self, message: str) -> None:
+            _notice(message)
 
         def on_loading(self, dataset: str) -> None:
             _notice(f"fetching {dataset}")

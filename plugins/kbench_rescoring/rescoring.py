@@ -154,12 +154,12 @@ class Rescoring:
         """Return the mean of a metric over seeds of the map; no value if one seed lacks it."""
         values: list[float] = []
         manifests: list[Manifest] = []
-        for given in predictions:
-            found = self._scored(name, truth, given, n_classes)
-            if found.value is None:
-                return found
-            values.append(found.value)
-            manifests += [found.manifest] if found.manifest is not None else []
+        for each in predictions:
+            scored = self._score(name, truth, each, n_classes)
+            if scored.value is None:
+                return scored
+            values.append(scored.value)
+            manifests += [scored.manifest] if scored.manifest is not None else []
         made = reduce(or_, manifests) if manifests else None
         return _Scored(sum(values) / len(values), manifest=made)
 
@@ -177,28 +177,28 @@ class Rescoring:
         most = most_bytes(n_rows, n_classes)
         name = PLAIN[truth.task].name
         predictions = []
-        for number, known in enumerate(result.of_seeds(name)):
+        for number, stored in enumerate(result.of_seeds(name)):
             data = self._run.journal.blob(result.address, blob_of_seed(number), most)
             if data is None:
                 raise DatasetError("no predictions are stored")
-            kept = unpack(data, result.task_key, n_rows, n_classes)
-            what = f"learner {cell.cell.learner.name!r}"
-            predictions.append(kept.validate(truth.task, truth.classes, n_rows, what))
+            unpacked = unpack(data, result.task_key, n_rows, n_classes)
+            label = f"learner {cell.cell.learner.name!r}"
+            predictions.append(unpacked.validate(truth.task, truth.classes, n_rows, label))
             value = COMPUTE[name](truth, predictions[-1])
             # another CPU may add up a mean in another order
-            if value != known and not (
-                value and known and math.isclose(value, known, rel_tol=1e-9)
+            if value != stored and not (
+                value and stored and math.isclose(value, stored, rel_tol=1e-9)
             ):
                 raise DatasetError(f"the stored predictions yield another {name}")
         return predictions
 
-    def _scored(self, name: str, truth: Truth, given: Predictions, n_classes: int) -> _Scored:
+    def _score(self, name: str, truth: Truth, predictions: Predictions, n_classes: int) -> _Scored:
         metric = self._metrics[name]
         undefined = "it is not defined for the test set"
-        if not applies(metric, truth.task, given):
+        if not applies(metric, truth.task, predictions):
             return _Scored(None, _LACKS.get(metric.needs, metric.needs), failed=False)
         if name in COMPUTE:
-            return _Scored(COMPUTE[name](truth, given), undefined, failed=False)
+            return _Scored(COMPUTE[name](truth, predictions), undefined, failed=False)
         if name in self._stopped:
             return _Scored(None, self._stopped[name])
         plugins = self._run.registry.list_plugins(("metric", Ref(name)))
@@ -213,7 +213,7 @@ class Rescoring:
                 },
                 time_s=min(self._run.suite.limits.task_timeout_s, TIME_S),
                 memory_mib=self._run.suite.limits.task_memory_mib,
-                converse=partial(send_scored, truth=truth, predictions=given),
+                converse=partial(send_scored, truth=truth, predictions=predictions),
             )
         why = _last_line(outcome.error)
         if outcome.status in STOPPING:
@@ -248,8 +248,8 @@ def find_metric(name: str, registry: Registry) -> Metric:
         return metric
     if name in METRICS:
         raise SuiteError(f"metric {name!r} is not computed from predictions")
-    known = [*COMPUTED, *of_plugins]
-    raise SuiteError(f"no metric is named {name!r}{did_you_mean(name, known)}")
+    metrics = [*COMPUTED, *of_plugins]
+    raise SuiteError(f"no metric is named {name!r}{did_you_mean(name, metrics)}")
 
 
 def _refuse_other_task(metrics: Mapping[str, Metric], cells: Sequence[PlannedCell]) -> None:

@@ -13,11 +13,11 @@ def check_labels(subject: Subject) -> None:
     """Predictions are labels of the kind that `fit` was given."""
     X, y = blobs(most_classes(subject))
     for names in (np.array([3, 7, 11]), np.array(["ash", "beech", "oak"])):
-        given = names[y]
-        predicted = subject.output(subject.fitted(X, given), X)
+        labels = names[y]
+        predicted = subject.output(subject.fitted(X, labels), X)
         advice = "{error}; return self.classes_[...] instead of indices or signs"
         with subject.failing(advice, PluginError):
-            validate_labels(predicted, np.unique(given), len(y), "it")
+            validate_labels(predicted, np.unique(labels), len(y), "it")
 
 
 def check_probabilities(subject: Subject) -> None:
@@ -25,8 +25,8 @@ def check_probabilities(subject: Subject) -> None:
     X, y = blobs(most_classes(subject))
     fitted = subject.fitted(X, y)
     with subject.failing(kind=PluginError):
-        given = predict_all(fitted, X, y, "classification")
-        given.validate("classification", np.unique(y), len(y), "it")
+        predictions = predict_all(fitted, X, y, "classification")
+        predictions.validate("classification", np.unique(y), len(y), "it")
 
 
 def check_classes(subject: Subject) -> None:

@@ -16,7 +16,7 @@ def check_is_dataset(subject: Subject) -> None:
         raise subject.fail(f"load returns a {type(data).__name__}; return kbench.Dataset(...)")
 
 
-def _loaded(subject: Subject) -> Dataset:
+def _load(subject: Subject) -> Dataset:
     data = subject.load()
     if not isinstance(data, Dataset):
         raise subject.skip("no Dataset: see check_is_dataset")
@@ -25,7 +25,7 @@ def _loaded(subject: Subject) -> Dataset:
 
 def check_shapes(subject: Subject) -> None:
     """Rows, labels, names and kinds fit together."""
-    data = _loaded(subject)
+    data = _load(subject)
     if data.X.ndim != 2 or 0 in data.X.shape:
         raise subject.fail(f"X has shape {data.X.shape}; it must be (n_samples, n_features)")
     n_samples, n_features = data.X.shape
@@ -50,7 +50,7 @@ def check_shapes(subject: Subject) -> None:
 
 def check_finite(subject: Subject) -> None:
     """Inputs are floats and never infinite; missing values are NaN."""
-    data = _loaded(subject)
+    data = _load(subject)
     if hasattr(data.X, "tocsr") and data.X.format != "csr":
         raise subject.fail(f"X is a sparse {data.X.format} matrix; call X.tocsr()")
     if data.X.dtype not in (np.float64, np.float32):
@@ -62,7 +62,7 @@ def check_finite(subject: Subject) -> None:
 
 def check_labels(subject: Subject) -> None:
     """Labels are 0..k-1, two or more, each with a name; targets are finite and not all equal."""
-    data = _loaded(subject)
+    data = _load(subject)
     y = np.asarray(data.y)
     if data.task == "regression":
         _check_targets(subject, y)
@@ -94,7 +94,7 @@ def _check_targets(subject: Subject, y: np.ndarray) -> None:
 
 def check_weights(subject: Subject) -> None:
     """Weights are one finite number >= 0 per row, not all 0."""
-    data = _loaded(subject)
+    data = _load(subject)
     if data.sample_weight is None:
         return
     weight = np.asarray(data.sample_weight)
@@ -109,7 +109,7 @@ def check_weights(subject: Subject) -> None:
 
 def check_checksum(subject: Subject) -> None:
     """Two loads give the same content."""
-    if _loaded(subject).checksum != _loaded(subject).checksum:
+    if _load(subject).checksum != _load(subject).checksum:
         raise subject.fail(
             "two loads return different content, so no result could be reused; use "
             "numpy.random.default_rng(seed), and sort the elements of sets"

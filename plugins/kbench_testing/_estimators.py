@@ -18,8 +18,8 @@ from kbench_testing._subject import (
     linear,
     named_error,
     quiet,
+    read_tags,
     same,
-    tags_of,
     targets,
 )
 
@@ -64,7 +64,7 @@ def check_grid(subject: Subject) -> None:
 
 def check_determinism(subject: Subject) -> None:
     """Equal `random_state` and data give equal outputs, whatever ran before."""
-    if tags_of(subject.build()).non_deterministic:
+    if read_tags(subject.build()).non_deterministic:
         raise subject.skip("tagged non_deterministic")
     X, y = sample(subject)
     outputs = []
@@ -85,20 +85,20 @@ def check_inputs_untouched(subject: Subject) -> None:
     """Read-only inputs are accepted, and no input is changed."""
     X, y = sample(subject)
     for frozen in (False, True):
-        given, target = X.copy(), y.copy()
-        given.flags.writeable = target.flags.writeable = not frozen
+        inputs, target = X.copy(), y.copy()
+        inputs.flags.writeable = target.flags.writeable = not frozen
         estimator = subject.build()
         try:
             with quiet():
-                subject.fit(estimator, given, target)
-                subject.apply(estimator, given)
+                subject.fit(estimator, inputs, target)
+                subject.apply(estimator, inputs)
         except ValueError as error:
             if frozen and "read-only" in str(error):
                 raise subject.fail(
                     f"writes into its inputs: {named_error(error)}; work on a copy"
                 ) from error
             raise
-        if not (np.array_equal(given, X) and np.array_equal(target, y)):
+        if not (np.array_equal(inputs, X) and np.array_equal(target, y)):
             raise subject.fail(
                 "changes its inputs in place; work on a copy (validate_data(..., copy=True) "
                 "makes one)"
@@ -140,7 +140,7 @@ def check_pickle_and_clone(subject: Subject) -> None:
 
 def check_width(subject: Subject) -> None:
     """`n_features_in_` is set by fit, and inputs of another width are rejected."""
-    if tags_of(subject.build()).no_validation:
+    if read_tags(subject.build()).no_validation:
         raise subject.skip("tagged no_validation")
     X, y = sample(subject)
     fitted = subject.fitted(X, y)
@@ -184,7 +184,7 @@ def check_unfitted(subject: Subject) -> None:
         ) from error
     if subject.is_learner:
         raise subject.fail("predicts before it is fitted; call check_is_fitted(self) first")
-    if tags_of(estimator).requires_fit:
+    if read_tags(estimator).requires_fit:
         subject.warn("works before fit; if it has no state, say so with the tag requires_fit=False")
 
 
@@ -208,7 +208,7 @@ def check_sklearn(subject: Subject) -> None:
     if type(estimator).__module__.partition(".")[0] == "sklearn":
         raise subject.skip("a class of scikit-learn")
     expected: dict[str, str] = {}
-    if tags_of(estimator).non_deterministic:
+    if read_tags(estimator).non_deterministic:
         expected["check_classifiers_train"] = "tagged non_deterministic"
     if subject.kind == "feature map":
         # missing is a warning, which check_unfitted gives

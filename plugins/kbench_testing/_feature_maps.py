@@ -18,8 +18,8 @@ from kbench_testing._subject import (
     labels,
     named_error,
     quiet,
+    read_tags,
     same,
-    tags_of,
     targets,
 )
 
@@ -28,7 +28,7 @@ def _inputs(subject: Subject, n_samples: int = 60, seed: int = 0) -> np.ndarray:
     return inputs(subject.record.requires, n_samples, seed)
 
 
-def _fitted(subject: Subject, X: np.ndarray) -> Estimator:
+def _fit_map(subject: Subject, X: np.ndarray) -> Estimator:
     return subject.fitted(X, targets(dense(X), subject.task))
 
 
@@ -42,17 +42,17 @@ def _steady(subject: Subject, fitted: Estimator, X: np.ndarray) -> Any:
     return Z
 
 
-def _applied(subject: Subject) -> tuple[np.ndarray, Estimator, Any]:
+def _apply_map(subject: Subject) -> tuple[np.ndarray, Estimator, Any]:
     """Return inputs, a map fitted on them, and its features of them."""
     X = _inputs(subject)
-    fitted = _fitted(subject, X)
+    fitted = _fit_map(subject, X)
     return X, fitted, _steady(subject, fitted, X)
 
 
 def check_outputs(subject: Subject) -> None:
     """Features are a finite matrix of floats with one row per input."""
     X, X_new = _inputs(subject), _inputs(subject, 17, seed=1)
-    fitted = _fitted(subject, X)
+    fitted = _fit_map(subject, X)
     widths = set()
     for rows in (X, X_new):
         Z = subject.output(fitted, rows)
@@ -71,7 +71,7 @@ def check_outputs(subject: Subject) -> None:
 def check_rows_are_independent(subject: Subject) -> None:
     """phi(x) depends neither on the other rows of the batch nor on their order."""
     X, X_new = _inputs(subject), _inputs(subject, 20, seed=1)
-    fitted = _fitted(subject, X)
+    fitted = _fit_map(subject, X)
     Z = dense(_steady(subject, fitted, X_new))
     parts = [dense(subject.output(fitted, X_new[i : i + 1])) for i in range(0, 20, 5)]
     if not same(Z[::5], np.vstack(parts), rtol=1e-6):
@@ -86,7 +86,7 @@ def check_rows_are_independent(subject: Subject) -> None:
 
 def check_transform_learns_nothing(subject: Subject) -> None:
     """Transforming test data changes nothing in the fitted map."""
-    X, fitted, expected = _applied(subject)
+    X, fitted, expected = _apply_map(subject)
     with quiet():
         fitted.transform(_inputs(subject, 20, seed=1))
     if not same(expected, subject.output(fitted, X)):
@@ -124,11 +124,11 @@ def check_learns_nothing_from_y(subject: Subject) -> None:
 
 def check_float32(subject: Subject) -> None:
     """float32 inputs give the same features, or a clear error."""
-    X, fitted, features = _applied(subject)
+    X, fitted, features = _apply_map(subject)
     Z = dense(features)
     try:
         Z32 = subject.output(fitted, X.astype(np.float32))
-        refit = subject.output(_fitted(subject, X.astype(np.float32)), X.astype(np.float32))
+        refit = subject.output(_fit_map(subject, X.astype(np.float32)), X.astype(np.float32))
     except (TypeError, ValueError) as error:
         if "float32" in str(error):
             return
@@ -146,7 +146,7 @@ def check_float32(subject: Subject) -> None:
             f"float32 inputs with the same values give other features in {far:.0%} of the rows; "
             "convert to float64 inside where float32 is not enough"
         )
-    tags = tags_of(fitted).transformer_tags
+    tags = read_tags(fitted).transformer_tags
     if tags is not None and "float32" in tags.preserves_dtype and refit.dtype != np.float32:
         raise subject.fail(
             f"has the tag preserves_dtype with float32, and returns {refit.dtype} for it; keep "
@@ -158,11 +158,11 @@ def check_sparse(subject: Subject) -> None:
     """Sparse inputs give the same features as dense ones, or a clear error."""
     from scipy.sparse import csr_matrix
 
-    X, fitted, Z = _applied(subject)
+    X, fitted, Z = _apply_map(subject)
     results = []
     for fitted_on in (X, csr_matrix(X)):
         try:
-            estimator = fitted if fitted_on is X else _fitted(subject, fitted_on)
+            estimator = fitted if fitted_on is X else _fit_map(subject, fitted_on)
             results.append(subject.output(estimator, csr_matrix(X)))
         except Exception as error:
             if isinstance(error, TypeError | ValueError) and "sparse" in str(error).lower():
@@ -181,7 +181,7 @@ def check_sparse(subject: Subject) -> None:
 
 def check_feature_names(subject: Subject) -> None:
     """Names of the features fit the features; missing ones are only a warning."""
-    fitted = _fitted(subject, _inputs(subject))
+    fitted = _fit_map(subject, _inputs(subject))
     if not hasattr(fitted, "get_feature_names_out"):
         subject.warn(
             "has no get_feature_names_out; derive it from ClassNamePrefixFeaturesOutMixin, "
@@ -204,7 +204,7 @@ def check_set_output(subject: Subject) -> None:
     """`set_output(transform="pandas")` gives a frame; missing is only a warning."""
     import pandas as pd
 
-    X, fitted, Z = _applied(subject)
+    X, fitted, Z = _apply_map(subject)
     if not hasattr(fitted, "set_output"):
         subject.warn(
             "has no set_output; derive it from TransformerMixin and give it get_feature_names_out"
@@ -280,7 +280,7 @@ def check_unbiased(subject: Subject) -> None:
 def check_input_gradient(subject: Subject) -> None:
     """An optional `input_gradient` has the derivatives of the features."""
     X = _inputs(subject)
-    fitted = _fitted(subject, X)
+    fitted = _fit_map(subject, X)
     if not hasattr(fitted, "input_gradient"):
         return
     rows = 0.9 * _inputs(subject, 20, seed=1) + 0.02  # off the borders of what is required

@@ -35,14 +35,14 @@ def check_metadata(subject: Subject) -> None:
     """The metadata are right, and no name in them is taken."""
     if subject.record.reason:
         raise subject.fail(f"is left out: {subject.record.reason}")
-    known = {*CORE_COMMANDS, *(name for each in features() for name in each.metadata.commands)}
-    known |= subject.record.metadata.commands.keys()
+    names = {*CORE_COMMANDS, *(name for each in features() for name in each.metadata.commands)}
+    names |= subject.record.metadata.commands.keys()
     for name, option in subject.record.metadata.options.items():
         for command in option.commands:
-            if command not in known:
+            if command not in names:
                 raise subject.fail(
                     f"options.{name}.commands: there is no command {command!r}"
-                    f"{did_you_mean(command, known)}"
+                    f"{did_you_mean(command, names)}"
                 )
 
 
@@ -83,7 +83,7 @@ def check_run(subject: Subject) -> None:
     """A run with the feature ends in time, does not leave it out, and loses no result."""
     if subject.record.distribution == NOT_INSTALLED:
         raise subject.skip("is not installed; `pip install -e .` in its folder, and check it again")
-    others = [each.name for each in features() if each.name not in (subject.name, "costs")]
+    disabled = [each.name for each in features() if each.name not in (subject.name, "costs")]
     command = [sys.executable, "-m", "kbench.cli", *RUN, "--quiet"]
     with tempfile.TemporaryDirectory(prefix="kbench-check-") as name:
         state = Path(name) / "state"
@@ -91,7 +91,7 @@ def check_run(subject: Subject) -> None:
             **os.environ,
             "KBENCH_STATE_DIR": str(state),
             "KBENCH_CACHE_DIR": str(Path(name) / "cache"),
-            DISABLED: ",".join(others),
+            DISABLED: ",".join(disabled),
         }
         try:
             done = subprocess.run(

@@ -94,7 +94,7 @@ def _samples() -> Iterator[np.ndarray]:
     yield np.random.default_rng(0).integers(0, 2, (40, 16)).astype(np.float64)
 
 
-def _prepared(subject: Subject) -> tuple[Any, np.ndarray]:
+def _prepare(subject: Subject) -> tuple[Any, np.ndarray]:
     """Return the kernel, its numbers set, and inputs that it accepts."""
     from kbench.kernels import Precomputed
 
@@ -123,7 +123,7 @@ def _gram(kernel: Any, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 def check_gram(subject: Subject) -> None:
     """k(X, Y) is a finite matrix of shape (rows of X, rows of Y)."""
-    kernel, X = _prepared(subject)
+    kernel, X = _prepare(subject)
     K = np.asarray(kernel(X.copy(), X[:7].copy()))
     if K.shape != (len(X), 7):
         raise subject.fail(f"k(X, Y) has shape {K.shape} for 40 rows against 7; return (40, 7)")
@@ -133,14 +133,14 @@ def check_gram(subject: Subject) -> None:
 
 def check_symmetry(subject: Subject) -> None:
     """k(x, y) = k(y, x)."""
-    kernel, X = _prepared(subject)
+    kernel, X = _prepare(subject)
     if not same(_gram(kernel, X[:15], X[15:]), _gram(kernel, X[15:], X[:15]).T, rtol=1e-10):
         raise subject.fail("k(X, Y) is not k(Y, X) transposed; a kernel is symmetric")
 
 
 def check_psd(subject: Subject) -> None:
     """Gram matrices are positive semidefinite, where the record says so."""
-    kernel, X = _prepared(subject)
+    kernel, X = _prepare(subject)
     K = _gram(kernel, X, X)
     # symmetry is another check's
     K = (K + K.T) / 2
@@ -154,7 +154,7 @@ def check_psd(subject: Subject) -> None:
 
 def check_diag(subject: Subject) -> None:
     """`diag(X)` is the diagonal of k(X, X); missing is only a warning."""
-    kernel, X = _prepared(subject)
+    kernel, X = _prepare(subject)
     if not hasattr(kernel, "diag"):
         subject.warn("has no diag(X); derive it from kbench.kernels.Kernel, which has one")
         return
@@ -164,7 +164,7 @@ def check_diag(subject: Subject) -> None:
 
 def check_chunks(subject: Subject) -> None:
     """Blocks of rows give the blocks of the Gram matrix."""
-    kernel, X = _prepared(subject)
+    kernel, X = _prepare(subject)
     whole = _gram(kernel, X, X[20:])
     parts = [_gram(kernel, X[start : start + 9], X[20:]) for start in range(0, len(X), 9)]
     if not same(whole, np.vstack(parts), rtol=1e-8):
@@ -178,26 +178,26 @@ def check_repr(subject: Subject) -> None:
     """`repr` reads back as an equal kernel; one that cannot be read is only a warning."""
     import kbench.kernels
 
-    kernel, X = _prepared(subject)
-    text = repr(kernel)
-    if text.startswith("<"):
+    kernel, X = _prepare(subject)
+    written = repr(kernel)
+    if written.startswith("<"):
         subject.warn("has no evaluable repr; make it a frozen dataclass")
         return
     names = {**vars(kbench.kernels), **vars(sys.modules[type(kernel).__module__]), "np": np}
     names |= {"array": np.array, "inf": np.inf, "nan": np.nan}
-    with subject.failing(f"its repr {text} cannot be read back: {{error}}"):
-        restored = eval(text, names)
+    with subject.failing(f"its repr {written} cannot be read back: {{error}}"):
+        restored = eval(written, names)
     if not same(_gram(kernel, X, X[:9]), _gram(restored, X, X[:9]), rtol=1e-12):
-        raise subject.fail(f"its repr {text} evaluates to another kernel")
+        raise subject.fail(f"its repr {written} evaluates to another kernel")
 
 
 def check_inputs_untouched(subject: Subject) -> None:
     """Read-only inputs are accepted, and no input is changed."""
-    kernel, X = _prepared(subject)
-    given = X.copy()
-    kernel(given, X[:9].copy())
-    if not np.array_equal(given, X):
+    kernel, X = _prepare(subject)
+    inputs = X.copy()
+    kernel(inputs, X[:9].copy())
+    if not np.array_equal(inputs, X):
         raise subject.fail("changes its inputs in place; work on a copy")
-    given.flags.writeable = False
+    inputs.flags.writeable = False
     with subject.failing("fails on read-only inputs: {error}", ValueError):
-        copy.deepcopy(kernel)(given, given)
+        copy.deepcopy(kernel)(inputs, inputs)

@@ -15,7 +15,7 @@ from kbench_testing._subject import (
     linear,
     most_classes,
     noise,
-    standardised,
+    standardise,
 )
 
 MAX_PASSES = 1000
@@ -66,8 +66,8 @@ def check_sums(subject: Subject) -> None:
         return
     name, values, (X, y) = subject.record.path, _path_values(subject), _data(subject)
     X += np.arange(X.shape[1])  # the intercept matters
-    y = standardised(y) if subject.task == "regression" else 2 * y + 3
-    fits = estimator.fit_sums(_sums_of(X, y, subject), values)
+    y = standardise(y) if subject.task == "regression" else 2 * y + 3
+    fits = estimator.fit_sums(_make_sums(X, y, subject), values)
     for value, fitted in zip(values, _in_order(subject, "fit_sums", fits, values), strict=True):
         agreeing = _agreement(subject, subject.fitted(X, y, **{name: value}), fitted, X, y)
         if agreeing < MIN_AGREEMENT:
@@ -78,7 +78,7 @@ def check_sums(subject: Subject) -> None:
         _check_linear(subject, "fit_sums", fitted, X)
 
 
-def _sums_of(X: np.ndarray, y: np.ndarray, subject: Subject) -> Sums:
+def _make_sums(X: np.ndarray, y: np.ndarray, subject: Subject) -> Sums:
     """Return the sums of two parts of the rows, as a search adds them up."""
     targets = Targets(y, subject.task or "classification")
     parts = []
@@ -99,15 +99,15 @@ def check_passes(subject: Subject) -> None:
     y = 2 * codes + 3
     in_order = np.array_split(np.arange(len(y)), 3)
     backwards = np.array_split(np.arange(len(y))[::-1], 11)
-    found = _in_passes(subject, X, y, values, in_order)
+    fits = _in_passes(subject, X, y, values, in_order)
     for blocks, dtype in ((backwards, "float64"), (in_order, "float32")):
         other = _in_passes(subject, X, y, values, blocks, dtype)
-        if not _is_close(found, other, X):
+        if not _is_close(fits, other, X):
             raise subject.fail(
                 f"begin_fit gives something else from {len(blocks)} blocks in {dtype} than from "
                 "3 in float64; a step must come after a whole pass, of sums over its blocks"
             )
-    for value, fitted in zip(values, found, strict=True):
+    for value, fitted in zip(values, fits, strict=True):
         alone = subject.fitted(X, y, **{name: value})
         agreeing = _agreement(subject, alone, fitted, X, y)
         is_close = not hasattr(alone, "coef_") or _is_close([alone], [fitted], X)
@@ -145,9 +145,9 @@ def _in_passes(
             break
         for rows in blocks:
             Z = X[rows].astype(dtype)
-            given = Z.copy()
+            block_before = Z.copy()
             fit.add(Z, codes[rows])
-            if not np.array_equal(Z, given):
+            if not np.array_equal(Z, block_before):
                 raise subject.fail(
                     "add changes the block that it is given; fits of other folds get it too"
                 )
@@ -179,14 +179,14 @@ def _in_order(
     subject: Subject, how: str, fits: Iterable[Estimator], values: list[float]
 ) -> list[Estimator]:
     """Return the estimators of a path, which have its values in order."""
-    name, found = subject.record.path, list(fits)
-    given = [fitted.get_params()[name] for fitted in found]
-    if given != values:
+    name, estimators = subject.record.path, list(fits)
+    params = [fitted.get_params()[name] for fitted in estimators]
+    if params != values:
         raise subject.fail(
-            f"{how} gives estimators with {name}={given} for the values {values}; keep the order "
+            f"{how} gives estimators with {name}={params} for the values {values}; keep the order "
             "of the values"
         )
-    return found
+    return estimators
 
 
 def _agreement(subject: Subject, one: object, other: object, X: np.ndarray, y: np.ndarray) -> float:
@@ -211,11 +211,11 @@ def _check_linear(subject: Subject, how: str, fitted: Estimator, X: np.ndarray) 
         )
 
 
-def _is_close(some: list[Estimator], others: list[Estimator], X: np.ndarray) -> bool:
+def _is_close(some: list[Estimator], rest: list[Estimator], X: np.ndarray) -> bool:
     """Whether linear functions are equal up to what the stopping rules of two fits allow."""
     first, second = (
         np.hstack([X @ np.atleast_2d(e.coef_).T + e.intercept_ for e in fits])
-        for fits in (some, others)
+        for fits in (some, rest)
     )
     size = np.abs(first).max(initial=0.0)
     return first.shape == second.shape and bool(np.abs(first - second).max() <= 0.02 * size)
@@ -249,20 +249,20 @@ def _check_order(subject: Subject, name: str, direction: str, values: list[float
     """Fit random targets, which a simpler model cannot learn by heart as well."""
     X, y = noise(subject.task)
     simplest, other = (
-        _fit_of(subject, subject.output(subject.fitted(X, y, **{name: value}), X), y)
+        _find_fit(subject, subject.output(subject.fitted(X, y, **{name: value}), X), y)
         for value in (values[0], values[-1])
     )
     if simplest > other + 0.05:
         is_regression = subject.task == "regression"
-        what, share = ("numbers", "variance") if is_regression else ("labels", "training rows")
+        kind, share = ("numbers", "variance") if is_regression else ("labels", "training rows")
         raise subject.fail(
             f"simpler says that {direction} values of {name!r} make simpler models, but "
-            f"{name}={values[0]!r} fits random {what} better than {name}={values[-1]!r} does "
+            f"{name}={values[0]!r} fits random {kind} better than {name}={values[-1]!r} does "
             f"({simplest:.0%} of the {share}, {other:.0%}): reverse the direction"
         )
 
 
-def _fit_of(subject: Subject, predicted: np.ndarray, y: np.ndarray) -> float:
+def _find_fit(subject: Subject, predicted: np.ndarray, y: np.ndarray) -> float:
     """Return the share of labels, or of the variance of numbers, that predictions explain."""
     if subject.task == "regression":
         return 1.0 - float(np.mean((predicted - y) ** 2) / y.var())

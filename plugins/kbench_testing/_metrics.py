@@ -18,18 +18,18 @@ _RTOL = 1e-9
 
 def check_number(subject: Subject) -> None:
     """The metric is one finite number, for two classes, for several, and for targets."""
-    for what, truth, good, bad in _cases(subject):
+    for label, truth, good, bad in _cases(subject):
         for predictions in (good, bad):
-            _value(subject, what, truth, predictions)
+            _value(subject, label, truth, predictions)
 
 
 def check_direction(subject: Subject) -> None:
     """Right predictions are not worse than wrong ones, in the metric's direction."""
-    for what, truth, good, bad in _cases(subject):
-        right, wrong = (_value(subject, what, truth, given) for given in (good, bad))
+    for label, truth, good, bad in _cases(subject):
+        right, wrong = (_value(subject, label, truth, each) for each in (good, bad))
         if subject.record.gain(right) < subject.record.gain(wrong):
             raise subject.fail(
-                f"is {right:g} for right predictions of {what} and {wrong:g} for wrong ones, "
+                f"is {right:g} for right predictions of {label} and {wrong:g} for wrong ones, "
                 f"while better={subject.record.better!r}; change `better` or the function"
             )
 
@@ -37,30 +37,30 @@ def check_direction(subject: Subject) -> None:
 def check_order_of_rows(subject: Subject) -> None:
     """The metric does not depend on the order of the rows, nor on chance."""
     order = np.random.default_rng(0).permutation(_N_ROWS)
-    for what, truth, good, bad in _cases(subject):
+    for label, truth, good, bad in _cases(subject):
         of_right, right = take_rows(truth, good, order[::2])
         of_wrong, wrong = take_rows(truth, bad, order[1::2])
         both = replace(truth, y=np.concatenate([of_right.y, of_wrong.y]))
-        predictions = _joined(right, wrong)
-        first = _value(subject, what, both, predictions)
-        again = _value(subject, what, *take_rows(both, predictions, order))
+        predictions = _join(right, wrong)
+        first = _value(subject, label, both, predictions)
+        again = _value(subject, label, *take_rows(both, predictions, order))
         if abs(first - again) > _RTOL * max(abs(first), abs(again), 1.0):
             raise subject.fail(
-                f"is {first!r} for {what}, and {again!r} for the same rows in another order; it "
+                f"is {first!r} for {label}, and {again!r} for the same rows in another order; it "
                 "must depend on neither the order of the rows nor on chance"
             )
 
 
 def check_weights(subject: Subject) -> None:
     """Weights of one change nothing."""
-    for what, truth, good, bad in _cases(subject):
+    for label, truth, good, bad in _cases(subject):
         weighted = replace(truth, weight=np.ones(_N_ROWS))
         for predictions in (good, bad):
-            plain = _value(subject, what, truth, predictions)
-            value = _value(subject, what, weighted, predictions)
+            plain = _value(subject, label, truth, predictions)
+            value = _value(subject, label, weighted, predictions)
             if abs(plain - value) > _RTOL * max(abs(plain), 1.0):
                 raise subject.fail(
-                    f"is {plain!r} for {what} without weights and {value!r} with "
+                    f"is {plain!r} for {label} without weights and {value!r} with "
                     "sample_weight=1 for all rows; both must be equal"
                 )
 
@@ -70,15 +70,15 @@ def has_weights(metric: object) -> bool:
     return takes_weights(resolve(metric.function))  # type: ignore[attr-defined]
 
 
-def _value(subject: Subject, what: str, truth: Truth, predictions: Predictions) -> float:
+def _value(subject: Subject, label: str, truth: Truth, predictions: Predictions) -> float:
     n_classes = len(truth.classes)
     metric = subject.record
-    with subject.failing(f"fails for {what}: {{error}}", PluginError):
+    with subject.failing(f"fails for {label}: {{error}}", PluginError):
         criterion = Criterion.from_plugin(metric, resolve(metric.function), n_classes)
         with quiet(), np.errstate(all="ignore"):
             value = criterion.compute(truth, predictions)
     if value is None:
-        raise subject.fail(f"is not defined for {what}")
+        raise subject.fail(f"is not defined for {label}")
     return value
 
 
@@ -112,9 +112,9 @@ def _probabilities(labels: np.ndarray, k: int, rng: np.random.Generator) -> np.n
     return np.asarray(raw / raw.sum(axis=1, keepdims=True))
 
 
-def _joined(one: Predictions, other: Predictions) -> Predictions:
+def _join(one: Predictions, other: Predictions) -> Predictions:
     def both(name: str) -> np.ndarray | None:
-        parts = [getattr(given, name) for given in (one, other)]
+        parts = [getattr(each, name) for each in (one, other)]
         return None if parts[0] is None else np.concatenate(parts)
 
     return Predictions(

@@ -19,23 +19,23 @@ def check_loads(subject: Subject) -> None:
 def check_suite(subject: Subject) -> None:
     """The suite file has no error and plans at least one cell."""
     with subject.failing(kind=SuiteError):
-        planned = _planned(subject)
+        planned = _plan(subject)
     if not planned:
         raise subject.fail("plans no cell; give it datasets, feature_maps and learners")
 
 
-def _planned(subject: Subject) -> Sequence[Cell]:
+def _plan(subject: Subject) -> Sequence[Cell]:
     """Return all cells of a suite, also those of blocks whose rules on size do not hold."""
-    text = subject.record.read_text(encoding="utf-8")
+    source = subject.record.read_text(encoding="utf-8")
     name, registry = subject.name, subject.registry
-    if not has_rules(parse_toml(text, name)):
-        return cells(read(text, name, registry), registry)
-    found: Sequence[Cell] | None = Verbs().one(
-        "kbench_sized_cells", text=text, name=name, registry=registry
+    if not has_rules(parse_toml(source, name)):
+        return cells(read(source, name, registry), registry)
+    sized: Sequence[Cell] | None = Verbs().one(
+        "kbench_sized_cells", text=source, name=name, registry=registry
     )
-    if found is None:
+    if sized is None:
         raise subject.skip("has rules on the size of data, which no installed feature supports")
-    return found
+    return sized
 
 
 def check_draw(subject: Subject) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.features import predict_all, validate_numbers
-from kbench_testing._subject import Subject, is_poor, linear, quiet, standardised
+from kbench_testing._subject import Subject, is_poor, linear, quiet, standardise
 
 _NORMAL_90 = 1.645
 _MIN_EXPLAINED = 0.4
@@ -15,7 +15,7 @@ _MIN_EXPLAINED = 0.4
 def _data(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return inputs and linear targets with normal noise, standardised as kbench does."""
     X, y = linear(seed=seed)
-    return X, standardised(y)
+    return X, standardise(y)
 
 
 def check_numbers(subject: Subject) -> None:
@@ -31,7 +31,7 @@ def check_better_than_mean(subject: Subject) -> None:
     if is_poor(subject):
         raise subject.skip("tagged poor_score")
     (X, y), (X_new, y_new) = _data(0), _data(1)
-    explained = _explained(subject, subject.output(subject.fitted(X, y), X_new), y_new)
+    explained = _explain(subject, subject.output(subject.fitted(X, y), X_new), y_new)
     if not explained > _MIN_EXPLAINED:
         raise subject.fail(
             f"explains {explained:.0%} of the variance of new targets on a linear problem whose "
@@ -46,11 +46,11 @@ def check_distribution(subject: Subject) -> None:
     (X, y), (X_new, y_new) = _data(0), _data(1)
     fitted = subject.fitted(X, y)
     alone = subject.output(fitted, X_new)
-    explained = _explained(subject, alone, y_new)
+    explained = _explain(subject, alone, y_new)
     with subject.failing(kind=PluginError), quiet():
         made = predict_all(fitted, X_new.copy(), alone, "regression")
-        given = made.validate("regression", np.empty(0), len(y_new), "it")
-    if given.sd is None:  # there is no predictive distribution
+        predictions = made.validate("regression", np.empty(0), len(y_new), "it")
+    if predictions.sd is None:  # there is no predictive distribution
         return
     with quiet():
         mean, _ = fitted.predict(X_new.copy(), return_std=True)
@@ -58,7 +58,7 @@ def check_distribution(subject: Subject) -> None:
         raise subject.fail("predict gives other means with return_std=True than without")
     if explained <= _MIN_EXPLAINED and not is_poor(subject):
         raise subject.skip("not calibrated on what it cannot predict: see check_better_than_mean")
-    covered = float(np.mean(np.abs(y_new - given.predicted) <= _NORMAL_90 * given.sd))
+    covered = float(np.mean(np.abs(y_new - predictions.predicted) <= _NORMAL_90 * predictions.sd))
     if not 0.75 <= covered <= 0.985:
         raise subject.fail(
             f"90 % intervals cover {100 * covered:.0f} % of new targets with normal noise; `std` "
@@ -66,7 +66,7 @@ def check_distribution(subject: Subject) -> None:
         )
 
 
-def _explained(subject: Subject, predicted: np.ndarray, y: np.ndarray) -> float:
+def _explain(subject: Subject, predicted: np.ndarray, y: np.ndarray) -> float:
     """Return the share of the variance that predictions explain; skip what is not numbers."""
     are_numbers = predicted.shape == y.shape and predicted.dtype.kind in "fiu"
     if not (are_numbers and np.isfinite(predicted).all()):

@@ -74,10 +74,10 @@ def labels(X: np.ndarray) -> np.ndarray:
 
 def targets(X: np.ndarray, task: TaskType | None) -> np.ndarray:
     """Return what inputs determine: labels, or for regression standardised numbers."""
-    return standardised(X[:, 0] + X[:, 1]) if task == "regression" else labels(X)
+    return standardise(X[:, 0] + X[:, 1]) if task == "regression" else labels(X)
 
 
-def standardised(y: np.ndarray) -> np.ndarray:
+def standardise(y: np.ndarray) -> np.ndarray:
     """Return numbers with mean 0 and variance 1, as kbench gives them to regressors."""
     return np.asarray((y - y.mean()) / y.std())
 
@@ -112,7 +112,7 @@ def noise(task: TaskType | None = None, seed: int = 0) -> tuple[np.ndarray, np.n
     rng = np.random.default_rng(seed)
     X = rng.random((80, 40))
     if task == "regression":
-        return X, standardised(rng.standard_normal(80))
+        return X, standardise(rng.standard_normal(80))
     return X, np.asarray(rng.random(80) < 1 / 3, dtype=np.int64)
 
 
@@ -174,8 +174,8 @@ class Subject:
         try:
             yield
         except kind as error:
-            text = str(error) if isinstance(error, KbenchError) else named_error(error)
-            raise self.fail(message.replace("{error}", text)) from error
+            reason = str(error) if isinstance(error, KbenchError) else named_error(error)
+            raise self.fail(message.replace("{error}", reason)) from error
 
     def skip(self, message: str) -> unittest.SkipTest:
         """Return the error that makes pytest skip a check."""
@@ -304,7 +304,7 @@ def same(A: Any, B: Any, rtol: float = 1e-7) -> bool:
     return bool(np.abs(A - B).max(initial=0.0) <= rtol * scale)
 
 
-def tags_of(estimator: Estimator) -> Any:
+def read_tags(estimator: Estimator) -> Any:
     """Return scikit-learn's tags, its defaults where an estimator has none."""
     from sklearn.base import BaseEstimator
     from sklearn.utils import get_tags
@@ -317,13 +317,13 @@ def tags_of(estimator: Estimator) -> Any:
 
 def most_classes(subject: Subject) -> int:
     """Return 3, or 2 for a learner whose tags allow two classes only."""
-    tags = tags_of(subject.build()).classifier_tags
+    tags = read_tags(subject.build()).classifier_tags
     return 3 if tags is None or tags.multi_class else 2
 
 
 def is_poor(subject: Subject) -> bool:
     """Whether a learner has scikit-learn's tag that it is meant to be poor."""
-    tags = tags_of(subject.build())
+    tags = read_tags(subject.build())
     of_task = tags.regressor_tags if subject.task == "regression" else tags.classifier_tags
     return bool(of_task is not None and of_task.poor_score)
 
@@ -345,16 +345,16 @@ NOT_INSTALLED = "not installed"
 def find_features(feature: Named) -> list[Feature]:
     """Return the features that a module, or a name, stands for, if any."""
     name = feature.__name__ if isinstance(feature, ModuleType) else str(feature)
-    return _of_name(name, features()) or _not_installed(name)
+    return _find_by_name(name, features()) or _not_installed(name)
 
 
 def _not_installed(name: str) -> list[Feature]:
     """Return the feature of a package that has metadata and is not installed."""
     try:
-        found = importlib.util.find_spec(name) if name.isidentifier() else None
+        spec = importlib.util.find_spec(name) if name.isidentifier() else None
     except (ImportError, ValueError):
-        found = None
-    for folder in (found.submodule_search_locations or ()) if found else ():
+        spec = None
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
         if (path := Path(folder) / FEATURE_FILE).is_file():
             made = Feature(name.replace("_", "-"), name, NOT_INSTALLED)
             try:
@@ -378,7 +378,7 @@ def find(plugin: Named, installed: Sequence[Plugin], optional: bool = False) -> 
     if isinstance(plugin, Plugin):
         return [plugin]
     name = plugin.__name__ if isinstance(plugin, ModuleType) else str(plugin)
-    if (matches := _of_name(name, installed)) or optional:
+    if (matches := _find_by_name(name, installed)) or optional:
         return matches
     if isinstance(plugin, ModuleType):
         return [Plugin(name, NOT_INSTALLED, "", lambda: plugin, module=name)]
@@ -386,18 +386,18 @@ def find(plugin: Named, installed: Sequence[Plugin], optional: bool = False) -> 
         load = partial(importlib.import_module, name)
         return [Plugin(name, NOT_INSTALLED, "", load, module=name)]
     both: list[Plugin | Feature] = [*installed, *features()]
-    known = {field for each in both for field in (each.name, each.distribution)}
+    names = {field for each in both for field in (each.name, each.distribution)}
     raise PluginError(
-        f"no plugin, module or distribution is named {name!r}{did_you_mean(name, known)}"
+        f"no plugin, module or distribution is named {name!r}{did_you_mean(name, names)}"
     )
 
 
-def _of_name(name: str, among: Iterable[_Named]) -> list[_Named]:
+def _find_by_name(name: str, among: Iterable[_Named]) -> list[_Named]:
     """Return those of a name; if there are none, of a module, and then of a distribution."""
     for attribute in ("name", "module", "distribution"):
-        found = [e for e in among if _normalized(getattr(e, attribute)) == _normalized(name)]
-        if found:
-            return found
+        matches = [e for e in among if _normalized(getattr(e, attribute)) == _normalized(name)]
+        if matches:
+            return matches
     return []
 
 

@@ -78,8 +78,8 @@ def _show(component: str, results: list[CheckResult]) -> None:
     for (status, message), checks in checks_by_message.items():
         # one reason often holds for many checks: what cannot be built cannot be fitted
         names = checks[0] if len(checks) == 1 else f"{len(checks)} checks"
-        text = f"    {_SIGNS[status]} {names}: {message}"
-        echo("\n      ".join(text.splitlines()))
+        line = f"    {_SIGNS[status]} {names}: {message}"
+        echo("\n      ".join(line.splitlines()))
 
 
 def new(

@@ -110,9 +110,9 @@ def main():
 
 
 def as_svg(figure):
-    from kbench_reporting.pictures import saved
+    from kbench_reporting.pictures import save
 
-    return saved(figure, "svg")
+    return save(figure, "svg")
 
 
 if __name__ == "__main__":

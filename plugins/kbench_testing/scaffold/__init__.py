@@ -61,9 +61,9 @@ def new(name: str, kind: str, registry: Registry, folder: Path) -> Path:
         # a folder of its own first, so that a fault leaves nothing half-written
         with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as draft:
             written = Path(draft) / name
-            for path, text in _contents(name, kind).items():
+            for path, content in _contents(name, kind).items():
                 (written / path).parent.mkdir(parents=True, exist_ok=True)
-                (written / path).write_text(text, encoding="utf-8")
+                (written / path).write_text(content, encoding="utf-8")
             shutil.move(written, target)
     except OSError as error:
         raise KbenchError(f"cannot write {target}: {error.strerror or error}") from error
@@ -94,18 +94,18 @@ def _refuse_bad_name(name: str, registry: Registry) -> None:
 
 def _contents(name: str, kind: str) -> dict[str, str]:
     """Return the text of each file, by its path in the package's folder."""
-    what = KINDS[kind]
+    kind_ = KINDS[kind]
     package = name.replace("-", "_")
-    module = what.module.format(name=name)
+    module = kind_.module.format(name=name)
     group = "feature" if kind == "feature" else "plugin"
     major, minor, *_ = __version__.split(".")
     values = {
         "name": name,
         "package": package,
         "class_": "".join(part.capitalize() for part in name.split("-")),
-        "a_kind": what.a_kind,
+        "a_kind": kind_.a_kind,
         "module": module,
-        "try_it": what.try_it.format(name=name),
+        "try_it": kind_.try_it.format(name=name),
         "version": f"{major}.{minor}",
         "group": '"kbench.features"' if kind == "feature" else "kbench",
         "what": group,

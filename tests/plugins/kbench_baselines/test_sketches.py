@@ -9,7 +9,7 @@ from sklearn.preprocessing import scale
 
 from kbench_baselines import OptimizedMaclaurinFeatures, ProductSketch, RandomFourierFeatures
 from kbench_baselines._fourier import gaussian_gram
-from kbench_baselines._maclaurin import Moments, _expected, allocate
+from kbench_baselines._maclaurin import Moments, _expected_error, allocate
 from kbench_baselines._sketches import draw_sketch, real_features, row_blocks
 
 RNG = np.random.default_rng(0)
@@ -78,7 +78,7 @@ def test_the_expected_variance_of_hadamard_rows_is_that_of_draws(n_components, i
     values = np.array(values)
     spread = np.abs(values - values.mean()) ** 2
     error = spread.std() / np.sqrt(n_draws)
-    expected = _expected(found, 1, n_components)[0, -1]
+    expected = _expected_error(found, 1, n_components)[0, -1]
     if n_components <= 8 or n_components == 16:
         assert abs(spread.mean() - expected) < 5 * error
     else:  # a convex upper bound or interpolation between whole blocks
@@ -91,7 +91,7 @@ def test_degrees_are_optimal_among_all_allocations():
         variances = rng.exponential(size=3)
         found = Moments(variances, -variances * rng.uniform(0, 0.2, 3), np.array([9, 9, 0.0]), 4.0)
         best = allocate(found, 9)
-        expected = _expected(found, 3, 9)
+        expected = _expected_error(found, 3, 9)
 
         def total(counts, expected=expected):
             return sum(expected[i, n - 1] for i, n in enumerate(counts))

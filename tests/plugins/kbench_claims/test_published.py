@@ -8,7 +8,7 @@ from kbench.evaluation.definitions import METRICS
 from kbench.records import Published
 from kbench.report import write
 from kbench.report.paper import transpose_table
-from kbench_claims.published import beside_published, published, published_grid
+from kbench_claims.published import beside_published, published_grid, published_values
 from tests.support.report_rows import content, regression_row, row
 
 ROWS = [
@@ -67,5 +67,5 @@ def test_published_figures_are_written_by_their_own_metric():
     figure = Published("big", "good", "ridge", "rmse", 200_000.0, source="a paper")
     rows = [regression_row("big", "good", (0.20, 0.21, 0.22), 1e6)]
     metric = METRICS["rmse_standardized"]
-    table = published(content(rows, metric=metric, published=[figure]))
+    table = published_values(content(rows, metric=metric, published=[figure]))
     assert table.value(0, next(c for c in table.columns if c.name == "ours")) == "210000"

@@ -8,7 +8,7 @@ from kbench.registry.registry import Registry
 from kbench.report.content import ReportData
 from kbench.report.tables import table_named
 from kbench_claims import tables as claims
-from kbench_claims.claims import NOT_REACHED, claims_of, mean_curve
+from kbench_claims.claims import NOT_REACHED, get_claims, mean_curve
 from kbench_reporting import findings
 from kbench_reporting.page import page
 from tests.support.report_rows import changed, content, grid, regression_row, row, searched
@@ -105,7 +105,7 @@ def test_one_dataset_is_judged_by_its_splits():
     words = " ".join(claims.variance_sentences(made))
     assert "variance between splits" in words
     assert "One dataset does not show the variance between datasets." in words
-    assert claims_of(made).components.datasets is None
+    assert get_claims(made).components.datasets is None
     assert not made.certainty.front("n_components").reason
 
 
@@ -132,7 +132,7 @@ def of_seeds(spreads, n_datasets=6, n_splits=20, n_seeds=5):
 
 def test_the_seed_of_the_map_is_a_source_of_variance():
     made = content(of_seeds({"rff": 0.03, "identity": 0.0}))
-    found = claims_of(made).components
+    found = get_claims(made).components
     assert found.seeds == pytest.approx(0.03**2 / 2, rel=0.1)
     assert found.residual == pytest.approx(0.02**2, rel=0.2)
     assert found.seeds_by_method == pytest.approx([0.03**2, 0.0], rel=0.1)
@@ -153,7 +153,7 @@ def test_the_seed_of_the_map_is_a_source_of_variance():
 def test_a_seed_of_which_a_row_says_nothing_is_not_told_apart(change):
     first, *rest = of_seeds({"rff": 0.03, "identity": 0.0})
     made = content([changed(first, **change), *rest])
-    assert claims_of(made).components.seeds is None
+    assert get_claims(made).components.seeds is None
     assert "With one seed" in " ".join(claims.variance_sentences(made))
 
 
@@ -174,7 +174,7 @@ def test_equal_scores_everywhere_decide_nothing():
     made = said(rows)
     assert {place.status for place in findings.places(made, "fit_time_s")} == {"undecided"}
     assert all(
-        each.reason.startswith("all differences are equal") for each in claims_of(made).contests
+        each.reason.startswith("all differences are equal") for each in get_claims(made).contests
     )
     assert not findings.is_stable(made)
 
@@ -186,7 +186,7 @@ def test_units_of_targets_are_not_averaged():
     made = said(rows, metric=Metric("rmse", "lower", in_units=True, task="regression"))
     assert "different units" in made.certainty.front("fit_time_s").reason
     assert "different units" in claims.variance_sentences(made)[0]
-    assert len(claims_of(made).contests) == 2
+    assert len(get_claims(made).contests) == 2
 
 
 def test_inner_scores_by_seconds_end_with_the_score_on_the_test_parts():

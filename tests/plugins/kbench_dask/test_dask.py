@@ -32,7 +32,7 @@ from kbench.storage.journal import Journal, state_folder
 from kbench_dask.dispatch import DaskEngine
 from kbench_dask.feature import kbench_engine
 from kbench_dask.pool import Worker, _refusal
-from kbench_dask.worker import manifest_of
+from kbench_dask.worker import read_manifest
 from tests.support.paths import SUPPORT
 from tests.support.planted import Seen, dask_process, plant, run_text, suite_text
 from tests.support.processes_here import wait_until
@@ -72,7 +72,7 @@ def test_a_scheduler_that_is_not_there_is_a_wrong_usage(monkeypatch):
 
 
 def test_what_differs_is_listed_versions_first():
-    here = manifest_of({}, NOTHING)
+    here = read_manifest({}, NOTHING)
     assert here.differences(here) == []
     assert here.distributions["python"] == f"{sys.version_info.major}.{sys.version_info.minor}"
     assert {"numpy", "scipy", "scikit-learn", "kbench-core"} <= set(here.distributions)
@@ -93,7 +93,7 @@ def test_what_differs_is_listed_versions_first():
 
 
 def test_what_brings_a_task_to_its_code_must_agree_but_not_its_versions():
-    here = manifest_of({}, NOTHING)
+    here = read_manifest({}, NOTHING)
     assert {"kbench", "kbench.records._suite", "kbench.registry.registry"} <= set(here.modules)
     assert not {"pluggy", "packaging"} & set(here.distributions)
 
@@ -139,7 +139,7 @@ def test_files_and_variables_that_a_plugin_reads_must_agree(reading, monkeypatch
     preload = {("reading",): (*WARM, f"{GIVEN}KBENCH_TEST_SEED", f"{GIVEN}KBENCH_TEST_DECLARED")}
 
     def probed():
-        return manifest_of(preload, components)
+        return read_manifest(preload, components)
 
     here = probed()
     assert {"reading_plugin", "planted_plugin", "planted_helper"} <= set(here.modules)
@@ -163,9 +163,9 @@ def test_files_and_variables_that_a_plugin_reads_must_agree(reading, monkeypatch
 
 def test_a_host_that_cannot_import_a_component_differs(reading):
     components = {**NOTHING, "feature map": [("feature_maps[0]", to_json(Ref("reading")))]}
-    here = manifest_of({("reading",): WARM}, components)
+    here = read_manifest({("reading",): WARM}, components)
     # a process without the plugin, as on a host that does not have it
-    found = here.differences(manifest_of({}, components))
+    found = here.differences(read_manifest({}, components))
     assert "reading_plugin is not there" in found
     assert "the file reading.txt is not there" in found
 

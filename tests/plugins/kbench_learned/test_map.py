@@ -25,14 +25,14 @@ from kbench_learned._metric import (
     Fitted,
     Trajectory,
     choose,
-    diagonal_of,
-    judged,
+    judge,
     low_rank_root,
     one_hot_groups,
+    read_diagonal,
     root,
     standard_error,
 )
-from kbench_learned._ridge import PENALTIES, folds_of, ridge_path
+from kbench_learned._ridge import PENALTIES, make_folds, ridge_path
 from kbench_nbcs import NestedBarycentricMap, SimplicialMeshMap
 from kbench_testing import components, run
 
@@ -225,7 +225,7 @@ def test_indicators_of_one_attribute_share_a_weight():
     fitted = learned(metric="diagonal").fit(Z, Y + (codes == 1))
     weights = np.diag(fitted.metric_)[2:]
     assert fitted.round_ == 0 or len(set(weights.round(12))) == 1
-    single = diagonal_of(np.diag(np.arange(1.0, 7.0)), [np.array([0, 2])])
+    single = read_diagonal(np.diag(np.arange(1.0, 7.0)), [np.array([0, 2])])
     np.testing.assert_array_equal(np.diag(single), [2, 2, 2, 4, 5, 6])
 
 
@@ -309,7 +309,7 @@ def test_small_penalties_are_solved_with_fewer_rows_than_features():
 def test_all_folds_have_one_penalty():
     """A choice in each fold would be noise where few rows are held out."""
     losses = [np.array([[1.0, 1.0], [3.0, 0.0]]), np.array([[2.0, 2.0], [1.0, 1.0]])]
-    penalty, by_row = judged([Fitted(None, None, np.eye(1), each, 1) for each in losses])
+    penalty, by_row = judge([Fitted(None, None, np.eye(1), each, 1) for each in losses])
     assert penalty == 1
     np.testing.assert_array_equal(by_row, [3.0, 0.0, 1.0, 1.0])
 
@@ -319,7 +319,7 @@ def test_all_folds_have_one_penalty():
     [(3, 0, 0), (4, 2, 4), (200, 5, 200), (900, 5, 900), (2_500, 2, 1000), (50_000, 1, 10_000)],
 )
 def test_about_a_thousand_rows_are_held_out(n_rows, n_folds, held_out):
-    folds = folds_of(np.zeros(n_rows, dtype=int), np.random.RandomState(0))
+    folds = make_folds(np.zeros(n_rows, dtype=int), np.random.RandomState(0))
     assert len(folds) == n_folds
     rows = {row for fold in folds for row in fold.held_out}
     assert len(rows) == held_out

@@ -181,8 +181,8 @@ def test_a_path_solves_no_further_than_the_largest_coefficient(ring, monkeypatch
         solved.append(svc.C)
         return fitted(svc, *args)
 
-    fitted = _kernel_svm._fitted
-    monkeypatch.setattr(_kernel_svm, "_fitted", counted)
+    fitted = _kernel_svm._fit_pair
+    monkeypatch.setattr(_kernel_svm, "_fit_pair", counted)
     path = KernelSVM(Gaussian(0.1), tol=1e-8).fit_path(X, y, [1e3, 1e5, 0.1, 1e7])
     # with so small a bandwidth every row has a margin of 1 at a coefficient of about 1
     assert solved == [0.1, 1e3]

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kbench.kernels import Gaussian, Linear, Polynomial
 from kbench_learners import KernelSVM, MultipleKernelSVM
-from kbench_learners._mkl import alignment_weights, centred
+from kbench_learners._mkl import alignment_weights, centre
 
 
 @parametrize_with_checks([MultipleKernelSVM(), MultipleKernelSVM(method="margin")])
@@ -21,8 +21,8 @@ def test_scikit_learn_interface(estimator, check):
 
 
 def alignment(K, T):
-    K = centred(K)
-    return np.vdot(K, T) / np.linalg.norm(K) / np.linalg.norm(centred(T))
+    K = centre(K)
+    return np.vdot(K, T) / np.linalg.norm(K) / np.linalg.norm(centre(T))
 
 
 @settings(max_examples=15, deadline=None)

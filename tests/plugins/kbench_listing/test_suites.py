@@ -2,12 +2,12 @@
 
 import pytest
 
-from kbench_listing.installed import summary_of
+from kbench_listing.installed import find_summary
 
 
 def test_a_suite_without_a_comment_has_no_sentence():
-    assert summary_of('datasets = ["iris"]\n# Not this.') == ""
-    assert summary_of("#\n# Nor this.") == ""
+    assert find_summary('datasets = ["iris"]\n# Not this.') == ""
+    assert find_summary("#\n# Nor this.") == ""
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ def test_a_suite_without_a_comment_has_no_sentence():
     ],
 )
 def test_what_a_suite_says_of_itself(value):
-    assert summary_of(f"# A comment.\n{value}").removeprefix("[1] ") == "Said."
+    assert find_summary(f"# A comment.\n{value}").removeprefix("[1] ") == "Said."

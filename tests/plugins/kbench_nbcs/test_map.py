@@ -171,7 +171,7 @@ def test_adaptive_splits_where_the_classifier_errs(split_point):
     X, y = blob(400, 2, seed=3)
     nbcs = one_root(1, split="adaptive", split_point=split_point, random_state=0).fit(X, y)
     flat = one_root(0, random_state=0).fit(X)
-    wrong = nbcs._misclassified(flat.transform(X), y)
+    wrong = nbcs._find_misclassified(flat.transform(X), y)
     scaled = (X - X.min(0)) / np.ptp(X, axis=0)
     centre = scaled[wrong].mean(axis=0)
     point = (nbcs.vertices_[3] - X.min(0)) / np.ptp(X, axis=0)

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from kbench_nbcs import SimplicialMeshMap, _mesh, _mesh_cells, mesh_kernel, rotated_mesh_kernel
-from kbench_nbcs._mesh import counted, locate, mesh_gram, metrics
+from kbench_nbcs._mesh import count_cells, locate, mesh_gram, metrics
 
 ONE = 2**47
 
@@ -251,7 +251,7 @@ def test_keys_are_counted_over_batches(monkeypatch):
     monkeypatch.setattr(_mesh, "BATCH_KEYS", 50)
     rng = np.random.default_rng(0)
     batches = [rng.integers(100, size=40, dtype=np.uint64) for _ in range(20)]
-    keys, counts = counted(iter(batches))
+    keys, counts = count_cells(iter(batches))
     expected = np.unique(np.concatenate(batches), return_counts=True)
     np.testing.assert_array_equal(keys, expected[0])
     np.testing.assert_array_equal(counts, expected[1])

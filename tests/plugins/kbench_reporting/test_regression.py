@@ -20,7 +20,7 @@ from kbench.report.text import write_cell as written
 from kbench.results.rows import Row, columns, ranks
 from kbench_reporting import charts, pictures, tables
 from kbench_reporting.findings import entries
-from kbench_reporting.page import curves_of, page, splits_by_cell
+from kbench_reporting.page import list_curves, page, splits_by_cell
 from tests.support.report_rows import changed, content, regression_row
 
 STANDARDIZED = METRICS["rmse_standardized"]
@@ -176,7 +176,7 @@ def test_search_curves_are_those_of_the_metric_that_was_searched(rows):
     assert Row("iris", "rff", "ridge", "ok", 1, 1).searched.name == "accuracy"
     shown = report([by_default, by_loss])
     assert [row["metric"] for row in tables.search_curves(shown).rows] == ["rmse", "nlpd"]
-    (_, curves), *_ = curves_of(shown)["methods"]
+    (_, curves), *_ = list_curves(shown)["methods"]
     assert curves["learner.alpha"][0][2:] == ["rmse", "lower", True]
     table = tables.search_curves(dataclasses.replace(shown, rows=[by_default]))
     assert "validation rmse" in [column.heading for column in table.columns]
