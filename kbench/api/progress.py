@@ -162,8 +162,10 @@ class Log(Quiet):
             _log(_failure(cell, result))
         if not cell.missing:
             row, name = make_row(cell, self._metric), self._metric.name
+            elapsed = time.monotonic() - self._started
+            left = elapsed / self._done * (self._n_tasks - self._done)
             _log(
-                f"[{self._done}/{self._n_tasks} {_clock(time.monotonic() - self._started)}] "
+                f"[{self._done}/{self._n_tasks} {_clock(elapsed)}, {_clock(left)} left] "
                 f"{cell.cell.name}: {row.status} {write_cell(name, row.value(name))}"
             )
 
