@@ -36,7 +36,7 @@ def one_process(notes: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def client(what: str, offline: bool) -> Iterator[ModuleType]:
+def client(label: str, offline: bool) -> Iterator[ModuleType]:
     """Import the openml client and run a block with it, politely and quietly."""
     root = logging.getLogger()
     silent = logging.NullHandler()
@@ -44,7 +44,7 @@ def client(what: str, offline: bool) -> Iterator[ModuleType]:
     before = os.environ.get("OPENML_SKIP_PARQUET")
     os.environ["OPENML_SKIP_PARQUET"] = "true"  # parquet copies have no checksum
     try:
-        with polite(what, configured().url, offline):
+        with polite(label, configured().url, offline):
             import openml
 
             retries = openml.config.connection_n_retries
@@ -66,7 +66,7 @@ class DamagedError(Exception):
 
 
 @contextlib.contextmanager
-def translate(what: str) -> Iterator[None]:
+def translate(label: str) -> Iterator[None]:
     """Turn the client's exceptions, which have no common base class, into `DatasetError`."""
     try:
         yield
@@ -75,17 +75,17 @@ def translate(what: str) -> Iterator[None]:
     except Exception as error:
         if type(error).__name__ == "OpenMLHashException":
             raise DamagedError("the downloaded file does not have the checksum of OpenML") from None
-        raise DatasetError(_explained(what, error)) from error
+        raise DatasetError(_explained(label, error)) from error
 
 
-def _explained(what: str, error: Exception) -> str:
+def _explained(label: str, error: Exception) -> str:
     code = getattr(error, "code", None)
     if code in (111, 151, 372, 482, 601):
-        return f"{what}: OpenML has no such entry (its code {code}). Check the number."
+        return f"{label}: OpenML has no such entry (its code {code}). Check the number."
     text = shorten(error)
     if type(error).__name__ in ("ExpatError", "OpenMLServerError"):
-        return f"{what}: the server sent a damaged response ({text}). Try again later."
-    return f"{what}: {type(error).__name__}: {text}. Run again later."
+        return f"{label}: the server sent a damaged response ({text}). Try again later."
+    return f"{label}: {type(error).__name__}: {text}. Run again later."
 
 
 def ask(address: str, allow: Sequence[int] = ()) -> bytes | None:
@@ -109,21 +109,21 @@ def ask(address: str, allow: Sequence[int] = ()) -> bytes | None:
     raise DatasetError(f"OpenML answered: {printable(text)} (code {code}, {address})")
 
 
-def read_back(file: Path, address: str, what: str, offline: bool) -> bytes:
+def read_back(file: Path, address: str, label: str, offline: bool) -> bytes:
     """Read a file of the client's cache, or ask for it and keep it there."""
     with contextlib.suppress(OSError, ET.ParseError):
         content = file.read_bytes()
         read_xml(content)
         return content
     if offline:
-        raise DatasetError(f"{what}: it is not in the cache. Run again with network access.")
+        raise DatasetError(f"{label}: it is not in the cache. Run again with network access.")
     try:
         content = ask(address) or b""
         read_xml(content)
     except ET.ParseError as error:
-        raise DatasetError(f"{what}: the server's answer is damaged: {error}") from None
+        raise DatasetError(f"{label}: the server's answer is damaged: {error}") from None
     except DatasetError as error:
-        raise DatasetError(f"{what}: {str(error).removeprefix(what + ': ')}") from None
+        raise DatasetError(f"{label}: {str(error).removeprefix(label + ': ')}") from None
     with contextlib.suppress(OSError):
         write_whole(file, content)
     return content

@@ -38,14 +38,14 @@ DEVELOPMENT = {6, 15, 36, 37, 40, 41, 50, 58, 59, 61, 182, 307, 1120, 1501}
 """Datasets on which defaults are chosen: grids of bandwidths, roots, pitches and C."""
 
 
-def find(openml, name, version, what) -> int:
+def find(openml, name, version, label) -> int:
     """Return the number of the oldest active dataset of a name, or of one version."""
     chosen = {} if version is None else {"data_version": int(version), "status": "all"}
-    with translate(what):
+    with translate(label):
         rows = openml.datasets.list_datasets(data_name=name, output_format="dataframe", **chosen)
     rows = rows[rows["name"] == name] if len(rows) else rows
     if not len(rows):
-        raise DatasetParameterError(f"{what}: OpenML has no such dataset")
+        raise DatasetParameterError(f"{label}: OpenML has no such dataset")
     return int(rows["did"].min())
 
 
@@ -60,31 +60,31 @@ class Wanted:
 
 
 def load_data(
-    openml: ModuleType, data_id: int, wanted: Wanted, what: str, offline: bool
+    openml: ModuleType, data_id: int, wanted: Wanted, label: str, offline: bool
 ) -> Dataset:
     """Return the checked dataset of a number, in canonical form."""
-    described, table = _check_data(openml, data_id, what, offline)
+    described, table = _check_data(openml, data_id, label, offline)
     return _build(
         data_id,
         table,
         replace(wanted, target=wanted.target or described.default_target_attribute),
         _ignored(described),
-        what,
+        label,
         name=str(described.name),
         version=str(described.version),
         source=f"OpenML data {data_id} from {openml.config.get_server_base_url()}",
     )
 
 
-def load_copy(data_id: int, wanted: Wanted, what: str) -> Dataset:
+def load_copy(data_id: int, wanted: Wanted, label: str) -> Dataset:
     """Return the dataset of an installed copy, equal to that of OpenML's file."""
     copy = read_origins()[data_id]
     return _build(
         data_id,
-        read_copy(data_id, what),
+        read_copy(data_id, label),
         replace(wanted, target=wanted.target or copy.target),
         (),
-        what,
+        label,
         name=copy.name,
         version=str(copy.version),
         source=f"OpenML data {data_id}, the copy that kbench installs: {copy.title}, "
@@ -93,22 +93,22 @@ def load_copy(data_id: int, wanted: Wanted, what: str) -> Dataset:
 
 
 def _build(
-    data_id: int, table: Table, wanted: Wanted, ignored: Sequence[str], what: str, **facts: str
+    data_id: int, table: Table, wanted: Wanted, ignored: Sequence[str], label: str, **facts: str
 ) -> Dataset:
     """Bring a table to canonical form; `wanted` has a target, `facts` fields of the dataset."""
-    what = f"{what} ({printable(facts['name'], 60)})"
+    label = f"{label} ({printable(facts['name'], 60)})"
     columns = {column.name: column for column in table.columns}
     target = wanted.target
     if not target or ("," in target and target not in columns):
         names = ", ".join(printable(name, 60) for name in list(columns)[:20])
         raise DatasetError(
-            f"{what}: OpenML has no single target column. Give one with target = ...: {names}"
+            f"{label}: OpenML has no single target column. Give one with target = ...: {names}"
         )
     grouping = () if wanted.groups is None else (wanted.groups,)
     ignored = [name for name in ignored if name in columns and name != target]
     dataset = to_dataset(
         table,
-        what,
+        label,
         target,
         tuple(dict.fromkeys([*ignored, *wanted.drop, *grouping])),
         wanted.task,
@@ -118,12 +118,12 @@ def _build(
     )
     if wanted.groups is None:
         return dataset
-    what, values = f"{what}, groups: column {wanted.groups!r}", _labels(columns[wanted.groups])
+    label, values = f"{label}, groups: column {wanted.groups!r}", _labels(columns[wanted.groups])
     if dataset.row_ids is not None:  # rows without a target were left out
         values = values[dataset.row_ids]
     if any(value is None for value in values):
-        raise DatasetError(f"{what} has missing values")
-    return split_by_group(dataset, np.unique(values.astype(str), return_inverse=True)[1], what)
+        raise DatasetError(f"{label} has missing values")
+    return split_by_group(dataset, np.unique(values.astype(str), return_inverse=True)[1], label)
 
 
 def _labels(column: Column) -> np.ndarray:
@@ -143,38 +143,38 @@ def _ignored(described: Any) -> list[str]:
     return names
 
 
-def _check_data(openml, data_id, what, offline) -> tuple[Any, Table]:
+def _check_data(openml, data_id, label, offline) -> tuple[Any, Table]:
     """Return the description and the parsed file, fetched again once if it is damaged."""
     folder = Path(openml.config.get_cache_directory()) / "datasets" / str(data_id)
     was_cached = (folder / "dataset.arff").exists()
     # a second attempt may help: the cache, or an answer on its way, was damaged
     for refresh in (False, True):
         try:
-            with translate(what):
+            with translate(label):
                 described = openml.datasets.get_dataset(
                     data_id, download_data=True, force_refresh_cache=refresh
                 )
-            return described, _parse_splits(openml, described, data_id, folder, what, offline)
+            return described, _parse_splits(openml, described, data_id, folder, label, offline)
         except DamagedError as error:
             damage = str(error)
         if offline:
             raise DatasetError(
-                f"{what}: in the openml client's cache {folder}, {damage}. Run again with "
+                f"{label}: in the openml client's cache {folder}, {damage}. Run again with "
                 "network access to download it again."
             )
     with contextlib.suppress(OSError):
         for name in ("dataset.arff", "description.xml", "qualities.xml"):
             (folder / name).unlink(missing_ok=True)
     where = "also after downloading it again" if was_cached else "twice"
-    raise DatasetError(f"{what}: {damage} ({where}). Try again later, or report it to OpenML.")
+    raise DatasetError(f"{label}: {damage} ({where}). Try again later, or report it to OpenML.")
 
 
-def _parse_splits(openml, described, data_id, folder, what, offline) -> Table:
+def _parse_splits(openml, described, data_id, folder, label, offline) -> Table:
     if described.dataset_id != data_id:
         raise DamagedError(f"the description is that of dataset {described.dataset_id} instead")
     if str(described.format).lower() not in ("arff", "sparse_arff"):
         raise DatasetError(
-            f"{what}: it comes in the format {str(described.format)[:40]!r}; kbench reads ARFF, "
+            f"{label}: it comes in the format {str(described.format)[:40]!r}; kbench reads ARFF, "
             "which has a checksum"
         )
     file = Path(described.data_file)
@@ -183,16 +183,16 @@ def _parse_splits(openml, described, data_id, folder, what, offline) -> Table:
         with file.open("rb") as opened:
             if hashlib.file_digest(opened, "md5").hexdigest() != str(checksum).lower():
                 raise DamagedError("the file does not have the checksum of OpenML")
-    n_rows = _count_rows(folder, data_id, what, offline, bool(checksum))
+    n_rows = _count_rows(folder, data_id, label, offline, bool(checksum))
     try:
-        table = read_arff(file, what)
+        table = read_arff(file, label)
     except DatasetError as error:
         if checksum:
             raise  # OpenML's own file is wrong
-        raise DamagedError(str(error).removeprefix(f"{what}: ")) from None
+        raise DamagedError(str(error).removeprefix(f"{label}: ")) from None
     if n_rows is None and not checksum:
         raise DatasetError(
-            f"{what}: OpenML has neither a checksum nor a number of rows, so a damaged file "
+            f"{label}: OpenML has neither a checksum nor a number of rows, so a damaged file "
             "could not be detected"
         )
     if n_rows is not None and table.n_rows != n_rows:
@@ -200,7 +200,7 @@ def _parse_splits(openml, described, data_id, folder, what, offline) -> Table:
     return table
 
 
-def _count_rows(folder: Path, data_id: int, what: str, offline: bool, checked: bool) -> int | None:
+def _count_rows(folder: Path, data_id: int, label: str, offline: bool, checked: bool) -> int | None:
     """Return the number of rows that OpenML counted; None where it does not state one.
 
     The client's function for this unpickles a file next to the requested one.
@@ -219,7 +219,7 @@ def _count_rows(folder: Path, data_id: int, what: str, offline: bool, checked: b
         if checked:  # the checksum is enough
             return None
         raise DatasetError(
-            f"{what}: OpenML's count of its rows is not available: {error}"
+            f"{label}: OpenML's count of its rows is not available: {error}"
         ) from None
     with contextlib.suppress(OSError):
         write_whole(file, content)
@@ -242,22 +242,22 @@ TASKS = {"1": "classification", "2": "regression"}
 
 
 def load_task(
-    openml: ModuleType, task_id: int, drop: tuple[str, ...], what: str, offline: bool
+    openml: ModuleType, task_id: int, drop: tuple[str, ...], label: str, offline: bool
 ) -> Dataset:
     """Return the checked dataset of a task, with the task's target and splits."""
     # the client's own functions for tasks unpickle files from its cache
     folder = Path(openml.config.get_cache_directory()) / "tasks" / str(task_id)
-    description = read_back(folder / "task.xml", f"task/{task_id}", what, offline)
-    task, data_id, target, address = _task_facts(description, task_id, what)
-    dataset = load_data(openml, data_id, Wanted(target, drop, task), what, offline)
+    description = read_back(folder / "task.xml", f"task/{task_id}", label, offline)
+    task, data_id, target, address = _task_facts(description, task_id, label)
+    dataset = load_data(openml, data_id, Wanted(target, drop, task), label, offline)
     file = folder / "datasplits.arff"
     for trial in (1, 2):
         if not file.exists():
             if offline:
-                raise DatasetError(f"{what}: its splits are not in the cache. Run again online.")
+                raise DatasetError(f"{label}: its splits are not in the cache. Run again online.")
             write_whole(file, ask(address))
         try:
-            splits = _splits(file, dataset, what)
+            splits = _splits(file, dataset, label)
             break
         except DatasetError:
             file.unlink(missing_ok=True)
@@ -267,12 +267,12 @@ def load_task(
     return replace(dataset, source=source, splits=splits, checksum="")
 
 
-def _task_facts(description: bytes, task_id: int, what: str) -> tuple[str, int, str, str]:
+def _task_facts(description: bytes, task_id: int, label: str) -> tuple[str, int, str, str]:
     """Return what a task is, the number of its data, its target, and where its splits are."""
     try:
         root = read_xml(description)
     except ET.ParseError as error:
-        raise DatasetError(f"{what}: its description is damaged: {error}") from None
+        raise DatasetError(f"{label}: its description is damaged: {error}") from None
     facts: dict[str, str] = {}
     for element in root.iter():
         # of several cost matrices, data sets and the like, the first one counts
@@ -280,20 +280,20 @@ def _task_facts(description: bytes, task_id: int, what: str) -> tuple[str, int, 
     task = TASKS.get(facts.get("task_type_id", ""))
     if task is None:
         raise DatasetError(
-            f"{what}: it is of the type {facts.get('task_type', 'unknown')!r}; kbench runs "
+            f"{label}: it is of the type {facts.get('task_type', 'unknown')!r}; kbench runs "
             "supervised classification and regression"
         )
     if facts.get("task_id") != str(task_id):
-        raise DatasetError(f"{what}: the server described task {facts.get('task_id')} instead")
+        raise DatasetError(f"{label}: the server described task {facts.get('task_id')} instead")
     try:
         data_id = int(facts["data_set_id"])
         return task, data_id, facts["target_feature"], facts["data_splits_url"]
     except (KeyError, ValueError):
-        raise DatasetError(f"{what}: its description lacks data, target or splits") from None
+        raise DatasetError(f"{label}: its description lacks data, target or splits") from None
 
 
-def _splits(file: Path, dataset: Dataset, what: str) -> list[Split]:
-    table = read_arff(file, f"{what}: its splits")
+def _splits(file: Path, dataset: Dataset, label: str) -> list[Split]:
+    table = read_arff(file, f"{label}: its splits")
     columns = {column.name: column for column in table.columns}
     try:
         kinds = columns["type"]
@@ -302,9 +302,9 @@ def _splits(file: Path, dataset: Dataset, what: str) -> list[Split]:
         }
         is_test = np.array([name == "TEST" for name in kinds.categories])[kinds.values]
     except (KeyError, AttributeError, IndexError, ValueError):
-        raise DatasetError(f"{what}: its splits are not in the form that OpenML uses") from None
+        raise DatasetError(f"{label}: its splits are not in the form that OpenML uses") from None
     if not set(kinds.categories) <= {"TRAIN", "TEST"} or np.any(kinds.values < 0):
-        raise DatasetError(f"{what}: its splits are not in the form that OpenML uses")
+        raise DatasetError(f"{label}: its splits are not in the form that OpenML uses")
     rows = number["rowid"]
     n = len(dataset.y)
     n_source = n if dataset.row_ids is None else int(rows.max()) + 1
@@ -313,7 +313,7 @@ def _splits(file: Path, dataset: Dataset, what: str) -> list[Split]:
         position = np.full(max(n_source, int(dataset.row_ids.max()) + 1), -1)
         position[dataset.row_ids] = np.arange(n)
     if rows.min() < 0 or rows.max() >= len(position):
-        raise DatasetError(f"{what}: its splits refer to rows that the data lack")
+        raise DatasetError(f"{label}: its splits refer to rows that the data lack")
     which = np.stack([number["repeat"], number["fold"]])
     order = np.lexsort((which[1], which[0]))
     cuts = np.flatnonzero(np.any(np.diff(which[:, order], axis=1), axis=0)) + 1
@@ -323,10 +323,10 @@ def _splits(file: Path, dataset: Dataset, what: str) -> list[Split]:
         train, test = own[~is_test[part]], own[is_test[part]]
         train, test = np.sort(train[train >= 0]), np.sort(test[test >= 0])
         if len(np.unique(train)) != len(train) or len(np.unique(test)) != len(test):
-            raise DatasetError(f"{what}: split {index} has a row twice")
+            raise DatasetError(f"{label}: split {index} has a row twice")
         if len(train) + len(test) != n:
             raise DatasetError(
-                f"{what}: split {index} has {len(train) + len(test):,} of {n:,} rows"
+                f"{label}: split {index} has {len(train) + len(test):,} of {n:,} rows"
             )
         splits.append(Split(index, train, test))
     return splits

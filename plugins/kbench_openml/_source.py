@@ -79,7 +79,7 @@ def load(
     _check_params(data_id, dataset, version, target, task_id, task, groups)
     if isinstance(drop, str):
         drop = (drop,)
-    what = _what(data_id, dataset, version, task_id)
+    label = _what(data_id, dataset, version, task_id)
     wanted = Wanted(target, tuple(drop), task, groups)
     server = configured()
     notes = server.cache / "kbench"
@@ -89,22 +89,22 @@ def load(
         if not offline and not is_reachable(server):
             if not _may_be_cached(server, data_id, task_id):
                 raise SourceUnreachableError(
-                    f"{what}: {server.host} cannot be reached. Run again with network access; "
+                    f"{label}: {server.host} cannot be reached. Run again with network access; "
                     "cached datasets need none."
                 )
             offline = True
         elif offline and not _may_be_cached(server, data_id, task_id):
-            raise not_cached_error(what)
-        with one_process(notes), client(what, offline) as openml:
+            raise not_cached_error(label)
+        with one_process(notes), client(label, offline) as openml:
             if task_id is not None:
-                return load_task(openml, int(task_id), wanted.drop, what, offline)
+                return load_task(openml, int(task_id), wanted.drop, label, offline)
             if data_id is None:
-                data_id = find(openml, str(dataset), version, what)
-            return load_data(openml, int(data_id), wanted, what, offline)
+                data_id = find(openml, str(dataset), version, label)
+            return load_data(openml, int(data_id), wanted, label, offline)
     except DatasetError:
         if data_id is None or not has_copy:
             raise
-        return load_copy(int(data_id), wanted, what)  # no cache, or a damaged one
+        return load_copy(int(data_id), wanted, label)  # no cache, or a damaged one
 
 
 def expand(openml_suite: int | str | None = None, **params: object) -> list[Ref]:
@@ -141,7 +141,7 @@ def expand(openml_suite: int | str | None = None, **params: object) -> list[Ref]
         raise DatasetParameterError(
             f"openml_suite must be a number or an alias, got {openml_suite!r}"
         )
-    what = f"OpenML suite {openml_suite}"
+    label = f"OpenML suite {openml_suite}"
     server = configured()
     notes = server.cache / "kbench"
     key = hashlib.sha256(f"{server.url} {openml_suite}".encode()).hexdigest()[:32]
@@ -151,15 +151,15 @@ def expand(openml_suite: int | str | None = None, **params: object) -> list[Ref]
     except (OSError, ValueError, KeyError, TypeError):
         if is_offline() or not is_reachable(server):
             raise SourceUnreachableError(
-                f"{what}: {server.host} cannot be reached, and its list of tasks is not in the "
+                f"{label}: {server.host} cannot be reached, and its list of tasks is not in the "
                 "cache. Run again with network access."
             ) from None
-        with one_process(notes), client(what, False) as openml:
-            with translate(what):
+        with one_process(notes), client(label, False) as openml:
+            with translate(label):
                 suite = openml.study.get_suite(openml_suite)
             tasks = [int(task) for task in suite.tasks or ()]
         if not tasks:
-            raise DatasetError(f"{what} has no tasks") from None
+            raise DatasetError(f"{label} has no tasks") from None
         text = json.dumps({"server": server.url, "suite": openml_suite, "tasks": tasks})
         with contextlib.suppress(OSError):
             write_whole(kept, text.encode())

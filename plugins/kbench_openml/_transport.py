@@ -158,10 +158,10 @@ def limit_time(progress: Progress) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def polite(what: str, server: str, offline: bool = False) -> Iterator[None]:
+def polite(label: str, server: str, offline: bool = False) -> Iterator[None]:
     """Make every request of the `requests` library within the block a polite one.
 
-    `what` is the dataset, for messages; `server` is the URL of the configured
+    `label` is the dataset, for messages; `server` is the URL of the configured
     server; `offline` blocks every request. A request
     that fails raises `DatasetError` from within the block.
     """
@@ -174,8 +174,8 @@ def polite(what: str, server: str, offline: bool = False) -> Iterator[None]:
 
         def request(session: requests.Session, method: str, url: str, **options: object):
             if offline:
-                raise not_cached_error(what)
-            return _ask(original, what, server, deadline, session, method, url, options)
+                raise not_cached_error(label)
+            return _ask(original, label, server, deadline, session, method, url, options)
 
         requests.Session.request = request
         try:
@@ -184,21 +184,21 @@ def polite(what: str, server: str, offline: bool = False) -> Iterator[None]:
             requests.Session.request = original
 
 
-def not_cached_error(what: str) -> SourceUnreachableError:
+def not_cached_error(label: str) -> SourceUnreachableError:
     """Return the error for data that only a server has, where none may be asked."""
     return SourceUnreachableError(
-        f"{what}: it is not in the cache, and kbench is offline ({option('offline', True)}, "
+        f"{label}: it is not in the cache, and kbench is offline ({option('offline', True)}, "
         "KBENCH_OFFLINE, or no server answered). Run again with network access."
     )
 
 
-def _ask(original, what, server, deadline, session, method, url, options) -> requests.Response:
+def _ask(original, label, server, deadline, session, method, url, options) -> requests.Response:
     """Make one request, and repeat it after transient failures."""
     wait = BACKOFF_S
     for trial in range(1, N_TRIES + 1):
         asked = None
         try:
-            response = _once(original, what, server, deadline, session, method, url, options)
+            response = _once(original, label, server, deadline, session, method, url, options)
         except _RequestFailedError as error:
             trouble, lasting = str(error), error.lasting
         else:
@@ -208,7 +208,7 @@ def _ask(original, what, server, deadline, session, method, url, options) -> req
             elif response.status_code == 412 and _BUSY.search(response.content):
                 trouble, lasting = "the server is busy (its code 107)", False
             else:
-                return _check_response(response, what, url)
+                return _check_response(response, label, url)
         seconds = wait if asked is None or not asked.isdigit() else max(wait, float(asked))
         if seconds > PATIENCE_S:
             trouble += f" and asks to wait for {seconds:.0f} s"
@@ -218,7 +218,7 @@ def _ask(original, what, server, deadline, session, method, url, options) -> req
         time.sleep(seconds)
         wait *= 2
     tries = "once" if trial == 1 else f"{trial} times"
-    raise DatasetError(f"{what}: {trouble} ({url}, tried {tries}). Try again later.")
+    raise DatasetError(f"{label}: {trouble} ({url}, tried {tries}). Try again later.")
 
 
 class _RequestFailedError(Exception):
@@ -229,7 +229,7 @@ class _RequestFailedError(Exception):
         self.lasting = lasting
 
 
-def _once(original, what, server, deadline, session, method, url, options) -> requests.Response:
+def _once(original, label, server, deadline, session, method, url, options) -> requests.Response:
     """Make one request, follow redirections, and read the answer within the limits."""
     import requests
     import urllib3
@@ -248,7 +248,7 @@ def _once(original, what, server, deadline, session, method, url, options) -> re
             if not is_allowed(address, server):
                 shown = shorten(ValueError(address))
                 raise DatasetError(
-                    f"{what}: the server {host(server)} names the URL {shown}, which is on "
+                    f"{label}: the server {host(server)} names the URL {shown}, which is on "
                     "another host. Only that server and hosts in KBENCH_OPENML_HOSTS are contacted."
                 )
             if _origin(address) != _origin(server):
@@ -257,28 +257,28 @@ def _once(original, what, server, deadline, session, method, url, options) -> re
             with contextlib.closing(response):
                 target = response.headers.get("Location")
                 if response.status_code not in _REDIRECTIONS or not target:
-                    body = _read(response.raw, response.headers, what, url, deadline)
+                    body = _read(response.raw, response.headers, label, url, deadline)
                     break
             address = urllib.parse.urljoin(address, target)
             options.pop("params", None)  # the server has them already
         else:
-            raise DatasetError(f"{what}: the server redirects too often ({url})")
+            raise DatasetError(f"{label}: the server redirects too often ({url})")
     except (
         requests.exceptions.ConnectTimeout,
         requests.exceptions.ProxyError,
         requests.exceptions.SSLError,
     ) as error:
-        raise _unreachable(what, url, error) from None
+        raise _unreachable(label, url, error) from None
     except (requests.exceptions.ReadTimeout, urllib3.exceptions.ReadTimeoutError):
         raise _RequestFailedError(silence, lasting=True) from None
     except requests.exceptions.ConnectionError as error:
         if _is_refused(error):
-            raise _unreachable(what, url, error) from None
+            raise _unreachable(label, url, error) from None
         raise _RequestFailedError("the connection was lost") from None
     except (urllib3.exceptions.HTTPError, requests.exceptions.ChunkedEncodingError):
         raise _RequestFailedError("the connection was lost during the response") from None
     except requests.exceptions.RequestException as error:
-        raise DatasetError(f"{what}: {url} cannot be requested: {shorten(error)}") from None
+        raise DatasetError(f"{label}: {url} cannot be requested: {shorten(error)}") from None
     response._content, response._content_consumed = body, True
     if "charset" not in response.headers.get("Content-Type", ""):
         response.encoding = "utf-8"  # else text would be taken for Latin-1
@@ -332,25 +332,27 @@ def _without_key(params: object) -> dict[str, object] | None:
     return {name: value for name, value in params.items() if name != "api_key"}
 
 
-def _unreachable(what: str, url: str, error: BaseException) -> DatasetError:
+def _unreachable(label: str, url: str, error: BaseException) -> DatasetError:
     # files may be on another server, whose failure does not make OpenML unreachable
     kind = SourceUnreachableError if "/api/" in url else DatasetError
-    return kind(f"{what}: {host(url)} cannot be reached: {shorten(error)}")
+    return kind(f"{label}: {host(url)} cannot be reached: {shorten(error)}")
 
 
-def _read(raw, headers, what, url, deadline) -> bytes:
+def _read(raw, headers, label, url, deadline) -> bytes:
     """Read a body piece by piece, within the limits of size and time."""
     limit = ANSWER_BYTES if "/api/" in url else max_bytes()
     coding = headers.get("Content-Encoding", "identity").strip().lower()
     if coding not in ("gzip", "identity", ""):
-        raise DatasetError(f"{what}: {url} comes in the coding {coding!r}, which was not asked for")
+        raise DatasetError(
+            f"{label}: {url} comes in the coding {coding!r}, which was not asked for"
+        )
     unpack = zlib.decompressobj(wbits=31) if coding == "gzip" else None
     length = headers.get("Content-Length", "")
     body, received = bytearray(), 0
     while True:
         if time.monotonic() > deadline:
             raise DatasetError(
-                f"{what}: {url} was not complete within the time limit for a dataset "
+                f"{label}: {url} was not complete within the time limit for a dataset "
                 f"({received:,} bytes so far). Run again with a faster connection."
             )
         # read1 returns the bytes that have arrived: the time limit holds for slow ones too
@@ -367,7 +369,7 @@ def _read(raw, headers, what, url, deadline) -> bytes:
                 raise _RequestFailedError("the compressed answer is damaged") from None
         if len(body) > limit:
             raise DatasetError(
-                f"{what}: {url} is larger than {limit / 2**20:.0f} MiB when unpacked, the limit "
+                f"{label}: {url} is larger than {limit / 2**20:.0f} MiB when unpacked, the limit "
                 "of kbench. Increase KBENCH_MAX_DATASET_MB if you trust it."
             )
         if (progress := _progress.get()) is not None:
@@ -377,20 +379,20 @@ def _read(raw, headers, what, url, deadline) -> bytes:
     return bytes(body)
 
 
-def _check_response(response: requests.Response, what: str, url: str) -> requests.Response:
+def _check_response(response: requests.Response, label: str, url: str) -> requests.Response:
     """Refuse answers that do not come from OpenML's API or file server."""
     # OpenML reports errors as 412 with a code
     if response.status_code not in (200, 412):
         raise DatasetError(
-            f"{what}: the server answered {response.status_code} ({url}). Check that it still "
+            f"{label}: the server answered {response.status_code} ({url}). Check that it still "
             "exists, and which server the configuration of openml has."
         )
     start = response.content[:1024].lstrip().lower()
     if not start:
-        raise DatasetError(f"{what}: the server sent an empty response ({url}). Try again later.")
+        raise DatasetError(f"{label}: the server sent an empty response ({url}). Try again later.")
     if start.startswith((b"<!doctype html", b"<html")):
         raise DatasetError(
-            f"{what}: {host(url)} answered with a web page instead of data ({url}). Log in to "
+            f"{label}: {host(url)} answered with a web page instead of data ({url}). Log in to "
             "your network if required, or try again later."
         )
     return response
