@@ -90,7 +90,7 @@ def _print_against(console: Console, compared: Sequence[Against], metric: Metric
         Column("other", "against", " + ".join),
         *(Column(name, numeric=True) for name in counts),
         Column("difference", written=written, numeric=True),
-        Column("p", "p (Holm)", p_value, True),
+        Column("p", "p (adjusted)", p_value, True),
         Column("verdict", "over the datasets"),
     ]
     styles = {"better": "green", "worse": "red"}

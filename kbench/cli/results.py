@@ -65,7 +65,7 @@ def results(
 ) -> None:
     """Print the results of a suite, read back from MLflow: one row per cell.
 
-    With --leaderboard, one row per method: its rank with a confidence set, means over the
+    With --leaderboard, one row per method: its rank and verdict, means over the
     datasets that all methods finished, times, size, and the number of candidates it searched.
     """
     from kbench import report
@@ -229,7 +229,7 @@ def _print_leaderboard(
     """Print one row per method, and over which datasets its numbers are."""
     from kbench import report
     from kbench.cli import printing
-    from kbench.report.tables import leaderboard_sentences, leaderboard_table
+    from kbench.report.tables import answer_sentences, leaderboard_sentences, leaderboard_table
     from kbench.results.leaderboard import leaderboard
 
     board = leaderboard(rows, metric)
@@ -243,5 +243,5 @@ def _print_leaderboard(
     shown = replace(made, columns=narrow, styles=styles)
     printing.print_table(printing.console(), shown, narrowed=True)
     echo("")
-    for sentence in leaderboard_sentences(board):
+    for sentence in answer_sentences(board, focus) + leaderboard_sentences(board):
         echo(sentence)

@@ -25,6 +25,7 @@ from kbench.report.pages import Section, collect_sections
 from kbench.results import row_builders, stats
 from kbench.results import rows as result_rows
 from kbench.results.imported import RowPair
+from kbench.results.leaderboard import leaderboard
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Row, complete_metric, find_row_task
 from kbench.runner import Report
 
@@ -84,12 +85,14 @@ def print_report(
     filtered: bool,
     ranked: bool,
     every: bool = True,
+    new: Sequence[str] = (),
 ) -> None:
-    """Print the results of a run, where they are stored, and the next commands.
+    """Print the results of a run, where they are stored, what they show, and the next commands.
 
     `again` has the arguments that repeat the run; `beside` prints results of the suite's other
-    methods. A suite has more cells if `filtered`, and no more methods if `ranked`. Unless
-    `every` is set, only the best of many cells are printed for each dataset.
+    methods; `new` names components whose methods get a verdict. A suite has more cells if
+    `filtered`, and no more methods if `ranked`. Unless `every` is set, only the best of many
+    cells are printed for each dataset.
     """
     metric = complete_metric(report.suite.compared)
     cells = (*report.cells, *report.foreign)
@@ -133,6 +136,8 @@ def print_report(
     _counts(console, report, rows)
     _failures(console, report)
     printing.print_deliveries(console, report)
+    if ranked:
+        _print_answer(console, rows, metric, new)
     repeat = shlex.join(["kbench", "suite", *again])
     located = [word for delivered in report.deliveries for word in delivered.options]
     suite = shlex.join([report.suite.name, *located])
@@ -294,6 +299,17 @@ def _summary(console: Console, rows: Sequence[Row], metric: Metric) -> None:
         {**vars(each), **dict(zip(LABELS[1:], each.method, strict=True))} for each in standings
     ]
     printing.print_table(console, Table("methods", "", columns, rows_of))
+
+
+def _print_answer(
+    console: Console, rows: Sequence[Row], metric: Metric, new: Sequence[str]
+) -> None:
+    """Print what the tests show of all methods, and of those that have a new component."""
+    focus = dict.fromkeys(row.method for row in rows if set(row.method) & set(new))
+    for i, sentence in enumerate(tables.answer_sentences(leaderboard(rows, metric), focus)):
+        label, colon, rest = sentence.partition(": ")
+        text = f"[bold]{escape(label)}[/bold]{colon}{escape(rest)}" if colon else escape(sentence)
+        console.print(text if i else f"\n{text}", soft_wrap=True)
 
 
 def print_imported(beside: Sequence[RowPair], metric: Metric) -> None:

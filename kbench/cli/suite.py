@@ -98,6 +98,7 @@ def suite(
         filtered=any(filters.values()),
         ranked=not of_methods,
         every=every,
+        new=new,
     )
     if report.interrupted:
         raise typer.Exit(130)

@@ -179,7 +179,7 @@ from kbench.report.charts import (
     tick,
 )
 from kbench.report.charts import WIDTH as CHART_WIDTH
-from kbench.report.content import ALPHA, NO_FAILURE, ROPE, ReportData, format_method, machine_facts
+from kbench.report.content import NO_FAILURE, ROPE, ReportData, format_method, machine_facts
 from kbench.report.pages import (
     Chart,
     Folded,
@@ -203,6 +203,7 @@ from kbench.report.paper import (
 from kbench.report.svg import document, element, escape, estimate_width, text, wrap_name
 from kbench.report.tables import (
     IMPORTED,
+    answer_sentences,
     best_marks,
     check_table,
     few_splits,
@@ -252,6 +253,7 @@ from kbench.results.imported import (
     without_times,
 )
 from kbench.results.leaderboard import (
+    ALPHA,
     collect_split_values,
     find_shared_splits,
     leaderboard,
@@ -297,7 +299,6 @@ from kbench.results.stats import (
     pareto_front,
     ranks,
     scores,
-    smallest_p,
 )
 from kbench.results.stored import Query, StoredResults
 from kbench.runner import Options, Report, Run, Watcher, execute
@@ -466,6 +467,7 @@ __all__ = [
     "Written",
     "add_label",
     "against",
+    "answer_sentences",
     "applies",
     "assign",
     "best_marks",
@@ -642,7 +644,6 @@ __all__ = [
     "set_width",
     "share",
     "show",
-    "smallest_p",
     "sort_by_dataset",
     "source_of_file",
     "spans_decade",

@@ -12,14 +12,13 @@ from kbench import machine
 from kbench.records import ACCURACY, Metric, Published, TaskType
 from kbench.results import stats
 from kbench.results.imported import ImportedRow
-from kbench.results.leaderboard import Certainty, Leaderboard, make_leaderboard
+from kbench.results.leaderboard import ALPHA, Certainty, Leaderboard, make_leaderboard
 from kbench.results.rows import NOT_MEASURED, Labels, Method, Row, find_row_task
 from kbench.results.stats import Scores, Standing
 
 NO_FAILURE = ("ok", "unavailable", *NOT_MEASURED)
 """Statuses of cells that did not fail; those that were not measured are listed apart."""
 
-ALPHA = 0.05
 ROPE = 0.01
 
 
@@ -99,21 +98,16 @@ class ReportData:
         """The methods in the order of their mean ranks."""
         return stats.standings(self.scores, self.rows)
 
-    @property
-    def _is_tested(self) -> bool:
-        # on one dataset each p is 1, and scipy.stats need not be loaded
-        return bool(self.standings) and len(self.scores.gains) > 1
-
     @cached_property
     def adjusted(self) -> stats.Array:
-        """Adjusted p values of the tests of any two methods over datasets."""
-        k = len(self.scores.methods)
-        return stats.wilcoxon_holm(self.scores.tried_gains) if self._is_tested else np.ones((k, k))
+        """Adjusted p of any two methods over datasets: the worse one is worse than the other."""
+        stability, k = self.certainty.stability, len(self.scores.methods)
+        return np.minimum(stability.p, stability.p.T) if stability else np.ones((k, k))
 
     @cached_property
     def friedman(self) -> stats.Friedman | None:
         """The test whether methods differ; None for two methods."""
-        is_tested = self._is_tested and len(self.scores.methods) > 2
+        is_tested = self.certainty.stability and len(self.scores.methods) > 2
         return stats.friedman(self.scores.gains) if is_tested else None
 
     @cached_property

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,11 +25,12 @@ from kbench.report.text import (
     decimals,
     distinct,
     heading,
+    name_some,
     write_cell,
     write_signed,
 )
 from kbench.results.imported import RowPair
-from kbench.results.leaderboard import Leader, Leaderboard
+from kbench.results.leaderboard import ALPHA, Leader, Leaderboard
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, find_row_task
 
 # -- cells
@@ -106,7 +108,11 @@ def make_headings(methods: Sequence[Method]) -> dict[Method, str]:
 WIDE = ("family", "low", "high", "n_components", "candidates", "finished")
 """Columns that are too wide for a screen or a paper, unless the user names them."""
 
-_COMBINED = {"rank_set": ("place_low", "place_high"), "finished": ("n_failed", "n_skipped")}
+_COMBINED = {
+    "verdict": ("worse_than",),
+    "front": ("dominated_by",),
+    "finished": ("n_failed", "n_skipped"),
+}
 """Columns of strings, and the numbers that CSV and JSON have for each."""
 
 
@@ -146,9 +152,14 @@ def leaderboard_table(
             made.append(replace(by_name[name], wide=False))
             made += [by_name[other] for other in _COMBINED.get(name, ())]
     rows = [_row(line) for line in board.lines]
-    notes = {
-        (i, "learner"): "in focus" for i, line in enumerate(board.lines) if line.method in focus
-    }
+    notes: dict[Place, str] = {}
+    for i, line in enumerate(board.lines):
+        if line.method in focus:
+            notes[i, "learner"] = "in focus"
+        if line.worse_than:
+            notes[i, "verdict"] = f"than {format_method(line.worse_than)}"
+        if line.dominated_by:
+            notes[i, "front"] = f"by {format_method(line.dominated_by)}"
     title = f"Leaderboard over {counted(len(board.datasets), 'dataset')}"
     marks = best_marks(rows, board.metric)
     return Table("leaderboard", title, made, rows, marks, notes, narrows=not columns)
@@ -184,6 +195,50 @@ def leaderboard_sentences(board: Leaderboard) -> list[str]:
     return sentences
 
 
+def answer_sentences(board: Leaderboard, focus: Collection[Method] = ()) -> list[str]:
+    """Return what can be said of all methods, and of those in focus; the rest is one sentence."""
+    compared = [line for line in board.lines if line.place is not None]
+    datasets = counted(board.n_tested, "independent dataset")
+    if len(compared) < 2:
+        return []
+    best = [line for line in compared if line.verdict == "best group"]
+    if not best:
+        needed = math.ceil(-math.log2(ALPHA))
+        return [
+            f"{datasets} cannot exclude any method at the 5 % level; at least {needed} are needed."
+        ]
+    names = "all methods" if best == compared else name_some(line.name for line in best)
+    found = [f"Best group (5 % level, {datasets}): {names}."]
+    times = {line.name: line.fit_time_s for line in best if line.fit_time_s is not None}
+    if len(times) > 1:
+        cheapest, *_ = sorted(times, key=times.__getitem__)
+        found.append(f"Cheapest in it: {cheapest}, {duration(times[cheapest])} per fit")
+        first = best[0].name
+        more = first != cheapest and first in times
+        found[-1] += f" ({first}: {duration(times[first])})." if more else "."
+    worse = len(compared) - len(best)
+    by = {line.name: line.dominated_by for line in compared if line.dominated_by}
+    if worse:
+        found.append(f"Outside it: {worse}; of each, some method is significantly better.")
+    if by:
+        names = name_some(f"{name} (by {format_method(other)})" for name, other in by.items())
+        found.append(f"Dominated, also significantly slower to fit: {names}.")
+    if len(best) > 1:
+        found.append("Not decided: which method of the best group is the best.")
+    return [*found, *(_verdict(line) for line in board.lines if line.method in focus)]
+
+
+def _verdict(line: Leader) -> str:
+    """Return the verdict on a method, in a sentence."""
+    if line.dominated_by:
+        return f"{line.name} is dominated by {format_method(line.dominated_by)}."
+    if line.worse_than:
+        return f"{line.name} is significantly worse than {format_method(line.worse_than)}."
+    if line.verdict:
+        return f"{line.name} is in the best group: no method is significantly better."
+    return f"{line.name} has no rank, and so no verdict."
+
+
 def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
     metric = board.metric
     value = value_writer(metric, digits)
@@ -193,9 +248,8 @@ def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
         Column("feature_map", "feature map"),
         Column("learner"),
         Column("family"),
-        Column("rank_set", "95 % rank set", numeric=True),
-        Column("place_low", numeric=True, data_only=True),
-        Column("place_high", numeric=True, data_only=True),
+        Column("verdict"),
+        Column("worse_than", data_only=True),
         Column("rank", "mean rank", two, True),
         Column("mean", f"mean {metric.words}", value, True),
         Column("low", "95 % CI low", value, True),
@@ -207,6 +261,7 @@ def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
         Column("search_s", "search CPU time", duration, True, unit=duration_unit),
         Column("candidates", "candidates", number, True),
         Column("front", "Pareto front"),
+        Column("dominated_by", data_only=True),
         Column("finished", "finished", numeric=True),
         Column("n_failed", numeric=True, data_only=True),
         Column("n_skipped", numeric=True, data_only=True),
@@ -215,11 +270,11 @@ def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
 
 
 def _row(line: Leader) -> dict[str, object]:
-    low, high = line.place_low, line.place_high
     return {
         **vars(line),
         **dict(zip(LABELS[1:], line.method, strict=True)),
-        "rank_set": None if low is None else f"{low}" if low == high else f"{low} to {high}",
+        "worse_than": line.worse_than and format_method(line.worse_than),
+        "dominated_by": line.dominated_by and format_method(line.dominated_by),
         "finished": f"{line.n_finished} of {line.n_datasets}",
     }
 

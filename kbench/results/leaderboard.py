@@ -1,4 +1,4 @@
-"""One line per method: its place and how certain it is, the metric, times, size and budget."""
+"""One line per method: its place and verdict, the metric, times, size and budget."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from kbench.results.budgets import Budget, budgets
 from kbench.results.rows import NOT_MEASURED, Method, Row
 from kbench.results.stats import Array, Scores, Standing
 
+ALPHA = 0.05
+
 
 @dataclass(frozen=True)
 class Certainty:
-    """Fronts of methods, and the stability of their order."""
+    """Fronts of methods, the best group, and the stability of their order."""
 
     rows: Sequence[Row]
     scores: Scores
     """What is compared over datasets."""
     standings: Sequence[Standing]
     """Its methods in the order of their mean ranks."""
-    alpha: float = 0.05
+    alpha: float = ALPHA
 
     @cached_property
     def _fronts(self) -> dict[str, stats.Front]:
@@ -62,7 +64,10 @@ class Certainty:
 
     @cached_property
     def stability(self) -> stats.Stability | None:
-        """How certain the order by mean ranks is; None for fewer than two groups or methods."""
+        """The best group, and how certain the order by mean ranks is.
+
+        None for fewer than two groups or methods.
+        """
         gains = self.scores.gains
         if not self.standings or min(gains.shape) < 2:
             return None
@@ -119,9 +124,11 @@ class Leader:
     """Its family, `NO_FAMILY` where it belongs to none."""
     place: int | None = None
     """Its number in the order of the mean ranks, 1 for the best."""
-    place_low: int | None = None
-    place_high: int | None = None
-    """`place_low` and `place_high` are the first and last place of the 95 % confidence set."""
+    verdict: str | None = None
+    """ "best group" if no method is significantly better, else "worse"; None if it is not tested.
+    """
+    worse_than: Method | None = None
+    """Of the methods that are significantly better, the one with the best mean rank."""
     rank: float | None = None
     """Mean rank."""
     mean: float | None = None
@@ -147,6 +154,8 @@ class Leader:
     """Where it is on the front of the metric against the fit time: "frontier", "dominated" or
     "undecided".
     """
+    dominated_by: Method | None = None
+    """Of the methods that are significantly better and cheaper, the clearest."""
     n_datasets: int = 0
     """Datasets on which it was planned."""
     n_finished: int = 0
@@ -184,6 +193,8 @@ class Leaderboard:
     """Datasets that some compared method did not finish."""
     n_groups: int
     """Groups of the datasets; a group counts once."""
+    n_tested: int
+    """The same of the datasets that some method finished: missing cells count against claims."""
     same: tuple[tuple[Method, Method], ...] = ()
     """Methods without a rank, as they equal another one up to a rotation."""
 
@@ -242,6 +253,7 @@ def make_leaderboard(certainty: Certainty) -> Leaderboard:
         scores.datasets,
         scores.left_out,
         len(scores.groups),
+        len(scores.tried),
         scores.same,
     )
 
@@ -281,12 +293,18 @@ def _place(line: Leader, standing: Standing, certainty: Certainty) -> Leader:
     """Return a line with its place among all methods."""
     i = certainty.scores.methods.index(standing.method)
     stability, front = certainty.stability, certainty.front("fit_time_s")
-    low, high = stability.places[i] if stability else (None, None)
+    verdict = worse_than = None
+    if stability is not None and stability.is_tested:
+        verdict = "best group" if i in stability.best_group else "worse"
+        p = dict(zip(certainty.scores.methods, stability.p[i], strict=True))
+        better = (each.method for each in certainty.standings if p[each.method] <= certainty.alpha)
+        worse_than = next(better, None)
+    by = front.places[i].by
     return replace(
         line,
         place=standing.place,
-        place_low=low,
-        place_high=high,
+        verdict=verdict,
+        worse_than=worse_than,
         rank=standing.rank,
         mean=standing.mean,
         low=_finite_or_none(standing.low),
@@ -296,6 +314,7 @@ def _place(line: Leader, standing: Standing, certainty: Certainty) -> Leader:
         predict_time_per_row_s=_finite_or_none(standing.predict_time_per_row_s),
         n_components=_finite_or_none(standing.n_components),
         front=None if front.reason else front.places[i].status,
+        dominated_by=None if by is None else certainty.scores.methods[by],
     )
 
 

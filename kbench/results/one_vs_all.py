@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean as mean
 
+import numpy as np
+
 from kbench.records import ACCURACY, Metric
 from kbench.results.rows import Method, Row, group_values, round_mean
-from kbench.results.stats import common_splits, holm, on_dataset, signed_rank
+from kbench.results.stats import common_splits, flip_p, on_dataset
 
 ALPHA = 0.05
 
@@ -32,11 +34,11 @@ class Against:
     other's; NaN if values of several datasets have several units.
     """
     p: float
-    """The p-value of the signed-rank test over the groups, with Holm's correction for the number of
-    comparisons.
+    """Of the claim that the method is better, or that it is worse, over the groups: the smaller
+    one, adjusted for all others (`kbench.results.stats.flip_p`).
     """
     verdict: str
-    """One of "better", "worse" and "not distinguishable": over the groups, at level 0.05."""
+    """One of "better", "worse" and "not distinguishable": over the groups, each at level 0.05."""
 
     @property
     def n_datasets(self) -> int:
@@ -77,10 +79,17 @@ def against(rows: Sequence[Row], method: Method, metric: Metric = ACCURACY) -> l
         for name, group in group_of.items():
             if name not in ours or (name, *other) not in finished:
                 differences[group] = math.nan  # counts against what is claimed
-    adjusted = holm([signed_rank(list(each.values())).p for each in differences_of.values()])
+    groups = list(dict.fromkeys(group for each in differences_of.values() for group in each))
+    gains = np.array(
+        [
+            [metric.gain(each.get(name, math.nan)) for each in differences_of.values()]
+            for name in groups
+        ]
+    )
+    better, worse = (flip_p(sign * gains)[1] for sign in (1, -1)) if differences_of else ((), ())
     compared = [
-        _against(other, pairs_of[other], [*differences_of[other].values()], float(p), metric)
-        for other, p in zip(differences_of, adjusted, strict=True)
+        _against(other, pairs_of[other], [*differences_of[other].values()], metric, *map(float, p))
+        for other, *p in zip(differences_of, better, worse, strict=True)
     ]
     return sorted(compared, key=lambda each: (each.won - each.lost, metric.gain(each.difference)))
 
@@ -135,18 +144,18 @@ def _against(
     other: Method,
     pairs: Sequence[tuple[Row, Row]],
     differences: Sequence[float],
-    p: float,
     metric: Metric,
+    better: float,
+    worse: float,
 ) -> Against:
     counts = dict.fromkeys(("won", "tied", "lost", "untested"), 0)
     for ours, theirs in pairs:
         counts[_outcome(ours, theirs, metric)] += 1
     finite = [each for each in differences if not math.isnan(each)]
     mean = sum(finite) / len(finite) if finite else math.nan
-    verdict = "not distinguishable"
-    if p <= ALPHA:
-        ranks = signed_rank([metric.gain(each) for each in differences])
-        verdict = "better" if ranks.plus > ranks.minus else "worse"
+    p, verdict = min((better, "better"), (worse, "worse"))
+    if p > ALPHA:
+        verdict = "not distinguishable"
     comparable = not metric.in_units or len(pairs) == 1
     return Against(
         other, **counts, difference=mean if comparable else math.nan, p=p, verdict=verdict

@@ -61,9 +61,9 @@ def _related_parts(data: ReportData) -> list[Part]:
         "in means, ranks and tests. Give datasets from one source the same dataset_family in "
         "the suite file."
     )
-    if before is not None and before.contenders == [before.leader]:
+    if before is not None and before.best_group == (before.leader,):
         first = format_method(data.scores.methods[before.leader])
-        holds = counted_once is not None and counted_once.contenders == before.contenders
+        holds = counted_once is not None and counted_once.best_group == before.best_group
         parts.append(
             f"If each family counts once, {first} is {'still' if holds else 'not'} significantly "
             "better than every other method."

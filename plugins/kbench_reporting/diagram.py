@@ -1,18 +1,17 @@
-"""The rank diagram: a row per method, its mean rank, and bars that join what no test separates.
+"""The rank diagram: a row per method with its mean rank; filled points are the best group.
 
-It has the content of the critical-difference diagram of Demsar (2006), figure 1. With a row per
-method it is as readable with 30 methods as with 3. Long names have several lines.
+With a row per method it is as readable with 30 methods as with 3. Long names have several lines.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from kbench.features import document, element, estimate_width, text, tick, wrap_name
 
-_AXIS, _LINE, _BAR, _SIZE = 360.0, 18.0, 10.0, 13.0
+_AXIS, _LINE, _SIZE = 360.0, 18.0, 13.0
 _LONGEST = 44
 
 
@@ -28,10 +27,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Layout:
-    """Positions of all parts: of `n` methods from rank 1, at x = `start`; y grows downwards.
-
-    `bars` are x, top and bottom of each bar.
-    """
+    """Positions of all parts: of `n` methods from rank 1, at x = `start`; y grows downwards."""
 
     width: float
     height: float
@@ -39,7 +35,6 @@ class Layout:
     start: float
     n: int
     labels: list[Label]
-    bars: list[tuple[float, float, float]]
 
     def x(self, rank: float) -> float:
         """Return the position of a mean rank."""
@@ -51,13 +46,8 @@ def ticks(n: int) -> list[int]:
     return sorted({*range(1, n + 1, max(1, math.ceil((n - 1) / 10))), n})
 
 
-def layout(
-    names: Sequence[str], ranks: Sequence[float], cliques: Sequence[Sequence[int]]
-) -> Layout:
-    """Place the parts of a diagram of methods, the best mean rank first.
-
-    A bar to the right of the axis joins the rows of each clique.
-    """
+def layout(names: Sequence[str], ranks: Sequence[float]) -> Layout:
+    """Place the parts of a diagram of methods, the best mean rank first."""
     axis_y, labels = 42.0, []
     y = axis_y + 8
     for i, (name, rank) in enumerate(zip(names, ranks, strict=True)):
@@ -68,40 +58,30 @@ def layout(
         (estimate_width(line, _SIZE) for label in labels for line in label.lines), default=0.0
     )
     start = widest + 64
-    # bars that share no row share a line
-    bars: list[tuple[float, float, float]] = []
-    ends: list[int] = []
-    for clique in cliques:
-        free = next((i for i, end in enumerate(ends) if end < clique[0]), len(ends))
-        ends[free:] = [clique[-1], *ends[free + 1 :]]
-        top, bottom = labels[clique[0]].y, labels[clique[-1]].y
-        bars.append((start + _AXIS + 20 + _BAR * free, top - 6, bottom + 6))
-    width = start + _AXIS + 30 + _BAR * len(ends)
-    return Layout(width, y + 6, axis_y, start, len(names), labels, bars)
+    return Layout(start + _AXIS + 30, y + 6, axis_y, start, len(names), labels)
 
 
-def draw(names: Sequence[str], ranks: Sequence[float], cliques: Sequence[Sequence[int]]) -> str:
-    """Draw a rank diagram as SVG; see `layout`.
+def draw(names: Sequence[str], ranks: Sequence[float], worse: Collection[int] = ()) -> str:
+    """Draw a rank diagram as SVG, with empty points for methods outside the best group.
 
-    >>> picture = draw(["rff", "<b>"], [1.2, 1.8], [[0, 1]])
+    >>> picture = draw(["rff", "<b>"], [1.2, 1.8])
     >>> "&lt;b&gt;" in picture, "<b>" in picture
     (True, False)
     """
-    plan = layout(names, ranks, cliques)
+    plan = layout(names, ranks)
     y = plan.axis_y
     parts = [element("path", d=f"M{plan.x(1):.1f} {y}H{plan.x(plan.n):.1f}", class_="axis")]
     for rank in ticks(plan.n):
         parts.append(element("path", d=f"M{plan.x(rank):.1f} {y}v-7", class_="axis"))
         parts.append(tick(str(rank), plan.x(rank), y - 12))
+    dots = "dot", "dot empty"
     parts.append(tick("mean rank", plan.x((plan.n + 1) / 2), 14))
-    for x, top, bottom in plan.bars:
-        parts.append(element("path", d=f"M{x:.1f} {top:.1f}V{bottom:.1f}", class_="clique"))
     for label in plan.labels:
         x, edge = plan.x(label.rank), plan.start - 50
         first = label.y - _LINE * (len(label.lines) - 1) / 2 + 4.5
         shapes = [
             element("path", d=f"M{plan.start - 8:.1f} {label.y:.1f}H{x:.1f}", class_="elbow"),
-            element("circle", cx=x, cy=label.y, r=4, class_="dot"),
+            element("circle", cx=x, cy=label.y, r=4, class_=dots[label.number in worse]),
             *(
                 text(line, edge, first + _LINE * i, class_="name", text_anchor="end")
                 for i, line in enumerate(label.lines)

@@ -1,6 +1,6 @@
 """What the rows of a suite show, in numbers and in sentences.
 
-Marks of the table of scores, cliques, growth of fit times, the certainty of fronts, ranks and
+Marks of the table of scores, growth of fit times, the certainty of fronts, ranks and
 means, search budgets, and warnings.
 """
 
@@ -33,9 +33,6 @@ from kbench.features import (
     number,
     on_dataset,
     round_mean,
-    share,
-    smallest_p,
-    stats,
     unequal_splits,
 )
 from kbench.messages import counted
@@ -96,11 +93,9 @@ def columns_of_standings(content: ReportData) -> list[int]:
     return [content.scores.methods.index(standing.method) for standing in content.standings]
 
 
-def cliques(content: ReportData) -> list[list[int]]:
-    """Return the places (from 0) in `content.standings` that no test separates."""
-    index = columns_of_standings(content)
-    p = content.adjusted[np.ix_(index, index)]
-    return stats.cliques([standing.rank for standing in content.standings], p, ALPHA)
+def worse(content: ReportData) -> list[int]:
+    """Return the places (from 0) in `content.standings` of methods outside the best group."""
+    return [i for i, line in enumerate(content.leaderboard.lines) if line.verdict == "worse"]
 
 
 # -- growth of fit times
@@ -260,19 +255,10 @@ def stability_sentences(content: ReportData) -> list[str]:
             return ["One dataset does not show how methods rank on other datasets."]
         return []
     methods, groups = content.scores.methods, content.scores.groups
-    leader, k = format_method(methods[stability.leader]), len(methods)
+    leader = format_method(methods[stability.leader])
     sentences = []
-    if not stability.is_tested:
-        n = len(content.scores.tried)
-        sentences.append(
-            f"With {counted(n, 'dataset')}, no test can show which of {k} methods is first: its "
-            f"smallest p, {smallest_p(n):.2g}, is above {ALPHA}/{k - 1}."
-        )
-    elif stability.contenders == [stability.leader]:
+    if stability.best_group == (stability.leader,):
         sentences.append(f"{leader} is significantly better than every other method.")
-    else:
-        names = name_some([format_method(methods[i]) for i in stability.contenders])
-        sentences.append(f"The first rank is not certain: {names} may be first on other datasets.")
     if lacking := content.scores.missing:
         names = name_some(
             [f"{format_method(m)} lacks {len(lacking[m])}" for m in methods if m in lacking]
@@ -281,10 +267,6 @@ def stability_sentences(content: ReportData) -> list[str]:
             f"Of {counted(len(content.scores.tried_datasets), 'dataset')}, {names}. A missing cell "
             "counts as the worst in a test for its method and as the best in a test against it."
         )
-    sentences.append(
-        f"{leader} is first in {share(stability.first[stability.leader])} of the resampled mean "
-        "ranks."
-    )
     if stability.changes:
         each = [
             f"without {groups[i]} {format_method(methods[stability.without[i][0]])}"
@@ -292,18 +274,8 @@ def stability_sentences(content: ReportData) -> list[str]:
         ]
         sentences.append(f"Another method is first if a dataset is left out: {name_some(each)}.")
     else:
-        sentences.append("It stays first if any one dataset is left out.")
-    certain = sum(low == high for low, high in stability.places)
-    sentences.append(
-        f"{certain} of {counted(len(methods), 'rank')} {'is' if certain == 1 else 'are'} certain."
-    )
+        sentences.append(f"{leader} stays first if any one dataset is left out.")
     return sentences
-
-
-def is_stable(content: ReportData) -> bool:
-    """Whether the first rank is certain."""
-    stability = content.certainty.stability
-    return stability is not None and stability.is_stable
 
 
 # -- budgets

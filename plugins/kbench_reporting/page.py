@@ -38,6 +38,7 @@ from kbench.features import (
     TableLine,
     Verbs,
     Written,
+    answer_sentences,
     collect_sections,
     columns,
     environment_of_pages,
@@ -48,7 +49,6 @@ from kbench.features import (
     leaderboard_sentences,
     p_value,
     round_mean,
-    smallest_p,
     stats,
     value_writer,
     write_cell,
@@ -141,7 +141,7 @@ def page(
         "alpha": ALPHA,
         "rope": ROPE,
         "imported_sentence": IMPORTED,
-        "smallest_p": smallest_p(len(content.scores.tried)),
+        "answer": answer_sentences(content.leaderboard, content.focus),
         "css": Markup((files("kbench.report") / "templates/page.css").read_text(encoding="utf-8")),
         "js": Markup(_scripts(folder / "page")),
         "data": Markup(_script_json(splits_by_cell(content))),
@@ -158,7 +158,6 @@ def page(
     if content.standings:
         means = [standing.mean for standing in content.standings]
         values["best_mean"] = max(means, key=content.metric.gain)
-        values["stable"] = findings.is_stable(content)
         values["stability"] = findings.stability_sentences(content)
         values["fronts"] = [
             findings.front_sentence(content, content.certainty.front(cost.attribute), cost.title)
@@ -166,7 +165,7 @@ def page(
         ]
         methods = [standing.name for standing in content.standings]
         ranks = [standing.rank for standing in content.standings]
-        values["diagram"] = Markup(diagram.draw(methods, ranks, findings.cliques(content)))
+        values["diagram"] = Markup(diagram.draw(methods, ranks, findings.worse(content)))
         values["of_costs"] = list(charts.cost_charts(content))
         values["of_growth"] = list(charts.growth_charts(content))
     values["sections"] = [

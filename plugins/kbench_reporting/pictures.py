@@ -31,7 +31,7 @@ from kbench.messages import did_you_mean
 from kbench.records import Make
 from kbench_reporting import diagram, findings
 from kbench_reporting.charts import COSTS, Box, Cost, overlap, planned
-from kbench_reporting.findings import is_stable, places
+from kbench_reporting.findings import places
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -149,7 +149,7 @@ def _ranks(content: ReportData) -> Figure:
     standings = content.standings
     names = [standing.name for standing in standings]
     ranks = [standing.rank for standing in standings]
-    plan = diagram.layout(names, ranks, findings.cliques(content))
+    plan = diagram.layout(names, ranks)
     figure = _figure(plan.width / 90, plan.height / 90)
     axes = figure.subplots()
     axes.set(xlim=(0, plan.width), ylim=(plan.height, 0))
@@ -160,19 +160,18 @@ def _ranks(content: ReportData) -> Figure:
     for tick in diagram.ticks(plan.n):
         axes.plot([plan.x(tick)] * 2, [y - 7, y], "k-", lw=1)
         axes.text(plan.x(tick), y - 10, str(tick), ha="center", va="bottom", size=9)
-    for at, *ends in plan.bars:
-        axes.plot([at, at], ends, "k-", lw=3.5, solid_capstyle="butt")
+    worse = findings.worse(content)
     for label in plan.labels:
         x = plan.x(label.rank)
         axes.plot([plan.start - 8, x], [label.y] * 2, "-", color="0.75", lw=0.8)
-        axes.plot(x, label.y, "ko", ms=4.5)
+        axes.plot(x, label.y, "ko", ms=4.5, mfc="w" if label.number in worse else "k")
         weight = "bold" if standings[label.number].method in content.focus else "normal"
         for words, left in (("\n".join(label.lines), 50), (f"{label.rank:.2f}", 14)):
             x = plan.start - left
             written = axes.text(x, label.y, words, ha="right", va="center", size=9, weight=weight)
             written.set_parse_math(False)  # a name is not a formula
-    if not is_stable(content):
-        words = "The first rank is not certain."
+    if worse:
+        words = "filled: best group (5 % level)"
         axes.text(plan.x((plan.n + 1) / 2), plan.height, words, ha="center", va="top", size=8)
     return figure
 

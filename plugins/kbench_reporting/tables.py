@@ -119,33 +119,23 @@ def methods(content: ReportData) -> Table:
     """Return the methods, ordered by their mean ranks."""
     board = leaderboard_table(content.leaderboard, digits=content.digits)
     of_board = {column.name: replace(column, wide=False) for column in board.columns}
-    counted, stability = len(content.scores.groups), content.certainty.stability
+    counted = len(content.scores.groups)
     made = [
         *(of_board[name] for name in ("place", *LABELS[1:], "rank", "mean", "low", "high")),
         Column("wins", "first or tied", lambda value: f"{value} of {counted}", True),
-        replace(of_board["rank_set"], wide=True),
-        *(of_board[name] for name in ("place_low", "place_high")),
-        Column("first_share", "first in % of resamples", share, True, wide=True),
+        *(of_board[name] for name in ("verdict", "worse_than")),
         of_board["front"],
         Column("front_share", "on front in % of resamples", share, True, wide=True),
-        Column("dominated_by", data_only=True),
+        of_board["dominated_by"],
         *(of_board[name] for name in ("fit_time_s", "predict_time_per_row_s")),
         replace(of_board["n_components"], wide=True),
     ]
     rows: list[dict[str, object]] = []
-    notes = {}
-    ranked = zip(places(content, "fit_time_s"), columns_of_standings(content), strict=True)
     # the methods of the standings come first
-    for i, ((place, column), line) in enumerate(zip(ranked, board.rows, strict=False)):
-        by = None if place.by is None else format_method(content.scores.methods[place.by])
-        first = None if stability is None else stability.first[column]
-        rows.append(
-            {**line, "first_share": first, "front_share": place.probability, "dominated_by": by}
-        )
-        if by:
-            notes[i, "front"] = f"by {by}"
+    for place, line in zip(places(content, "fit_time_s"), board.rows, strict=False):
+        rows.append({**line, "front_share": place.probability})
     marks = best_marks(rows, content.metric)
-    return Table("methods", "Methods over all datasets", made, rows, marks, notes)
+    return Table("methods", "Methods over all datasets", made, rows, marks, board.notes)
 
 
 def _finite(value: float | None) -> float | None:
@@ -161,7 +151,7 @@ def focus(content: ReportData) -> Table:
         Column("datasets", numeric=True),
         *(Column(name, "", numeric=True) for name in ("won", "tied", "lost", "untested")),
         Column("difference", "", written, True),
-        Column("p_holm", "p (Holm)", p_value, True),
+        Column("p_adjusted", "p (adjusted)", p_value, True),
         Column("verdict", "over the datasets"),
     ]
     rows: list[dict[str, object]] = []
@@ -169,7 +159,7 @@ def focus(content: ReportData) -> Table:
         for each in against(content.rows, method, content.metric):
             names = {"method": format_method(method), "against": format_method(each.other)}
             more = {"datasets": each.n_datasets, "difference": _finite(each.difference)}
-            rows.append(vars(each) | names | more | {"p_holm": each.p})
+            rows.append(vars(each) | names | more | {"p_adjusted": each.p})
     return Table("focus", "Highlighted methods against each other method", made, rows, by="method")
 
 
@@ -212,7 +202,7 @@ def pairs(content: ReportData) -> Table:
         Column("median_high", "95 % CI high", written, True, wide=True),
         *(Column(name, "", numeric=True) for name in ("won", "tied", "lost")),
         Column("p", "p", p_value, True),
-        Column("p_holm", "p (Holm)", p_value, True),
+        Column("p_adjusted", "p (adjusted)", p_value, True),
         *(
             Column(name, f"P({words})", _two_digits, True)
             for name, words in (("better", "better"), ("same", "equivalent"), ("worse", "worse"))
@@ -244,7 +234,7 @@ def pairs(content: ReportData) -> Table:
             *(posterior.better, posterior.same, posterior.worse),
         )
         if adjusted <= ALPHA:
-            marks[len(rows), "p_holm"] = "best"
+            marks[len(rows), "p_adjusted"] = "best"
         rows.append(dict(zip(names, values, strict=True)))
     return Table("pairs", title, made, rows, marks)
 

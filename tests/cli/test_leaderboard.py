@@ -44,7 +44,6 @@ def test_it_is_written_in_each_form(form):
     if form == "csv":
         first = next(csv.DictReader(io.StringIO(text)))
         assert (first["feature_map"], float(first["mean"])) == (best.method[0], best.mean)
-        assert first["place_low"] == str(best.place_low)
     elif form == "json":
         assert json.loads(text)[0]["mean"] == best.mean
     else:
@@ -55,7 +54,7 @@ def test_it_is_written_in_each_form(form):
 
 def test_columns_are_chosen_and_ordered():
     text = call(*BOARD, "--format", "csv", "--columns", "front,mean", *STORE).stdout
-    assert text.splitlines()[0] == "place,feature_map,learner,front,mean"
+    assert text.splitlines()[0] == "place,feature_map,learner,front,dominated_by,mean"
 
 
 def test_mistakes_are_named_and_computed_from_nothing():

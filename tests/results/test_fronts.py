@@ -3,6 +3,7 @@
 `tests/benchmarks/bench_claims.py` has the coverage of all of them.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -29,7 +30,7 @@ def statuses(*arguments, **keywords):
 # -- fronts
 
 
-@pytest.mark.parametrize("n", [5, 15, 30])
+@pytest.mark.parametrize("n", [7, 15, 30])
 def test_clear_methods_are_decided_and_the_dominating_one_is_named(n):
     found = stats.front(*drawn([0.9, 0.7, 0.6, 0.65], [1.0, 0.0, -1.0, 0.5], n))
     assert [place.status for place in found.places] == [
@@ -47,10 +48,11 @@ def test_a_method_behind_by_less_than_the_noise_is_undecided():
 
 
 def test_dominated_is_the_intersection_union_test():
-    gains, costs = drawn([0.80, 0.79, 0.5], [0.0, 0.05, 3.0], 8, seed=3)
+    gains, costs = drawn([0.80, 0.79], [0.0, 0.05], 8, seed=3)
     d, c = gains[:, 0] - gains[:, 1], np.log10(costs[:, 1]) - np.log10(costs[:, 0])
-    p = max(reference.ttest_1samp(x, 0, alternative="greater").pvalue for x in (d, c))
-    # one of two others
+    flips = np.array(list(itertools.product((1, -1), repeat=8)))
+    p = max(np.mean(flips @ x >= x.sum() - 1e-9) for x in (d, c))
+    # of two claims at once
     for alpha, status in ((2 * p * 1.01, "dominated"), (2 * p * 0.99, "undecided")):
         assert statuses(gains, costs, alpha=alpha)[1] == status
 
@@ -61,7 +63,7 @@ def test_splits_of_a_dataset_have_the_variance_of_nadeau_and_bengio():
     p = reference.t.sf((gains[:, 0] - gains[:, 1]).mean() / error, 9)
     assert statuses(gains, costs, ratio=0.25, alpha=p * 1.01)[1] == "dominated"
     assert statuses(gains, costs, ratio=0.25, alpha=p * 0.99)[1] == "undecided"
-    assert statuses(gains, costs, ratio=0.0, alpha=p * 0.99)[1] == "dominated"
+    assert statuses(gains, costs, ratio=0.01, alpha=p * 0.99)[1] == "dominated"
 
 
 def test_splits_are_never_resampled():
@@ -123,14 +125,15 @@ def test_hypervolume_counts_the_dominated_squares(points):
 
 
 @pytest.mark.parametrize("n", [12, 25])
-def test_places_of_clear_methods_are_certain_and_ties_share_theirs(n):
+def test_clear_methods_are_told_apart_and_ties_are_not(n):
     rng = np.random.default_rng(0)
     values = np.array([3.0, 1.0, 1.0, -1.0]) + rng.normal(0, 0.3, (n, 4))
-    assert stats.rank_sets(values) == [(1, 1), (2, 3), (2, 3), (4, 4)]
+    shown = (stats.worse_p(values) <= 0.05).sum(axis=1)
+    assert shown.tolist() == [0, 1, 1, 3]
 
 
-def test_equal_methods_may_have_any_place():
-    assert stats.rank_sets(np.full((6, 3), 0.5)) == [(1, 3)] * 3
+def test_no_equal_method_is_worse():
+    assert (stats.worse_p(np.full((6, 3), 0.5)) == 1).all()
 
 
 def test_a_first_place_that_one_dataset_decides_is_not_stable():
@@ -141,16 +144,12 @@ def test_a_first_place_that_one_dataset_decides_is_not_stable():
     # without a dataset that the leader won, the second has the better mean rank
     assert found.changes == [0, 2]
     assert found.without[0] == (1,)
-    assert not found.is_stable
-    assert sum(found.first) == pytest.approx(1)
 
 
 def test_a_leader_of_all_datasets_is_stable():
     rng = np.random.default_rng(0)
     found = stats.stability(np.array([3.0, 1.0, 1.0]) + rng.normal(0, 0.2, (9, 3)))
-    assert found.is_stable
-    assert (found.changes, found.contenders, found.places[0]) == ([], [0], (1, 1))
-    assert found.first[0] > 0.999
+    assert (found.changes, found.best_group) == ([], (0,))
 
 
 # -- optimism

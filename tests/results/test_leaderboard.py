@@ -64,12 +64,12 @@ def test_a_method_without_a_rank_stands_last_and_has_no_mean():
     assert (last.place, last.rank, last.mean, last.wins, last.n_failed) == (None,) * 4 + (4,)
 
 
-def test_a_confidence_set_holds_the_place_and_needs_several_datasets():
+def test_a_verdict_and_an_interval_need_several_datasets():
     for line in leaderboard(grid(8, 5)).lines:
-        assert 1 <= line.place_low <= line.place <= line.place_high <= 5
+        assert (line.verdict == "worse") == (line.worse_than is not None)
         assert line.low < line.mean < line.high
     for line in leaderboard(grid(1, 5)).lines:
-        assert (line.place_low, line.low) == (None, None)
+        assert (line.verdict, line.low) == (None, None)
         assert line.place is not None
 
 

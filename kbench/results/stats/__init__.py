@@ -12,7 +12,7 @@ plotting libraries along; they are checked against those packages.
 ::
 
     compared   what may be compared: datasets that all methods finished; their standings
-    ranking    ranks, Friedman's test, cliques; sets of ranks, and the order without a dataset
+    ranking    ranks, Friedman's test; the best group, and the order without a dataset
     pairs      two methods: on one dataset; signed ranks, Holm's correction, wins, Bayes
     resampling intervals of means, draws of them, and how much too good the best validation score is
     fronts     which methods are on the front of gain against cost
@@ -34,18 +34,16 @@ from kbench.results.stats.pairs import (
     holm,
     on_dataset,
     signed_rank,
-    smallest_p,
-    wilcoxon_holm,
     wins_ties_losses,
 )
 from kbench.results.stats.ranking import (
     Friedman,
     Stability,
-    cliques,
+    flip_p,
     friedman,
-    rank_sets,
     ranks,
     stability,
+    worse_p,
 )
 from kbench.results.stats.resampling import (
     mean_draws,
@@ -69,10 +67,10 @@ __all__ = [
     "Standing",
     "Status",
     "bayesian_signed_rank",
-    "cliques",
     "common_splits",
     "corrected_t",
     "find_unit",
+    "flip_p",
     "friedman",
     "front",
     "holdout_ratio",
@@ -86,13 +84,12 @@ __all__ = [
     "on_dataset",
     "optimism",
     "pareto_front",
-    "rank_sets",
     "ranks",
     "scores",
     "signed_rank",
-    "smallest_p",
     "stability",
     "standings",
-    "wilcoxon_holm",
+    "unmeasured",
     "wins_ties_losses",
+    "worse_p",
 ]

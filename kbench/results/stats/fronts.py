@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from kbench.results.stats.pairs import EQUAL, Array, signed_rank
+from kbench.results.stats.pairs import EQUAL, Array
+from kbench.results.stats.ranking import flip_p
 from kbench.results.stats.resampling import mean_draws
 
 Status = Literal["frontier", "dominated", "undecided"]
@@ -65,16 +67,16 @@ def front(gains: Array, costs: Array, ratio: float = 0.0, alpha: float = 0.05) -
     Gain and cost of a group of datasets stay together, and so do all methods.
 
     - A method is *dominated* if one other method is significantly better and significantly
-      cheaper: the larger p of two one-sided paired t-tests, times the number of other methods,
-      is at most `alpha` (intersection-union test, Bonferroni).
+      cheaper, each at the level `alpha` / 2, of all other methods at once (`worse_p`).
     - It is on the *frontier* if it is, of each other method, significantly better or
       significantly cheaper: twice the smaller p is at most `alpha`, for all others.
     - Else it is *undecided*.
 
-    The levels hold for each method by itself. A missing cell counts as the worst and the most
-    expensive one of its row in a claim for its method, and as the best and the cheapest in a claim
-    against it, and the signed-rank test has to show such a claim too. Draws and the hypervolume
-    are over the rows without one.
+    The levels hold for each method by itself. Over groups of datasets signs are flipped, so that
+    fewer than six decide nothing; a missing cell counts against each claim, as in `flip_p`. Over
+    the splits of one dataset the tests are corrected t-tests, with Bonferroni's correction. A
+    cost that does not vary needs no test. Draws and the hypervolume are over the rows without a
+    missing cell.
 
     Parameters
     ----------
@@ -93,8 +95,8 @@ def front(gains: Array, costs: Array, ratio: float = 0.0, alpha: float = 0.05) -
 
     Examples
     --------
-    >>> gains = np.array([[0.90, 0.80, 0.85], [0.91, 0.82, 0.86], [0.93, 0.81, 0.86]])
-    >>> costs = np.array([[1.0, 9.0, 0.1], [1.1, 9.5, 0.1], [1.2, 9.1, 0.12]])
+    >>> gains = np.array([[0.90, 0.80, 0.85], [0.91, 0.82, 0.86], [0.93, 0.81, 0.86]] * 2)
+    >>> costs = np.array([[1.0, 9.0, 0.1], [1.1, 9.5, 0.1], [1.2, 9.1, 0.12]] * 2)
     >>> [place.status for place in front(gains, costs).places]
     ['frontier', 'dominated', 'frontier']
     """
@@ -105,17 +107,18 @@ def front(gains: Array, costs: Array, ratio: float = 0.0, alpha: float = 0.05) -
     if reason:
         return Front((FrontPlace("undecided", None),) * k, reason=reason)
     logs = np.log10(costs)
-    better, cheaper = _p_values(gains, ratio), _p_values(-logs, ratio, exact=True)
+    find = partial(_t_p, ratio=ratio) if ratio else _flipped_p
+    (better, better_than_any), (cheaper, cheaper_than_any) = find(gains), find(-logs, given=True)
     both = np.column_stack([gains, logs])[full]
     drawn = mean_draws(both, ratio)
     probability = _estimate_shares(drawn[:, :k], drawn[:, k:])
     places = []
     for i in range(k):
         rest = np.delete(np.arange(k), i)
-        dominates = np.maximum(better[rest, i], cheaper[rest, i])
+        dominates = 2 * np.maximum(better_than_any[rest, i], cheaper_than_any[rest, i])
         by = int(rest[dominates.argmin()])
         status: Status = "undecided"
-        if min(1.0, dominates.min() * (k - 1)) <= alpha:
+        if dominates.min() <= alpha:
             status = "dominated"
         elif 2 * np.minimum(better[i, rest], cheaper[i, rest]).max() <= alpha:
             status = "frontier"
@@ -137,32 +140,42 @@ def _find_problem(gains: Array, costs: Array) -> str:
     return ""
 
 
-def _p_values(values: Array, ratio: float, exact: bool = False) -> Array:
-    """Return the one-sided p of ``[i, j]``: the mean of column i is not larger than that of j.
+def _flipped_p(values: Array, given: bool = False) -> tuple[Array, Array]:
+    """Return the p of ``[i, j]``, alone and adjusted: the mean of column i is not above that of j.
 
-    Where all differences of two columns are equal there is no test, and p is 1; unless they
-    are `exact` numbers, such as a number of components: then their sign decides.
+    Adjusted are the claims of all others against j. Equal differences of `exact` numbers, such
+    as a number of components, need no test: their sign decides.
     """
+    k = values.shape[1]
+    alone, adjusted = np.ones((2, k, k))
+    for j in range(k):
+        d = values - values[:, [j]]
+        clear = np.zeros(k, dtype=bool)
+        if given:
+            clear = (np.ptp(d, axis=0) <= EQUAL) & (d[0] > EQUAL)
+            alone[clear, j] = adjusted[clear, j] = 0.0
+        tested = ~clear & (np.arange(k) != j)
+        if tested.any():
+            alone[tested, j], adjusted[tested, j] = flip_p(d[:, tested])
+    return alone, adjusted
+
+
+def _t_p(values: Array, ratio: float, given: bool = False) -> tuple[Array, Array]:
+    """Return the same for splits of one dataset, by t-tests; equal differences have no test."""
     from scipy.special import stdtr
 
-    some = values[~np.isnan(values).all(axis=1)]
-    n, k = some.shape
-    ends = (end(some, axis=1, keepdims=True) for end in (np.nanmin, np.nanmax))
-    low, high = (np.where(np.isnan(some), end, some) for end in ends)
+    n, k = values.shape
     p = np.ones((k, k))
     for i in range(k):
-        d, observed = low[:, [i]] - high, values[:, [i]] - values
+        d = values[:, [i]] - values
         mean, error = d.mean(axis=0), d.std(axis=0, ddof=1) * np.sqrt(1 / n + ratio)
         varies = np.ptp(d, axis=0) > EQUAL
         t = np.divide(mean, error, out=np.zeros(k), where=varies)
         p[i] = np.where(varies, stdtr(n - 1, -t), 1.0)
-        if exact:
+        if given:
             p[i, ~varies & (mean > EQUAL)] = 0.0
-        for j in np.flatnonzero(np.isnan(observed).any(axis=0) & (p[i] < 1)):
-            # the mean of what is known says nothing of a worse value: ranks do
-            test = signed_rank(np.where(np.isnan(observed[:, j]), -np.inf, observed[:, j]))
-            p[i, j] = max(p[i, j], test.p / 2) if test.plus > test.minus else 1.0
-    return p
+    # half of Bonferroni's factor: one test of both claims (intersection-union) has the level
+    return p, np.minimum(p * (k - 1) / 2, 1.0)
 
 
 def _estimate_shares(gains: Array, logs: Array) -> Array:

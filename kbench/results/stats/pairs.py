@@ -97,18 +97,6 @@ def _null_distribution(doubled: tuple[int, ...]) -> Array:
     return share
 
 
-def smallest_p(n_datasets: int) -> float:
-    """Return the smallest p that the signed-rank test can reach, 2 / 2^n.
-
-    Ten methods make 45 pairs; after Holm's correction the best of them reaches
-    0.05 on eleven datasets or more.
-
-    >>> smallest_p(5), [smallest_p(n) * 45 < 0.05 for n in (10, 11)]
-    (0.0625, [False, True])
-    """
-    return min(1.0, 2.0 ** (1 - n_datasets))
-
-
 def holm(p: Sequence[float] | Array) -> Array:
     """Adjust p values for their number, by Holm's step-down method: compare them with alpha.
 
@@ -122,32 +110,6 @@ def holm(p: Sequence[float] | Array) -> Array:
         np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)) if len(p) else p, 1.0
     )
     return adjusted
-
-
-def wilcoxon_holm(values: Array) -> Array:
-    """Test every pair of methods by signed ranks, adjusted by Holm's method.
-
-    The p values have the shape (n_methods, n_methods): symmetric, ones on the
-    diagonal. Values are NaN if a cell is missing; see `signed_rank`.
-
-    References
-    ----------
-    A. Benavoli, G. Corani, F. Mangili, "Should we really use post-hoc tests
-    based on mean-ranks?", JMLR 17 (2016).
-
-    Examples
-    --------
-    >>> wilcoxon_holm(np.array([[0.9, 0.8], [0.8, 0.6], [0.7, 0.4]]))
-    array([[1.  , 0.25], [0.25, 1.  ]])
-    """
-    values = validate_scores(values, allow_nan=True)
-    k = values.shape[1]
-    a, b = np.triu_indices(k, 1)
-    adjusted = np.ones((k, k))
-    adjusted[a, b] = holm(
-        [signed_rank(values[:, i] - values[:, j]).p for i, j in zip(a, b, strict=True)]
-    )
-    return np.minimum(adjusted, adjusted.T)
 
 
 def wins_ties_losses(values: Array, tie: float = 0.0) -> NDArray[np.int64]:

@@ -1,17 +1,15 @@
-"""All methods at once: ranks, Friedman's test, cliques, and whether other datasets would agree."""
+"""All methods at once: ranks, Friedman's test, the best group, and the stability of the order."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
 from kbench.results.rows import rank_with_ties
-from kbench.results.stats.pairs import Array, smallest_p, validate_scores
-from kbench.results.stats.resampling import mean_draws
+from kbench.results.stats.pairs import Array, validate_scores
 
 
 def ranks(values: Array) -> Array:
@@ -83,42 +81,18 @@ def friedman(values: Array, correct_ties: bool = True) -> Friedman:
     )
 
 
-def cliques(mean_ranks: Sequence[float] | Array, p: Array, alpha: float = 0.05) -> list[list[int]]:
-    """Find the groups of methods that a critical-difference diagram joins by bars.
-
-    They are the longest runs of methods, neighbours in mean rank, in which no
-    pair differs by its adjusted p; the best first. What a bar joins is thus
-    always true, though two methods that it does not join need not differ.
-
-    >>> p = np.array([[1, 0.5, 0.01], [0.5, 1, 0.2], [0.01, 0.2, 1]])
-    >>> cliques([1.2, 1.9, 2.9], p)
-    [[0, 1], [1, 2]]
-    """
-    order = [int(i) for i in np.argsort(mean_ranks, kind="stable")]
-    groups: list[list[int]] = []
-    end = 0
-    for start in range(len(order)):
-        reach = start + 1
-        while reach < len(order) and all(p[order[reach], j] > alpha for j in order[start:reach]):
-            reach += 1
-        if reach - start > 1 and reach > end:
-            groups.append(order[start:reach])
-            end = reach
-    return groups
-
-
 ALL_SIGNS = 11
 """Groups of datasets up to which all signs are tried; of more groups, two thousand draws."""
 
 
 @dataclass(frozen=True)
 class Stability:
-    """How certain the order by mean ranks is."""
+    """Which methods may be the best, and how certain the order by mean ranks is."""
 
-    places: tuple[tuple[int, int], ...]
-    """For each method the first and last place of its confidence set."""
-    first: tuple[float, ...]
-    """For each method the share of draws of the mean ranks in which it is the first."""
+    p: Array = field(repr=False, compare=False)
+    """`worse_p` of all methods."""
+    best_group: tuple[int, ...]
+    """Methods that no other one is shown to be better than."""
     without: tuple[tuple[int, ...], ...]
     """For each group of datasets the methods that are first without it."""
     leader: int
@@ -131,19 +105,12 @@ class Stability:
         """Groups of datasets without which another method is first."""
         return [i for i, firsts in enumerate(self.without) if self.leader not in firsts]
 
-    @property
-    def contenders(self) -> list[int]:
-        """Methods whose confidence set has the first place."""
-        return [i for i, (low, _) in enumerate(self.places) if low == 1]
-
-    @property
-    def is_stable(self) -> bool:
-        """Whether the first place is certain: one contender, whatever dataset is left out."""
-        return self.contenders == [self.leader] and not self.changes
-
 
 def stability(gains: Array, alpha: float = 0.05, tried: Array | None = None) -> Stability:
-    """Judge the order of methods by their mean ranks over groups of datasets.
+    """Find the best group of methods, and judge their order by mean ranks.
+
+    No method is significantly better than one of the *best group* (`worse_p`). A method that is
+    as good as every other one is in it with a probability of at least 1 - `alpha`.
 
     Parameters
     ----------
@@ -157,93 +124,85 @@ def stability(gains: Array, alpha: float = 0.05, tried: Array | None = None) -> 
     Examples
     --------
     >>> found = stability(np.array([[3.0, 2.0, 1.0], [3.0, 1.0, 2.0], [1.0, 2.0, 0.0]]))
-    >>> found.leader, found.changes, found.contenders, found.is_tested
-    (0, [], [0, 1, 2], False)
+    >>> found.leader, found.changes, found.best_group, found.is_tested
+    (0, [], (0, 1, 2), False)
     """
     placed = ranks(gains)
     n, k = placed.shape
     if n < 2 or k < 2:
         raise ValueError(f"gains must have at least 2 groups and 2 methods, got {gains.shape}")
     total = placed.sum(axis=0)
-    drawn = np.round(mean_draws(placed), 9)
-    is_first = drawn == drawn.min(axis=1, keepdims=True)
-    first = (is_first / is_first.sum(axis=1, keepdims=True)).mean(axis=0)
     without = []
     for row in placed:
         rest = np.round(total - row, 9)
         without.append(tuple(int(i) for i in np.flatnonzero(rest == rest.min())))
     tried = gains if tried is None else tried
+    p = worse_p(tried)
     return Stability(
-        tuple(rank_sets(tried, alpha)),
-        tuple(map(float, first)),
+        p,
+        tuple(int(i) for i in np.flatnonzero(p.min(axis=1) > alpha)),
         tuple(without),
         int(np.round(total, 9).argmin()),
-        smallest_p(len(tried)) * (k - 1) <= alpha,
+        0.5 ** len(tried) <= alpha,
     )
 
 
-def rank_sets(gains: Array, alpha: float = 0.05) -> list[tuple[int, int]]:
-    """Return the confidence set of the place of each method, (first, last) place.
+def worse_p(gains: Array) -> Array:
+    """Return for ``[i, j]`` the p of the claim that method i is worse than j; 1 for i = j.
 
-    A method is behind as many others as are significantly better, and before as many as are
-    significantly worse, of all comparisons with it at once: each set holds at the level
-    1 - `alpha` by itself. Two methods are compared by the signed ranks of their differences,
-    which no third method changes. Under the null hypothesis the differences from the method
-    to those that are as good are symmetric about zero, all at once: the signs of all
-    differences on a group of datasets may be flipped together. The test compares the largest
-    statistic with those of all such flips, and is exact. Nothing is shown on so few groups
-    that Holm's method could show nothing.
-
-    A missing cell counts as worse than all others in a claim for its method, and as better
-    than all others in a claim against it.
+    It is adjusted for the comparisons of i with all others, so that the level holds for each
+    method by itself. The statistic is the mean difference over the root mean square of the
+    differences. Under the null hypothesis the differences of the method from those that are not
+    better are symmetric about zero, all at once: their signs on a group of datasets may be
+    flipped together. The largest statistic is compared with those of all such flips. The test is
+    exact; its p is at least 1/2^n on n groups.
 
     Parameters
     ----------
     gains : ndarray, shape (n_groups, n_methods)
         Larger is better; NaN if a cell is missing.
-    alpha : float, default 0.05
 
     References
     ----------
-    M. Mogstad, J. P. Romano, A. M. Shaikh, D. Wilhelm, "Inference for ranks with applications
-    to mobility across neighbourhoods and academic achievement across countries", Review of
-    Economic Studies 91 (2024), section 3. J. P. Romano, M. Wolf, "Exact and approximate
-    stepdown methods for multiple hypothesis testing", JASA 100 (2005), section 3.
+    J. C. Hsu, "Constrained simultaneous confidence intervals for multiple comparisons with the
+    best", Annals of Statistics 12 (1984). J. P. Romano, M. Wolf, "Exact and approximate stepdown
+    methods for multiple hypothesis testing", JASA 100 (2005), section 3. M. Mogstad et al.,
+    "Inference for ranks", Review of Economic Studies 91 (2024), section 3.
 
     Examples
     --------
-    >>> gains = np.array([[3.0, 1.0, 1.2], [3.0, 1.1, 1.0]] * 4)
-    >>> rank_sets(gains), rank_sets(gains[:4])
-    ([(1, 1), (2, 3), (2, 3)], [(1, 3), (1, 3), (1, 3)])
+    >>> gains = np.array([[3.0, 1.0, 1.2], [3.0, 1.1, 1.0]] * 3)
+    >>> worse_p(gains).round(3)[:, 0], worse_p(gains[:4]).round(3)[:, 0]
+    (array([1.   , 0.016, 0.016]), array([1.   , 0.062, 0.062]))
     """
     gains = validate_scores(gains, allow_nan=True)
     n, k = gains.shape
-    if smallest_p(n) * (k - 1) > alpha:
-        return [(1, k)] * k
-    sets = []
-    for i in range(k):
-        d = gains[:, [i]] - np.delete(gains, i, axis=1)
-        better, worse = np.split(_adjust(np.column_stack([d, -d])) <= alpha, 2)
-        sets.append((1 + int(worse.sum()), k - int(better.sum())))
-    return sets
-
-
-def _adjust(d: Array) -> Array:
-    """Return the adjusted p of the claims that each column is larger than zero.
-
-    Shape (n_groups, n_claims); NaN counts as less than all others.
-    """
-    d = np.asarray(np.round(np.where(np.isnan(d), -np.inf, d), 12))
-    signed = np.sign(d) * np.array([rank_with_ties(column) for column in np.abs(d).T]).T
-    size = np.sqrt((signed**2).sum(axis=0))
-    signed = np.divide(signed, size, out=np.zeros_like(signed), where=size > 0)
-    order = np.argsort(-signed.sum(axis=0), kind="stable")
-    flipped = _signs(len(d)) @ signed[:, order]
-    # the largest statistic of a claim and of those that are less clear
-    largest = np.maximum.accumulate(flipped[:, ::-1], axis=1)[:, ::-1]
-    p = np.empty(d.shape[1])
-    p[order] = np.maximum.accumulate((largest >= flipped[0] - 1e-9).mean(axis=0))
+    p = np.ones((k, k))
+    for i in range(k if n else 0):
+        others = np.arange(k) != i
+        p[i, others] = flip_p(gains[:, others] - gains[:, [i]])[1]
     return p
+
+
+def flip_p(d: Array) -> tuple[Array, Array]:
+    """Return the p of the claims that the mean of each column is above zero: alone, adjusted.
+
+    Shape (n_groups, n_claims); NaN counts as the largest difference of its column, below zero.
+    """
+    d = np.asarray(np.round(d, 12))
+    known = np.where(np.isnan(d), 0.0, d)
+    largest = np.abs(known).max(axis=0)
+    d = np.where(np.isnan(d), -np.where(largest > 0, largest, 1.0), known)
+    size = np.sqrt((d**2).sum(axis=0))
+    d = np.divide(d, size, out=np.zeros_like(d), where=size > 0)
+    order = np.argsort(-d.sum(axis=0), kind="stable")
+    flipped = _signs(len(d)) @ d[:, order]
+    # the largest statistic of a claim and of those that are less clear
+    most = np.maximum.accumulate(flipped[:, ::-1], axis=1)[:, ::-1]
+    alone, p = np.empty((2, d.shape[1]))
+    alone[order] = (flipped >= flipped[0] - 1e-9).mean(axis=0)
+    p[order] = np.maximum.accumulate((most >= flipped[0] - 1e-9).mean(axis=0))
+    return alone, p
 
 
 @lru_cache(maxsize=2)
