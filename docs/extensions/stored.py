@@ -1,5 +1,7 @@
 """Tables of a run that was stored: ``.. stored:: measured/uci.json`` with a table's name.
 
+The name ``answer`` gives the last lines of `kbench suite` instead of a table.
+
 The file is what `tests/benchmarks/keep_run.py` keeps of `kbench results SUITE --format json`.
 Nothing is computed but what `kbench results` and `kbench report` compute from the same rows.
 """
@@ -18,7 +20,12 @@ from sphinx.util.docutils import SphinxDirective
 from kbench.records import Metric
 from kbench.report.content import ReportData
 from kbench.report.paper import transpose_table
-from kbench.report.tables import leaderboard_table, table_named, table_names
+from kbench.report.tables import (
+    answer_sentences,
+    leaderboard_table,
+    table_named,
+    table_names,
+)
 from kbench.report.text import Table
 from kbench.results.leaderboard import leaderboard
 from kbench.results.rows import Row, complete_metric
@@ -60,9 +67,13 @@ class Stored(SphinxDirective):
         path = Path(self.env.srcdir) / self.arguments[0]
         self.env.note_dependency(str(path))
         content = stored(path)
+        board = leaderboard(content.rows, content.metric)
+        if name == "answer":
+            text = "\n".join(answer_sentences(board))
+            return [nodes.literal_block(text, text, language="text")]
         if name == "leaderboard":
             columns = self.options.get("columns", "").split()
-            made = leaderboard_table(leaderboard(content.rows, content.metric), columns)
+            made = leaderboard_table(board, columns)
         elif name in table_names():
             made = table_named(name, content)
         else:
