@@ -259,7 +259,7 @@ def failures(content: ReportData) -> Table:
     return Table("failures", "Failed cells", made, rows)
 
 
-def skipped_cells(content: ReportData) -> Table:
+def skipped(content: ReportData) -> Table:
     """Return the cells that were not computed, and why."""
     made = [*_LABELS, Column("status"), Column("why")]
     rows = [
@@ -389,7 +389,7 @@ def leaderboard(content: ReportData) -> Table:
     return leaderboard_table(content.leaderboard, digits=content.digits, focus=content.focus)
 
 
-def imported_results(content: ReportData) -> Table:
+def imported(content: ReportData) -> Table:
     """Return imported results, next to the local ones."""
     beside = match_local_rows(content.rows, content.imported, content.metric)
     return imported_table(beside, content.metric)

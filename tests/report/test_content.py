@@ -17,7 +17,7 @@ from kbench.results.rows import COLUMNS, Row, columns, ranks
 from kbench.results.stats import on_dataset
 from kbench_mlflow.reading import metric_of
 from kbench_reporting.page import splits_by_cell
-from kbench_reporting.tables import failures, skipped_cells
+from kbench_reporting.tables import failures, skipped
 from tests.support.report_rows import changed
 from tests.support.tracking_runs import as_stored
 
@@ -256,7 +256,7 @@ def test_cells_that_were_not_measured_are_no_failures():
     ]
     content = ReportData("suite", rows)
     assert [r["status"] for r in failures(content).rows] == ["out_of_memory"]
-    made = skipped_cells(content).rows
+    made = skipped(content).rows
     assert [(r["status"], r["why"]) for r in made] == [
         ("skipped", "needs 41 GiB, the limit is 4 GiB"),
         ("not_run", "the run ended first"),
