@@ -13,6 +13,7 @@ from kbench_openml._copies import read_origins
 from kbench_openml._source import load
 from tests.support import openml_server
 from tests.support.openml_server import OpenMLServer
+from tests.support.paths import ROOT
 
 
 @pytest.fixture
@@ -135,3 +136,9 @@ def test_groups_that_cannot_be(params, why, no_network):
 def test_a_task_defines_its_splits():
     with pytest.raises(ValueError, match="OpenML defines the splits of a task"):
         load(task_id=3, groups="Sex")
+
+
+def test_the_documentation_credits_every_copy():
+    page = (ROOT / "docs" / "reference" / "datasets.rst").read_text()
+    for origin in read_origins().values():
+        assert all(part in page for part in (origin.title, origin.url, origin.creator))
