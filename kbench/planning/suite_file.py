@@ -98,7 +98,7 @@ def _divide(
     for ref in block.datasets:
         if table := changes.get(ref.label):
             place = f"dataset_protocols.{ref.label}"
-            changed = protocol.changed_by(place, table, context=context)
+            changed = protocol.update(place, table, context=context)
             yield replace(block, datasets=(ref,), protocol=changed.record())
 
 

@@ -83,7 +83,7 @@ def test_hooks_are_called_in_the_order_of_names(verbs_of):
 def test_those_of_kbench_come_first(site):
     write(site, "aaa", ["kbench_run_notices"], hook("kbench_run_notices", "return ['mine']"))
     order = [feature.name for feature, _ in Verbs().implementing("kbench_run_notices")]
-    assert order == ["mlflow", "sharing", "aaa"]
+    assert order == ["sharing", "aaa"]
 
 
 def test_a_hook_names_the_arguments_that_it_wants(verbs_of):
