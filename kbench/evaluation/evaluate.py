@@ -25,7 +25,7 @@ from kbench.evaluation.fitting import FittedMethod, Tested, fit, fit_in_memory
 from kbench.evaluation.lazy_rows import Matrix, Rows
 from kbench.evaluation.method import Kernel, Method, MetricFunction
 from kbench.evaluation.scores import Evaluation, compute_scores, refuse_overwriting
-from kbench.evaluation.search import search
+from kbench.evaluation.search import grid_size, search
 from kbench.evaluation.search._result import SearchResult
 from kbench.evaluation.specs import Candidate, Nested
 from kbench.evaluation.split_view import Visible, assign
@@ -158,7 +158,7 @@ class _Split:
 
 
 def _add_own_metrics(split: _Split) -> None:
-    searched, n_train = split.searched, len(split.fitting.data.y)
+    searched, fitting, n_train = split.searched, split.fitting, len(split.fitting.data.y)
     split.metrics |= {
         "search_time_s": searched.seconds,
         "search_time_cpu_s": searched.cpu_seconds,
@@ -168,6 +168,7 @@ def _add_own_metrics(split: _Split) -> None:
         "search_complete": float(searched.complete),
         "search_failures": float(len(searched.failures)),
         "n_candidates": float(searched.n_compared),
+        "grid_size": float(grid_size(fitting.feature_map, fitting.learner, fitting.protocol)),
         "n_train": float(n_train),
         "n_features": float(split.inputs.X.shape[1]),
     }

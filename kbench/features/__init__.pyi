@@ -239,7 +239,7 @@ from kbench.report.text import (
 )
 from kbench.report.text import Line as TableLine
 from kbench.results import row_builders, stats
-from kbench.results.budgets import Budget, geometric_mean
+from kbench.results.budgets import Budget, geometric_mean, search_note
 from kbench.results.budgets import budgets as budgets_of
 from kbench.results.imported import (
     HERE,
@@ -249,6 +249,7 @@ from kbench.results.imported import (
     Verdict,
     make_side,
     match_local_rows,
+    protocol_changes,
     why_not_comparable,
     without_times,
 )
@@ -611,6 +612,7 @@ __all__ = [
     "preload_of_metrics",
     "print_event",
     "printing",
+    "protocol_changes",
     "put_flags",
     "ranks",
     "read",
@@ -634,6 +636,7 @@ __all__ = [
     "runnable",
     "scores",
     "search",
+    "search_note",
     "search_side",
     "select_compared_rows",
     "select_datasets",

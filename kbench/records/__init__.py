@@ -61,6 +61,7 @@ from kbench.records._suite import (
     Suite,
     Tune,
     alternatives,
+    divide_protocol,
     write_value,
 )
 
@@ -115,6 +116,7 @@ __all__ = [
     "Tune",
     "alternatives",
     "content_checksum",
+    "divide_protocol",
     "get_family",
     "write_value",
 ]

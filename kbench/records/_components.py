@@ -417,7 +417,7 @@ RESERVED = frozenset({
     "predicted_memory_mib", "predicted_time_s", "predicted_time_low_s", "predicted_time_high_s",
     "predict_time_per_row_s", "machine_speed_s", "calibration_time_s", "calibration_time_cpu_s",
     "calibration_converged", "seconds", "n_train", "n_test", "n_features",
-    "n_components", "n_candidates", "search_at_boundary", "search_space", "n_splits",
+    "n_components", "n_candidates", "grid_size", "search_at_boundary", "search_space", "n_splits",
     "n_splits_done", "nnz_per_row",
     "n_stored_floats", "peak_memory_mib", "converged", "search_converged", "search_complete",
     "search_failures",

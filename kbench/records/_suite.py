@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from kbench.records._components import ACCURACY, Metric
+
+Value = TypeVar("Value")
 
 Step = Literal["minmax", "standard", "unit_ball", "none"]
 """Steps of preprocessing."""
@@ -182,6 +184,26 @@ class Protocol:
     threads: int = 1
     gram_error_rows: int = 1000
     seed: int = 0
+
+
+_OF_A_SEARCH = (
+    *("search_method", "n_candidates", "search_timeout_s", "inner_folds"),
+    "refit_maps_in_inner_folds",
+)
+
+
+def divide_protocol(fields: Mapping[str, Value]) -> tuple[dict[str, Value], dict[str, Value]]:
+    """Return the fields of a protocol that define the task, and those of the effort of a search.
+
+    Results of one dataset are comparable if those of the task are equal. The effort belongs to
+    the method: methods of one suite may differ in it, and `Suite.equal_budget` says in what they
+    must agree.
+
+    >>> divide_protocol({"cv": "stratified", "n_candidates": 12})
+    ({'cv': 'stratified'}, {'n_candidates': 12})
+    """
+    effort = {name: value for name, value in fields.items() if name in _OF_A_SEARCH}
+    return {name: value for name, value in fields.items() if name not in effort}, effort
 
 
 @dataclass(frozen=True)

@@ -160,6 +160,8 @@ def leaderboard_table(
             notes[i, "verdict"] = f"than {format_method(line.worse_than)}"
         if line.dominated_by:
             notes[i, "front"] = f"by {format_method(line.dominated_by)}"
+        if line.search_note:
+            notes[i, "candidates"] = line.search_note
     title = f"Leaderboard over {counted(len(board.datasets), 'dataset')}"
     marks = best_marks(rows, board.metric)
     return Table("leaderboard", title, made, rows, marks, notes, narrows=not columns)

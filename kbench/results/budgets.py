@@ -43,6 +43,9 @@ class Budget:
     over datasets has no unit.
     """
 
+    note: str = ""
+    """`search_note` of its searches, if it is the same for all."""
+
     @property
     def least(self) -> float | None:
         """The smallest number of candidates."""
@@ -90,6 +93,7 @@ def _budget(method: Method, rows: Sequence[Row], metric: Metric) -> Budget:
     candidates = {row.dataset: row.metrics["n_candidates"] for row in rows if _is_counted(row)}
     searched = [row for row in rows if row.metrics.get("n_candidates", 0) > 1]
     seconds = [row.metrics.get("search_time_cpu_s", 0.0) for row in searched]
+    notes = set(map(search_note, searched))
     edges = [row for row in searched if "search_at_boundary" in row.metrics]
     n_searches = sum(row.n_splits_done for row in edges)
     default = metric.default_name
@@ -108,7 +112,19 @@ def _budget(method: Method, rows: Sequence[Row], metric: Metric) -> Budget:
         else None,
         default=_mean(both, default),
         tuned=_mean(both, metric.name),
+        note=notes.pop() if len(notes) == 1 else "",
     )
+
+
+def search_note(row: Row) -> str:
+    """Return what a number of candidates does not say: "halving", or "whole grid".
+
+    A search of the whole grid ended before its budget.
+    """
+    n = row.metrics.get("n_candidates", 0)
+    if n > 1 and row.protocol.get("search_method") == "halving":
+        return "halving"
+    return "whole grid" if n > 1 and n >= row.metrics.get("grid_size", math.inf) else ""
 
 
 def _is_counted(row: Row) -> bool:

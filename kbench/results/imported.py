@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Literal
 
 from kbench.messages import counted
-from kbench.records import Metric
+from kbench.records import Metric, divide_protocol
 from kbench.records.canonical import JsonObject
 from kbench.results.rows import Row, newest, sort_by_dataset
 from kbench.results.stored import StoredResults
@@ -165,19 +165,23 @@ def without_times(row: Row) -> Row:
     )
 
 
+def protocol_changes(a: Row, b: Row) -> dict[str, tuple[str, str]]:
+    """Return the fields of the protocol in which two rows differ, each with both values."""
+    names = sorted(a.protocol.keys() | b.protocol.keys())
+    pairs = {name: (a.protocol.get(name, "-"), b.protocol.get(name, "-")) for name in names}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
 def why_not_comparable(local: Row, other: Row) -> str:
     """Return why the metrics of two rows must not be compared; empty if they may be.
 
     Rows with equal keys have equal data, parameters, protocol and code. Others are compared if
-    the data and the protocol are equal, and the rows of all common splits.
+    the data are equal, the protocol but for the effort of the search, and the rows of all common
+    splits.
     """
     if not (local.checksum and local.checksum == other.checksum):
         return "other data" if local.checksum and other.checksum else "unknown data"
-    differ = sorted(
-        name
-        for name in local.protocol.keys() | other.protocol.keys()
-        if local.protocol.get(name) != other.protocol.get(name)
-    )
+    differ, _ = divide_protocol(protocol_changes(local, other))
     if differ:
         return f"other protocol: {', '.join(differ)}"
     common = local.split_hash.keys() & other.split_hash.keys()
@@ -225,6 +229,8 @@ def _match(ours: Row | None, other: ImportedRow, metric: Metric) -> RowPair:
     difference = fmean(theirs[split] - mine[split] for split in common)
     words = "same cell" if same else "same data, protocol and splits"
     note = f"{words}; {counted(len(common), 'split')}"
+    for name, (here, there) in {} if same else protocol_changes(ours, other.row).items():
+        note += f"; {name} {there} instead of {here}"
     return RowPair(other, value, local, difference, len(common), note)
 
 

@@ -150,6 +150,8 @@ class Leader:
     """
     candidates: float | None = None
     """The maximum number of candidates of a search."""
+    search_note: str = ""
+    """`Budget.note`: "whole grid", "halving" or empty."""
     front: str | None = None
     """Where it is on the front of the metric against the fit time: "frontier", "dominated" or
     "undecided".
@@ -274,6 +276,7 @@ def _make_leader(method: Method, rows: Sequence[Row], budget: Budget | None) -> 
         next((row.family for row in rows if row.family), NO_FAMILY),
         search_s=budget.search_s if budget else None,
         candidates=budget.most if budget else None,
+        search_note=budget.note if budget else "",
         n_datasets=len(rows),
         n_finished=kinds["finished"],
         n_failed=kinds["failed"],

@@ -18,9 +18,10 @@ from kbench.features import (
     find_unit,
     holdout_ratio,
     holm,
+    protocol_changes,
     why_not_comparable,
 )
-from kbench.records import ACCURACY, Metric
+from kbench.records import ACCURACY, Metric, divide_protocol
 from kbench_compare.changes import ONE_SPLIT, Change, Compared, Comparison, Noise, Verdict
 
 
@@ -56,7 +57,7 @@ def compare(
         cells,
         {labels: row.status for labels, row in of_a.items() if labels not in of_b},
         {labels: row.status for labels, row in of_b.items() if labels not in of_a},
-        _notes(a, b),
+        _notes(a, b, [(of_a[labels], of_b[labels]) for labels in both]),
     )
 
 
@@ -89,8 +90,8 @@ def _judge(
     return judged
 
 
-def _notes(a: Sequence[Row], b: Sequence[Row]) -> list[str]:
-    """Return what differs between the sides as a whole."""
+def _notes(a: Sequence[Row], b: Sequence[Row], pairs: Sequence[tuple[Row, Row]]) -> list[str]:
+    """Return what differs between the sides as a whole, and in the protocols of common cells."""
     notes = []
     machines = [sorted({row.machine for row in rows}) for rows in (a, b)]
     if not all(any(row.by_split(TIMES[0]) for row in rows) for rows in (a, b)):
@@ -100,20 +101,18 @@ def _notes(a: Sequence[Row], b: Sequence[Row]) -> list[str]:
             f"machines: {', '.join(machines[0])} in a, {', '.join(machines[1])} in b; times of b "
             "are normalised by a speed benchmark of each machine"
         )
-    protocols = [{tuple(sorted(row.protocol.items())) for row in rows} for rows in (a, b)]
-    if protocols[0] != protocols[1]:
-        names = sorted({name for pair in protocols[0] ^ protocols[1] for name, _ in pair})
-        values = {
-            name: [sorted({dict(fields).get(name, "-") for fields in side}) for side in protocols]
-            for name in names
-        }
+    changed: dict[str, tuple[set[str], set[str]]] = {}
+    for left, right in pairs:
+        for name, values in protocol_changes(left, right).items():
+            for kept, value in zip(changed.setdefault(name, (set(), set())), values, strict=True):
+                kept.add(value)
+    for what, names in zip(("protocols", "searches"), divide_protocol(changed), strict=True):
         differ = [
-            f"{name} ({', '.join(left)} in a, {', '.join(right)} in b)"
-            for name, (left, right) in values.items()
-            if left != right
+            f"{name} ({', '.join(sorted(left))} in a, {', '.join(sorted(right))} in b)"
+            for name, (left, right) in names.items()
         ]
         if differ:
-            notes.append(f"protocols differ: {'; '.join(differ)}")
+            notes.append(f"{what} differ: {'; '.join(differ)}")
     return notes
 
 

@@ -359,7 +359,8 @@ def budgets(content: ReportData) -> Table:
         | {"default": budget.default, "tuned": budget.tuned, "difference": _difference(budget)}
         for budget in all_budgets
     ]
-    return Table("budgets", "Search budgets", made, rows)
+    notes = {(i, "most"): budget.note for i, budget in enumerate(all_budgets)}
+    return Table("budgets", "Search budgets", made, rows, notes=notes)
 
 
 def _without_sides(names: str) -> str:

@@ -23,7 +23,16 @@ from kbench import records
 from kbench.errors import BundleError
 from kbench.features import task_key
 from kbench.messages import printable
-from kbench.records import Cell, Details, Limits, Protocol, Ref, Result, TaskType
+from kbench.records import (
+    Cell,
+    Details,
+    Limits,
+    Protocol,
+    Ref,
+    Result,
+    TaskType,
+    divide_protocol,
+)
 from kbench.records.canonical import Json, JsonObject, digest, from_json
 from kbench_sharing.untrusted_text import (
     check_author,
@@ -194,9 +203,9 @@ class SharedCell(Line):
         return _PROTOCOL.validate_python(self.protocol)
 
     @cached_property
-    def protocol_key(self) -> str:
-        """SHA-256 of the protocol: only rows of the same protocol are compared."""
-        return digest(self.protocol)
+    def task_digest(self) -> str:
+        """SHA-256 of the fields of the protocol that define the task (`divide_protocol`)."""
+        return digest(divide_protocol(self.protocol)[0])
 
 
 class SharedLimits(Line):

@@ -213,7 +213,7 @@ class Alike:
 
     def check_rows(self, result: SharedResult, cell: SharedCell, dataset: SharedDataset) -> None:
         """Raise if a result has other rows than an earlier one of the same data and protocol."""
-        place = (dataset.checksum, cell.protocol_key, str(result.split))
+        place = (dataset.checksum, cell.task_digest, str(result.split))
         rows = result.details.split_hash
         if result.status == "ok" and self._known.setdefault(place, rows) != rows:
             raise BundleError(

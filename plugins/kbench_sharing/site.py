@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -25,13 +26,14 @@ from kbench.features import (
     leaderboard,
     leaderboard_sentences,
     leaderboard_table,
+    search_note,
     without_times,
     write_cell,
     write_file,
     write_sd,
 )
-from kbench.messages import counted
-from kbench.records import Metric
+from kbench.messages import counted, number
+from kbench.records import Metric, divide_protocol
 from kbench.records.canonical import JsonObject
 from kbench_sharing.added_bundles import planned_splits, read_metric, read_rows
 from kbench_sharing.bundle_records import Bundle
@@ -68,6 +70,11 @@ class Published:
         return self.other.row
 
     @property
+    def effort(self) -> str:
+        """The fields of its protocol that belong to the search."""
+        return str(divide_protocol(self.row.protocol)[1])
+
+    @property
     def value(self) -> float | None:
         """The mean of the suite's metric, None without one."""
         return self.row.metrics.get(self.other.metric.name)
@@ -82,8 +89,9 @@ class Board:
     """All rows of one suite and metric, in the order of their labels.
 
     `compared` has one row for each dataset and method: of those that share data and protocol
-    with most others, the one with most splits, the first to be computed. Its times are kept
-    only if one author computed all of them on one CPU (`timed_on`).
+    (`divide_protocol`) with most others, the one with most splits; of these, with the effort of
+    search that the method has most often, the first to be computed. Its times are kept only if
+    one author computed all of them on one CPU (`timed_on`).
     """
 
     suite: str
@@ -120,7 +128,7 @@ def boards(files: Iterable[tuple[str, Bundle, Records]]) -> list[Board]:
         suite, metric = bundle.manifest.suite, read_metric(bundle)
         (cell,) = bundle.cells
         (other,) = read_rows(bundle, metric, records)
-        comparable = f"{other.row.checksum}/{cell.protocol_key}"
+        comparable = f"{other.row.checksum}/{cell.task_digest}"
         planned = planned_splits(suite, cell.protocol_record)
         board = by_key.setdefault((suite, metric.name, metric.better), Board(suite, metric))
         board.rows.append(Published(place, other, comparable, planned))
@@ -134,19 +142,24 @@ def _complete(board: Board) -> None:
     rows = _name_data(board.rows)
     references = _references(rows)
     ordered: list[Published] = []
-    chosen: dict[Labels, Published] = {}
+    comparable_rows: list[Published] = []
     for each in sorted(rows, key=lambda each: (each.row.labels, each.row.start_ms, each.place)):
         comparable, n_splits = references[each.row.dataset]
         if each.comparable == comparable and each.row.n_splits < n_splits:
             # it says how many it lacks beside those that it stands beside
             each = each.with_row(replace(each.row, n_splits=n_splits))
         if (each.comparable, each.row.n_splits) == (comparable, n_splits):
-            best = chosen.setdefault(each.row.labels, each)
-            if each.row.n_splits_done > best.row.n_splits_done:
-                chosen[each.row.labels] = each
+            comparable_rows.append(each)
         ordered.append(each)
     board.rows = ordered
-    board.compared = [each.row for each in chosen.values()]
+    efforts = Counter((each.row.method, each.effort) for each in comparable_rows)
+    chosen: dict[Labels, Published] = {}
+    for each in sorted(
+        comparable_rows,
+        key=lambda each: (-each.row.n_splits_done, -efforts[each.row.method, each.effort]),
+    ):
+        chosen.setdefault(each.row.labels, each)
+    board.compared = [chosen[labels].row for labels in sorted(chosen)]
     machines = {(each.other.author, each.other.cpu) for each in chosen.values()}
     if len(machines) == 1:
         board.timed_on = " on ".join(*machines)
@@ -341,6 +354,8 @@ def _row(board: Board, each: Published, imported: str) -> JsonObject:
         else "",
         "status": row.status,
         "splits": f"{row.n_splits_done} of {row.n_splits}",
+        "candidates": number(row.metrics.get("n_candidates", 1.0)),
+        "search_note": search_note(row),
         "fit_time": "" if fit_time is None else duration(fit_time),
         "by": row.machine,
         "others": imported,

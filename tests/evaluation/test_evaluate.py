@@ -121,6 +121,7 @@ def test_candidates_that_failed_are_counted_and_noted(iris):
     learner = EstimatorSpec(Slow, {"fit_s": 0.0}, {"fit_s": (0.0, "long", "longer")})
     found = evaluate_split(iris, 0, Method(EstimatorSpec(FunctionTransformer), learner), Protocol())
     assert found.metrics["search_failures"] == 2.0
+    assert found.metrics["grid_size"] == 3.0
     (note,) = [note for note in found.details.notes if "failed" in note]
     assert note.startswith("2 of 3 candidates of the search failed, the first with TypeError: ")
     assert evaluate_split(iris, 0, PLAIN, Protocol()).metrics["search_failures"] == 0.0

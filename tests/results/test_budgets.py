@@ -2,7 +2,10 @@ import pytest
 
 from kbench.evaluation.definitions import METRICS
 from kbench.records import ACCURACY
+from kbench.report.tables import leaderboard_table
+from kbench.report.text import write
 from kbench.results.budgets import budgets
+from kbench.results.leaderboard import leaderboard
 from tests.support.report_rows import row
 
 
@@ -31,6 +34,20 @@ def test_a_budget_is_over_datasets():
     assert found.parameters == ("map.g", "learner.C")
     assert found.at_boundary == 0.5
     assert found.default is None
+
+
+def test_a_search_of_the_whole_grid_is_said():
+    halving = {"search_method": "halving"}
+    rows = [
+        *(searched(name, "rff", 30, grid_size=30) for name in ("iris", "wine")),
+        *(searched(name, "few", 30, grid_size=98) for name in ("iris", "wine")),
+        *(searched(name, "mixed", 30, grid_size=n) for name, n in (("iris", 30), ("wine", 98))),
+        *(searched(name, "half", 30, grid_size=30, protocol=halving) for name in ("iris", "wine")),
+        *(searched(name, "old", 30) for name in ("iris", "wine")),
+    ]
+    notes = {found.method[0]: found.note for found in budgets(rows, ["iris", "wine"])}
+    assert notes == {"rff": "whole grid", "few": "", "mixed": "", "half": "halving", "old": ""}
+    assert "30 (whole grid)" in write(leaderboard_table(leaderboard(rows)), "markdown")
 
 
 def test_where_nothing_was_searched_there_are_no_seconds():

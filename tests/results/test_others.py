@@ -48,6 +48,13 @@ def test_other_code_is_compared_on_equal_data_protocol_and_splits():
     assert found.local == pytest.approx((0.9 + 0.92) / 2)
 
 
+def test_another_effort_of_the_search_is_compared_and_named():
+    other = theirs(key="other", protocol={**own().protocol, "n_candidates": "12"})
+    (found,) = match_local_rows([own()], [other], ACCURACY)
+    assert found.comparable.endswith("; n_candidates 12 instead of -")
+    assert found.difference == 0
+
+
 UNFAIR = {
     "other data": {"checksum": "b" * 64},
     "unknown data": {"checksum": ""},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -111,12 +112,18 @@ def candidates(
         for map_params in _product(feature_map.space)
         for learner_params in _product(_split_space(learner, False))
     ]
-    n = sum(map(len, settings))
+    n = grid_size(feature_map, learner, protocol)
     if protocol.search_method == "random" and n > protocol.n_candidates:
         n = protocol.n_candidates
         order = np.random.default_rng(seed).permutation(len(settings) - 1) + 1
         settings = [settings[0], *(settings[i] for i in order)]
     return list(itertools.chain.from_iterable(settings))[:n]
+
+
+def grid_size(feature_map: EstimatorSpec, learner: EstimatorSpec, protocol: Protocol) -> int:
+    """Return the number of all combinations of the searched parameters."""
+    lists = (protocol.scaling, *feature_map.space.values(), *learner.space.values())
+    return math.prod(map(len, lists))
 
 
 def ends(feature_map: EstimatorSpec, learner: EstimatorSpec) -> dict[str, tuple[float, float]]:

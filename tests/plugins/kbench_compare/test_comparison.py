@@ -388,9 +388,16 @@ def test_times_that_cannot_be_compared_are_no_regression(more, why):
 
 
 def test_protocols_that_differ_are_named():
-    other = row(protocol={"threads": "1", "n_folds": "5", "inner_folds": "2"})
-    (note,) = compare([row()], [other]).notes
-    assert note == "protocols differ: inner_folds (- in a, 2 in b)"
+    other = row(protocol={"threads": "1", "n_folds": "10", "n_candidates": "12"})
+    assert compare([row()], [other]).notes == [
+        "protocols differ: n_folds (5 in a, 10 in b)",
+        "searches differ: n_candidates (- in a, 12 in b)",
+    ]
+
+
+def test_protocols_are_compared_cell_by_cell():
+    rows = [row(), row(dataset="vowel", protocol={"cv": "official", "n_candidates": "7"})]
+    assert compare(rows, rows[:1]).notes == []
 
 
 def simulated(rng, n_cells=60, n_splits=5):

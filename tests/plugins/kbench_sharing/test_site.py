@@ -34,9 +34,9 @@ class Links(HTMLParser):
                 self.addresses.append(value)
 
 
-def bundle(author="Ada", cells=slice(None), **changes):
+def bundle(author="Ada", cells=slice(None), suite=SUITE, **changes):
     """Return a bundle of the made-up results; `changes` are made to each result."""
-    whole = known()
+    whole = known(text=suite)
     some = [
         dataclasses.replace(
             cell,
@@ -49,7 +49,7 @@ def bundle(author="Ada", cells=slice(None), **changes):
     ]
     made = build_files(
         Saved(whole.suite, some, whole.planner, 0, whole.manifests),
-        SUITE,
+        suite,
         load_registry(),
         author=author,
     )
@@ -121,6 +121,31 @@ def test_times_of_two_machines_are_not_mixed(repo):
     assert all("fit_time_s" in each.row.metrics for each in board.rows)
     text = dict(pages([board]))["suites/shared/index.html"]
     assert "Times are not shown" in text
+
+
+BLOCKS = """
+datasets = ["iris", "wine"]
+learners = ["ridge"]
+protocol = { search_method = "random" }
+[[block]]
+feature_maps = ["rff", "nystroem"]
+protocol = { n_candidates = 8 }
+[[block]]
+feature_maps = ["identity"]
+protocol = { n_candidates = 3 }
+"""
+
+
+def test_efforts_of_a_search_are_compared_and_those_of_one_method_told_apart(tmp_path):
+    repository.publish(bundle(suite=BLOCKS), tmp_path)
+    (board,) = boards(repository.Checked(tmp_path))
+    assert {row.labels for row in board.compared} == {row.row.labels for row in board.rows}
+    # on one dataset, another author searched longer
+    longer = BLOCKS.replace("n_candidates = 8", "n_candidates = 80")
+    repository.publish(bundle("Bob", slice(0, 1), longer, cpu_s=0.25), tmp_path)
+    (board,) = boards(repository.Checked(tmp_path))
+    assert len(board.rows) == len(board.compared) + 1
+    assert {row.protocol["n_candidates"] for row in board.compared} == {"8", "3"}
 
 
 def test_what_others_measured_for_the_same_cell_is_said(repo):
