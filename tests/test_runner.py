@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kbench import Protocol, SuiteError
+from kbench.execution.sandbox import Sandbox
 from kbench.planning.suite_file import read
 from kbench.records import Block, Suite
 from kbench.registry.installed import list_plugins
@@ -375,6 +376,21 @@ def test_a_plan_computes_and_fetches_nothing(plugin, store_uri):
     assert [len(cell.missing) for cell in report.cells] == [3, 3]
     assert report.deliveries == ()
     assert not Journal().path.exists()
+
+
+def test_a_plan_checks_the_components_that_have_no_results(run_suite, store_uri, monkeypatch):
+    text = SUITE.replace(', "gone"', "")
+    run_suite(text=text)
+    registry, options = build(list_plugins()), Options(given={"store": store_uri})
+
+    def plan(maps):
+        suite = read(text.replace("{maps}", maps), "trial", registry)
+        return preview(Run(suite, registry, options))
+
+    with pytest.raises(SuiteError, match="did you mean 'factor'"):
+        plan('"obedient", { name = "obedient", label = "x", facter = 2 }')
+    monkeypatch.setattr(Sandbox, "run", None)
+    assert all(cell.is_finished for cell in plan('"obedient"').cells)
 
 
 class Releases(Seen):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,9 +12,10 @@ from kbench.execution.fetching import Fetching, is_offline
 from kbench.execution.sandbox import Sandbox
 from kbench.execution.warm_parents import WarmParents, make_preload
 from kbench.planning.component_refs import LISTS
+from kbench.planning.planned import PlannedCell
 from kbench.planning.suite_plan import SuitePlan
 from kbench.records import DatasetFacts, Problem, Ref, Suite, TaskType
-from kbench.records.canonical import to_json
+from kbench.records.canonical import dumps, to_json
 from kbench.storage.files import Holder, describe_holder
 
 
@@ -45,17 +46,33 @@ class Session:
         """Load a dataset into the cache; return its facts, or why it cannot be had."""
         return self._fetching.fetch(ref)
 
-    def check_parameters(self) -> None:
+    def check_parameters(self, cells: Iterable[PlannedCell] = (), *, light: bool = False) -> None:
         """Check the parameters of all components, in a separate process; again for a new task.
 
+        Components of finished cells are right. A `light` process is not for tasks too.
         Raises SuiteError if a parameter does not exist, or has an invalid value.
         """
         task = self._plan.task
-        if task not in self._checked:
-            components, limits = list_components(self._plan.suite), self._plan.suite.limits
-            with self.parents.using(self.parents.every) as sandbox:
-                check_components(sandbox, components, limits.task_memory_mib, task)
-            self._checked |= {None, task}
+        if task in self._checked:
+            return
+        right = {
+            dumps(to_json(ref))
+            for planned in cells
+            for ref in (planned.cell.dataset, planned.cell.feature_map, planned.cell.learner)
+            if planned.done or (ref is planned.cell.dataset and planned.dataset)
+        }
+        components = {
+            kind: [each for each in placed if dumps(each[1]) not in right]
+            for kind, placed in list_components(self._plan.suite).items()
+        }
+        if any(components.values()):
+            parents = self.parents.light() if light else self.parents
+            memory_mib = self._plan.suite.limits.task_memory_mib
+            with parents.using(parents.every) as sandbox:
+                check_components(sandbox, components, memory_mib, task)
+            if light:
+                parents.close()
+        self._checked |= {None, task}
 
     def terms(self, until: float) -> Terms:
         """Return what must hold on every host that computes tasks of the plan, until a time."""

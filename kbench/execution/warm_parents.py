@@ -160,10 +160,14 @@ class WarmParents:
             with self._lock:
                 self._users[plugins] -= 1
 
-    def warm(self) -> None:
-        """Start the warm parent of the built-in plugins, for work that follows."""
-        with self.using() as sandbox:
-            sandbox.warm()
+    def light(self) -> WarmParents:
+        """Return others that import no components, which takes longer than to check them."""
+        return WarmParents(
+            {
+                plugins: tuple(name for name in names if name in WARM or name.startswith(GIVEN))
+                for plugins, names in self._preload.items()
+            }
+        )
 
     def close(self) -> None:
         """End every process; calls in flight return "crashed"."""

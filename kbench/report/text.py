@@ -316,7 +316,8 @@ class Table:
 
         Columns that name the row, and measured values, are kept; so are grids and short tables.
         """
-        naming, noted = {*LABELS, *_NAMING}, {name for _, name in (*self.marks, *self.notes)}
+        naming, marked = {*LABELS, *_NAMING}, {**self.marks, **self.notes}
+        noted = {name for (_, name), text in marked.items() if text}
         rest = [column for column in self.visible if column.name not in naming]
         equal = []
         for column in rest:

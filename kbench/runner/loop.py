@@ -27,10 +27,9 @@ def preview(run: Run) -> Report:
     """Plan a run, with predicted costs, without fetching or computing anything."""
     with ExitStack() as stack:
         stack.callback(run.session.close)
-        run.session.parents.warm()
         run.session.expand()
-        run.session.check_parameters()
         _plan(run)
+        run.session.check_parameters(run.cells, light=True)
     return _report(run)
 
 

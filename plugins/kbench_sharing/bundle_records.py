@@ -23,16 +23,7 @@ from kbench import records
 from kbench.errors import BundleError
 from kbench.features import task_key
 from kbench.messages import printable
-from kbench.records import (
-    Cell,
-    Details,
-    Limits,
-    Protocol,
-    Ref,
-    Result,
-    TaskType,
-    divide_protocol,
-)
+from kbench.records import Cell, Details, Limits, Protocol, Ref, Result, TaskType
 from kbench.records.canonical import Json, JsonObject, digest, from_json
 from kbench_sharing.untrusted_text import (
     check_author,
@@ -205,7 +196,7 @@ class SharedCell(Line):
     @cached_property
     def task_digest(self) -> str:
         """SHA-256 of the fields of the protocol that define the task (`divide_protocol`)."""
-        return digest(divide_protocol(self.protocol)[0])
+        return digest(records.divide_protocol(self.protocol)[0])
 
 
 class SharedLimits(Line):

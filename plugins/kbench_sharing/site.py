@@ -141,25 +141,23 @@ def _complete(board: Board) -> None:
     """Put the rows in order, and choose those that are compared: one protocol for a dataset."""
     rows = _name_data(board.rows)
     references = _references(rows)
-    ordered: list[Published] = []
-    comparable_rows: list[Published] = []
+    board.rows, alike = [], list[Published]()
     for each in sorted(rows, key=lambda each: (each.row.labels, each.row.start_ms, each.place)):
         comparable, n_splits = references[each.row.dataset]
         if each.comparable == comparable and each.row.n_splits < n_splits:
             # it says how many it lacks beside those that it stands beside
             each = each.with_row(replace(each.row, n_splits=n_splits))
         if (each.comparable, each.row.n_splits) == (comparable, n_splits):
-            comparable_rows.append(each)
-        ordered.append(each)
-    board.rows = ordered
-    efforts = Counter((each.row.method, each.effort) for each in comparable_rows)
+            alike.append(each)
+        board.rows.append(each)
+    efforts = Counter((each.row.method, each.effort) for each in alike)
     chosen: dict[Labels, Published] = {}
-    for each in sorted(
-        comparable_rows,
-        key=lambda each: (-each.row.n_splits_done, -efforts[each.row.method, each.effort]),
-    ):
-        chosen.setdefault(each.row.labels, each)
-    board.compared = [chosen[labels].row for labels in sorted(chosen)]
+    for each in alike:
+        known = chosen.setdefault(each.row.labels, each)
+        ranks = [(x.row.n_splits_done, efforts[x.row.method, x.effort]) for x in (each, known)]
+        if ranks[0] > ranks[1]:
+            chosen[each.row.labels] = each
+    board.compared = [each.row for each in chosen.values()]
     machines = {(each.other.author, each.other.cpu) for each in chosen.values()}
     if len(machines) == 1:
         board.timed_on = " on ".join(*machines)
