@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from kbench import features
 from kbench.features import hookimpl
-
-if TYPE_CHECKING:
-    from kbench.features import ReportData, Section
 
 
 @hookimpl
-def kbench_report_sections(data: ReportData) -> Sequence[Section]:
+def kbench_report_sections(data: features.ReportData) -> Sequence[features.Section]:
     """Report sources of variance, optimistic searches, and unreliable results."""
     from kbench_claims.sections import sections
 

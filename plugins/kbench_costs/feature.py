@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from kbench import features
 from kbench.features import hookimpl
-
-if TYPE_CHECKING:
-    from kbench.features import Cost, PlannedCell, ReportData, Run, Section, Trial
 
 
 @hookimpl
-def kbench_cells_planned(run: Run, cells: Sequence[PlannedCell]) -> None:
+def kbench_cells_planned(run: features.Run, cells: Sequence[features.PlannedCell]) -> None:
     """Predict the costs of large cells; those that cannot fit into memory are skipped."""
     from kbench_costs.costs import predict_costs
 
@@ -20,7 +17,7 @@ def kbench_cells_planned(run: Run, cells: Sequence[PlannedCell]) -> None:
 
 
 @hookimpl
-def kbench_predicted_cost(trials: Sequence[Trial], n_rows: int) -> Cost | None:
+def kbench_predicted_cost(trials: Sequence[features.Trial], n_rows: int) -> features.Cost | None:
     """Extrapolate from trials to a number of rows."""
     from kbench_costs.prediction import predict
 
@@ -28,7 +25,7 @@ def kbench_predicted_cost(trials: Sequence[Trial], n_rows: int) -> Cost | None:
 
 
 @hookimpl
-def kbench_report_sections(data: ReportData) -> Sequence[Section]:
+def kbench_report_sections(data: features.ReportData) -> Sequence[features.Section]:
     """Say how good the predictions were."""
     from kbench_costs.errors import sections
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from kbench import features
 from kbench.features import hookimpl
-
-if TYPE_CHECKING:
-    from kbench.features import PlannedCell, ReportData, Run, Section
 
 
 @hookimpl
-def kbench_cells_planned(run: Run, cells: Sequence[PlannedCell]) -> None:
+def kbench_cells_planned(run: features.Run, cells: Sequence[features.PlannedCell]) -> None:
     """Check each dataset once, and show the evidence of leakage."""
     from kbench_leakage.notices import show
 
@@ -20,7 +17,7 @@ def kbench_cells_planned(run: Run, cells: Sequence[PlannedCell]) -> None:
 
 
 @hookimpl
-def kbench_report_sections(data: ReportData) -> Sequence[Section]:
+def kbench_report_sections(data: features.ReportData) -> Sequence[features.Section]:
     """Say which datasets have signs of leakage, and which were not checked."""
     from kbench_leakage.sections import sections
 

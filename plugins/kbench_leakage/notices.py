@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from kbench import features
 from kbench.messages import counted, list_some
 from kbench_leakage.stored_checks import find_related, get_key, protocol_fields, read_leakage
-
-if TYPE_CHECKING:
-    from kbench.features import PlannedCell, Run
 
 SHOWN = 5
 """Datasets whose signs are shown in full."""
 
-_seen: WeakKeyDictionary[Run, set[str]] = WeakKeyDictionary()
+_seen: WeakKeyDictionary[features.Run, set[str]] = WeakKeyDictionary()
 """Datasets that each run has shown: a strategy plans further cells of them."""
 
 
-def show(run: Run, cells: Sequence[PlannedCell]) -> None:
+def show(run: features.Run, cells: Sequence[features.PlannedCell]) -> None:
     """Check the datasets of cells that are in the cache, and show a notice for each with signs."""
     seen = _seen.setdefault(run, set())
     lines, is_first = [], not seen
@@ -43,7 +40,7 @@ def show(run: Run, cells: Sequence[PlannedCell]) -> None:
         run.notice(f"possible leakage in {rest}: the report and `kbench leakage` list the evidence")
 
 
-def _note_related(cells: Sequence[PlannedCell]) -> str:
+def _note_related(cells: Sequence[features.PlannedCell]) -> str:
     """Name the datasets of cells that may be related, and of different groups."""
     facts = {each.cell.dataset.label: each.dataset for each in cells if each.dataset is not None}
     groups = {name: each.dataset_family or name for name, each in facts.items()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench import features
 from kbench.features import echo, options_from
 from kbench.messages import counted
 
@@ -19,9 +20,7 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
     """List the datasets in the cache."""
-    from kbench.features import DataCache
-
-    cache = DataCache()
+    cache = features.DataCache()
     entries = cache.entries()
     if as_json:
         echo(json.dumps([entry.to_json() for entry in entries], indent=1))
@@ -29,21 +28,21 @@ def list_(
     if not entries:
         echo(f"no datasets in {cache.root}; `kbench data fetch SUITE` fetches those of a suite")
         return
-    from kbench.features import Column, Table, printing
 
     columns = [
-        Column("name", "dataset"),
-        Column("n_samples", "rows", numeric=True),
-        Column("n_features", "columns", numeric=True),
-        Column("target", numeric=True),
-        Column("n_missing", "missing", numeric=True),
-        Column("duplicate_fraction", "equal rows", "{:.1%}".format, True),
-        Column("n_bytes", "MiB", lambda n: f"{n / 2**20:.1f}", True),
-        Column("dataset_family"),
-        Column("source"),
+        features.Column("name", "dataset"),
+        features.Column("n_samples", "rows", numeric=True),
+        features.Column("n_features", "columns", numeric=True),
+        features.Column("target", numeric=True),
+        features.Column("n_missing", "missing", numeric=True),
+        features.Column("duplicate_fraction", "equal rows", "{:.1%}".format, True),
+        features.Column("n_bytes", "MiB", lambda n: f"{n / 2**20:.1f}", True),
+        features.Column("dataset_family"),
+        features.Column("source"),
     ]
     rows = [{**vars(entry), "target": _target(entry)} for entry in entries]
-    printing.print_table(printing.console(), Table("data", "", columns, rows))
+    printing = features.printing
+    printing.print_table(printing.console(), features.Table("data", "", columns, rows))
     size = sum(entry.n_bytes for entry in entries)
     echo(f"\n{counted(len(entries), 'dataset')}, {size / 2**20:,.1f} MiB in {cache.root}")
 
@@ -68,15 +67,14 @@ def fetch(
     The exit code is 1 if a dataset is unavailable. Downloaded datasets stay in the cache; the
     same command continues with the missing ones.
     """
-    from kbench.features import load_registry, open_fetching, select_suite
     from kbench.records import Problem
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
-    registry = load_registry()
-    chosen = select_suite(suite, registry, dataset, add=(add_datasets, (), ()), data=data)
+    registry = features.load_registry()
+    chosen = features.select_suite(suite, registry, dataset, add=(add_datasets, (), ()), data=data)
     lost = 0
-    with open_fetching(registry, many=True) as fetching:
+    with features.open_fetching(registry, many=True) as fetching:
         lines = [line for ref in chosen.datasets for line in fetching.expand(ref)]
         for number, ref in enumerate(lines, start=1):
             echo(f"[{number}/{len(lines)}] {ref.label}: ", nl=False)
@@ -97,9 +95,7 @@ def verify() -> None:
     The exit code is 1 if a dataset is damaged. Damaged datasets are moved aside, and the
     next run downloads them again.
     """
-    from kbench.features import DataCache
-
-    cache = DataCache()
+    cache = features.DataCache()
     n_entries = len(cache.entries())
     problems = cache.verify()
     for problem in problems:
@@ -113,16 +109,12 @@ def verify() -> None:
 
 def path() -> None:
     """Print the folder of the cache; KBENCH_CACHE_DIR sets it."""
-    from kbench.features import default_cache
-
-    echo(default_cache())
+    echo(features.default_cache())
 
 
 def clear(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
     """Remove all datasets from the cache; results stay."""
-    from kbench.features import DataCache
-
-    cache = DataCache()
+    cache = features.DataCache()
     if not yes:
         typer.confirm(
             f"Remove {counted(len(cache.entries()), 'dataset')} in {cache.root}?", abort=True

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kbench import features
 from kbench.errors import SuiteError
 from kbench.features import completion, echo, first_sentence
 from kbench.messages import did_you_mean
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from importlib.resources.abc import Traversable
 
-    from kbench.features import Kind, Registry, Summaries
     from kbench.records import Make, Metric
 
-_KINDS: dict[str, Kind | None] = {
+_KINDS: dict[str, features.Kind | None] = {
     "datasets": "dataset",
     "kernels": "kernel",
     "feature-maps": "feature map",
@@ -48,11 +48,9 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """List and describe the installed components, metrics, suites and plugins."""
-    from kbench.features import Summaries, load_registry
-
     chosen = _what(what)
-    registry = load_registry()
-    summaries = Summaries()
+    registry = features.load_registry()
+    summaries = features.Summaries()
     tables = {what: _names(what, registry, summaries) for what in ([chosen] if chosen else _KINDS)}
     if as_json:
         echo(json.dumps(tables, indent=1))
@@ -105,9 +103,9 @@ def _what(kind: str | None) -> str | None:
     raise SuiteError(f"{kind!r} cannot be listed{hint}")
 
 
-def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str, str]]:
-    from kbench.features import makers, runnable
-
+def _names(
+    what: str, registry: features.Registry, summaries: features.Summaries
+) -> list[dict[str, str]]:
     kind = _KINDS[what]
     if kind is None:
         return [
@@ -123,7 +121,8 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
         ]
     if kind == "metric":
         return [_metric(*metric) for metric in _list_metrics(registry)]
-    suites = runnable(registry) if kind == "suite" else []  # not those that `recommend` reads
+    # not those that `recommend` reads
+    suites = features.runnable(registry) if kind == "suite" else []
     return [
         {
             "name": name,
@@ -132,18 +131,16 @@ def _names(what: str, registry: Registry, summaries: Summaries) -> list[dict[str
             **({"tasks": ", ".join(record.tasks)} if kind == "learner" else {}),
             "description": find_summary(_text(record))
             if kind == "suite"
-            else summaries.summarise(makers(record)[0]),
+            else summaries.summarise(features.makers(record)[0]),
         }
         for name, record in sorted(registry.all(kind).items())
         if kind != "suite" or name in suites
     ]
 
 
-def _list_metrics(registry: Registry) -> Iterator[tuple[Metric, str]]:
+def _list_metrics(registry: features.Registry) -> Iterator[tuple[Metric, str]]:
     """Yield all metrics with their plugins: those of kbench, then those of plugins by name."""
-    from kbench.features import METRICS
-
-    yield from ((metric, "kbench") for metric in METRICS.values())
+    yield from ((metric, "kbench") for metric in features.METRICS.values())
     for name, metric in sorted(registry.all("metric").items()):
         yield metric, registry.owner("metric", name).name
 
@@ -168,10 +165,8 @@ def _text(file: Traversable) -> str:
 
 def _anything(incomplete: str) -> list[str]:
     """Return the components, metrics and suites that begin so."""
-    from kbench.features import load_registry
-
-    registry = load_registry()
-    kinds: tuple[Kind, ...] = ("dataset", "kernel", "feature map", "learner", "suite")
+    registry = features.load_registry()
+    kinds: tuple[features.Kind, ...] = ("dataset", "kernel", "feature map", "learner", "suite")
     names = {name for kind in kinds for name in registry.all(kind)}
     return sorted({*completion.complete_from(names)(incomplete), *completion.metrics(incomplete)})
 
@@ -183,9 +178,7 @@ def show(
     ],
 ) -> None:
     """Show a component: its description, parameters, source and plugin."""
-    from kbench.features import load_registry, makers
-
-    registry = load_registry()
+    registry = features.load_registry()
     kinds = [kind for kind in registry.find_kinds(name) if kind not in ("figure", "dashboard")]
     metrics = {metric.name: (metric, plugin) for metric, plugin in _list_metrics(registry)}
     if name in metrics:
@@ -209,7 +202,7 @@ def show(
             echo("")
             echo(record.read_text(encoding="utf-8").rstrip())
         else:
-            of_tasks = makers(record)
+            of_tasks = features.makers(record)
             for number, make in enumerate(of_tasks):
                 if len(of_tasks) > 1:
                     echo("\n" * bool(number) + f"for {record.tasks[number]}", bold=True)
@@ -229,9 +222,7 @@ def _show_metric(metric: Metric, plugin: str) -> None:
 def _show_component(record: Any, make: Make) -> None:
     from docstring_parser import parse
 
-    from kbench.features import outline
-
-    details = outline(make)
+    details = features.outline(make)
     doc = parse(details.doc)
     echo(f"source: {details.source}")
     if doc.short_description:

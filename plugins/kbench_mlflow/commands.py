@@ -10,15 +10,13 @@ import time
 import webbrowser
 from dataclasses import asdict
 from threading import Thread
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from kbench import features
 from kbench.errors import StoreError
 from kbench.features import Open, Store, completion, echo
-
-if TYPE_CHECKING:
-    from kbench.features import Holder
 
 
 def sync(
@@ -43,12 +41,11 @@ def sync(
     The suites' files and data are not needed. The exit code is 1 if the store could not be
     reached.
     """
-    from kbench.features import load_registry
     from kbench_mlflow.delivery import sync_suites, views_of
     from kbench_mlflow.tracking.address import default_uri
 
     left = ""
-    views = views_of(load_registry(), _notice)
+    views = views_of(features.load_registry(), _notice)
     uri = store or default_uri()
     for synced in sync_suites(uri, suites or (), everything, _notice_waiting, views):
         echo(json.dumps(asdict(synced)) if as_json else synced.sentence)
@@ -60,10 +57,9 @@ def sync(
         raise typer.Exit(1)
 
 
-def _notice_waiting(holder: Holder | None) -> None:
-    from kbench.features import describe_holder
-
-    _notice(f"waiting for {describe_holder(holder)}, which is uploading this suite to this store")
+def _notice_waiting(holder: features.Holder | None) -> None:
+    name = features.describe_holder(holder)
+    _notice(f"waiting for {name}, which is uploading this suite to this store")
 
 
 def _notice(text: str) -> None:
@@ -106,18 +102,17 @@ def ui(
 
 def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
     """Return the addresses of a suite's pages by name; write missing views to the store."""
-    from kbench.features import PLAIN, Query, find_row_task, load_registry
     from kbench_mlflow.delivery import views_of
     from kbench_mlflow.reading import read_stored_results
     from kbench_mlflow.tracking.store import Store
     from kbench_mlflow.tracking.views import ui_address
 
-    stored = read_stored_results(Query(suite, {"store": uri}, "all"))
+    stored = read_stored_results(features.Query(suite, {"store": uri}, "all"))
     handle = Store(uri)
     experiment = handle.experiment(stored.name)
-    views = views_of(load_registry(), lambda text: echo(text, err=True))
+    views = views_of(features.load_registry(), lambda text: echo(text, err=True))
     try:
-        plain = PLAIN[find_row_task(stored.rows)].name
+        plain = features.PLAIN[features.find_row_task(stored.rows)].name
         handle.present(experiment, views, stored.metric, plain)
     except StoreError as error:
         echo(f"without kbench's views: {error}", err=True)

@@ -6,29 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from kbench import features
 from kbench.features import hookimpl
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kbench.features import (
-        Delivered,
-        Options,
-        PlannedCell,
-        Query,
-        Report,
-        ReportData,
-        Run,
-        StoredResults,
-    )
     from kbench_mlflow.delivery import Delivery
 
-_deliveries: WeakKeyDictionary[Run, Delivery] = WeakKeyDictionary()
+_deliveries: WeakKeyDictionary[features.Run, Delivery] = WeakKeyDictionary()
 """The deliveries of runs that are computing."""
 
 
 @hookimpl
-def kbench_location(options: Options) -> str:
+def kbench_location(options: features.Options) -> str:
     """Return the name of the store."""
     from kbench_mlflow.reading import check_uri
     from kbench_mlflow.tracking.store import Store
@@ -37,27 +28,26 @@ def kbench_location(options: Options) -> str:
 
 
 @hookimpl
-def kbench_run_started(run: Run) -> None:
+def kbench_run_started(run: features.Run) -> None:
     """Import MLflow, and make a new store, while tasks are computed."""
     _delivery(run).prepare()
 
 
 @hookimpl
-def kbench_cell_finished(run: Run, cell: PlannedCell) -> None:
+def kbench_cell_finished(run: features.Run, cell: features.PlannedCell) -> None:
     """Write the run of a cell."""
     _delivery(run).offer(cell)
 
 
 @hookimpl
-def kbench_run_finished(run: Run, report: Report) -> Delivered:
+def kbench_run_finished(run: features.Run, report: features.Report) -> features.Delivered:
     """Write the runs that the store lacks, those of earlier commands included."""
-    from kbench.features import Plans
     from kbench_mlflow.delivery import deliver_leftovers
 
     delivery = _delivery(run)
     delivered = delivery.finish(report.cells)
     if not delivered.problem:
-        Plans(run.journal).settle(run.suite.name, run.location)
+        features.Plans(run.journal).settle(run.suite.name, run.location)
         if not report.interrupted:
             uri, views = delivery.uri, delivery.views
             for leftover in deliver_leftovers(run.journal, run.place, uri, views):
@@ -66,7 +56,7 @@ def kbench_run_finished(run: Run, report: Report) -> Delivered:
 
 
 @hookimpl
-def kbench_stored_results(query: Query) -> StoredResults | None:
+def kbench_stored_results(query: features.Query) -> features.StoredResults | None:
     """Read the runs of a suite back."""
     if query.file:
         return None
@@ -76,7 +66,9 @@ def kbench_stored_results(query: Query) -> StoredResults | None:
 
 
 @hookimpl
-def kbench_report_written(data: ReportData, page: str, options: Mapping[str, Any]) -> str | None:
+def kbench_report_written(
+    data: features.ReportData, page: str, options: Mapping[str, Any]
+) -> str | None:
     """Keep the report and its tables in the experiment of the suite."""
     if not options.get("log", True):
         return None
@@ -98,7 +90,7 @@ def kbench_save_model(
     return True
 
 
-def _delivery(run: Run) -> Delivery:
+def _delivery(run: features.Run) -> Delivery:
     """Return the delivery of a run, with what is known of its suite by now."""
     if run not in _deliveries:
         from kbench_mlflow.delivery import Delivery, views_of

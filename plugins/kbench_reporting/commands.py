@@ -7,17 +7,15 @@ import webbrowser
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from kbench import features
 from kbench.errors import SuiteError
 from kbench.features import Datasets, Highlight, Open, completion, echo, get_given, options_from
 from kbench.messages import did_you_mean
 from kbench.parameters import check_integer
-
-if TYPE_CHECKING:
-    from kbench.features import Registry, ReportData, Table
 
 _Suite = Annotated[
     str,
@@ -50,27 +48,22 @@ _Methods = Annotated[
 
 def _tables(incomplete: str) -> list[str]:
     """Return the tables of a report that begin so."""
-    from kbench.features import table_names
-
-    return completion.complete_from(table_names())(incomplete)
+    return completion.complete_from(features.table_names())(incomplete)
 
 
 def _list_tables(wanted: bool) -> None:
     """Print the names of all tables, and end."""
-    from kbench.features import table_names
-
     if wanted:
-        for table, title in table_names().items():
+        for table, title in features.table_names().items():
             echo(f"{table:<21} {title}")
         raise typer.Exit
 
 
 def _pictures(incomplete: str) -> list[str]:
     """Return the built-in kinds of figures and those of plugins that begin so."""
-    from kbench.features import load_registry
     from kbench_reporting.pictures import KINDS
 
-    return completion.complete_from([*KINDS, *load_registry().all("figure")])(incomplete)
+    return completion.complete_from([*KINDS, *features.load_registry().all("figure")])(incomplete)
 
 
 Form = StrEnum("Form", ["html", "latex", "csv", "markdown", "json"])
@@ -133,27 +126,26 @@ def report(
     With --table or a --format other than html, one of its tables is printed instead; the
     options from --method on are for such a table.
     """
-    from kbench.features import Verbs, load_registry, table_named, transpose_table, write_output
     from kbench_reporting.page import page
 
     is_table = bool(name) or form not in (None, Form.html)
     _check_layout(is_table, form, methods, datasets, transpose, digits, caption, label)
-    registry = load_registry()
+    registry = features.load_registry()
     if is_table:
         _check_table(name or "scores", form or Form.markdown)
         content = _content(
             suite, registry, machine, exclude_method, outdated, methods, datasets, digits, highlight
         )
-        made = table_named(name or "scores", content)
-        made = transpose_table(made) if transpose else made
+        made = features.table_named(name or "scores", content)
+        made = features.transpose_table(made) if transpose else made
         _print_table(made, content.suite, form or Form.markdown, output, caption, label)
         return
     content = _content(suite, registry, machine, exclude_method, outdated, highlight=highlight)
     name = re.sub(r"[^\w.-]", "-", content.suite)[:100] or "report"
     path = output or Path(f"{name}.html")
-    verbs = Verbs(partial(echo, err=True))
+    verbs = features.Verbs(partial(echo, err=True))
     written = page(content, registry, verbs=verbs)
-    write_output(path, written.encode())
+    features.write_output(path, written.encode())
     echo(f"{path}: {len(content.rows)} cells, {path.stat().st_size / 1000:.0f} kB")
     context = {"data": content, "page": written, "options": get_given()}
     for _, line in verbs.each("kbench_report_written", **context):
@@ -183,29 +175,25 @@ def _check_layout(
 
 def _check_table(name: str, form: Form) -> None:
     """Refuse a wrong name of a table, before any run is read."""
-    from kbench.features import check_table
-
     if form is Form.html:
         raise SuiteError(
             "--format must be latex, csv, markdown or json for one table (--table), got html"
         )
-    check_table(name)
+    features.check_table(name)
 
 
 def _print_table(
-    table: Table, suite: str, form: Form, output: Path | None, caption: str, label: str
+    table: features.Table, suite: str, form: Form, output: Path | None, caption: str, label: str
 ) -> None:
-    from kbench.features import wrap_in_float, write, write_output
-
-    content = write(table, form.value)
+    content = features.write(table, form.value)
     if caption or label:
-        content = wrap_in_float(content, caption, label)
+        content = features.wrap_in_float(content, caption, label)
     if not table.rows:
         echo(f"the table {table.name!r} of {suite} has no rows", err=True)
     if output is None:
         echo(content)
         return
-    write_output(output, f"{content}\n".encode())
+    features.write_output(output, f"{content}\n".encode())
     echo(f"{output}: {table.title}, {len(table.rows)} rows")
 
 
@@ -231,23 +219,22 @@ def plot(
     datasets: Datasets = None,
 ) -> None:
     """Draw a figure of a suite's results for a paper."""
-    from kbench.features import load_registry, write_output
     from kbench_reporting.pictures import picture
 
     form = output.suffix.removeprefix(".").lower()
     if form not in ("pdf", "png", "svg"):
         raise SuiteError(f"-o must be a file that ends in .pdf, .png or .svg, got {output}")
-    registry = load_registry()
+    registry = features.load_registry()
     content = _content(
         suite, registry, machine, exclude_method, outdated, methods, datasets, None, highlight
     )
-    write_output(output, picture(kind, content, registry, form))
+    features.write_output(output, picture(kind, content, registry, form))
     echo(str(output))
 
 
 def _content(
     suite: str,
-    registry: Registry,
+    registry: features.Registry,
     machine: str | None,
     excluded: list[str] | None,
     outdated: bool,
@@ -255,43 +242,32 @@ def _content(
     datasets: list[str] | None = None,
     digits: int | None = None,
     highlight: list[str] | None = None,
-) -> ReportData:
+) -> features.ReportData:
     """Read the results of a suite, and return the content of its report."""
-    from kbench.features import (
-        Query,
-        ReportData,
-        find_plugin_methods,
-        format_method,
-        machine_facts,
-        read_imported,
-        read_results,
-        read_suite_or_empty,
-        select_datasets,
-        select_methods,
-    )
-
     if machine == "all":
         raise SuiteError(
             "--machine must be the id of one machine, got 'all': times of several machines "
             "cannot be compared"
         )
     notice = partial(echo, err=True)
-    stored = read_results(Query(suite, get_given(), machine, outdated=outdated, notice=notice))
-    methods_ = select_methods(stored.rows, methods or (), "method")
-    wanted = select_datasets(stored.rows, datasets or (), "dataset")
+    stored = features.read_results(
+        features.Query(suite, get_given(), machine, outdated=outdated, notice=notice)
+    )
+    methods_ = features.select_methods(stored.rows, methods or (), "method")
+    wanted = features.select_datasets(stored.rows, datasets or (), "dataset")
     rows = [row for row in stored.rows if row.method in methods_ and row.dataset in wanted]
-    by_name = {format_method(method): method for method in methods_}
+    by_name = {features.format_method(method): method for method in methods_}
     for name in excluded or ():
         if name not in by_name:
             raise SuiteError(
                 f"--exclude-method {name!r}: no such method{did_you_mean(name, by_name)}"
             )
-    suite_file = read_suite_or_empty(suite, registry)
-    return ReportData(
+    suite_file = features.read_suite_or_empty(suite, registry)
+    return features.ReportData(
         stored.name,
         sorted(rows, key=lambda row: wanted.index(row.dataset)),
         suite_file.published,
-        machine_facts(stored.rows[0].machine)
+        features.machine_facts(stored.rows[0].machine)
         | ({"results": stored.left_out} if stored.left_out else {}),
         stored.source,
         [by_name[name] for name in excluded or ()],
@@ -299,13 +275,13 @@ def _content(
         stored.budget,
         order=methods_ if methods else (),
         digits=digits,
-        focus=select_methods(rows, highlight, "highlight")
+        focus=features.select_methods(rows, highlight, "highlight")
         if highlight
-        else find_plugin_methods(rows, registry),
+        else features.find_plugin_methods(rows, registry),
         links=stored.links,
         imported=[
             each
-            for each in read_imported(stored.name, stored.metric, notice)
+            for each in features.read_imported(stored.name, stored.metric, notice)
             if (not datasets or each.row.dataset in wanted)
             and (not methods or each.row.method in methods_)
         ],

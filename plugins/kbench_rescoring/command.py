@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from kbench import features
 from kbench.features import completion, echo, get_given, options_from
-
-if TYPE_CHECKING:
-    from kbench.features import Report, Watcher
 
 
 @options_from("run_suite")
@@ -37,30 +35,21 @@ def rescore(
 
     The exit code is 1 if a metric failed, or the store is incomplete.
     """
-    from kbench.features import (
-        Options,
-        Run,
-        Verbs,
-        collect_notices,
-        execute,
-        load_registry,
-        select_suite,
-    )
     from kbench_rescoring.rescoring import find_metric
 
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
-    registry = load_registry()
-    chosen = select_suite(suite, registry)
-    options = Options(
+    registry = features.load_registry()
+    chosen = features.select_suite(suite, registry)
+    options = features.Options(
         None, offline=offline, given={**get_given(), "rescore": list(dict.fromkeys(metric))}
     )
     for name in metric:
         find_metric(name, registry)
-    verbs = Verbs(_notice)
-    for message in collect_notices(registry, options, verbs):
+    verbs = features.Verbs(_notice)
+    for message in features.collect_notices(registry, options, verbs):
         _notice(message)
-    report = execute(Run(chosen, registry, options, _watcher(), verbs))
+    report = features.execute(features.Run(chosen, registry, options, _watcher(), verbs))
     for added in report.added:
         echo(json.dumps(asdict(added)) if as_json else added.sentence)
     if not as_json and not report.interrupted:
@@ -75,25 +64,22 @@ def rescore(
     raise typer.Exit(1 if failed or report.undelivered else 0)
 
 
-def _print_end(report: Report, names: list[str]) -> None:
+def _print_end(report: features.Report, names: list[str]) -> None:
     """Print the metrics of all cells that have one."""
-    from kbench.features import LABELS, row_builders, show, sort_by_dataset
-
-    rows = sort_by_dataset([row_builders.make_row(cell) for cell in report.cells])
+    rows = features.sort_by_dataset([features.row_builders.make_row(cell) for cell in report.cells])
     having = [row for row in rows if any(name in row.metrics for name in names)]
     if having:
-        show.print_rows(having, (*LABELS, *dict.fromkeys(names)))
+        features.show.print_rows(having, (*features.LABELS, *dict.fromkeys(names)))
 
 
 def _notice(message: str) -> None:
     echo(f"kbench: {message}", err=True)
 
 
-def _watcher() -> Watcher:
+def _watcher() -> features.Watcher:
     """Return a watcher that shows what must be waited for; sentences come at the end."""
-    from kbench.features import Watcher
 
-    class Waits(Watcher):
+    class Waits(features.Watcher):
         def notice(self, message: str) -> None:
             _notice(message)
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from kbench import features
 from kbench.features import hookimpl
-
-if TYPE_CHECKING:
-    from kbench.features import Added, Run, Strategy
 
 
 @hookimpl
-def kbench_strategy(run: Run) -> Strategy | None:
+def kbench_strategy(run: features.Run) -> features.Strategy | None:
     """Compute no task if metrics are added to existing results."""
     if "rescore" not in run.options.given:
         return None
@@ -22,7 +19,7 @@ def kbench_strategy(run: Run) -> Strategy | None:
 
 
 @hookimpl
-def kbench_results_complete(run: Run) -> Sequence[Added]:
+def kbench_results_complete(run: features.Run) -> Sequence[features.Added]:
     """Add the metric that the suite compares, if it is a plugin's, or those asked for."""
     asked = run.options.given.get("rescore")
     names = asked or run.plan.late

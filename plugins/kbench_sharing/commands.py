@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench import features
 from kbench.errors import SuiteError
 from kbench.features import echo, options_from
 from kbench.messages import counted, mask
@@ -67,21 +68,20 @@ def create(
 
     The file contains no data, no host name and no path. Nothing is downloaded or computed.
     """
-    from kbench.features import Journal, find, load_registry, select_suite
     from kbench_sharing import zip_file
     from kbench_sharing.writing import build_files, recall_results
 
     if output is None and for_paper is None:
         raise SuiteError("name the file to write, with -o FILE or --for-paper FOLDER")
-    registry = load_registry()
+    registry = features.load_registry()
     filters, add = (dataset, feature_map, learner), (add_datasets, add_feature_maps, add_learners)
-    chosen = select_suite(suite, registry, *filters, add=add, n_splits=n_splits, data=data)
-    journal = Journal()
+    chosen = features.select_suite(suite, registry, *filters, add=add, n_splits=n_splits, data=data)
+    journal = features.Journal()
     saved = recall_results(chosen, registry, journal)
     folder = None if data is None else Path(data)
     files = build_files(
         saved,
-        find(suite, registry)[0],
+        features.find(suite, registry)[0],
         registry,
         author=author,
         with_errors=with_errors,
@@ -150,7 +150,6 @@ def verify(
     stored and shown next to imported results; neither the journal nor MLflow changes. The exit
     code is 1 if a result differs, or none can be recomputed.
     """
-    from kbench.features import check_limit, load_registry
     from kbench.records import Limits
     from kbench_sharing import recomputed
     from kbench_sharing.added_bundles import find, same_environment
@@ -162,7 +161,7 @@ def verify(
         raise SuiteError(f"--nonce must be 1 to 64 hexadecimal digits, got {nonce!r}")
     limits = Limits()
     if task_timeout is not None:
-        limits = Limits(task_timeout_s=check_limit(task_timeout, "task_timeout"))
+        limits = Limits(task_timeout_s=features.check_limit(task_timeout, "task_timeout"))
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     bundle = find(file)
@@ -177,7 +176,7 @@ def verify(
         rows_key_by_cell(bundle, folder)
     verifying = Verifying(
         bundle,
-        load_registry(),
+        features.load_registry(),
         limits,
         jobs=jobs,
         offline=offline,
@@ -230,9 +229,7 @@ def _print_prediction_checks(verifying: Verifying, bundle: Bundle, units: Sequen
 
 
 def _format_verdict(verdict: Finding) -> str:
-    from kbench.features import VERDICTS
-
-    return "cannot be recomputed" if verdict == "not recomputed" else VERDICTS[verdict]
+    return "cannot be recomputed" if verdict == "not recomputed" else features.VERDICTS[verdict]
 
 
 def _counts(verdicts: Counter[Finding]) -> str:

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from kbench import features
 from kbench.features import hookimpl
-
-if TYPE_CHECKING:
-    from kbench.features import (
-        ImportedRow,
-        Metric,
-        Options,
-        PlannedCell,
-        Query,
-        Result,
-        Run,
-        StoredResults,
-    )
 
 
 @hookimpl
-def kbench_run_notices(options: Options) -> Sequence[str]:
+def kbench_run_notices(options: features.Options) -> Sequence[str]:
     """Return why results of bundles are not reused; raise for unknown names."""
     names = options.given.get("reuse_bundles")
     if not names:
         return ()
-    from kbench.features import Present
     from kbench_sharing.added_bundles import notices, read_named_bundles
 
-    bundles, present = read_named_bundles(names, options.recompute), Present()
+    bundles, present = read_named_bundles(names, options.recompute), features.Present()
     texts = [notice for bundle in bundles for notice in notices(bundle, present)]
     present.save()
     return texts
@@ -37,8 +24,8 @@ def kbench_run_notices(options: Options) -> Sequence[str]:
 
 @hookimpl
 def kbench_known_results(
-    run: Run, cells: Sequence[PlannedCell]
-) -> Mapping[str, Mapping[int, Result]] | None:
+    run: features.Run, cells: Sequence[features.PlannedCell]
+) -> Mapping[str, Mapping[int, features.Result]] | None:
     """Return the results of the bundles to reuse."""
     names = run.options.given.get("reuse_bundles")
     if not names:
@@ -52,7 +39,7 @@ def kbench_known_results(
 
 
 @hookimpl
-def kbench_stored_results(query: Query) -> StoredResults | None:
+def kbench_stored_results(query: features.Query) -> features.StoredResults | None:
     """Read a bundle, which need not be imported."""
     if not query.file:
         return None
@@ -63,8 +50,8 @@ def kbench_stored_results(query: Query) -> StoredResults | None:
 
 @hookimpl
 def kbench_imported_rows(
-    suite: str, metric: Metric | None, notice: Callable[[str], None]
-) -> Sequence[ImportedRow]:
+    suite: str, metric: features.Metric | None, notice: Callable[[str], None]
+) -> Sequence[features.ImportedRow]:
     """Return the rows of imported bundles."""
     from kbench_sharing.added_bundles import imported_rows
 

@@ -10,8 +10,8 @@ import base64
 import binascii
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from kbench import features
 from kbench.errors import BundleError, PluginError
 from kbench.features import (
     PLAIN,
@@ -26,9 +26,6 @@ from kbench.features import (
 from kbench.records.canonical import JsonObject
 from kbench_sharing.bundle_records import Bundle, SharedDataset, SharedPredictions, SharedResult
 from kbench_sharing.checks import CLOSE
-
-if TYPE_CHECKING:
-    from kbench.features import Predictions, Truth
 
 _MAX_CLASSES_AWAY = 20
 """Maximum number of classes that the training set of a split may lack."""
@@ -55,13 +52,13 @@ def dump_predictions(
 
 def check_predictions(
     lines: Iterable[tuple[str, SharedPredictions]], bundle: Bundle, most: int
-) -> Mapping[tuple[str, int], Sequence[Predictions]]:
+) -> Mapping[tuple[str, int], Sequence[features.Predictions]]:
     """Return predictions of a bundle, checked as far as that needs no data.
 
     They are by key of the cell and number of the split, in the order of the seeds, and have at
     most `most` bytes.
     """
-    by_unit: dict[tuple[str, int], list[Predictions]] = {}
+    by_unit: dict[tuple[str, int], list[features.Predictions]] = {}
     for place, line in lines:
         if line.cell >= len(bundle.cells):
             raise BundleError(f"{place} refers to a cell that the bundle lacks")
@@ -79,7 +76,7 @@ def check_predictions(
 
 def _unpack_checked(
     place: str, line: SharedPredictions, result: SharedResult, dataset: SharedDataset, most: int
-) -> Predictions:
+) -> features.Predictions:
     """Return predictions with valid shapes, types and values; raise BundleError otherwise."""
     import numpy as np
 
@@ -115,20 +112,18 @@ def _n_classes(dataset: SharedDataset) -> Iterable[int]:
 
 
 def differing(
-    result: SharedResult, seeds: Sequence[Predictions], truth: Truth
+    result: SharedResult, seeds: Sequence[features.Predictions], truth: features.Truth
 ) -> tuple[str, float, float] | None:
     """Return the first metric that the predictions do not have: name, stored and computed value.
 
     Metrics that need more than predictions are not compared, and None is returned if all others
     agree. PluginError is raised for predictions of other rows or classes.
     """
-    from kbench.features import COMPUTE
-
     n_rows = len(truth.y)
     checked = [each.validate(truth.task, truth.classes, n_rows, "it") for each in seeds]
-    names = [name for name in result.metrics if name in COMPUTE]
+    names = [name for name in result.metrics if name in features.COMPUTE]
     for name in names:
-        values = [COMPUTE[name](truth, each) for each in checked]
+        values = [features.COMPUTE[name](truth, each) for each in checked]
         available = [value for value in values if value is not None]
         if len(available) < len(values):
             return name, result.metrics[name], math.nan

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench import features
 from kbench.errors import PluginError
 from kbench.features import echo
 
@@ -65,14 +66,12 @@ def check(
 
 def _show(component: str, results: list[CheckResult]) -> None:
     """Print the line of one component, and the messages of its checks below it."""
-    from kbench.features import group_values
-
     counts = Counter(result.status for result in results)
     worst = next((status for status in ("failed", "warned") if counts[status]), "passed")
     colour = {"failed": "red", "warned": "yellow", "passed": "green"}[worst]
     echo(f"{_SIGNS[worst]:8}", nl=False, fg=colour)
     echo(f" {component:40} {counts['passed']} of {len(results)} checks passed")
-    checks_by_message = group_values(
+    checks_by_message = features.group_values(
         ((each.status, each.message), each.check) for each in results if each.message
     )
     for (status, message), checks in checks_by_message.items():
@@ -103,7 +102,6 @@ def new(
     ] = False,
 ) -> None:
     """Create a plugin package in the new folder NAME, ready to be installed and checked."""
-    from kbench.features import load_registry
     from kbench_testing import scaffold
 
     flags = {
@@ -119,7 +117,7 @@ def new(
     if len(asked) > 1:
         raise PluginError(f"only one kind of component can be given, got --{' and --'.join(asked)}")
     kind = asked[0] if asked else "feature-map"
-    scaffold.new(name, kind, load_registry(), Path.cwd())
+    scaffold.new(name, kind, features.load_registry(), Path.cwd())
     written = scaffold.KINDS[kind]
     file = "__init__.py" if kind == "feature" else written.module.format(name=name)
     module = f"{name.replace('-', '_')}/{file}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kbench import features
 from kbench.errors import ExportError, KbenchError
 from kbench.features import echo, options_from
 from kbench.messages import counted
@@ -92,31 +93,24 @@ def _opened(
     file: str, reading: Mapping[str, Any], model: Model
 ) -> tuple[Iterator[Mapping[str, Any]], dict[str, Any] | None]:
     """Return the rows of a file in blocks, and its dialect; None if that is the training file's."""
-    from kbench.features import (
-        dataset_of_file,
-        import_registry,
-        read_parameters,
-        resolve,
-        source_of_file,
-    )
     from kbench_tables.export.package_writer import DIALECT
     from kbench_tables.export.predicting import csv_blocks
 
-    registry = import_registry()
+    registry = features.import_registry()
     target = model.facts.get("target_column") or "target"
-    source = source_of_file(file, registry)
+    source = features.source_of_file(file, registry)
     if source.rows is None:
         raise ExportError(
             f"file {file!r}: rows of {source.name} files cannot be predicted; write them as CSV"
         )
-    ref = dataset_of_file(file, target, registry=registry, **reading)
+    ref = features.dataset_of_file(file, target, registry=registry, **reading)
     trained = {**model.facts["dialect"]}
     params = dict(ref.params)
-    taken = read_parameters(source.load)
+    taken = features.read_parameters(source.load)
     is_text = taken is not None and "delimiter" in taken
     if is_text and trained["na_values"]:
         params.setdefault("na_values", tuple(trained["na_values"]))
-    table = resolve(source.rows)(**params)
+    table = features.resolve(source.rows)(**params)
     if table is None:
         raise ExportError(f"file {file!r}: sparse rows cannot be predicted; write them as CSV")
     if not is_text:
