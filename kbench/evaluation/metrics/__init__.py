@@ -17,18 +17,6 @@ from kbench.evaluation.metrics._means import Compute, ignore_zero_weights, mean,
 from kbench.evaluation.metrics._plugin_metrics import takes_weights, wrap_function
 from kbench.records import Metric, TaskType
 
-__all__ = [
-    "COMPUTE",
-    "METRICS",
-    "NEVER_RANKED",
-    "Compute",
-    "Criterion",
-    "applies",
-    "mean",
-    "take_rows",
-    "takes_weights",
-]
-
 _FUNCTIONS = vars(_classification) | vars(_regression)
 
 COMPUTE: Mapping[str, Compute] = {name: ignore_zero_weights(_FUNCTIONS[name]) for name in COMPUTED}

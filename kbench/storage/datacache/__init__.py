@@ -2,13 +2,3 @@
 
 from kbench.storage.datacache._cache import FILE_PARAMETERS, DataCache, default_root, unsure_files
 from kbench.storage.datacache._form import check_dataset, duplicate_fraction, missing_by_column
-
-__all__ = [
-    "FILE_PARAMETERS",
-    "DataCache",
-    "check_dataset",
-    "default_root",
-    "duplicate_fraction",
-    "missing_by_column",
-    "unsure_files",
-]
