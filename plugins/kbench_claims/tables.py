@@ -11,6 +11,7 @@ from kbench.features import (
     LABELS,
     Column,
     Method,
+    Metric,
     ReportData,
     Table,
     Written,
@@ -23,7 +24,6 @@ from kbench.features import (
     write_signed,
 )
 from kbench.messages import counted
-from kbench.records import Metric
 from kbench_claims.claims import NOT_REACHED, Contest, Warned, get_claims
 
 _METHOD = (Column("feature_map", "feature map"), Column("learner"))

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from kbench.features import LABELS, TIMES, Labels
-from kbench.records import Metric
+from kbench.features import LABELS, TIMES, Labels, Metric
 
 Verdict = Literal["same", "better", "worse", "unknown"]
 

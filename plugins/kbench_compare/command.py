@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbench.errors import SuiteError
-from kbench.features import Datasets, Form, Format, completion, echo
+from kbench.features import Datasets, Form, Format, SuiteError, completion, echo
 from kbench.messages import counted, mask
 from kbench.parameters import check_choice, check_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kbench.features import Labels, Row, StoredResults, Table
-    from kbench.records import Metric
+    from kbench.features import Labels, Metric, Row, StoredResults, Table
     from kbench_compare.changes import Change, Comparison
 
 _SIDE = (

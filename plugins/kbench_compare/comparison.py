@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
-from kbench.errors import SuiteError
 from kbench.features import (
     METRICS,
     NO_TEST,
     TIMES,
     Labels,
     Row,
+    SuiteError,
     corrected_t,
     find_unit,
     holdout_ratio,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from kbench.features import hookimpl
 
 if TYPE_CHECKING:
-    from kbench.features import Labels, Row
-    from kbench.records import Metric
+    from kbench.features import Labels, Metric, Row
 
 
 @hookimpl

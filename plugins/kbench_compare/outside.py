@@ -20,8 +20,7 @@ from pydantic import (
     field_validator,
 )
 
-from kbench.features import TIMES, Row, complete_metric
-from kbench.records import Metric
+from kbench.features import TIMES, Metric, Row, complete_metric
 
 LONGEST = 10_000
 """Maximum number of characters of a value; MLflow's params and tags are shorter."""

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kbench.errors import ClusterError
-from kbench.features import Answer, CallOutcome, Host, Request, Terms, now_ms
-from kbench.records import Task
+from kbench.features import Answer, CallOutcome, Host, Request, Task, Terms, now_ms
 from kbench_dask import worker as dask_worker
 from kbench_dask.pool import ANSWER_S, Worker, Workers
 

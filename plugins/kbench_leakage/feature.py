@@ -11,7 +11,7 @@ from kbench.features import hookimpl
 @hookimpl
 def kbench_cells_planned(run: features.Run, cells: Sequence[features.PlannedCell]) -> None:
     """Check each dataset once, and show the evidence of leakage."""
-    from kbench_leakage.notices import show
+    from kbench_leakage.sections import show
 
     show(run, cells)
 

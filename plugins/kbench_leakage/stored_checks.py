@@ -12,8 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
 
-from kbench.errors import KbenchError
-from kbench.features import DataCache, read_file, state_folder, write_file
+from kbench.features import DataCache, KbenchError, read_file, state_folder, write_file
 from kbench.records import DatasetFacts, Protocol
 from kbench.records.canonical import dumps, to_json
 from kbench_leakage.findings import Leakage

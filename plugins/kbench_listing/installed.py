@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbench import features
-from kbench.errors import SuiteError
-from kbench.features import completion, echo, first_sentence
+from kbench.features import SuiteError, completion, echo, first_sentence
 from kbench.messages import did_you_mean
 from kbench.records import write_value
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kbench.errors import KbenchError
-from kbench.features import Journal, Plans, cluster_id, machine_id, state_folder
+from kbench.features import Journal, KbenchError, Plans, cluster_id, machine_id, state_folder
 from kbench_mlflow.tracking.address import Address, default_uri
 from kbench_mlflow.tracking.database import suites_without_mlflow
 

@@ -19,6 +19,7 @@ from kbench.features import (
     Chart,
     Frame,
     Line,
+    Metric,
     ReportData,
     Status,
     Style,
@@ -41,7 +42,6 @@ from kbench.features import (
     text,
     write_cell,
 )
-from kbench.records import Metric
 from kbench_reporting.findings import growth, places
 from kbench_reporting.tables import methods, scaling
 

@@ -21,6 +21,7 @@ from kbench.features import (
     Front,
     FrontPlace,
     Method,
+    Metric,
     ReportData,
     Row,
     budgets_of,
@@ -36,7 +37,6 @@ from kbench.features import (
     unequal_splits,
 )
 from kbench.messages import counted
-from kbench.records import Metric
 
 # -- the table of scores
 

@@ -19,6 +19,7 @@ from kbench.features import (
     ROPE,
     Budget,
     Column,
+    Metric,
     Place,
     ReportData,
     Table,
@@ -44,7 +45,6 @@ from kbench.features import (
     write_cell,
     write_signed,
 )
-from kbench.records import Metric
 from kbench_reporting.findings import (
     columns_of_standings,
     entries,

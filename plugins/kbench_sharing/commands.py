@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench import features
-from kbench.errors import SuiteError
-from kbench.features import echo, options_from
+from kbench.features import SuiteError, echo, options_from
 from kbench.messages import counted, mask
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from kbench.features import (
     ImportedRow,
     Labels,
     Method,
+    Metric,
     Row,
     duration,
     environment_of_pages,
@@ -33,7 +34,7 @@ from kbench.features import (
     write_sd,
 )
 from kbench.messages import counted, number
-from kbench.records import Metric, divide_protocol
+from kbench.records import divide_protocol
 from kbench.records.canonical import JsonObject
 from kbench_sharing.added_bundles import planned_splits, read_metric, read_rows
 from kbench_sharing.bundle_records import Bundle

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from kbench.features import hookimpl
 
 if TYPE_CHECKING:
-    from kbench.features import Registry, Run, Strategy
-    from kbench.records import Cell
+    from kbench.features import Cell, Registry, Run, Strategy
 
 
 @hookimpl

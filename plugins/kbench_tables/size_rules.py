@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from kbench.errors import SuiteError
 from kbench.features import (
     LISTS,
     BlockTable,
     ProtocolTable,
     Registry,
     StrictTable,
+    SuiteError,
     SuiteFile,
     add_label,
     cells,

@@ -8,15 +8,16 @@ import threading
 import traceback
 import unittest
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from kbench.errors import KbenchError
+from kbench import features
+from kbench.errors import KbenchError, PluginError, SuiteError
 from kbench.features import Plugin, build, importable, list_plugins
-from kbench.records import TaskType
+from kbench.records import Cell, TaskType
 from kbench_testing import (
     _classifiers,
     _datasets,
@@ -26,7 +27,6 @@ from kbench_testing import (
     _kernels,
     _learners,
     _metrics,
-    _others,
     _regressors,
 )
 from kbench_testing._subject import (
@@ -79,6 +79,40 @@ TIME_S = 300.0
 """Seconds that one check may take; those of the built-in components take up to 20."""
 
 
+def check_loads(subject: Subject) -> None:
+    """The plugin loads, and its records keep the rules of the hooks."""
+    if subject.record:
+        raise subject.fail(f"is left out: {subject.record}")
+
+
+def check_suite(subject: Subject) -> None:
+    """The suite file has no error and plans at least one cell."""
+    with subject.failing(kind=SuiteError):
+        planned = _plan(subject)
+    if not planned:
+        raise subject.fail("plans no cell; give it datasets, feature_maps and learners")
+
+
+def _plan(subject: Subject) -> Sequence[Cell]:
+    """Return all cells of a suite, also those of blocks whose rules on size do not hold."""
+    source = subject.record.read_text(encoding="utf-8")
+    name, registry = subject.name, subject.registry
+    if not features.has_rules(features.parse_toml(source, name)):
+        return features.cells(features.read(source, name, registry), registry)
+    sized: Sequence[Cell] | None = features.Verbs().one(
+        "kbench_sized_cells", text=source, name=name, registry=registry
+    )
+    if sized is None:
+        raise subject.skip("has rules on the size of data, which no installed feature supports")
+    return sized
+
+
+def check_draw(subject: Subject) -> None:
+    """The function that draws the figure exists."""
+    with subject.failing("cannot be drawn: {error}", PluginError):
+        features.resolve(subject.record.draw)
+
+
 def _checks_in(*modules: ModuleType) -> tuple[Check, ...]:
     """Return the functions ``check_...`` that modules define, in their order."""
     return tuple(
@@ -90,14 +124,14 @@ def _checks_in(*modules: ModuleType) -> tuple[Check, ...]:
 
 
 CHECKS: Mapping[str, tuple[Check, ...]] = {
-    "plugin": (_others.check_loads,),
+    "plugin": (check_loads,),
     "feature map": _checks_in(_feature_maps, _estimators),
     "kernel": _checks_in(_kernels),
     "learner": _checks_in(_classifiers, _regressors, _learners, _estimators),
     "dataset": _checks_in(_datasets),
     "metric": _checks_in(_metrics),
-    "suite": (_others.check_suite,),
-    "figure": (_others.check_draw,),
+    "suite": (check_suite,),
+    "figure": (check_draw,),
     "feature": _checks_in(_features),
 }
 """All checks, by the kind of component."""

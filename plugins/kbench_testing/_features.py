@@ -8,13 +8,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kbench.errors import KbenchError
 from kbench.features import (
     CORE_COMMANDS,
     DEADLINE_S,
     DISABLED,
     Feature,
     Journal,
+    KbenchError,
     build_command,
     features,
     import_hooks,

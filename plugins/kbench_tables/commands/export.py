@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbench.errors import SuiteError
-from kbench.features import completion, echo, options_from
+from kbench.features import SuiteError, completion, echo, options_from
 from kbench.messages import did_you_mean
 from kbench_tables.commands.recommend import COLUMNS, Given
 
 if TYPE_CHECKING:
-    from kbench.features import PlannedCell, Registry
-    from kbench.records import Suite
+    from kbench.features import PlannedCell, Registry, Suite
 
 _MOST = 10
 """Maximum number of cells named in a message."""

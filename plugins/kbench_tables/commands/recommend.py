@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbench.errors import SuiteError
 from kbench.features import (
     JsonEvents,
     Quiet,
+    SuiteError,
     echo,
     format_options,
     get_given,
@@ -24,8 +24,7 @@ from kbench.features import (
 from kbench.messages import counted
 
 if TYPE_CHECKING:
-    from kbench.features import Lead, Report, Row
-    from kbench.records import Metric
+    from kbench.features import Lead, Metric, Report, Row
     from kbench_tables.recommend.advice import Advice
     from kbench_tables.recommend.compared_methods import ComparedMethods
     from kbench_tables.recommend.user_data import UserData

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kbench.errors import SuiteError
-from kbench.features import METRICS, NEVER_RANKED, SEARCHED, Registry
+from kbench.features import METRICS, NEVER_RANKED, SEARCHED, Registry, SuiteError
 from kbench.messages import counted, did_you_mean, option
 from kbench.records import DatasetFacts, Metric, Protocol
 

@@ -12,6 +12,7 @@ from kbench.features import (
     Folded,
     Heading,
     Lead,
+    Metric,
     Note,
     Part,
     Registry,
@@ -22,7 +23,6 @@ from kbench.features import (
     page,
 )
 from kbench.messages import counted, list_some, number, option, printable
-from kbench.records import Metric
 from kbench_tables.profile import Role
 from kbench_tables.recommend.compared_methods import ComparedMethods
 from kbench_tables.recommend.explanation import Explanation
