@@ -23,6 +23,7 @@ BOARD = ("results", "trial", "--leaderboard")
 @pytest.fixture(autouse=True)
 def store(monkeypatch, tmp_path):
     monkeypatch.setattr(Store, "read", lambda self, name, superseded=False: runs(4, 3))
+    monkeypatch.setattr(Store, "tags", lambda self, name: {})
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
