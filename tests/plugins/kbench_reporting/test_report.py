@@ -49,6 +49,7 @@ def store(monkeypatch, tmp_path):
     monkeypatch.setattr(
         Store, "read", lambda self, name, superseded=False: runs() if name == "trial" else []
     )
+    monkeypatch.setattr(Store, "tags", lambda self, name: {})
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
