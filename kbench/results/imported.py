@@ -176,8 +176,8 @@ def why_not_comparable(local: Row, other: Row) -> str:
     """Return why the metrics of two rows must not be compared; empty if they may be.
 
     Rows with equal keys have equal data, parameters, protocol and code. Others are compared if
-    the data are equal, the protocol but for the effort of the search, and the rows of all common
-    splits.
+    the data, the rows of all common splits, and the protocol apart from the effort of the search
+    are equal.
     """
     if not (local.checksum and local.checksum == other.checksum):
         return "other data" if local.checksum and other.checksum else "unknown data"
