@@ -140,11 +140,11 @@ class Recording(Imports):
         """Note that a folder is listed, if code of a component does it."""
         self._read(path, _names)
 
-    def _read(self, path: Any, value: Callable[[str], Any]) -> None:
+    def _read(self, path: Any, value: Callable[[str], object]) -> None:
         if not self._skip(path) and (reader := self._reader()):
             self._count(reader, os.path.abspath(os.fsdecode(path)), value)  # noqa: PTH100
 
-    def _count(self, reader: str, path: str, value: Callable[[str], Any]) -> None:
+    def _count(self, reader: str, path: str, value: Callable[[str], object]) -> None:
         key = (reader, path)
         if key in self._own_seen:
             return
@@ -199,7 +199,7 @@ def _folders(path: str) -> Iterator[str]:
         path = parent
 
 
-def state_as_read(path: str) -> Any:
+def state_as_read(path: str) -> object:
     """Return the digest of a small file, the state of a large one, None if it does not exist."""
     state = read_state(path)
     if state is None or state[2] > SMALL or not os.path.isfile(path):  # noqa: PTH113
@@ -207,7 +207,7 @@ def state_as_read(path: str) -> Any:
     return hash_file(path) or None
 
 
-def _names(path: str) -> Any:
+def _names(path: str) -> str | None:
     try:
         return names_digest(os.listdir(path))  # noqa: PTH208 (names only)
     except OSError:
