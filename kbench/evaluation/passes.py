@@ -101,7 +101,7 @@ def fit_shared_map(fitting: Fitting, candidates: Sequence[Candidate]) -> tuple[E
     def fitted(dtype: str) -> Embedding:
         return Embedding.share(fitting, candidates[0], dtype)
 
-    if not (takes_sums(learner, candidates) or takes_blocks(learner, candidates)):
+    if not (takes_sums(learner, candidates) or _all_have("begin_fit", learner, candidates)):
         return fitted("float64"), False
     shared = fitted(dtype)
     n = data.X.shape[0]
@@ -192,11 +192,6 @@ def labels(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
 def takes_sums(learner: EstimatorSpec, candidates: Sequence[Candidate]) -> bool:
     """Whether candidates are fitted from sums over rows."""
     return _all_have("fit_sums", learner, candidates)
-
-
-def takes_blocks(learner: EstimatorSpec, candidates: Sequence[Candidate]) -> bool:
-    """Whether candidates are fitted in passes over blocks of rows."""
-    return _all_have("begin_fit", learner, candidates)
 
 
 def _all_have(method: str, learner: EstimatorSpec, candidates: Sequence[Candidate]) -> bool:

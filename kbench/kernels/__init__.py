@@ -35,30 +35,6 @@ from kbench.kernels.distances import Gaussian, Laplace, LaplaceBalcan, Matern, m
 from kbench.kernels.histograms import AdditiveChi2, Chi2, Intersection
 from kbench.kernels.inner_products import Cosine, Linear, Polynomial, Precomputed
 
-__all__ = [
-    "KERNELS",
-    "AdditiveChi2",
-    "Chi2",
-    "Cosine",
-    "Gaussian",
-    "Intersection",
-    "Kernel",
-    "Laplace",
-    "LaplaceBalcan",
-    "Linear",
-    "Matern",
-    "Normalized",
-    "Polynomial",
-    "Precomputed",
-    "Product",
-    "Scaled",
-    "Similarity",
-    "Sum",
-    "median_distance",
-    "normalized",
-    "resolve_kernel",
-]
-
 # filled here, in the order of messages: base cannot import the kernels that import it
 SIMPLE.update(
     {

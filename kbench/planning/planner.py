@@ -44,17 +44,13 @@ from kbench.registry.registry import Registry
 from kbench.storage.datacache import DataCache
 
 
-def make_key(
-    cell: Cell, checksum: str, task: str, kinds: Sequence[str], code: Sequence[object]
-) -> str:
-    """Return the key of a cell, given what its data and its records say (`Planner.cell_key`)."""
-    return make_key_from_json(describe_method(cell), checksum, task, kinds, code)
-
-
 def make_key_from_json(
     method: Sequence[object], checksum: str, task: str, kinds: Sequence[str], code: Sequence[object]
 ) -> str:
-    """Return the same key, given map, learner and protocol as JSON, also of another version."""
+    """Return the key of a cell, given what its data and its records say (`Planner.cell_key`).
+
+    `method` has its map, learner and protocol as JSON, also of another version.
+    """
     return digest(["cell", checksum, task, list(kinds), *method, *code])
 
 
@@ -162,9 +158,8 @@ class Planner:
         machine, and no code: a result has that in its manifest.
         """
         kinds = deciding_kinds(cell.protocol, dataset)
-        return make_key(
-            cell, dataset.checksum, dataset.task, kinds, self.method_code(cell, dataset.task)
-        )
+        method, code = describe_method(cell), self.method_code(cell, dataset.task)
+        return make_key_from_json(method, dataset.checksum, dataset.task, kinds, code)
 
     def method_code(self, cell: Cell, task: TaskType) -> list[Any]:
         """Return what records say of a cell's method; see `kbench.planning.methods`."""

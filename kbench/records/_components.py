@@ -213,11 +213,8 @@ class Learner:
     metrics : callable, optional
         ``metrics(fitted, X, y) -> {name: float}``, called on the embedded
         test set after the clock has stopped. Targets are standardised as in ``fit``.
-    depends : sequence of str or path, optional
-        What else decides the numbers: modules that are not imported by a statement, and
-        files, as ``"package:relative/path"`` or absolute paths.
-    env_vars : sequence of str, optional
-        Environment variables whose values decide the numbers.
+    depends, env_vars : sequence, optional
+        As in `FeatureMap`.
     rotation_invariant : bool, default False
         Predictions do not change if the features are rotated: they depend on inner products
         only.
@@ -285,11 +282,8 @@ class KernelSpec:
         Returns a callable ``k(X, Y) -> Gram matrix``.
     psd : bool, default True
         Every Gram matrix ``k(X, X)`` is positive semidefinite.
-    depends : sequence of str or path, optional
-        What else decides the numbers: modules that are not imported by a statement, and
-        files, as ``"package:relative/path"`` or absolute paths.
-    env_vars : sequence of str, optional
-        Environment variables whose values decide the numbers.
+    depends, env_vars : sequence, optional
+        As in `FeatureMap`.
     """
 
     name: str
@@ -358,11 +352,8 @@ class Metric:
           each of shape (n,), in the target's units.
 
         If it has a parameter `sample_weight`, it is given the weights of the dataset.
-    depends : sequence of str or path, optional
-        What else decides the numbers: modules that are not imported by a statement, and
-        files, as ``"package:relative/path"`` or absolute paths.
-    env_vars : sequence of str, optional
-        Environment variables whose values decide the numbers.
+    depends, env_vars : sequence, optional
+        As in `FeatureMap`.
     in_units : bool, default False
         Whether its values are in the target's units. Such values are shown by dataset, and
         methods are not compared by them over several datasets.

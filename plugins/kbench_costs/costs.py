@@ -353,7 +353,7 @@ class _Costs:
         """Return a larger number of components that fits because it is embedded in blocks."""
         if subject.cell.protocol.refit_maps_in_inner_folds:
             return None
-        wider = cost.round_up(WHOLE_BYTES / (8 * subject.samples.n_rows))
+        wider = cost.round_width(WHOLE_BYTES / (8 * subject.samples.n_rows), up=1)
         if not width < wider <= MAX_COLUMNS:
             return None
         known = self._cost_of_width(subject, wider)

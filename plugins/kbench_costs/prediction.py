@@ -248,7 +248,7 @@ def next_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
     width, need = min(needs.items())
     if need <= MARGIN * limit_mib or width <= 1:
         return None
-    return min(width - 1, _round_cost(width * MARGIN * limit_mib / need)) or None
+    return min(width - 1, round_width(width * MARGIN * limit_mib / need)) or None
 
 
 def largest_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
@@ -267,20 +267,15 @@ def largest_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
     exponent = math.log(its_need / need) / math.log(beyond / width)
     if exponent <= 0:
         return width
-    return max(width, _round_cost(width * (MARGIN * limit_mib / need) ** (1 / exponent)))
+    return max(width, round_width(width * (MARGIN * limit_mib / need) ** (1 / exponent)))
 
 
-def round_up(width: float) -> int:
-    """Round up to two digits, and to more than `width`.
+def round_width(width: float, up: int = 0) -> int:
+    """Round down to two digits, and then `up` in the last of them.
 
-    >>> round_up(699.05), round_up(700), round_up(4000)
-    (700, 710, 4100)
+    >>> round_width(699.05), [round_width(n, up=1) for n in (699.05, 700, 4000)]
+    (690, [700, 710, 4100])
     """
-    return _round_cost(width, up=1)
-
-
-def _round_cost(width: float, up: int = 0) -> int:
-    """Round down to two digits, and then `up` in the last of them."""
     unit: int = 10 ** max(0, math.floor(math.log10(max(1.0, width))) - 1)
     return (int(width // unit) + up) * unit
 

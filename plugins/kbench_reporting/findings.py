@@ -88,11 +88,6 @@ def _mark(
 # -- over datasets
 
 
-def columns_of_standings(content: ReportData) -> list[int]:
-    """Return the place in `content.scores.methods` of each standing."""
-    return [content.scores.methods.index(standing.method) for standing in content.standings]
-
-
 def worse(content: ReportData) -> list[int]:
     """Return the places (from 0) in `content.standings` of methods outside the best group."""
     return [i for i, line in enumerate(content.leaderboard.lines) if line.verdict == "worse"]
@@ -188,11 +183,6 @@ def _moment(ms: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(ms / 1000)) if ms else ""
 
 
-def not_converged(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows in which a fit did not converge."""
-    return [row for row in rows if row.converged is False]
-
-
 def warnings(rows: Sequence[Row]) -> dict[str, object]:
     """Return what makes numbers unreliable, by kind; each is usually empty or 0.
 
@@ -209,7 +199,7 @@ def warnings(rows: Sequence[Row]) -> dict[str, object]:
     return {
         "partial": [row for row in rows if row.status == "ok" and row.n_splits_done < row.n_splits],
         "unequal": unequal_splits(rows),
-        "not_converged": not_converged(rows),
+        "not_converged": [row for row in rows if row.converged is False],
         "loaded": sum(bool(row.contention) for row in rows),
         "notes": [(note, _some_cells(cells)) for note, cells in noted.items()],
     }

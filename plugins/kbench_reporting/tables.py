@@ -46,7 +46,6 @@ from kbench.features import (
     write_signed,
 )
 from kbench_reporting.findings import (
-    columns_of_standings,
     entries,
     growth,
     list_sizes,
@@ -63,10 +62,6 @@ _LABELS = (Column("dataset"), Column("feature_map", "feature map"), Column("lear
 def _differences(metric: Metric, digits: int | None = None) -> Written:
     """Return the function that formats differences of a metric."""
     return partial(write_signed, written=value_writer(metric, digits))
-
-
-def _two_digits(value: float) -> str:
-    return f"{value:.2f}"
 
 
 def scores(content: ReportData) -> Table:
@@ -204,13 +199,13 @@ def pairs(content: ReportData) -> Table:
         Column("p", "p", p_value, True),
         Column("p_adjusted", "p (adjusted)", p_value, True),
         *(
-            Column(name, f"P({words})", _two_digits, True)
+            Column(name, f"P({words})", "{:.2f}".format, True)
             for name, words in (("better", "better"), ("same", "equivalent"), ("worse", "worse"))
         ),
     ]
     names = [column.name for column in made]
     title, scores = "Pairs of methods over datasets", content.scores
-    index = columns_of_standings(content)
+    index = [scores.methods.index(standing.method) for standing in content.standings]
     if not index:
         return Table("pairs", title, made, [])
     counted = stats.wins_ties_losses(scores.gains)
@@ -288,8 +283,8 @@ def scaling(content: ReportData) -> Table:
     made = [
         Column("place", "rank", numeric=True),
         *_LABELS[1:],
-        Column("exponent", "exponent of n", _two_digits, True),
-        Column("r2", "R²", _two_digits, True),
+        Column("exponent", "exponent of n", "{:.2f}".format, True),
+        Column("r2", "R²", "{:.2f}".format, True),
         Column("datasets", "", numeric=True),
         *(Column(f"n={n}", f"n = {number(n)}", duration, True) for n in list_sizes(content)),
     ]

@@ -154,7 +154,9 @@ _ONLY_IF: Mapping[Check, Callable[[Any], object]] = {
     _learners.check_sums: lambda record: record.path is not None,
     _learners.check_passes: lambda record: record.path is not None,
     _learners.check_simpler: lambda record: record.simpler,
-    _metrics.check_weights: _metrics.has_weights,
+    _metrics.check_weights: lambda record: features.takes_weights(
+        features.resolve(record.function)
+    ),
     _datasets.check_expand: lambda record: record.expand is not None,
     _datasets.check_endings: lambda record: record.extensions,
 }

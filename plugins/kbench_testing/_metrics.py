@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from kbench.errors import PluginError
-from kbench.features import Criterion, Predictions, Truth, resolve, take_rows, takes_weights
+from kbench.features import Criterion, Predictions, Truth, resolve, take_rows
 from kbench.records import TASK_TYPES
 from kbench_testing._subject import Subject, quiet
 
@@ -63,11 +63,6 @@ def check_weights(subject: Subject) -> None:
                     f"is {plain!r} for {label} without weights and {value!r} with "
                     "sample_weight=1 for all rows; both must be equal"
                 )
-
-
-def has_weights(metric: object) -> bool:
-    """Whether a metric takes weights."""
-    return takes_weights(resolve(metric.function))  # type: ignore[attr-defined]
 
 
 def _value(subject: Subject, label: str, truth: Truth, predictions: Predictions) -> float:

@@ -78,14 +78,10 @@ class FoldScorer:
     def _timed_group(self, group: list[Score], folds: Sequence[Fold]) -> bool:
         """Score the candidates of one map; what they share takes an equal part of each."""
         begun, before = time.perf_counter(), sum(score.seconds for score in group)
-        complete = self._score_group(group, folds)
+        complete = self._score_on(folds, group, partial(self._embed, group))
         fit_s = sum(score.seconds for score in group) - before
         _add_seconds(group, time.perf_counter() - begun - fit_s)
         return complete
-
-    def _score_group(self, group: list[Score], folds: Sequence[Fold]) -> bool:
-        """Score the candidates of one map; return whether there was time for all."""
-        return self._score_on(folds, group, partial(self._embed, group))
 
     def _score_on(
         self,
@@ -93,7 +89,10 @@ class FoldScorer:
         group: list[Score],
         embed: Callable[[Fold], Embedded | Exception],
     ) -> bool:
-        """Score the candidates of one map, which `embed` applies to the rows of a fold."""
+        """Score the candidates of one map, which `embed` applies to the rows of a fold.
+
+        Returns whether there was time for all.
+        """
         # Without a budget a group is scored fold by fold, which holds one embedding at a
         # time; with one, path by path, so that as many candidates as possible are finished.
         units = (

@@ -84,11 +84,6 @@ class Code:
     """Distributions that the modules belong to."""
 
 
-def is_bundled(module: str, packages: Collection[str]) -> bool:
-    """Whether a module belongs to one of the bundled top-level packages."""
-    return module.partition(".")[0] in packages
-
-
 def collect_code(modules: Iterable[str], packages: Iterable[str]) -> Code:
     """Collect the code that these modules import, in `packages` and in editable distributions.
 

@@ -20,7 +20,6 @@ from kbench_tables.export.bundle_code import (
     OWN,
     Code,
     collect_code,
-    is_bundled,
     license_expression,
     license_files,
 )
@@ -78,7 +77,7 @@ def write_package(
     names: set[str] = set()
 
     def own(module: str) -> str | None:
-        if not is_bundled(module, {*owners, *OWN}):
+        if module.partition(".")[0] not in {*owners, *OWN}:
             return None
         names.add(module)
         return f".{module}"

@@ -9,7 +9,7 @@ import pytest
 
 import kbench
 from kbench.machine import cpu_model
-from kbench.planning.planner import make_key
+from kbench.planning.planner import describe_method, make_key_from_json
 from kbench_sharing import zip_file
 from kbench_sharing.bundle_records import SharedCell, SharedDataset
 from kbench_sharing.reading import read_bundle
@@ -132,7 +132,8 @@ def rekeyed(change):
         checksum, task = dataset["checksum"], dataset["task"]
         ref = SharedDataset.model_validate(dataset).ref
         cell = SharedCell.model_validate(line).cell(ref)
-        line["key"] = make_key(cell, checksum, task, line["kinds"], line["code"])
+        method = describe_method(cell)
+        line["key"] = make_key_from_json(method, checksum, task, line["kinds"], line["code"])
         for result in results:
             result["cell"] = line["key"] if result["cell"] == old else result["cell"]
     other = {**files, "datasets.jsonl": dumped([dataset]), "cells.jsonl": dumped(cells)}
