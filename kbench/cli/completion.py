@@ -51,8 +51,7 @@ def datasets(ctx: typer.Context, incomplete: str) -> list[str]:
     # the words of a line whose last option has no value yet are not parsed
     name = ctx.params.get("suite") or next(iter(ctx.args), "")
     with contextlib.suppress(KbenchError):
-        suite = read(*find(name, registry), registry)
-        names = {ref.label for ref in suite.datasets}
+        names = {ref.label for ref in read(*find(name, registry), registry).datasets}
     return _beginning(incomplete, sorted(names))
 
 

@@ -214,8 +214,7 @@ def _print_highlighted(
         raise SuiteError("--highlight prints no table; leave out --format")
     if machine == "all":
         raise SuiteError("--highlight compares the runs of one machine; name it with --machine")
-    methods = select_methods(rows, highlight, "highlight")
-    print_focus(printing.console(), rows, methods, metric)
+    print_focus(printing.console(), rows, select_methods(rows, highlight, "highlight"), metric)
 
 
 def _print_leaderboard(

@@ -185,8 +185,7 @@ def count_stored_numbers(fitted: Any) -> int:
             continue
         seen.add(id(value))
         if isinstance(value, np.ndarray):
-            fields = len(value.dtype.names or (None,))
-            count += value.size * fields
+            count += value.size * len(value.dtype.names or (None,))
         elif hasattr(value, "indptr"):
             count += value.nnz
         elif isinstance(value, Mapping):

@@ -44,8 +44,7 @@ class Sums:
     def zero(cls, shift: np.ndarray, n_targets: int) -> Sums:
         """Return the sums over no rows."""
         p, t = len(shift), n_targets
-        sizes = (p, (p, p), t, (p, t), (t, t))
-        z, zz, y, zy, yy = (np.zeros(size) for size in sizes)
+        z, zz, y, zy, yy = (np.zeros(size) for size in (p, (p, p), t, (p, t), (t, t)))
         return cls(shift, 0.0, z, zz, y, zy, yy)
 
     @classmethod
@@ -177,6 +176,5 @@ class Targets:
         """Return sums over `rows` with the columns of the classes that these rows have."""
         if self.classes is None:
             return sums
-        present = np.bincount(self.codes[rows], minlength=self.n_columns) > 0
-        columns = np.flatnonzero(present)
+        columns = np.flatnonzero(np.bincount(self.codes[rows], minlength=self.n_columns) > 0)
         return sums.select_classes(self.classes[columns], columns)

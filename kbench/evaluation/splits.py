@@ -169,8 +169,7 @@ def stratified_folds(
     # StratifiedKFold of scikit-learn refuses data whose classes are all smaller than
     # n_folds. Dealing the rows to the folds in turn, class by class, always works, and
     # the sizes of the folds differ by at most one.
-    rng = np.random.default_rng(seed)
-    shuffled = rng.permutation(len(y))
+    shuffled = np.random.default_rng(seed).permutation(len(y))
     by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
     fold_of[by_class] = np.arange(len(y), dtype=np.int64) % n_folds
     return Folds(fold_of, n_folds)

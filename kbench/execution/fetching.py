@@ -118,5 +118,4 @@ def open_fetching(registry: Registry, many: bool = False) -> Iterator[Fetching]:
     cache = DataCache()
     preload: Preload = {**variables_of_sources(registry), **({(): WARM} if many else {})}
     with closing(WarmParents(preload)) as parents:  # starts with the first call
-        planner = Planner(registry, cache)
-        yield Fetching(registry, planner, cache, parents, offline=is_offline())
+        yield Fetching(registry, Planner(registry, cache), cache, parents, offline=is_offline())

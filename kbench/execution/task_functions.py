@@ -314,8 +314,7 @@ def _refusal(
     try:
         with warnings.catch_warnings(action="ignore"), _limit_time(TRIAL_TIME_S):
             # a parameter without a default, such as a map inside another, has its first value
-            first = {key: values[0] for key, values in spec.space.items()}
-            estimator = spec.build(first, 0)
+            estimator = spec.build({key: values[0] for key, values in spec.space.items()}, 0)
             if kind == "learner" or spec.supervised:
                 estimator.fit(X, y)
             else:

@@ -37,8 +37,7 @@ def __getattr__(name: str) -> Any:
     if name not in _homes():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _homes()[name]
-    home = import_module(module)
-    member = getattr(home, attribute, None)
+    member = getattr(import_module(module), attribute, None)
     value = import_module(f"{module}.{attribute}") if member is None else member
     globals()[name] = value
     return value

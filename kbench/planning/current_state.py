@@ -109,8 +109,7 @@ class Present:
                 files[locate_in_package(Path(path), self._sources) or path] = self._digest_as_read(
                     path, state
                 )
-        variables = recorded.get("variables", {})
-        return Manifest(modules, files, variables, distributions)
+        return Manifest(modules, files, recorded.get("variables", {}), distributions)
 
     def _digest_as_read(self, path: str, state: object) -> str | None:
         """Return the digest of a file, given its digest or state when it was read."""

@@ -97,8 +97,7 @@ def _divide(
         yield replace(block, datasets=shared)
     for ref in block.datasets:
         if table := changes.get(ref.label):
-            place = f"dataset_protocols.{ref.label}"
-            changed = protocol.update(place, table, context=context)
+            changed = protocol.update(f"dataset_protocols.{ref.label}", table, context=context)
             yield replace(block, datasets=(ref,), protocol=changed.record())
 
 

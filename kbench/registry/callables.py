@@ -353,8 +353,7 @@ def _parse(answer: Any) -> Outline:
             )
             for each in answer["parameters"]
         )
-        lines = str(answer["doc"])[:_DOC_CHARACTERS].splitlines()
-        doc = "\n".join(map(printable, lines))
+        doc = "\n".join(map(printable, str(answer["doc"])[:_DOC_CHARACTERS].splitlines()))
         return Outline(printable(str(answer["source"])), doc, parameters, bool(answer["takes_any"]))
     except (KeyError, TypeError) as error:
         raise PluginError(f"a plugin's process gave a wrong answer: {error!r}") from error

@@ -45,8 +45,7 @@ def select_datasets(
     rows: Sequence[Row], patterns: Sequence[str], name: str = "datasets"
 ) -> list[str]:
     """Return the datasets that patterns mean, in their order; all without patterns."""
-    names = {row.dataset: (row.dataset,) for row in rows}
-    return _match_names(names, patterns, name)
+    return _match_names({row.dataset: (row.dataset,) for row in rows}, patterns, name)
 
 
 def _match_names(names: Mapping[T, tuple[str, ...]], patterns: Sequence[str], name: str) -> list[T]:

@@ -65,8 +65,7 @@ def write_cell(name: str, value: Any) -> str:
             return format_number(value)
         if name in METRICS or name.removesuffix("_sd") in METRICS:
             return f"{value:.4f}"
-        form = _DIGITS.get(name, ".4g" if abs(value) < 1e4 else ".0f")
-        return format(value, form)
+        return format(value, _DIGITS.get(name, ".4g" if abs(value) < 1e4 else ".0f"))
     return str(value)
 
 

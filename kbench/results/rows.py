@@ -276,8 +276,7 @@ def columns(metric: Metric = ACCURACY, task: TaskType = "classification") -> tup
 
 def find_row_task(rows: Iterable[Row]) -> TaskType:
     """Return the task of a suite's rows: that of rows without data is unknown."""
-    tasks = {row.task for row in rows}
-    return "regression" if "regression" in tasks else "classification"
+    return "regression" if "regression" in {row.task for row in rows} else "classification"
 
 
 def is_share(metric: Metric) -> bool:

@@ -172,8 +172,7 @@ class Run:
 
     def use(self, cells: list[PlannedCell]) -> None:
         """Take cells into the run, with results from elsewhere, and ask features about them."""
-        foreign = self.results_from_elsewhere(cells)
-        local, imported = set_aside(cells, foreign)
+        local, imported = set_aside(cells, self.results_from_elsewhere(cells))
         self.cells += local
         self.imported += imported
         for cell in local:

@@ -48,8 +48,7 @@ def remedy(error: OSError, setting: str) -> str:
     >>> remedy(OSError(errno.EROFS, ""), "KBENCH_STATE_DIR")
     'the file system is read-only: name a folder that can be written in KBENCH_STATE_DIR'
     """
-    words = _REMEDIES.get(error.errno or 0, "name another folder in {0}")
-    return words.format(setting)
+    return _REMEDIES.get(error.errno or 0, "name another folder in {0}").format(setting)
 
 
 def make_temporary_name(folder: Path) -> Path:

@@ -211,8 +211,7 @@ class Categories:
             return math.nan
         if j is None and (not is_text or self._are_numbers):
             with contextlib.suppress(ValueError, TypeError, OverflowError):
-                number = self._texts.number(label) if is_text else float(value)
-                j = self._numbers.get(number)
+                j = self._numbers.get(self._texts.number(label) if is_text else float(value))
         if j is None and label in _TRUTHS:
             # 1 in one table is True in another
             truth = _TRUTHS[label]

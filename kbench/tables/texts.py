@@ -80,8 +80,7 @@ def build_translation(decimal: str, thousands: str) -> dict[int, str | None]:
     >>> "1.234,5".translate(build_translation(",", "."))
     '1234.5'
     """
-    left_out = dict.fromkeys(map(ord, _same_mark(thousands)))
-    return {**left_out, ord(decimal): "."}
+    return {**dict.fromkeys(map(ord, _same_mark(thousands))), ord(decimal): "."}
 
 
 def _same_mark(thousands: str) -> str:

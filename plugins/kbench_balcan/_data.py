@@ -138,8 +138,7 @@ def _members(n_bits: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Codes of X', sorted, and their labels in {-1, 1}."""
     rng = np.random.default_rng(seed)
     codes = np.sort(rng.choice(2**n_bits, 2 ** (n_bits // 2), replace=False))
-    labels = rng.choice([-1, 1], len(codes))
-    return codes, labels
+    return codes, rng.choice([-1, 1], len(codes))
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,7 @@ def _variance(data: ReportData) -> Section:
             "differences are too small for any number of splits."
         )
         parts += [Heading(splits.title), Note(note), splits]
-    title = "Variance components"
-    return Section("variance", title, parts, link="Variance", after="pairs")
+    return Section("variance", "Variance components", parts, link="Variance", after="pairs")
 
 
 def _optimism(data: ReportData) -> Section:

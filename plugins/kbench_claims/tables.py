@@ -46,8 +46,7 @@ def variance_sentences(content: ReportData) -> list[str]:
     parts = claims.components
     if parts is None:
         return [_no_components(content)]
-    shares = parts.shares()
-    each = [f"{SOURCES[name]} ({share(value)})" for name, value in shares.items()]
+    each = [f"{SOURCES[name]} ({share(value)})" for name, value in parts.shares().items()]
     scope = "of a score on one split" if parts.datasets is not None else "between splits"
     sentences = [f"Sources of the variance {scope}: {join(each)}."]
     if parts.datasets is None:

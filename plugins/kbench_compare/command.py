@@ -314,8 +314,7 @@ def _table(comparison: Comparison) -> Table:
     }
     for about in (comparison.metric.name, *TIMES):
         value = partial(write_cell, about)
-        ratio = "{:.3g}".format
-        change = ratio if about in TIMES else partial(write_signed, written=value)
+        change = "{:.3g}".format if about in TIMES else partial(write_signed, written=value)
         for part in ("a", "b", "change", "low", "high", "p"):
             name, is_change = f"{about}_{part}", part in ("change", "low", "high")
             written = p_value if part == "p" else change if is_change else value

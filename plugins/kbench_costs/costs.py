@@ -278,8 +278,7 @@ class _Costs:
         """Make one more trial, unless it is known what one on fewer rows needs."""
         most = max(trial.n_rows for trial in subject.trials)
         if n_rows is not None and n_rows > most:
-            n = min(n_rows, subject.samples.n_rows, MAX_ROWS)
-            self._trial(subject, n, is_whole=False)
+            self._trial(subject, min(n_rows, subject.samples.n_rows, MAX_ROWS), is_whole=False)
             self._keep(subject)
 
     def _trial(

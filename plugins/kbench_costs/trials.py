@@ -109,8 +109,7 @@ class Samples:
             rng.permutation(len(rows))[:MAX_ROWS]
             for rows in (visible.train, visible.test, visible.unlabeled)
         )
-        classes = strata(visible.y_train, whole.task)
-        first = np.unique(classes, return_index=True)[1]
+        first = np.unique(strata(visible.y_train, whole.task), return_index=True)[1]
         train = np.concatenate([first, train[~np.isin(train, first)]])
         return cls(whole, train, test, unlabeled)
 

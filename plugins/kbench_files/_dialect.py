@@ -188,8 +188,7 @@ def _encoding(raw: bytes, label: str) -> tuple[str, list[str]]:
 
 def _decode(raw: bytes, encoding: str, label: str) -> str:
     try:
-        decoder = codecs.getincrementaldecoder(encoding)()
-        content = decoder.decode(raw)
+        content = codecs.getincrementaldecoder(encoding)().decode(raw)
     except UnicodeDecodeError as error:
         raise DatasetError(not_encoded(error, label)) from None
     return content.removeprefix("\ufeff")

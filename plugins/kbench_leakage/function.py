@@ -173,7 +173,6 @@ def _order(X: Any, names: Sequence[str], columns: Sequence[str]) -> np.ndarray:
     """Return the rows in the order of some columns, the first of which counts most."""
     if unknown := [name for name in columns if name not in names]:
         raise DatasetError(f"along: there is no column {unknown[0]!r}")
-    places = [list(names).index(name) for name in columns]
-    values = X[:, places]
+    values = X[:, [list(names).index(name) for name in columns]]
     values = values.toarray() if hasattr(values, "toarray") else values
     return np.asarray(np.lexsort(values.T[::-1]))

@@ -315,8 +315,7 @@ def ranges(y: np.ndarray, is_numeric: bool) -> np.ndarray:
     """Return the classes of rows, or the ranges of their numbers."""
     if not is_numeric:
         return np.asarray(y)
-    cuts = np.quantile(y, np.linspace(0, 1, BINS + 1)[1:-1])
-    return np.searchsorted(cuts, y)
+    return np.searchsorted(np.quantile(y, np.linspace(0, 1, BINS + 1)[1:-1]), y)
 
 
 def is_sorted(y: np.ndarray, is_numeric: bool) -> bool:

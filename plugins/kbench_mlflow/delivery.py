@@ -386,8 +386,7 @@ def keep_report(data: ReportData, page: str, store: str | None) -> str:
             files[f"tables/{table.name}.tex"] = write(table, "latex") + "\n"
     handle = Store(uri_of(store))
     try:
-        experiment = handle.experiment(data.suite)
-        handle.log_report(experiment, data.rows[0].machine, files)
+        handle.log_report(handle.experiment(data.suite), data.rows[0].machine, files)
     except StoreError as error:
         # not an error: the file was written
         return f"not stored in MLflow: {error}"

@@ -303,8 +303,7 @@ def overlap(one: Box, other: Box) -> bool:
 
 
 def _arrow(a: float, floor: float) -> str:
-    d = f"M{a - 5:.1f} {floor + 1:.1f}h10l-5 6Z"
-    return element("path", d=d, class_="below")
+    return element("path", d=f"M{a - 5:.1f} {floor + 1:.1f}h10l-5 6Z", class_="below")
 
 
 def _together(points: Sequence[tuple[float, float]]) -> list[list[int]]:

@@ -148,8 +148,7 @@ def _ranks(content: ReportData) -> Figure:
     """Draw the rank diagram in the layout of the page's."""
     standings = content.standings
     names = [standing.name for standing in standings]
-    ranks = [standing.rank for standing in standings]
-    plan = diagram.layout(names, ranks)
+    plan = diagram.layout(names, [standing.rank for standing in standings])
     figure = _figure(plan.width / 90, plan.height / 90)
     axes = figure.subplots()
     axes.set(xlim=(0, plan.width), ylim=(plan.height, 0))

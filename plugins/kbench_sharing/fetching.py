@@ -79,8 +79,7 @@ def _fetch_in_thread(url: str, most: int) -> bytes:
 
 
 def _fetch_bytes(url: str, most: int) -> bytes:
-    parts = _check_url(url)
-    opener = urllib.request.build_opener(_Redirects(parts))
+    opener = urllib.request.build_opener(_Redirects(_check_url(url)))
     headers = {"User-Agent": f"kbench/{__version__}", "Accept-Encoding": "identity"}
     request = urllib.request.Request(url, headers=headers)
     until = time.monotonic() + MAX_S

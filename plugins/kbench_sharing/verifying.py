@@ -149,8 +149,7 @@ def _tolerance(name: str, n_test: float) -> float:
 def _values(search: Json) -> Iterator[float]:
     """Yield the inner scores of all candidates."""
     for candidate in search:
-        values = candidate.get("values", ())
-        yield from (float(v) for v in values if isinstance(v, int | float))
+        yield from (float(v) for v in candidate.get("values", ()) if isinstance(v, int | float))
 
 
 class Verifying:

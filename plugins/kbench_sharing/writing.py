@@ -272,8 +272,7 @@ def _result(result: Result, saved: Saved, number: int, with_errors: bool) -> Jso
 def _predictions(cells: Sequence[PlannedCell], journal: Journal) -> bytes:
     """Return the lines of kept predictions, those of cells with one key once."""
     first = {cell.key: number for number, cell in reversed(list(enumerate(cells)))}
-    lines = dump_predictions(cells, set(first.values()), journal)
-    return _lines(lines)
+    return _lines(dump_predictions(cells, set(first.values()), journal))
 
 
 def _round_candidate(candidate: Mapping[str, Json]) -> JsonObject:

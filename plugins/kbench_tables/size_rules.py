@@ -159,8 +159,7 @@ def list_cells(text: str, name: str, registry: Registry) -> list[Cell]:
     SuiteError is raised with all errors of the file.
     """
     sized = read_for(Ref("data"), Size(1000, 10, False), text, name, registry)
-    blocks = (*sized.suite.blocks, *sized.left_out)
-    return cells(replace(sized.suite, blocks=blocks), registry)
+    return cells(replace(sized.suite, blocks=(*sized.suite.blocks, *sized.left_out)), registry)
 
 
 def choose_cells(

@@ -32,8 +32,7 @@ def check_probabilities(subject: Subject) -> None:
 def check_classes(subject: Subject) -> None:
     """`classes_` holds the labels, sorted."""
     X, y = blobs(most_classes(subject))
-    fitted = subject.fitted(X, y)
-    classes = getattr(fitted, "classes_", None)
+    classes = getattr(subject.fitted(X, y), "classes_", None)
     if classes is None or not np.array_equal(np.asarray(classes), np.unique(y)):
         raise subject.fail(
             f"classes_ is {'missing' if classes is None else classes} after a fit with labels "

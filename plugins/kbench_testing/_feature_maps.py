@@ -279,8 +279,7 @@ def check_unbiased(subject: Subject) -> None:
 
 def check_input_gradient(subject: Subject) -> None:
     """An optional `input_gradient` has the derivatives of the features."""
-    X = _inputs(subject)
-    fitted = _fit_map(subject, X)
+    fitted = _fit_map(subject, _inputs(subject))
     if not hasattr(fitted, "input_gradient"):
         return
     rows = 0.9 * _inputs(subject, 20, seed=1) + 0.02  # off the borders of what is required

@@ -237,8 +237,7 @@ class SigmoidHalfspace(RandomisedClassifier):
         -------
         ndarray, shape (n_samples,)
         """
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(int)]
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

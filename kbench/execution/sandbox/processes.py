@@ -151,8 +151,7 @@ def list_children(pid: int) -> list[int]:
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 (ten times slower)
             with contextlib.suppress(OSError):
-                text = (_PROC / f"{pid}/task/{thread}/children").read_text()
-                pids += map(int, text.split())
+                pids += map(int, (_PROC / f"{pid}/task/{thread}/children").read_text().split())
     return pids
 
 

@@ -307,8 +307,7 @@ class DataCache:
         data which another source may give as well.
         """
         try:
-            file = self.origin(source, params, code)
-            record = json.loads(read_file(file, _RECORD_BYTES))
+            record = json.loads(read_file(self.origin(source, params, code), _RECORD_BYTES))
             if any(
                 (file_digest(name) or "") != sha for name, sha in record.get("unsure", {}).items()
             ):

@@ -242,8 +242,7 @@ def read(folder: Path, meta: Meta) -> Dataset:
     arrays = {name: _array(folder / f"{name}.npy") for name in stems}
     splits = []
     if "splits_sizes" in arrays:
-        ends = np.cumsum(arrays["splits_sizes"])[:-1]
-        parts = np.split(arrays["splits_rows"], ends)
+        parts = np.split(arrays["splits_rows"], np.cumsum(arrays["splits_sizes"])[:-1])
         splits = [
             Split(i, *parts[3 * i : 3 * i + 3]) for i in range(len(arrays["splits_sizes"]) // 3)
         ]

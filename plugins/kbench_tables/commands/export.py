@@ -90,8 +90,7 @@ def export(
     registry = load_registry()
     options = {**own, "metric": metric, "probabilities": probabilities, "params": params}
     chosen = _suite(suite, registry, dataset, feature_map, learner, data, options)
-    cache = DataCache()
-    planner = Planner(registry, cache)
+    planner = Planner(registry, DataCache())
     datasets = {ref.label: planner.dataset(ref) for ref in chosen.datasets}
     chosen = set_metric(chosen, datasets, registry)
     planned = _one(planner.plan(chosen, datasets), cell, suite)

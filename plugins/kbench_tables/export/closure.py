@@ -257,5 +257,4 @@ def _evaluate(node: ast.expr | None, default: object) -> Any:
 
 def _dotted(node: ast.AST) -> str:
     """Return the last name of a dotted name; else an empty string."""
-    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-    return str(name)
+    return str(node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", ""))

@@ -317,8 +317,7 @@ def export_cell(
     row = make_full_row(planned, where, metric) if planned.done else None
     announce(f"fitting {planned.cell.name} on {facts.n_samples:,} rows")
     # the model is fitted, saved and loaded again by this process
-    rows = DataCache().load_for(facts)
-    fitted = refit(planned.cell, rows, import_registry())
+    fitted = refit(planned.cell, DataCache().load_for(facts), import_registry())
     owners = {plugin.module.partition(".")[0]: plugin.distribution for plugin in registry.plugins}
     written = write(folder, planned.cell, planned.key, fitted, row, form, mlflow, owners, onnx)
     return Exported(written, fitted.raw)
@@ -332,7 +331,6 @@ def recall_results(planned: PlannedCell) -> tuple[PlannedCell, str]:
     candidates = []
     for place in (machine_id(), cluster_id()):
         cell = replace(planned, results={})
-        journal = Journal(state_folder(place) / "journal.jsonl")
-        recall([cell], Validity(journal, Present()))
+        recall([cell], Validity(Journal(state_folder(place) / "journal.jsonl"), Present()))
         candidates.append((cell, place))
     return max(candidates, key=lambda pair: len(pair[0].done))

@@ -79,8 +79,7 @@ def residuals(points: Sequence[tuple[float, float]]) -> str:
 
     def place(x: float, y: float) -> tuple[float, float]:
         share = (x - low) / (high - low) if high > low else 0.5
-        across = _EDGE + share * (_WIDTH - 2 * _EDGE)
-        return across, middle - y / top * (middle - _EDGE)
+        return _EDGE + share * (_WIDTH - 2 * _EDGE), middle - y / top * (middle - _EDGE)
 
     dots = [
         element("circle", cx=place(x, y)[0], cy=place(x, y)[1], r=2.0, fill_opacity=0.5)

@@ -105,8 +105,7 @@ def preview(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Preview |
         "in_blocks": source.rows is not None,
     }
     try:
-        files = list_files(ref.params["path"])
-        size = sum(file.stat().st_size for file in files)
+        size = sum(file.stat().st_size for file in list_files(ref.params["path"]))
         if source.rows is None and size > LOOKED_AT_MB * 2**20:
             return None
         if isinstance(read, Reference):
