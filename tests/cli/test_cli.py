@@ -44,7 +44,7 @@ def wide(monkeypatch):
 
 
 @pytest.fixture
-def beside(ran, monkeypatch):
+def beside(ran, monkeypatch, forked_sandboxes):
     """The folder in which a small suite was run, for commands in this process."""
     folder, environment, _ = ran
     monkeypatch.chdir(folder)

@@ -20,6 +20,8 @@ n_splits = 1
 
 [protocol]
 inner_folds = 2
+search_method = "random"
+n_candidates = 2
 
 [[block]]
 datasets = [{ name = "two-moons", n_samples = 60 }]

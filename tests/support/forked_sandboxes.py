@@ -28,6 +28,8 @@ from pathlib import Path
 PLUGINS = "KBENCH_TASK_PLUGINS"  # set for supervisors of tasks, not for those of descriptions
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 LENGTH = struct.Struct("!Q")
+USED = ("pandas", *(f"sklearn.{name}" for name in ("datasets", "ensemble", "neighbors", "svm")))
+"""What many tasks import: the packages of a component are those that it names, loaded or not."""
 
 
 class Template:
@@ -128,7 +130,12 @@ def _serve(requests):
     recording = importlib.import_module("kbench.execution.recording")
     recording.install(importlib.import_module("kbench.registry.installed").packages())
     importlib.import_module("kbench.execution.sandbox.supervisor")
-    importlib.import_module("kbench.execution.task_functions").warm()
+    tasks = importlib.import_module("kbench.execution.task_functions")
+    tasks.warm()
+    tasks.rehearse()
+    tasks.thread_pools()
+    for name in USED:
+        importlib.import_module(name)
     gc.collect()
     gc.freeze()
     while True:
