@@ -78,25 +78,27 @@ def pytest_unconfigure():
 current_state.syntax_digest = functools.cache(current_state.syntax_digest)
 
 
-def _once_for_each_path(read):
-    """Let a function of the installed distributions read them again once a folder has changed."""
-    known = {}
+@functools.cache
+def _names_in(folder, _changed):
+    """List the top-level modules of each distribution of a folder, beside its name."""
+    return [
+        (module, found.metadata["Name"])
+        for found in metadata.distributions(path=[folder])
+        for module in metadata._top_level_declared(found) or metadata._top_level_inferred(found)
+    ]
 
-    @functools.wraps(read)
-    def cached():
-        key = tuple(
-            (name, Path(name).stat().st_mtime_ns) for name in sys.path if Path(name).exists()
-        )
-        if key not in known:
-            known.clear()
-            known[key] = read()
-        return known[key]
 
-    return cached
+def _packages_distributions():
+    """Return what the function of the standard library does; read a folder that has changed."""
+    owners = {}
+    for folder in filter(os.path.exists, sys.path):
+        for module, name in _names_in(folder, Path(folder).stat().st_mtime_ns):
+            owners.setdefault(module, []).append(name)
+    return owners
 
 
 # each run asks, and reading the files of all distributions takes a quarter of a second
-metadata.packages_distributions = _once_for_each_path(metadata.packages_distributions)
+metadata.packages_distributions = _packages_distributions
 
 
 @pytest.fixture(scope="session")
