@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import unquote
 
 
-def counted(n: int, noun: str, many: str = "") -> str:
+def plural(n: int, noun: str, many: str = "") -> str:
     """Write a number with a noun.
 
-    >>> counted(1, "cell"), counted(1200, "cell"), counted(2, "class", "classes")
+    >>> plural(1, "cell"), plural(1200, "cell"), plural(2, "class", "classes")
     ('1 cell', '1,200 cells', '2 classes')
     """
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.segment import Segment
 from rich.table import Table
 
-from kbench.messages import counted, format_memory, last_line, printable_lines
+from kbench.messages import format_memory, last_line, plural, printable_lines
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Cost, Metric, Result
 from kbench.report import write_cell
@@ -296,7 +296,7 @@ class NotebookTable(LiveTable):
         self._drawing.join()
         tasks = self._progress.tasks[0]
         failed = f", {self._n_failures} failed" if self._n_failures else ""
-        self._show(f"{counted(int(tasks.completed), 'task')} computed{failed}")
+        self._show(f"{plural(int(tasks.completed), 'task')} computed{failed}")
 
     def _redraw(self) -> None:
         while not self._stop.wait(self.EVERY_S):
@@ -319,12 +319,12 @@ class NotebookTable(LiveTable):
 
 def _plan_sentence(cells: list[PlannedCell], n_tasks: int) -> str:
     without_data = sum(cell.status == "unavailable" for cell in cells)
-    sentence = f"{counted(len(cells), 'cell')} planned, {counted(n_tasks, 'task')} to compute"
+    sentence = f"{plural(len(cells), 'cell')} planned, {plural(n_tasks, 'task')} to compute"
     n_cached = sum(len(cell.results) for cell in cells)
     if n_cached:
         sentence += f", {n_cached} cached"
     if without_data:
-        sentence += f"; {counted(without_data, 'cell')} without data"
+        sentence += f"; {plural(without_data, 'cell')} without data"
     return sentence
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kbench.api.inputs import Names, names_in, read_imported, read_suite_or_empty
 from kbench.errors import FeatureError, SuiteError
 from kbench.execution.plugins import load_registry
-from kbench.messages import counted
+from kbench.messages import plural
 from kbench.parameters import check_choice
 from kbench.records import Metric
 from kbench.registry.verbs import Verbs
@@ -283,7 +283,7 @@ class Results:
         return leaderboard(self._rows, self.metric)
 
     def __repr__(self) -> str:
-        lines = [f"{self.experiment}: {counted(len(self), 'cell')}"]
+        lines = [f"{self.experiment}: {plural(len(self), 'cell')}"]
         lines += ["  ".join(filter(None, cells)) for cells in map(self._cells, self._ranked_lines)]
         return "\n".join(lines)
 
@@ -307,7 +307,7 @@ class Results:
 
     def _repr_html_(self) -> str:
         """Return the leaderboard, the best in bold; a table of cells where none is ranked."""
-        title = html.escape(f"{self.experiment}: {counted(len(self), 'cell')}")
+        title = html.escape(f"{self.experiment}: {plural(len(self), 'cell')}")
         if not self._ranked_lines:
             body = self.to_frame()._repr_html_()  # type: ignore[operator]
             return f"<div><strong>{title}</strong>{body}</div>"

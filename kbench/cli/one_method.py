@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from kbench.api.running import collect_rows
 from kbench.cli import printing
-from kbench.messages import counted
+from kbench.messages import plural
 from kbench.records import Metric, Suite
 from kbench.registry.registry import Registry
 from kbench.report.text import Column, Table, p_value, write_cell, write_signed
@@ -48,13 +48,13 @@ def print_beside(
     for machine, n in Counter(row.machine for row in foreign).items():
         if machine != report.place:
             console.print(
-                f"{counted(n, 'cell')} of other methods by {escape(machine)}: accuracies only, "
+                f"{plural(n, 'cell')} of other methods by {escape(machine)}: accuracies only, "
                 "which kbench did not recompute",
                 soft_wrap=True,
             )
     if n_unknown:
         console.print(
-            f"\n{counted(n_unknown, 'cell')} of the suite's other methods: no result for this code "
+            f"\n{plural(n_unknown, 'cell')} of the suite's other methods: no result for this code "
             f"and data yet; `{escape(shlex.join(again))}` computes them",
             soft_wrap=True,
         )
@@ -71,7 +71,7 @@ def print_focus(
             console.print(f"\n[bold]{name}[/bold]: no other method finished the same dataset")
             continue
         console.print(
-            f"\n[bold]{name}[/bold] next to {counted(len(compared), 'other method')}, by "
+            f"\n[bold]{name}[/bold] next to {plural(len(compared), 'other method')}, by "
             f"{escape(metric.words)}; won, tied and lost by the corrected t-test on each dataset",
             soft_wrap=True,
         )

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from kbench.cli import printing
 from kbench.cli.show import ON_A_SCREEN
-from kbench.messages import counted, format_memory
+from kbench.messages import format_memory, plural
 from kbench.planning.planned import PlannedCell
 from kbench.report.text import Column, Line, Table
 from kbench.results.rows import LABELS
@@ -58,8 +58,8 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
         _print_datasets(console, report, rows)
         console.print("--all prints the cells")
     tasks, cached = (sum(row[key] for row in rows) for key in ("tasks", "cached"))
-    cells = counted(len(rows), "cell")
-    line = f"\n{cells}, {counted(tasks, 'task')} to compute, {cached} cached"
+    cells = plural(len(rows), "cell")
+    line = f"\n{cells}, {plural(tasks, 'task')} to compute, {cached} cached"
     if tasks:
         line += (
             "; no time to estimate from yet"
@@ -94,7 +94,7 @@ def _print_datasets(console: Console, report: Report, rows: Sequence[Line]) -> N
             if cell.cost and cell.cost.seconds
         ]
         written = [
-            note if count == len(cells) else f"{counted(count, 'cell')}: {note}"
+            note if count == len(cells) else f"{plural(count, 'cell')}: {note}"
             for note, count in notes.items()
         ]
         counts = {key: sum(row[key] for row, _ in cells) for key in ("tasks", "cached")}

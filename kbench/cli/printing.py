@@ -16,7 +16,7 @@ from rich.text import Text
 
 from kbench.api.progress import PrintableConsole, print_event
 from kbench.errors import SuiteError
-from kbench.messages import counted, last_line, printable_lines
+from kbench.messages import last_line, plural, printable_lines
 from kbench.records import Delivered
 from kbench.report.text import Column, Table
 from kbench.storage import files
@@ -160,7 +160,7 @@ def print_deliveries(screen: Console, report: Report) -> None:
         name = delivered.tracker or "tracker"
         screen.print(f"\n{name}:  {escape(delivered.uri)}", soft_wrap=True)
         screen.print(
-            f"experiment:    {escape(delivered.experiment)}, {counted(delivered.stored, 'run')} "
+            f"experiment:    {escape(delivered.experiment)}, {plural(delivered.stored, 'run')} "
             f"({delivered.written} written now)"
         )
         print_problem(screen, delivered)

@@ -13,7 +13,7 @@ from kbench.cli import completion
 from kbench.cli.command_options import Datasets, Form, Format, Highlight, get_given, options_from
 from kbench.cli.echo import echo
 from kbench.errors import StoreError, SuiteError
-from kbench.messages import counted, printable_json
+from kbench.messages import plural, printable_json
 from kbench.parameters import check_number
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def results(
         show.print_published(rows, read_suite_or_empty(suite, registry).published, metric)
         fewer = sum(row.n_splits_done < row.n_splits for row in rows)
         echo(
-            f"\n{counted(len(rows), 'cell')}"
+            f"\n{plural(len(rows), 'cell')}"
             + (f", {fewer} of them over fewer splits than planned" if fewer else "")
         )
         for row in rows:

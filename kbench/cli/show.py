@@ -15,7 +15,7 @@ from rich.markup import escape
 from kbench import machine
 from kbench.cli import printing
 from kbench.cli.echo import echo
-from kbench.messages import counted, format_memory
+from kbench.messages import format_memory, plural
 from kbench.planning.planned import PlannedCell
 from kbench.records import ACCURACY, Metric, Published, Result
 from kbench.registry.verbs import Verbs
@@ -126,7 +126,7 @@ def print_report(
         shortened = ranked and not every and len(with_data) > ON_A_SCREEN
         if omitted := print_rows(with_data, columns, ranked, metric, shortened):
             console.print(
-                f"the best {_BEST} of each dataset; --all prints {counted(omitted, 'more cell')}"
+                f"the best {_BEST} of each dataset; --all prints {plural(omitted, 'more cell')}"
             )
     _unequal_splits(console, rows)
     _unavailable(console, report)
@@ -173,7 +173,7 @@ def print_origins(report: Report) -> None:
     columns = [Column(name) for name in (*LABELS, "author")]
     printing.print_table(console, Table.make("imported", columns, lines))
     if more := report.foreign[ON_A_SCREEN:]:
-        console.print(f"and {counted(len(more), 'more cell')}")
+        console.print(f"and {plural(len(more), 'more cell')}")
 
 
 def _author(cell: PlannedCell) -> str:
@@ -199,7 +199,7 @@ def _retries(report: Report, repeat: str, again: Sequence[str]) -> list[tuple[st
         too_much = (
             f", more than the {format_memory(total)} of this machine" if 0 < total < needed else ""
         )
-        label = f"compute {counted(len(by_memory), 'cell')} with {format_memory(needed)} of memory"
+        label = f"compute {plural(len(by_memory), 'cell')} with {format_memory(needed)} of memory"
         commands.append((command, f"{label}{too_much}"))
     return commands
 
@@ -247,7 +247,7 @@ def _unavailable(console: Console, report: Report) -> None:
     )
     if reasons:
         console.print("\n[bold]unavailable[/bold]")
-        lines = [(name, counted(len(why), "cell"), why[0]) for name, why in reasons.items()]
+        lines = [(name, plural(len(why), "cell"), why[0]) for name, why in reasons.items()]
         columns = [Column(name) for name in ("dataset", "cells", "reason")]
         table = Table.make("unavailable", columns, lines, ["dim"] * len(lines))
         printing.print_table(console, table, header=False)
@@ -270,7 +270,7 @@ def _summary(console: Console, rows: Sequence[Row], metric: Metric) -> None:
         "" if groups == datasets else f" (related ones are averaged, so they count as {groups})"
     )
     console.print(
-        f"\n[bold]methods[/bold] on the {counted(datasets, 'dataset')} that all methods "
+        f"\n[bold]methods[/bold] on the {plural(datasets, 'dataset')} that all methods "
         f"finished{grouped}: "
         f"{escape(', '.join(scores.datasets))}"
         "\nTimes are geometric means; `kbench report` has the tests.",
@@ -355,9 +355,9 @@ def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
     """Print the number of cells by status, and of cells with a warning."""
     by_status = Counter(row.status for row in rows)
     statuses = ", ".join(f"{count} {status}" for status, count in by_status.items())
-    line = f"\n{counted(len(rows), 'cell')} planned: {statuses or 'none'}; {report.seconds:.0f} s"
+    line = f"\n{plural(len(rows), 'cell')} planned: {statuses or 'none'}; {report.seconds:.0f} s"
     if report.foreign:
-        line += f"; {counted(len(report.foreign), 'cell')} imported, without times"
+        line += f"; {plural(len(report.foreign), 'cell')} imported, without times"
     for template, count in (
         (
             "fewer splits than planned, so not ranked: {}",
@@ -378,7 +378,7 @@ def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
         ),
     ):
         if count:
-            line += "; " + template.format(counted(count, "cell"))
+            line += "; " + template.format(plural(count, "cell"))
     console.print(line, soft_wrap=True)
     if report.interrupted:
         console.print("interrupted: finished results are stored")

@@ -10,7 +10,7 @@ from kbench.errors import DatasetError
 from kbench.evaluation.lazy_rows import Matrix, is_sparse
 from kbench.evaluation.splits import inner_parts, make_split, rare_classes, row_groups
 from kbench.evaluation.targets import Scale, Truth
-from kbench.messages import counted
+from kbench.messages import plural
 from kbench.records import Dataset, Protocol, Split, TaskType
 
 
@@ -173,6 +173,6 @@ def refuse_missing(dataset: Dataset) -> None:
     shown = ", ".join(f"{dataset.feature_names[j]} ({counts[j]})" for j in columns[:5])
     more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
     raise DatasetError(
-        f"{dataset.name} has {counted(int(counts.sum()), 'missing value')} in {shown}{more}; "
+        f"{dataset.name} has {plural(int(counts.sum()), 'missing value')} in {shown}{more}; "
         'set missing = "impute", "impute_with_indicators" or "drop_rows" in [protocol]'
     )

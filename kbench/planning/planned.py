@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from kbench.messages import counted, option
+from kbench.messages import option, plural
 from kbench.records import (
     STOPPING,
     WORST_FIRST,
@@ -130,7 +130,7 @@ def task_key(cell_key: str, split_index: int) -> str:
 def out_of_date(cells: Iterable[PlannedCell], shown: int = 5) -> str:
     """Say why cached results of cells are not valid, and of how many; empty if all are."""
     counts = Counter(each for cell in cells if (each := cell.outdated or cell.changed))
-    texts = [f"{why}: {counted(n, 'cell')}" for why, n in counts.most_common(shown)]
+    texts = [f"{why}: {plural(n, 'cell')}" for why, n in counts.most_common(shown)]
     more = [f"and {len(counts) - shown} other reasons"] if len(counts) > shown else []
     return "; ".join([*texts, *more])
 

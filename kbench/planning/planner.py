@@ -12,7 +12,7 @@ from typing import Any
 
 from kbench.errors import KbenchError, PluginError
 from kbench.evaluation.definitions import COMPUTED
-from kbench.messages import SHARED_CATEGORIES, counted
+from kbench.messages import SHARED_CATEGORIES, plural
 from kbench.planning.cells import cells
 from kbench.planning.current_state import Present
 from kbench.planning.methods import (
@@ -248,7 +248,7 @@ def _find_problem(cell: Cell, dataset: DatasetFacts) -> Problem | None:
         more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
         return Problem(
             "error",
-            f"{cell.dataset.label} has {counted(dataset.n_missing, 'missing value')} in "
+            f"{cell.dataset.label} has {plural(dataset.n_missing, 'missing value')} in "
             f"{shown}{more}; "
             'set missing = "impute", "impute_with_indicators" or "drop_rows" in [protocol]',
         )

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from kbench.errors import SuiteError
-from kbench.messages import counted, option, similar
+from kbench.messages import option, plural, similar
 from kbench.parameters import list_files
 from kbench.planning.cells import cell_problems, check_map_seeds
 from kbench.planning.component_refs import (
@@ -79,12 +79,11 @@ def read(text: str, name: str, registry: Registry) -> Suite:
         whole = {key: read_block_list(lines, f"block[{number}].", key) for key in LISTS}
         blocks += _divide(Block(**whole, protocol=protocol.record()), protocol, file, context)
     labels = {ref.label for block in blocks for ref in block.datasets}
-    if problems := [
-        f"dataset_protocols.{label}: no dataset of the suite has this label{similar(label, labels)}"
-        for label in file.dataset_protocols
-        if label not in labels
-    ]:
-        raise SuiteError(*problems)
+    if unknown := [label for label in file.dataset_protocols if label not in labels]:
+        missing = "no dataset of the suite has this label"
+        raise SuiteError(
+            *(f"dataset_protocols.{each}: {missing}{similar(each, labels)}" for each in unknown)
+        )
     return make_suite(file, name, tuple(blocks), registry)
 
 
@@ -313,7 +312,7 @@ def _refuse_empty_folder(suite: Suite, folder: Path) -> None:
         return
     source = f" {suite.data_source_hint}" if suite.data_source_hint else ""
     raise SuiteError(
-        f"the suite {suite.name!r} reads {counted(len(files), 'file')}, and none of them exists: "
+        f"the suite {suite.name!r} reads {plural(len(files), 'file')}, and none of them exists: "
         f"looked for {files[0]}{' and more' if len(files) > 1 else ''}. "
         f"Name their folder with {option('data', 'FOLDER')}.{source}"
     )

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from kbench import machine
 from kbench.errors import SuiteError
-from kbench.messages import counted, option
+from kbench.messages import option, plural
 from kbench.parameters import check_choice, check_integer
 from kbench.planning.cached_results import Validity, recall, recall_added
 from kbench.planning.cells import cell_problems
@@ -90,7 +90,7 @@ class SuitePlan:
             if unreadable := self._recall(planned):
                 again = "its result is" if unreadable == 1 else "their results are"
                 notice = (
-                    f"{counted(unreadable, 'line')} of the journal could not be read; "
+                    f"{plural(unreadable, 'line')} of the journal could not be read; "
                     f"{again} computed again"
                 )
             recall_added(planned, self.validity, self.codes)

@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeVar
 
-from kbench.messages import counted, format_seconds
+from kbench.messages import format_seconds, plural
 from kbench.records._suite import Limits, Protocol, Ref
 from kbench.records.canonical import AsJson
 
@@ -410,7 +410,7 @@ class Added:
     @property
     def sentence(self) -> str:
         """The result in one line."""
-        sentence = f"{self.metric}: {counted(self.n_added, 'split')} got it"
+        sentence = f"{self.metric}: {plural(self.n_added, 'split')} got it"
         if self.n_known:
             sentence += f", {self.n_known:,} had it"
         for part in self.missing:

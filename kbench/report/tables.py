@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from kbench.errors import FeatureError, SuiteError
-from kbench.messages import counted, did_you_mean
+from kbench.messages import did_you_mean, plural
 from kbench.records import Metric
 from kbench.registry.features import working
 from kbench.registry.verbs import Verbs
@@ -162,7 +162,7 @@ def leaderboard_table(
             notes[i, "front"] = f"by {format_method(line.dominated_by)}"
         if line.search_note:
             notes[i, "candidates"] = line.search_note
-    title = f"Leaderboard over {counted(len(board.datasets), 'dataset')}"
+    title = f"Leaderboard over {plural(len(board.datasets), 'dataset')}"
     marks = best_marks(rows, board.metric)
     return Table("leaderboard", title, made, rows, marks, notes, narrows=not columns)
 
@@ -172,7 +172,7 @@ def leaderboard_sentences(board: Leaderboard) -> list[str]:
     sentences = []
     n = len(board.datasets)
     if not board.metric.in_units or n < 2:
-        sentence = f"Means and ranks are over the {counted(n, 'dataset')} that all methods finished"
+        sentence = f"Means and ranks are over the {plural(n, 'dataset')} that all methods finished"
         if 0 < board.n_groups < n:
             sentence += f"; related ones are averaged first, so they count as {board.n_groups}"
         datasets = ", ".join(board.left_out)
@@ -188,7 +188,7 @@ def leaderboard_sentences(board: Leaderboard) -> list[str]:
         sentences.append(f"Failed: {names}{more}.")
     skipped = sum(line.n_skipped for line in board.lines)
     if skipped:
-        sentences.append(f"{counted(skipped, 'cell')} skipped, or on fewer splits than planned.")
+        sentences.append(f"{plural(skipped, 'cell')} skipped, or on fewer splits than planned.")
     equal = dict(board.same)
     for line in board.lines:
         if line.place is None and line.method in equal:
@@ -200,7 +200,7 @@ def leaderboard_sentences(board: Leaderboard) -> list[str]:
 def answer_sentences(board: Leaderboard, focus: Collection[Method] = ()) -> list[str]:
     """Return what can be said of all methods, and of those in focus; the rest is one sentence."""
     compared = [line for line in board.lines if line.place is not None]
-    datasets = counted(board.n_tested, "independent dataset")
+    datasets = plural(board.n_tested, "independent dataset")
     if len(compared) < 2:
         return []
     best = [line for line in compared if line.verdict == "best group"]

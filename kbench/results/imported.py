@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
-from kbench.messages import counted
+from kbench.messages import plural
 from kbench.records import Metric, divide_protocol
 from kbench.records.canonical import JsonObject
 from kbench.results.rows import Row, newest, sort_by_dataset
@@ -228,7 +228,7 @@ def _match(ours: Row | None, other: ImportedRow, metric: Metric) -> RowPair:
     local = fmean(mine[split] for split in common)
     difference = fmean(theirs[split] - mine[split] for split in common)
     words = "same cell" if same else "same data, protocol and splits"
-    note = f"{words}; {counted(len(common), 'split')}"
+    note = f"{words}; {plural(len(common), 'split')}"
     for name, (here, there) in {} if same else protocol_changes(ours, other.row).items():
         note += f"; {name} {there} instead of {here}"
     return RowPair(other, value, local, difference, len(common), note)

@@ -13,7 +13,7 @@ from typing import Any
 
 from kbench.errors import SuiteError
 from kbench.machine import cluster_id, machine_id
-from kbench.messages import counted, list_some, option, similar
+from kbench.messages import list_some, option, plural, similar
 from kbench.planning.cached_results import Validity
 from kbench.planning.component_refs import get_experiment
 from kbench.planning.planner import Planner
@@ -162,13 +162,13 @@ def current(stored: StoredResults, notice: Callable[[str], None]) -> StoredResul
     counts = Counter(row.outdated for row in stored.rows if row.outdated)
     if not counts:
         return stored
-    why = "; ".join(f"{reason}: {counted(n, 'cell')}" for reason, n in counts.most_common(5))
+    why = "; ".join(f"{reason}: {plural(n, 'cell')}" for reason, n in counts.most_common(5))
     shows = option("outdated", True)
     advice = f"`kbench suite {stored.name}` computes them again, and {shows} shows them"
     rows = [row for row in stored.rows if not row.outdated]
     if not rows:
         raise SuiteError(f"all results of {stored.name!r} are out of date ({why}); {advice}")
-    n_cells = counted(len(stored.rows), "cell")
+    n_cells = plural(len(stored.rows), "cell")
     left_out = f"{counts.total()} of {n_cells} are out of date and left out ({why})"
     notice(f"{left_out}; {advice}")
     return replace(stored, rows=rows, left_out=left_out)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kbench.errors import DatasetError, DatasetParameterError
-from kbench.messages import counted, list_some, option, printable
+from kbench.messages import list_some, option, plural, printable
 from kbench.records import Dataset, Split
 from kbench.tables.limits import GrowingArray, max_bytes
 from kbench.tables.target_columns import Target, read_target, read_weights
@@ -192,7 +192,7 @@ def split_by_group(dataset: Dataset, groups: np.ndarray, what: str) -> Dataset:
     n_groups = len(np.unique(groups))
     if n_groups < GROUP_FOLDS:
         raise DatasetError(
-            f"{what} has {counted(n_groups, 'value')}; {GROUP_FOLDS} folds need at least as many"
+            f"{what} has {plural(n_groups, 'value')}; {GROUP_FOLDS} folds need at least as many"
         )
     is_classification = dataset.task == "classification"
     folds = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbench.errors import DatasetError, DatasetParameterError
-from kbench.messages import counted, option
+from kbench.messages import option, plural
 from kbench.parameters import check_choice
 from kbench.records import TASK_TYPES, TaskType
 from kbench.tables.texts import is_number
@@ -74,7 +74,7 @@ def read_weights(column: Column, source: str) -> np.ndarray:
         got = weights[wrong[0]]
         value = "no weight" if np.isnan(got) else f"the weight {got:g}"
         raise DatasetError(
-            f"{source}: weights must be finite numbers >= 0; {counted(len(wrong), 'row')} of "
+            f"{source}: weights must be finite numbers >= 0; {plural(len(wrong), 'row')} of "
             f"{len(weights):,} {'has' if len(wrong) == 1 else 'have'} another {column.name!r}, "
             f"the first is row {wrong[0] + 1} with {value}"
         )
@@ -92,7 +92,7 @@ def _refuse_infinite(column: Column, source: str) -> None:
     infinite = np.flatnonzero(np.isinf(column.values))
     if len(infinite):
         raise DatasetError(
-            f"{source}: the target {column.name!r} is infinite in {counted(len(infinite), 'row')} "
+            f"{source}: the target {column.name!r} is infinite in {plural(len(infinite), 'row')} "
             f"of {len(column.values):,}, the first is row {infinite[0] + 1}"
         )
 
@@ -110,13 +110,13 @@ def _numbers(column: Column, source: str) -> np.ndarray:
         if len(wrong):
             raise DatasetError(
                 f"{source}: regression needs a target of numbers, but {column.name!r} is not "
-                f"numeric in {counted(len(wrong), 'row')} of {len(values):,}, the first is row "
+                f"numeric in {plural(len(wrong), 'row')} of {len(values):,}, the first is row "
                 f"{wrong[0] + 1}: {texts[wrong[0]]!r}"
             )
     if missing.any():
         raise DatasetError(
             f"{source}: the target {column.name!r} is missing in "
-            f"{counted(int(missing.sum()), 'row')} of {len(values):,}, the first is row "
+            f"{plural(int(missing.sum()), 'row')} of {len(values):,}, the first is row "
             f"{np.argmax(missing) + 1}; regression needs a number in each row"
         )
     return values

@@ -27,7 +27,7 @@ from kbench.features import (
     write_cell,
     write_signed,
 )
-from kbench.messages import counted
+from kbench.messages import plural
 from kbench_claims.published import FAR, Agreement, Beside
 
 # -- results against published values
@@ -86,7 +86,7 @@ def histogram(agreement: Agreement) -> str:
     for place, count in sorted(counts.items()):
         left, right = frame.x(place * _BIN), frame.x((place + 1) * _BIN)
         y = frame.y(float(count))
-        words = f"{counted(count, 'value')}, z from {place * _BIN:g} to {(place + 1) * _BIN:g}"
+        words = f"{plural(count, 'value')}, z from {place * _BIN:g} to {(place + 1) * _BIN:g}"
         parts.append(
             element(
                 "rect",
@@ -110,7 +110,7 @@ def sentences(group: Agreement) -> list[str]:
     """Return sentences on the agreement with published values, and name those that differ."""
     far = group.exceptions
     lines = [
-        f"{len(far)} of {counted(len(group.compared), 'published value')} of {group.metric} "
+        f"{len(far)} of {plural(len(group.compared), 'published value')} of {group.metric} "
         f"{'differs' if len(far) == 1 else 'differ'} by more than two standard errors (|z| > "
         f"{FAR:g}); about 5 % would by chance. Mean of z: {write_signed(group.mean, 2)}; standard "
         f"deviation: {group.sd:.2f}."

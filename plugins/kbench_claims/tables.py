@@ -23,7 +23,7 @@ from kbench.features import (
     write_cell,
     write_signed,
 )
-from kbench.messages import counted
+from kbench.messages import plural
 from kbench_claims.claims import NOT_REACHED, Contest, Warned, get_claims
 
 _METHOD = (Column("feature_map", "feature map"), Column("learner"))
@@ -68,7 +68,7 @@ def variance_sentences(content: ReportData) -> list[str]:
         never = sum(each.reason == NOT_REACHED for each in tested)
         sentences.append(
             f"The best and the second-best method differ significantly on {met} of "
-            f"{counted(len(tested), 'dataset')}. More splits would show the difference on "
+            f"{plural(len(tested), 'dataset')}. More splits would show the difference on "
             f"{len(more)} further ones{_up_to(more)}; on {never} it is {NOT_REACHED}."
         )
     return sentences
@@ -289,7 +289,7 @@ def warnings(content: ReportData) -> list[str]:
     if few:
         sentences.append(
             "The best and the second-best method do not differ significantly on "
-            f"{counted(len(few), 'dataset')}: {name_some(few)}."
+            f"{plural(len(few), 'dataset')}: {name_some(few)}."
         )
     one = [contest.dataset for contest in get_claims(content).contests if contest.n_splits < 2]
     if one:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench.features import Datasets, Form, Format, SuiteError, completion, echo
-from kbench.messages import counted, mask
+from kbench.messages import mask, plural
 from kbench.parameters import check_choice, check_number
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _comparable(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Row], list[Row
 
     kept_a, kept_b, reasons = comparable(a, b)
     for reason, count in reasons.items():
-        echo(f"kbench: not compared: {counted(count, 'cell')}: {reason}", err=True)
+        echo(f"kbench: not compared: {plural(count, 'cell')}: {reason}", err=True)
     return kept_a, kept_b
 
 
@@ -357,7 +357,7 @@ def _print(
     say = partial(console.print, soft_wrap=True)
     for side, only in (("A", comparison.only_a), ("B", comparison.only_b)):
         if only:
-            say(f"\nonly in {side}: {counted(len(only), 'cell')}")
+            say(f"\nonly in {side}: {plural(len(only), 'cell')}")
             for labels in list(only)[:20]:
                 say(f"  {escape(_format_name(labels))}")
             if len(only) > 20:
@@ -377,21 +377,21 @@ def _print(
         direction = f" ({metric.better} is better)" if name == metric.name else ""
         say(f"{escape(name)}{direction}: {', '.join(verdicts)}")
     for reason, count in _reasons(comparison).most_common(5):
-        say(f"  ? {counted(count, 'cell')}: {escape(reason)}")
+        say(f"  ? {plural(count, 'cell')}: {escape(reason)}")
     untested = Counter(
         change.untested
         for cell in comparison.cells
         if (change := cell.changes[metric.name]).untested and change.verdict != "unknown"
     )
     for reason, count in untested.items():
-        say(f"{counted(count, 'cell')}: {reason}")
+        say(f"{plural(count, 'cell')}: {reason}")
     for labels, name in regressions:
         say(f"[bold]regression[/bold] {escape(name)}: {escape(_format_name(labels))}")
     if wanted:
         kinds = [metric.name if name == "metric" else name for name in wanted]
         say(
-            f"{counted(len(regressions), 'regression')} of {escape(' and '.join(kinds))} in "
-            f"{counted(len(comparison.cells), 'cell')} that both sides have"
+            f"{plural(len(regressions), 'regression')} of {escape(' and '.join(kinds))} in "
+            f"{plural(len(comparison.cells), 'cell')} that both sides have"
         )
 
 

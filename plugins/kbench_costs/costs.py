@@ -32,7 +32,7 @@ from kbench.features import (
     over_slots,
     set_width,
 )
-from kbench.messages import counted
+from kbench.messages import plural
 from kbench.records import Cell, Cost, Manifest, Problem, Task, Trial
 from kbench.records.canonical import to_json
 from kbench_costs import prediction as cost
@@ -140,7 +140,7 @@ class _Costs:
         n = sum(cell.key not in self._known for cell in cells)
         if n:
             self._run.notice(
-                f"predicting memory and time by fits of {counted(n, 'cell')} on samples of the "
+                f"predicting memory and time by fits of {plural(n, 'cell')} on samples of the "
                 f"rows, at most {CELL_S:.0f} s each"
             )
         # wide embeddings last: narrower ones say whether a trial is worth its time

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from kbench.features import ReportData, Row, Section
-from kbench.messages import counted
+from kbench.messages import plural
 
 CLOCKS = ("task_time_s", "task_time_cpu_s")
 """Measured times of a task: wall clock, CPU."""
@@ -63,7 +63,7 @@ def sentences(rows: Sequence[Row]) -> list[str]:
 
 def _summary(errors: Sequence[float]) -> str:
     sizes = [abs(error) for error in errors]
-    start = f"{counted(len(sizes), 'cell')}: median error {median(sizes):.0%}"
+    start = f"{plural(len(sizes), 'cell')}: median error {median(sizes):.0%}"
     return start if len(sizes) == 1 else f"{start}, largest {max(sizes):.0%}"
 
 

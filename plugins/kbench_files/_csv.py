@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbench import DatasetError
-from kbench.messages import counted, list_some, option
+from kbench.messages import list_some, option, plural
 from kbench.tables.table import find_repeated
 from kbench.tables.table_rows import Opened, Scan
 from kbench.tables.texts import MISSING, is_number
@@ -274,7 +274,7 @@ class CsvRows:
             more = f", and {n_ragged - RAGGED:,} more" if n_ragged > RAGGED else ""
             raise DatasetError(
                 f"{self.what}: its first line has {self._n_names:,} names, but "
-                f"{counted(n_ragged, 'row')} {'has' if n_ragged == 1 else 'have'} more or fewer "
+                f"{plural(n_ragged, 'row')} {'has' if n_ragged == 1 else 'have'} more or fewer "
                 f"values: {', '.join(lines)}{more}. Quote values that contain the delimiter "
                 f"{dialect.delimiter!r} or a line break, and keep the delimiters of empty ones."
             )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbench import DatasetError
-from kbench.messages import counted, option
+from kbench.messages import option, plural
 from kbench.tables.texts import BLANKS, MISSING, build_sign_pattern, build_translation, preamble
 from kbench_files._reading import open_bounded
 
@@ -142,7 +142,7 @@ def _sentence(dialect: Dialect, has_bom: bool) -> str:
         parts.append(f"{mark} between thousands")
     parts.append(dialect.encoding + (" with a byte order mark" if has_bom else ""))
     if dialect.skip:
-        lines = counted(dialect.skip, "line")
+        lines = plural(dialect.skip, "line")
         parts.append(f"{lines} before the header skipped")
     return ", ".join(parts)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kbench import Dataset, DatasetError, DatasetParameterError, Split
-from kbench.messages import counted
+from kbench.messages import plural
 from kbench.tables.table import no_column, split_by_group
 from kbench.tables.table_rows import TableRows
 from kbench.tables.texts import ISO, DateColumn, parse_days
@@ -64,7 +64,7 @@ def _read(file: Path, n_rows: int, label: str) -> tuple[np.ndarray, list[str]]:
         raise DatasetError(f"{label}: it cannot be read as CSV: {first_line(error)}") from None
     if len(frame) != n_rows:
         raise DatasetError(
-            f"{label}: it has {counted(len(frame), 'row')} below its header, but the data have "
+            f"{label}: it has {plural(len(frame), 'row')} below its header, but the data have "
             f"{n_rows:,}"
         )
     names = [str(name).strip() for name in frame.columns]
@@ -99,7 +99,7 @@ def _refuse_overlap(is_test: np.ndarray, names: list[str], label: str) -> None:
         row = int(np.argmax(often))
         first, second = np.flatnonzero(is_test[row])[:2]
         raise DatasetError(
-            f"{label}: folds must not overlap, but {counted(int(often.sum()), 'row')} of "
+            f"{label}: folds must not overlap, but {plural(int(often.sum()), 'row')} of "
             f"{len(is_test):,} {'is' if often.sum() == 1 else 'are'} tested more than once: row "
             f"{row + 1} in {names[first]!r} and {names[second]!r}. If the columns are repeated "
             "holdouts, set overlapping_splits = true."
@@ -137,7 +137,7 @@ def add_holdout_splits(
     if values.isna().any():
         missing = int(values.isna().sum())
         raise DatasetError(
-            f"{rows.what}, {kind}: {counted(missing, 'row')} {'has' if missing == 1 else 'have'} "
+            f"{rows.what}, {kind}: {plural(missing, 'row')} {'has' if missing == 1 else 'have'} "
             f"no value in column {name!r}"
         )
     if groups is not None:

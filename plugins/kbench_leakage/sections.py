@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from kbench import features
 from kbench.features import Column, Note, Part, ReportData, Section, Table, format_method
-from kbench.messages import counted, list_some
+from kbench.messages import list_some, plural
 from kbench_leakage.findings import Leakage
 from kbench_leakage.stored_checks import (
     find_related,
@@ -41,7 +41,7 @@ def sections(data: ReportData) -> list[Section]:
     if signs:
         parts += [Note(EXPLAINED), _table(signs)]
     elif checked:
-        parts.append(f"No evidence of leakage was found in {counted(len(checked), 'dataset')}.")
+        parts.append(f"No evidence of leakage was found in {plural(len(checked), 'dataset')}.")
     missing = [name for name in results if name not in checked]
     if missing and any(row.checksum for row in data.rows):
         parts.append(f"Not checked on this machine: {list_some(missing)}.")
@@ -118,7 +118,7 @@ def show(run: features.Run, cells: Sequence[features.PlannedCell]) -> None:
     for line in lines[:SHOWN]:
         run.notice(line)
     if (more := len(lines) - SHOWN) > 0:
-        rest = counted(more, "further dataset")
+        rest = plural(more, "further dataset")
         run.notice(f"possible leakage in {rest}: the report and `kbench leakage` list the evidence")
 
 

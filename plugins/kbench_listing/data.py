@@ -10,7 +10,7 @@ import typer
 
 from kbench import features
 from kbench.features import echo, options_from
-from kbench.messages import counted
+from kbench.messages import plural
 
 if TYPE_CHECKING:
     from kbench.records import DatasetFacts
@@ -44,13 +44,13 @@ def list_(
     printing = features.printing
     printing.print_table(printing.console(), features.Table("data", "", columns, rows))
     size = sum(entry.n_bytes for entry in entries)
-    echo(f"\n{counted(len(entries), 'dataset')}, {size / 2**20:,.1f} MiB in {cache.root}")
+    echo(f"\n{plural(len(entries), 'dataset')}, {size / 2**20:,.1f} MiB in {cache.root}")
 
 
 def _target(facts: DatasetFacts) -> str:
     """Describe the target of a dataset."""
     if facts.target_mean is None or facts.target_sd is None:
-        return counted(facts.n_classes, "class", "classes")
+        return plural(facts.n_classes, "class", "classes")
     return f"{facts.target_mean:.4g} (sd {facts.target_sd:.4g})"
 
 
@@ -102,9 +102,9 @@ def verify() -> None:
         echo(problem)
     if problems:
         aside = cache.root / "damaged"
-        echo(f"{counted(len(problems), 'problem')}; damaged datasets were moved to {aside}")
+        echo(f"{plural(len(problems), 'problem')}; damaged datasets were moved to {aside}")
         raise typer.Exit(1)
-    echo(f"{counted(n_entries, 'dataset')} in {cache.root}: all valid")
+    echo(f"{plural(n_entries, 'dataset')} in {cache.root}: all valid")
 
 
 def path() -> None:
@@ -117,6 +117,6 @@ def clear(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] 
     cache = features.DataCache()
     if not yes:
         typer.confirm(
-            f"Remove {counted(len(cache.entries()), 'dataset')} in {cache.root}?", abort=True
+            f"Remove {plural(len(cache.entries()), 'dataset')} in {cache.root}?", abort=True
         )
     echo(f"{cache.clear() / 2**20:,.1f} MiB freed in {cache.root}")

@@ -29,7 +29,7 @@ from kbench.features import (
     still_working,
     write,
 )
-from kbench.messages import counted, did_you_mean
+from kbench.messages import did_you_mean, plural
 from kbench.records import ACCURACY, Delivered
 from kbench.records.canonical import Json
 from kbench_mlflow.known_stores import journals
@@ -277,15 +277,15 @@ class Synced:
     def sentence(self) -> str:
         """The result in one line."""
         delivered = self.delivered
-        kept = f"kept: {counted(self.finished, 'finished cell')}"
-        known = kept if delivered.problem else counted(delivered.stored, "run")
+        kept = f"kept: {plural(self.finished, 'finished cell')}"
+        known = kept if delivered.problem else plural(delivered.stored, "run")
         text = f"{self.suite} in {delivered.uri}: {known}, {delivered.written} written now"
         if self.unfinished:
             text += (
-                f"; unfinished: {counted(self.unfinished, 'cell')} (`kbench suite` goes on there)"
+                f"; unfinished: {plural(self.unfinished, 'cell')} (`kbench suite` goes on there)"
             )
         if self.unread:
-            plans = counted(self.unread, "plan")
+            plans = plural(self.unread, "plan")
             text += f"; skipped {plans} of another version of kbench: `kbench suite` plans again"
         return text
 

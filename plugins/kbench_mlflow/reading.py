@@ -28,7 +28,7 @@ from kbench.features import (
     runnable,
     sort_by_dataset,
 )
-from kbench.messages import counted, list_some, option, similar
+from kbench.messages import list_some, option, plural, similar
 from kbench.records import ACCURACY, Metric
 from kbench.records.canonical import Json, JsonObject, dumps
 from kbench_mlflow.known_stores import list_stored_suites
@@ -103,7 +103,7 @@ def tags_without_run(
 
     `present` are its tags.
     """
-    prefix, number = f"{_ROWS}{machine}.", counted(len(rows), "cell")
+    prefix, number = f"{_ROWS}{machine}.", plural(len(rows), "cell")
     packed = base64.b64encode(zlib.compress(dumps([*map(vars, rows)]).encode())).decode()
     pieces = re.findall(f".{{1,{_PIECE_CHARS}}}", packed) if rows else ()
     counts = ", ".join(f"{n} {why}" for why, n in Counter(row.status for row in rows).items())

@@ -36,7 +36,7 @@ from kbench.features import (
     round_mean,
     unequal_splits,
 )
-from kbench.messages import counted
+from kbench.messages import plural
 
 # -- the table of scores
 
@@ -254,7 +254,7 @@ def stability_sentences(content: ReportData) -> list[str]:
             [f"{format_method(m)} lacks {len(lacking[m])}" for m in methods if m in lacking]
         )
         sentences.append(
-            f"Of {counted(len(content.scores.tried_datasets), 'dataset')}, {names}. A missing cell "
+            f"Of {plural(len(content.scores.tried_datasets), 'dataset')}, {names}. A missing cell "
             "counts as the worst in a test for its method and as the best in a test against it."
         )
     if stability.changes:

@@ -54,7 +54,7 @@ from kbench.features import (
     write_cell,
     write_sd,
 )
-from kbench.messages import counted, printable, printable_json, printable_lines
+from kbench.messages import plural, printable, printable_json, printable_lines
 from kbench.records import ACCURACY
 from kbench_reporting import charts, diagram, findings, pictures, tables
 
@@ -104,7 +104,7 @@ def page(
         "name_of": format_method,
         "shown": write_cell,
         "beside": write_sd,
-        "counted": counted,
+        "plural": plural,
         "most_listed": _MAX_LISTED,
     }
     numbers = {method: str(i) for i, method in enumerate(content.methods)}

@@ -41,7 +41,7 @@ from kbench.features import (
     without_times,
     write_file,
 )
-from kbench.messages import counted, list_some, mask, option, printable
+from kbench.messages import list_some, mask, option, plural, printable
 from kbench.records import (
     Cell,
     DatasetFacts,
@@ -118,7 +118,7 @@ def bundles_of_suite(name: str, notice: Callable[[str], None]) -> Iterator[Bundl
     # earlier versions kept them in one folder, in formats that are not read now
     if earlier := [path for path in folder().glob("*") if path.suffix in _ENDS]:
         notice(
-            f"{counted(len(earlier), 'bundle')} of an unsupported format in {folder()} cannot be "
+            f"{plural(len(earlier), 'bundle')} of an unsupported format in {folder()} cannot be "
             "read: remove them, and import new ones"
         )
     for path in _files(slug(name)):
@@ -292,9 +292,9 @@ def read_named_bundles(names: Sequence[str] | None, recompute: bool = False) -> 
 def notices(bundle: Bundle, present: Present) -> list[str]:
     """Return the reasons why results of a bundle are not reused; empty if all are valid here."""
     reasons = count_not_reused(bundle, present)
-    texts = [f"{counted(n, 'split')}: {reason}" for reason, n in reasons.most_common(_SHOWN)]
+    texts = [f"{plural(n, 'split')}: {reason}" for reason, n in reasons.most_common(_SHOWN)]
     if more := len(reasons) - len(texts):
-        texts.append(f"and {counted(more, 'other reason')}")
+        texts.append(f"and {plural(more, 'other reason')}")
     sentences = [f"bundle {bundle.id[:SHORT]}, not reused: {'; '.join(texts)}"] if texts else []
     if texts and other_versions(bundle):
         sentences.append(f"the same versions: {same_environment(bundle)}")

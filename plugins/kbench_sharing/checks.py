@@ -14,7 +14,7 @@ from pathlib import PurePath
 
 from kbench.errors import BundleError
 from kbench.features import FILE_PARAMETERS, PLAIN, holdout_sizes, make_key_from_json
-from kbench.messages import counted
+from kbench.messages import plural
 from kbench.records import DEFAULT, Protocol
 from kbench.records.canonical import to_json
 from kbench_sharing.bundle_records import SharedCell, SharedDataset, SharedResult
@@ -104,7 +104,7 @@ def check_result(
     """Check the result of a split: plausible times, and metrics in their ranges."""
     name = f"split {result.split} of {cell.name}"
     if result.split >= cell.n_splits:
-        raise BundleError(f"{name} is beyond the {counted(cell.n_splits, 'split')} of its cell")
+        raise BundleError(f"{name} is beyond the {plural(cell.n_splits, 'split')} of its cell")
     if result.machine >= n_machines:
         raise BundleError(f"{name} refers to a machine that the bundle lacks")
     _check_times(result, name, now_ms)

@@ -14,7 +14,7 @@ import typer
 
 from kbench import features
 from kbench.features import SuiteError, echo, options_from
-from kbench.messages import counted, mask
+from kbench.messages import mask, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,8 +90,8 @@ def create(
     )
     n_results = sum(len(cell.results) for cell in {c.key: c for c in saved.cells}.values())
     written = (
-        f"{counted(len(saved.cells), 'cell')} of {saved.suite.name}, "
-        f"{counted(n_results, 'split')}; id {zip_file.sha256(files['manifest.json'])[:12]}"
+        f"{plural(len(saved.cells), 'cell')} of {saved.suite.name}, "
+        f"{plural(n_results, 'split')}; id {zip_file.sha256(files['manifest.json'])[:12]}"
     )
     if output is not None:
         zip_file.write(Path(output).expanduser(), files)
@@ -105,10 +105,10 @@ def create(
         echo(f"{for_paper}: {', '.join(sorted(papers))}")
         echo(f"{place / 'results.zip'}: {written}")
     if saved.n_without:
-        echo(f"{counted(saved.n_without, 'cell')} of the suite have no result here", err=True)
+        echo(f"{plural(saved.n_without, 'cell')} of the suite have no result here", err=True)
     if few := sum(bool(cell.missing) for cell in saved.cells):
         echo(
-            f"{counted(few, 'cell')} with fewer splits than planned, which are excluded from "
+            f"{plural(few, 'cell')} with fewer splits than planned, which are excluded from "
             "means: compute the missing splits, or give --n-splits as to `kbench suite`",
             err=True,
         )
@@ -184,14 +184,14 @@ def verify(
     )
     units, reasons = verifying.units()
     for reason, n_splits in reasons.items():
-        echo(f"cannot be recomputed on this machine: {counted(n_splits, 'split')}: {reason}")
+        echo(f"cannot be recomputed on this machine: {plural(n_splits, 'split')}: {reason}")
     if reasons and not units:
         echo(f"the same versions: {same_environment(bundle)}")
     drawn = nonce or secrets.token_hex(8)
     chosen = draw_sample(units, bundle.id, drawn, sample)
     again = "" if nonce else "; --nonce repeats this sample"
     echo(
-        f"recomputing {len(chosen)} of {counted(len(units), 'split')} that can be recomputed, "
+        f"recomputing {len(chosen)} of {plural(len(units), 'split')} that can be recomputed, "
         f"sampled with the nonce {drawn}{again}"
     )
     verdicts: Counter[Finding] = Counter()
@@ -208,7 +208,7 @@ def verify(
     of_predictions = _print_prediction_checks(verifying, bundle, units)
     if folder is not None:
         n_new = publish_records(bundle, records, folder)
-        echo(f"{folder}: {counted(n_new, 'new file')} of recomputed splits")
+        echo(f"{folder}: {plural(n_new, 'new file')} of recomputed splits")
     _conclude(verdicts, of_predictions)
 
 
@@ -250,8 +250,8 @@ def describe(bundle: Bundle) -> None:
     """Print the author and the content of a bundle."""
     cpus = ", ".join(dict.fromkeys(each.cpu for each in bundle.manifest.machines))
     echo(
-        f"{bundle.author}: {counted(len(bundle.cells), 'cell')} of {bundle.manifest.suite}, "
-        f"{counted(bundle.n_results, 'split')}, computed on {cpus}"
+        f"{bundle.author}: {plural(len(bundle.cells), 'cell')} of {bundle.manifest.suite}, "
+        f"{plural(bundle.n_results, 'split')}, computed on {cpus}"
     )
     echo("schema, keys, references, timestamps and value ranges are valid")
 
@@ -327,7 +327,7 @@ def publish(
     done = publish_to_remote(bundle, repository) if is_remote else published(bundle, folder)
     present = f", {done.n_kept} already present" if done.n_kept else ""
     where = mask(repository) if is_remote else folder
-    echo(f"{where}: {counted(done.n_new, 'new rows file')}{present}")
+    echo(f"{where}: {plural(done.n_new, 'new rows file')}{present}")
     if done.n_new and not is_remote:
         echo(f"check them: kbench bundle site {folder}")
 
@@ -359,9 +359,9 @@ def site(
     for problem in rejected:
         echo(problem, err=True)
     if rejected:
-        echo(f"{counted(len(rejected), 'file')} rejected, {n_rows} valid", err=True)
+        echo(f"{plural(len(rejected), 'file')} rejected, {n_rows} valid", err=True)
         raise typer.Exit(1)
-    echo(f"{counted(n_rows, 'rows file')}: schema, keys, timestamps and value ranges are valid")
+    echo(f"{plural(n_rows, 'rows file')}: schema, keys, timestamps and value ranges are valid")
     if output is not None:
         page = Path(output) / "index.html"
-        echo(f"{page}: {counted(written.n_pages, 'page')}")
+        echo(f"{page}: {plural(written.n_pages, 'page')}")

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from kbench.errors import BundleError
 from kbench.features import Manifest, Present
-from kbench.messages import counted, printable
+from kbench.messages import plural, printable
 from kbench.records import INSTALLED, NAMESPACE
 from kbench_sharing.bundle_records import Bundle, SharedDependencies, SharedResult
 from kbench_sharing.untrusted_text import check_label
@@ -162,6 +162,6 @@ def _list_not_shared(manifest: Manifest) -> str:
     """Return the dependencies that can be compared on the author's machine only."""
     n_files = sum(_OUTSIDE.fullmatch(name) is not None for name in manifest.files)
     names = sorted(name for name, value in manifest.variables.items() if value is not None)
-    parts = [counted(n_files, "file") + " of its author's machine"] if n_files else []
+    parts = [plural(n_files, "file") + " of its author's machine"] if n_files else []
     parts += [f"the environment variable {name}" for name in names]
     return f"it depends on {', '.join(parts)}, which cannot be compared here" if parts else ""

@@ -18,7 +18,7 @@ from kbench.features import (
     wrap_in_float,
     write,
 )
-from kbench.messages import counted
+from kbench.messages import plural
 from kbench_sharing.added_bundles import SHORT, same_environment
 from kbench_sharing.bundle_records import Bundle
 from kbench_sharing.reading import parse_bundle
@@ -79,8 +79,8 @@ def _statement(bundle: Bundle) -> str:
     lines = [
         r"\paragraph{Reproducibility}",
         latex_text(
-            f"The results are {counted(bundle.n_results, 'split')} of "
-            f"{counted(len(bundle.cells), 'cell')} of the suite {suite}, computed by "
+            f"The results are {plural(bundle.n_results, 'split')} of "
+            f"{plural(len(bundle.cells), 'cell')} of the suite {suite}, computed by "
             f"kbench {stated.get('kbench-core', '')} with {versions} on {cpus}."
         ),
         latex_text("They are in the file results.zip; the SHA-256 of its manifest is")

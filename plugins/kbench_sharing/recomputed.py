@@ -26,7 +26,7 @@ from kbench.features import (
     now_ms,
     state_folder,
 )
-from kbench.messages import counted
+from kbench.messages import plural
 from kbench.records.canonical import digest
 from kbench_sharing.bundle_records import (
     CPU,
@@ -164,7 +164,7 @@ def read_records(repository: Path, name: str, bundle: Bundle) -> list[Record]:
         records.append(Record.read(parse_json(line, place), place))
     splits = {(record.cell, record.split) for record in records}
     if len(splits) < len(records) or not records:
-        raise BundleError(f"it has {counted(len(records), 'line')} of {len(splits)} splits")
+        raise BundleError(f"it has {plural(len(records), 'line')} of {len(splits)} splits")
     for record in records:
         result = bundle.results.get(record.cell, {}).get(record.split)
         check_record(record, result, bundle.author, now_ms())

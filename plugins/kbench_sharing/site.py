@@ -33,7 +33,7 @@ from kbench.features import (
     write_file,
     write_sd,
 )
-from kbench.messages import counted, number
+from kbench.messages import number, plural
 from kbench.records import divide_protocol
 from kbench.records.canonical import JsonObject
 from kbench_sharing.added_bundles import planned_splits, read_metric, read_rows
@@ -299,7 +299,7 @@ def _board_pages(board: Board, template: Template) -> Iterable[tuple[str, str]]:
         template.render(
             heading=board.metric.words,
             title=board.suite,
-            sentences=[f"{counted(len(lines), 'row')} by {_names(board.rows)}."],
+            sentences=[f"{plural(len(lines), 'row')} by {_names(board.rows)}."],
             path=[("All suites", "../../index.html")],
             leaders=table,
             columns=[
@@ -323,7 +323,7 @@ def _board_pages(board: Board, template: Template) -> Iterable[tuple[str, str]]:
                 template.render(
                     heading=board.metric.words,
                     title=name,
-                    sentences=[f"{counted(len(numbers), 'row')} of {board.suite}, by {authors}."],
+                    sentences=[f"{plural(len(numbers), 'row')} of {board.suite}, by {authors}."],
                     path=[("All suites", "../../../index.html"), (board.suite, "../index.html")],
                     rows=[lines[number] for number in numbers],
                     top="../../../",

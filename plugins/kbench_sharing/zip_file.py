@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 
 from kbench.errors import BundleError
 from kbench.features import read_file, write_file
-from kbench.messages import counted, printable
+from kbench.messages import plural, printable
 from kbench_sharing.bundle_records import FILES, MANIFEST, PREDICTIONS, SOURCES
 
 _FREE = 8 << 20
@@ -187,7 +187,7 @@ def _decompress_xz(data: bytes, remaining: int, most: int) -> bytes:
 
 def _check_entries(entries: list[zipfile.ZipInfo], most: int) -> None:
     if len(entries) > MAX_FILES:
-        raise BundleError(f"it has more than {counted(MAX_FILES, 'file')}")
+        raise BundleError(f"it has more than {plural(MAX_FILES, 'file')}")
     seen: set[str] = set()
     for entry in entries:
         # a zero byte ends the name that zipfile shows
@@ -238,7 +238,7 @@ def read_folder(folder: Path) -> dict[str, bytes]:
             ) from error
         remaining -= len(files[name])
         if len(files) > MAX_FILES:
-            raise BundleError(f"it has more than {counted(MAX_FILES, 'file')}")
+            raise BundleError(f"it has more than {plural(MAX_FILES, 'file')}")
     return files
 
 

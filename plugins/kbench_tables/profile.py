@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.messages import counted, option, printable
+from kbench.messages import option, plural, printable
 from kbench.tables.table import TEXT_ABOVE
 from kbench.tables.texts import ISO, PARTS, DateColumn, UnitColumn, is_dates, is_number, parse_days
 from kbench_tables.text_scan import UnitScan, guess_formats, sentence, several_formats
@@ -370,7 +370,7 @@ def _encode_categories(profile: ColumnProfile, asked: Params) -> Role:
         return Role(name, how_many, BY_TARGET, 1, note)
     missing = ", and whether it is missing" if profile.n_missing else ""
     width = k + bool(missing)
-    return Role(name, how_many, f"{counted(k, _INDICATORS)}{missing}", width, note)
+    return Role(name, how_many, f"{plural(k, _INDICATORS)}{missing}", width, note)
 
 
 def _encode_dates(profile: ColumnProfile, asked: Params) -> Role:

@@ -12,7 +12,7 @@ import typer
 from kbench import features
 from kbench.errors import ExportError, KbenchError
 from kbench.features import echo, options_from
-from kbench.messages import counted
+from kbench.messages import plural
 from kbench_tables.commands.recommend import READING, Given
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def predict(
         raise
     for sentence in outcome.sentences:
         echo(f"kbench: {sentence}", err=True)
-    echo(f"{output}: {counted(outcome.n_rows, 'row')}{', replaced' if replaced else ''}")
+    echo(f"{output}: {plural(outcome.n_rows, 'row')}{', replaced' if replaced else ''}")
 
 
 def _opened(

@@ -21,7 +21,7 @@ from kbench.features import (
     options_from,
     put_flags,
 )
-from kbench.messages import counted
+from kbench.messages import plural
 
 if TYPE_CHECKING:
     from kbench.features import Lead, Metric, Report, Row
@@ -244,7 +244,7 @@ def _print(
             "same"
         )
     for reason, n in reasons.items():
-        console.print(f"skipped: {counted(n, 'method')}: {escape(reason)}")
+        console.print(f"skipped: {plural(n, 'method')}: {escape(reason)}")
     console.print()
     for sentence in lead.sentences:
         console.print(escape(sentence), soft_wrap=True)

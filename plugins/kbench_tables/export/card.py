@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kbench.messages import counted, number
+from kbench.messages import number, plural
 from kbench.tables.texts import DateColumn, UnitColumn
 from kbench_tables.export.fit import Fitted, has_intervals
 
@@ -77,7 +77,7 @@ def _errors(facts: Mapping[str, Any]) -> list[str]:
     has_spread = measured.get(f"{shown[0]}_sd") is not None
     lines[0] += (
         f", mean{' and standard deviation' if has_spread else ''} over "
-        f"{counted(measured['n_splits_done'], 'split')}"
+        f"{plural(measured['n_splits_done'], 'split')}"
         f"{', on a cluster' if measured['machine'].startswith('cluster-') else ''}; "
         "this model was then fitted on all rows"
     )

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from kbench.messages import counted
+from kbench.messages import plural
 from kbench.tables.encoder import split_columns
 from kbench_tables.export.plain_objects import load
 
@@ -48,7 +48,7 @@ class Finding:
     """Smallest or largest number in the training data."""
 
     def __str__(self) -> str:
-        rows = counted(self.n_rows, "row")
+        rows = plural(self.n_rows, "row")
         has = "has" if self.n_rows == 1 else "have"
         bound = "" if self.bound is None else f" ({self.bound:.10g})"
         shown = f": {', '.join(map(repr, self.examples))}" if self.examples else ""

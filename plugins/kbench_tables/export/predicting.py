@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import KbenchError
-from kbench.messages import counted, list_some
+from kbench.messages import list_some, plural
 from kbench.tables.texts import PREAMBLE, preamble
 from kbench_tables.export.model import Finding, Model, merge_findings
 
@@ -176,7 +176,7 @@ def predict_file(
     outcome.sentences += map(str, findings)
     if guard.n_cells:
         outcome.sentences.append(
-            f"{counted(guard.n_cells, 'cell')} that a spreadsheet program would run as a formula "
+            f"{plural(guard.n_cells, 'cell')} that a spreadsheet program would run as a formula "
             "now begin with an apostrophe"
         )
     return outcome
@@ -324,5 +324,5 @@ def main(load: Callable[[], Model], arguments: Sequence[str] | None = None) -> i
         return 2
     for sentence in outcome.sentences:
         print(f"predict.py: {sentence}", file=sys.stderr)
-    print(f"{options.output}: {counted(outcome.n_rows, 'row')}")
+    print(f"{options.output}: {plural(outcome.n_rows, 'row')}")
     return 0

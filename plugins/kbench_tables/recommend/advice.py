@@ -24,7 +24,7 @@ from kbench.features import (
     on_dataset,
     p_value,
 )
-from kbench.messages import counted, number, option
+from kbench.messages import number, option, plural
 from kbench.records import ACCURACY, Metric, TaskType
 from kbench_tables.time_budget.sample_sizes import standard_error
 
@@ -430,13 +430,13 @@ def _left_out(rows: Sequence[Row], n_complete: int) -> list[str]:
     too_large = sum(row.status == "skipped" and bool(row.error) for row in rows)
     if too_large:
         sentences.append(
-            f"{too_large} of {counted(len(rows), 'method')} {'does' if too_large == 1 else 'do'} "
+            f"{too_large} of {plural(len(rows), 'method')} {'does' if too_large == 1 else 'do'} "
             "not fit into the memory limit."
         )
     skipped = sum(row.status == "skipped" and not row.error for row in rows)
     if skipped:
         sentences.append(
-            f"{skipped} of {counted(len(rows), 'method')} {'was' if skipped == 1 else 'were'} "
+            f"{skipped} of {plural(len(rows), 'method')} {'was' if skipped == 1 else 'were'} "
             "not evaluated in full within the time limit; a better one may be among them."
         )
     return sentences

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kbench.features import element, text
-from kbench.messages import counted, number
+from kbench.messages import number, plural
 
 SHOWN = 12
 """Number of columns that the command line prints."""
@@ -53,7 +53,7 @@ class Explanation:
         return [
             f"Permutation importances, as the loss in {words}, on {self.n_rows:,} test "
             f"rows{self._sample}: {named}{more}."
-            + (f" No effect of {counted(rest, 'other')}." if rest else "")
+            + (f" No effect of {plural(rest, 'other')}." if rest else "")
         ]
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kbench.features import METRICS, NEVER_RANKED, SEARCHED, Registry, SuiteError
-from kbench.messages import counted, did_you_mean, option
+from kbench.messages import did_you_mean, option, plural
 from kbench.records import DatasetFacts, Metric, Protocol
 
 RARE = 0.4
@@ -80,7 +80,7 @@ def list_shares(facts: DatasetFacts) -> str:
     by_size = sorted(zip(facts.class_counts, facts.target_names, strict=False), reverse=True)
     words = [f"{name!r} {100 * n / facts.n_samples:.3g} %" for n, name in by_size]
     if len(words) > SHOWN:
-        hidden = counted(len(words) - SHOWN, "other", "others")
+        hidden = plural(len(words) - SHOWN, "other", "others")
         words = [*words[: SHOWN - 1], f"{hidden} between", words[-1]]
     return ", ".join(words)
 

@@ -22,7 +22,7 @@ from kbench.features import (
     machine_facts,
     page,
 )
-from kbench.messages import counted, list_some, number, option, printable
+from kbench.messages import list_some, number, option, plural, printable
 from kbench_tables.profile import Role
 from kbench_tables.recommend.compared_methods import ComparedMethods
 from kbench_tables.recommend.explanation import Explanation
@@ -129,22 +129,22 @@ def explanation_section(result: Explanation, metric: Metric) -> list[Part]:
 def shape(data: UserData) -> str:
     """Describe the data: rows, columns before and after encoding, target, missing values."""
     facts, preview = data.facts, data.preview
-    columns = counted(facts.n_features, "column")
+    columns = plural(facts.n_features, "column")
     if preview is not None and preview.n_columns != facts.n_features:
-        before = counted(preview.n_columns, "column")
+        before = plural(preview.n_columns, "column")
         columns = f"{before}, {facts.n_features:,} after encoding"
-    parts = [counted(facts.n_samples, "row"), columns]
+    parts = [plural(facts.n_samples, "row"), columns]
     if facts.target_mean is not None and facts.target_sd is not None:
         parts.append(
             f"target with mean {number(facts.target_mean)} and standard deviation "
             f"{number(facts.target_sd)}"
         )
     else:
-        parts.append(f"{counted(facts.n_classes, 'class', 'classes')} ({list_shares(facts)})")
+        parts.append(f"{plural(facts.n_classes, 'class', 'classes')} ({list_shares(facts)})")
     if facts.n_missing:
-        parts.append(counted(facts.n_missing, "missing value"))
+        parts.append(plural(facts.n_missing, "missing value"))
     if preview is not None and preview.n_unlabelled:
-        parts.append(f"{counted(preview.n_unlabelled, 'row')} without a label left out")
+        parts.append(f"{plural(preview.n_unlabelled, 'row')} without a label left out")
     return ", ".join(parts)
 
 

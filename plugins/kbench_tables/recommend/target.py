@@ -10,7 +10,7 @@ import numpy as np
 from annotated_types import Ge
 
 from kbench.errors import DatasetError
-from kbench.messages import counted, option, printable
+from kbench.messages import option, plural, printable
 from kbench.records import TaskType
 from kbench.tables.target_columns import MANY_CLASSES, MAX_NUMERIC_LABELS
 
@@ -198,7 +198,7 @@ def choose(column: TargetColumn, name: str, label: str, asked: TaskType | None =
     if column.fraction is None and few and not rare:
         return Choice(
             "classification",
-            f"target {name!r} has {counted(column.n_different, 'different integer')}, treated "
+            f"target {name!r} has {plural(column.n_different, 'different integer')}, treated "
             f"as classes ({option('task', 'regression')} treats them as numbers)",
         )
     why = ""
@@ -208,7 +208,7 @@ def choose(column: TargetColumn, name: str, label: str, asked: TaskType | None =
             why = f", of which {column.fraction:g} is not an integer"
     _refuse_missing(column, name, label)
     hint = f" ({_CLASSES} treats them as classes)" if column.may_be_classes else ""
-    what_it_is = f"is numeric, with {counted(column.n_different, 'different value')}{why}"
+    what_it_is = f"is numeric, with {plural(column.n_different, 'different value')}{why}"
     return Choice("regression", f"target {name!r} {what_it_is}: regression{hint}")
 
 
@@ -220,7 +220,7 @@ def _different(column: TargetColumn) -> str:
         "dates": ("different date", ""),
         "strings": ("different string", ""),
     }[column.kind]
-    return counted(column.n_different, one, many)
+    return plural(column.n_different, one, many)
 
 
 def _refuse(column: TargetColumn, name: str, label: str, asked: TaskType | None) -> None:
@@ -241,7 +241,7 @@ def _refuse(column: TargetColumn, name: str, label: str, asked: TaskType | None)
         if asked is None and column.may_be_classes:
             remedy += f"; {_CLASSES} treats the {column.n_different:,} strings as classes"
         raise DatasetError(
-            f"{target} holds numbers, but {counted(column.n_odd, 'row')} "
+            f"{target} holds numbers, but {plural(column.n_odd, 'row')} "
             f"{'has' if column.n_odd == 1 else 'have'} another string, first row "
             f"{column.odd_row}: {column.odd!r}. {remedy}."
         )
@@ -264,7 +264,7 @@ def _refuse_missing(column: TargetColumn, name: str, label: str) -> None:
     if column.n_missing:
         n_rows = column.n_rows + column.n_missing
         raise DatasetError(
-            f"{label}: the target {name!r} is missing in {counted(column.n_missing, 'row')} of "
+            f"{label}: the target {name!r} is missing in {plural(column.n_missing, 'row')} of "
             f"{n_rows:,} (first row {column.missing_row}). Remove these rows: regression needs a "
             "number in each row."
         )
