@@ -8,13 +8,13 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.live import Live
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.segment import Segment
 from rich.table import Table
 
@@ -119,6 +119,19 @@ class JsonLines(Display):
         )
 
 
+def _estimate_work(cell: PlannedCell) -> float:
+    """Return the relative time of a task: the slowest come first, those of many rows and classes.
+
+    The power is that of the times of the suite `uci`.
+    """
+    facts = cell.dataset
+    return (facts.n_samples * max(facts.n_classes, 1)) ** 0.75 if facts else 1.0
+
+
+def _sum_work(cells: Sequence[PlannedCell]) -> float:
+    return sum(len(cell.missing) * _estimate_work(cell) for cell in cells)
+
+
 def _log(message: str) -> None:
     console = PrintableConsole(stderr=True)
     if console.is_jupyter:  # which shows standard error as a fault
@@ -141,6 +154,7 @@ class Log(Quiet):
         self._metric = ACCURACY
         self._started = time.monotonic()
         self._n_tasks = self._done = 0
+        self._planned_work = self._done_work = 0.0
 
     def on_loading(self, dataset: str) -> None:
         """Log which dataset is being fetched."""
@@ -152,18 +166,19 @@ class Log(Quiet):
 
     def on_planned(self, cells: list[PlannedCell], n_tasks: int, metric: Metric) -> None:
         """Log the size of the plan."""
-        self._n_tasks, self._metric = n_tasks, metric
+        self._n_tasks, self._metric, self._planned_work = n_tasks, metric, _sum_work(cells)
         _log(_plan_sentence(cells, n_tasks))
 
     def on_finished(self, cell: PlannedCell, result: Result) -> None:
         """Log the result of a cell when its last task has ended."""
         self._done += 1
+        self._done_work += _estimate_work(cell)
         if not result.is_ok:
             _log(_failure(cell, result))
         if not cell.missing:
             row, name = make_row(cell, self._metric), self._metric.name
             elapsed = time.monotonic() - self._started
-            left = elapsed / self._done * (self._n_tasks - self._done)
+            left = elapsed * max(self._planned_work / self._done_work - 1, 0)
             _log(
                 f"[{self._done}/{self._n_tasks} {_clock(elapsed)}, {_clock(left)} left] "
                 f"{cell.cell.name}: {row.status} {write_cell(name, row.value(name))}"
@@ -187,17 +202,16 @@ class LiveTable(Display):
         self._slots = ["waiting"] * (jobs or 0)
         self._latest: deque[PlannedCell] = deque(maxlen=self.LATEST)
         self._failures: deque[str] = deque(maxlen=5)
-        self._n_failures = 0
+        self._n_failures = self._done = 0
         self._stage = "preparing"
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("tasks, time left"),
+            TextColumn("{task.fields[done]}/{task.fields[n_tasks]} tasks, time left"),
             TimeRemainingColumn(),
             console=console,
         )
-        self._bar = self._progress.add_task("tasks", total=None, visible=False)
+        self._bar = self._progress.add_task("tasks", total=None, visible=False, done=0, n_tasks=0)
         self._live = Live(
             get_renderable=self._draw, console=console, refresh_per_second=4, transient=True
         )
@@ -227,7 +241,8 @@ class LiveTable(Display):
         self._metric = metric
         self.notice(_plan_sentence(cells, n_tasks))
         self._stage = ""
-        self._progress.update(self._bar, total=n_tasks, visible=bool(n_tasks))
+        work = _sum_work(cells)
+        self._progress.update(self._bar, total=work, n_tasks=n_tasks, visible=bool(n_tasks))
 
     def on_started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
         """Show the task of a slot; a cluster may get more slots."""
@@ -237,7 +252,8 @@ class LiveTable(Display):
     def on_finished(self, cell: PlannedCell, result: Result) -> None:
         """Move the bar; show the cell when it is complete."""
         with self._lock:
-            self._progress.advance(self._bar)
+            self._done += 1
+            self._progress.update(self._bar, advance=_estimate_work(cell), done=self._done)
             if not result.is_ok:
                 self._n_failures += 1
                 self._failures.append(_failure(cell, result))
