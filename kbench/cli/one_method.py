@@ -96,7 +96,7 @@ def _print_against(console: Console, compared: Sequence[Against], metric: Metric
     styles = {"better": "green", "worse": "red"}
     lines = {i: styles.get(each.verdict, "") for i, each in enumerate(compared)}
     rows = [{**vars(each), "datasets": each.n_datasets} for each in compared]
-    table = Table("focus", "", columns, rows, styles=lines)
+    table = Table("highlighted", "", columns, rows, styles=lines)
     printing.print_table(console, table, narrowed=True)
 
 

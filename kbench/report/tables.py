@@ -155,7 +155,7 @@ def leaderboard_table(
     notes: dict[Place, str] = {}
     for i, line in enumerate(board.lines):
         if line.method in focus:
-            notes[i, "learner"] = "in focus"
+            notes[i, "learner"] = "highlighted"
         if line.worse_than:
             notes[i, "verdict"] = f"than {format_method(line.worse_than)}"
         if line.dominated_by:
@@ -198,7 +198,7 @@ def leaderboard_sentences(board: Leaderboard) -> list[str]:
 
 
 def answer_sentences(board: Leaderboard, focus: Collection[Method] = ()) -> list[str]:
-    """Return what can be said of all methods, and of those in focus; the rest is one sentence."""
+    """Return what can be said of all methods, and of highlighted ones; the rest is one sentence."""
     compared = [line for line in board.lines if line.place is not None]
     datasets = plural(board.n_tested, "independent dataset")
     if len(compared) < 2:

@@ -90,7 +90,7 @@ def read_arff(path: Path, source: str) -> Table:
     """Read a dense or sparse ARFF file.
 
     Raises DatasetError if the file is not ARFF, with the number of the line and the reason,
-    or is larger than ``KBENCH_MAX_DATASET_MB``.
+    or is larger than ``KBENCH_MAX_DATASET_MIB``.
 
     Parameters
     ----------

@@ -17,16 +17,16 @@ from kbench.errors import DatasetError
 def max_bytes() -> int:
     """Return the largest size of a dataset, as a file and in memory.
 
-    It is ``$KBENCH_MAX_DATASET_MB``, 4096 by default, in bytes; `DatasetError` if
+    It is ``$KBENCH_MAX_DATASET_MIB``, 4096 by default, in bytes; `DatasetError` if
     that is not a positive number.
     """
-    limit = os.environ.get("KBENCH_MAX_DATASET_MB", "4096")
+    limit = os.environ.get("KBENCH_MAX_DATASET_MIB", "4096")
     try:
         megabytes = float(limit)
     except ValueError:
         megabytes = 0.0
     if not 0 < megabytes < 2**33:
-        raise DatasetError(f"KBENCH_MAX_DATASET_MB must be a positive number, got {limit!r}")
+        raise DatasetError(f"KBENCH_MAX_DATASET_MIB must be a positive number, got {limit!r}")
     return int(megabytes * 2**20)
 
 
@@ -50,7 +50,7 @@ def too_large(source: str, why: str) -> DatasetError:
     """Return the error for data of more than `max_bytes`."""
     return DatasetError(
         f"{source}: {why}, more than the {max_bytes() / 2**20:,.0f} MiB allowed. "
-        "Raise KBENCH_MAX_DATASET_MB."
+        "Raise KBENCH_MAX_DATASET_MIB."
     )
 
 

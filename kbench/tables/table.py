@@ -110,7 +110,7 @@ def to_dataset(
     `row_ids` then has the remaining ones.
 
     Raises DatasetError if a column is missing, is not numeric, or has other values than targets or
-    weights may have; or the result would be larger than ``KBENCH_MAX_DATASET_MB``.
+    weights may have; or the result would be larger than ``KBENCH_MAX_DATASET_MIB``.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ def _check_size(n_bytes: int, origin: str, n: int, width: int, table: Table) -> 
         raise DatasetError(
             f"{origin}: {n:,} rows with {width:,} columns{whose} need {n_bytes / 2**20:,.0f} MiB, "
             f"more than the {max_bytes() / 2**20:,.0f} MiB allowed. Leave columns out with "
-            f"{option('drop', ['COLUMN'])}, or raise KBENCH_MAX_DATASET_MB."
+            f"{option('drop', ['COLUMN'])}, or raise KBENCH_MAX_DATASET_MIB."
         )
 
 

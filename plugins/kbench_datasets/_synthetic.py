@@ -294,7 +294,7 @@ def hypersphere_shells(
     ValueError
         A parameter is out of its range.
     DatasetError
-        The inputs would need more than ``KBENCH_MAX_DATASET_MB``.
+        The inputs would need more than ``KBENCH_MAX_DATASET_MIB``.
 
     Examples
     --------

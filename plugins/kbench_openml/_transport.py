@@ -370,7 +370,7 @@ def _read(raw, headers, label, url, deadline) -> bytes:
         if len(body) > limit:
             raise DatasetError(
                 f"{label}: {url} is larger than {limit / 2**20:.0f} MiB when unpacked, the limit "
-                "of kbench. Increase KBENCH_MAX_DATASET_MB if you trust it."
+                "of kbench. Increase KBENCH_MAX_DATASET_MIB if you trust it."
             )
         if (progress := _progress.get()) is not None:
             progress(url, received, int(length) if length.isdigit() else None)

@@ -75,7 +75,15 @@ _SCRIPTS = (
 )
 """Parts of the page's script, in the order in which they need each other."""
 _SHOWN = (
-    *("leaderboard", "focus", "scores_default_metric", "methods", "ranks", "pairs", "imported"),
+    *(
+        "leaderboard",
+        "highlighted",
+        "scores_default_metric",
+        "methods",
+        "ranks",
+        "pairs",
+        "imported",
+    ),
     *("budgets", "failures", "skipped", "unavailable"),
 )
 """Tables that the page shows as they are; its template lays out the others."""

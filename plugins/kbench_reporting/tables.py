@@ -137,7 +137,7 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
-def focus(content: ReportData) -> Table:
+def highlighted(content: ReportData) -> Table:
     """Return highlighted methods against each other method, with tests over datasets."""
     written = _differences(content.metric, content.digits)
     made = [
@@ -155,7 +155,9 @@ def focus(content: ReportData) -> Table:
             names = {"method": format_method(method), "against": format_method(each.other)}
             more = {"datasets": each.n_datasets, "difference": _finite(each.difference)}
             rows.append(vars(each) | names | more | {"p_adjusted": each.p})
-    return Table("focus", "Highlighted methods against each other method", made, rows, by="method")
+    return Table(
+        "highlighted", "Highlighted methods against each other method", made, rows, by="method"
+    )
 
 
 def ranks(content: ReportData) -> Table:

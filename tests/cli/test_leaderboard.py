@@ -72,7 +72,7 @@ def test_mistakes_are_named_and_computed_from_nothing():
 
 
 def test_a_focus_has_its_table_in_reports_and_is_drawn_in_plots(store):
-    text = call("report", "trial", "--table", "focus", "--highlight", "map-1", *STORE).stdout
+    text = call("report", "trial", "--table", "highlighted", "--highlight", "map-1", *STORE).stdout
     assert [line.split(" | ")[1] for line in text.splitlines()[2:]] != []
     assert all("| map-1 + ridge | " in line for line in text.splitlines()[2:])
     for kind in ("ranks", "metric-vs-fit-time"):

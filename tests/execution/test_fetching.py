@@ -32,7 +32,7 @@ class Recorder:
 def test_a_source_has_limits_on_time_and_memory(
     plugin_of, monkeypatch, allowed_mib, machine_mib, memory_mib
 ):
-    monkeypatch.setenv("KBENCH_MAX_DATASET_MB", str(allowed_mib))
+    monkeypatch.setenv("KBENCH_MAX_DATASET_MIB", str(allowed_mib))
     monkeypatch.setattr(fetching, "memory_mib", lambda: machine_mib)
     registry = build([plugin_of(kbench_datasets=[DatasetSource("greedy", load=dict)])])
     cache, recorder = DataCache(), Recorder()
@@ -44,7 +44,7 @@ def test_a_source_has_limits_on_time_and_memory(
 
 def test_a_source_that_takes_more_is_ended(monkeypatch):
     monkeypatch.setattr(fetching, "LOAD_MEMORY_MB", 200)
-    monkeypatch.setenv("KBENCH_MAX_DATASET_MB", "1")
+    monkeypatch.setenv("KBENCH_MAX_DATASET_MIB", "1")
     with Sandbox() as sandbox:
         outcome = sandbox.run("builtins:bytearray", 2**30, memory_mib=fetching.load_memory_mib())
     assert outcome.status == "out_of_memory", outcome

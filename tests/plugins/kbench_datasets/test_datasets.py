@@ -306,10 +306,10 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_a_file_too_large_is_refused(tmp_path, monkeypatch):
     file = tmp_path / "mine.csv"
     file.write_text("x" * 2_000_000)
-    monkeypatch.setenv("KBENCH_MAX_DATASET_MB", "1")
+    monkeypatch.setenv("KBENCH_MAX_DATASET_MIB", "1")
     for load in (load_csv, load_parquet, load_arff):
-        with pytest.raises(DatasetError, match="KBENCH_MAX_DATASET_MB"):
+        with pytest.raises(DatasetError, match="KBENCH_MAX_DATASET_MIB"):
             load(str(file), target="y")
-    monkeypatch.setenv("KBENCH_MAX_DATASET_MB", "much")
+    monkeypatch.setenv("KBENCH_MAX_DATASET_MIB", "much")
     with pytest.raises(DatasetError, match="'much'"):
         load_csv(str(file), target="y")

@@ -46,7 +46,7 @@ def test_large_arrays_go_to_the_cache_block_by_block(tmp_path, monkeypatch):
 
 
 def test_what_is_too_large_is_refused_before_it_is_drawn(monkeypatch):
-    monkeypatch.setenv("KBENCH_MAX_DATASET_MB", "1")
+    monkeypatch.setenv("KBENCH_MAX_DATASET_MIB", "1")
     with pytest.raises(DatasetError, match="1,000,000 rows with 8 columns need 31 MiB"):
         hypersphere_shells(n_samples=1_000_000)
 

@@ -22,7 +22,7 @@ ROWS = "0,0,x\n1,0,y\n"
 
 @pytest.fixture(autouse=True)
 def low_limit(monkeypatch, tmp_path):
-    monkeypatch.setenv("KBENCH_MAX_DATASET_MB", str(LIMIT_MB))
+    monkeypatch.setenv("KBENCH_MAX_DATASET_MIB", str(LIMIT_MB))
     monkeypatch.chdir(tmp_path)
 
 

@@ -101,8 +101,8 @@ def test_a_table_too_large_for_memory_is_refused(tmp_path, monkeypatch):
     values = ",".join(f"v{j}" for j in range(3000))
     rows = "".join(f"v{j},{j % 2}\n" for j in range(1000))
     table = _table(tmp_path, f"@attribute a {{{values}}}\n@attribute c {{0,1}}\n@data\n{rows}")
-    monkeypatch.setenv("KBENCH_MAX_DATASET_MB", "10")
-    with pytest.raises(DatasetError, match="KBENCH_MAX_DATASET_MB"):
+    monkeypatch.setenv("KBENCH_MAX_DATASET_MIB", "10")
+    with pytest.raises(DatasetError, match="KBENCH_MAX_DATASET_MIB"):
         to_dataset(table, "data", "c", name="data")
 
 

@@ -40,7 +40,7 @@ def _time_limits(monkeypatch, fault):
     if fault.startswith("trickle=2"):
         monkeypatch.setattr(_transport, "TOTAL_S", 1.0)
     if fault == "bomb":
-        monkeypatch.setenv("KBENCH_MAX_DATASET_MB", "1")
+        monkeypatch.setenv("KBENCH_MAX_DATASET_MIB", "1")
 
 
 @pytest.mark.parametrize("fault", RECOVERS)
@@ -69,7 +69,7 @@ def test_what_does_not_pass_is_one_clear_error(connect_openml, monkeypatch, faul
         server.faults.clear()
         monkeypatch.setattr(_transport, "SILENCE_S", 10.0)
         monkeypatch.setattr(_transport, "TOTAL_S", 60.0)
-        monkeypatch.setenv("KBENCH_MAX_DATASET_MB", "100")
+        monkeypatch.setenv("KBENCH_MAX_DATASET_MIB", "100")
         assert load(data_id=61).X.shape == (150, 4)
 
 

@@ -205,7 +205,7 @@ def test_the_tables_of_features_are_named_without_importing_them():
             "leaderboard",
             "scores",
             "scores-default-metric",
-            "focus",
+            "highlighted",
             "methods",
             "ranks",
             "pairs",
