@@ -14,7 +14,7 @@ def test_a_task_does_not_end_before_it_starts(monkeypatch):
     class NoData:
         cache = SimpleNamespace(root="cache")
 
-        def of(self, task):
+        def get(self, task):
             raise DatasetError("too few rows")
 
     cell = SimpleNamespace(feature_map=None, learner=None, protocol=None)

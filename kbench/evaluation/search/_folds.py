@@ -78,10 +78,17 @@ class FoldScorer:
     def _timed_group(self, group: list[Score], folds: Sequence[Fold]) -> bool:
         """Score the candidates of one map; what they share takes an equal part of each."""
         begun, before = time.perf_counter(), sum(score.seconds for score in group)
-        complete = self._score_on(folds, group, partial(self._embed, group))
+        complete = self._score_group(group, folds)
         fit_s = sum(score.seconds for score in group) - before
         _add_seconds(group, time.perf_counter() - begun - fit_s)
         return complete
+
+    def _score_group(self, group: list[Score], folds: Sequence[Fold]) -> bool:
+        """Score the candidates of one map; return whether there was time for all.
+
+        With one map for all folds, a subclass embeds the rows once.
+        """
+        return self._score_on(folds, group, partial(self._embed, group))
 
     def _score_on(
         self,
