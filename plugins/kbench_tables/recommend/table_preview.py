@@ -109,7 +109,7 @@ def preview(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Preview |
         if source.rows is None and size > LOOKED_AT_MB * 2**20:
             return None
         if isinstance(read, Reference):
-            values = read.call(f"{__name__}:look_in_sandbox", asked)
+            values = read.call(f"{__name__}:preview_in_sandbox", asked)
             return values and Preview.from_json(values)
         return _read_preview(read, ref, asked)
     except DatasetError:

@@ -112,7 +112,7 @@ class Schedule:
             else:
                 return
 
-    def cells_kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
+    def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
         """Return the cells that were started, with their finished splits.
 
         Of a method without any result there is the cell with the fewest rows; a refinement

@@ -187,7 +187,7 @@ def test_a_cluster_is_let_go_of_before_what_it_computed_is_delivered(site, store
             happened.append("closed")
 
     monkeypatch.setattr("kbench_dask.dispatch.DaskEngine", Lost)
-    monkeypatch.setattr(Seen, "delivering", lambda self: happened.append("delivering"))
+    monkeypatch.setattr(Seen, "on_delivering", lambda self: happened.append("delivering"))
     with pytest.raises(ClusterError, match="lost"):
         run_text(suite_text("work"), store_uri, jobs=None, scheduler="tcp://head:8786")
     assert happened == ["closed", "delivering"]

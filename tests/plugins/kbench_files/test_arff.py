@@ -60,7 +60,7 @@ def write_sparse(name="sparse.arff"):
 def test_each_column_has_a_fate(registry):
     write_dense()
     data = prepare_data("mine.arff", registry, target="churn")
-    fates = {f.name: (f.read_as, f.encoded_as, f.n_columns) for f in data.look.fates}
+    fates = {f.name: (f.read_as, f.encoded_as, f.n_columns) for f in data.preview.roles}
     assert fates == {
         "id": ("row numbers", "left out", 0),
         "size": ("numbers", "number, and whether it is missing", 2),
@@ -116,7 +116,7 @@ def test_a_model_gets_the_table_as_it_is_in_the_file(registry):
 def test_sparse_rows_have_no_fates_and_refuse_what_needs_them(registry):
     write_sparse()
     data = prepare_data("sparse.arff", registry, target="y")
-    assert data.look is None
+    assert data.preview is None
     assert (data.facts.sparse, data.facts.n_features, data.facts.n_samples) == (True, 2, N)
     words = "file 'sparse.arff': date_formats does not apply to sparse rows, whose"
     with pytest.raises(DatasetError, match=re.escape(words)):

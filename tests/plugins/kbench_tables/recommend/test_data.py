@@ -232,8 +232,8 @@ def test_the_core_names_no_component_here():
         # uses_kernel learners work on the inputs; one map is the name of that
         ("cells.py", "identity"),
         # the suites that `kbench recommend` reads; a name with "-first" is made of them
-        ("data.py", "recommend-classification"),
-        ("data.py", "recommend-regression"),
+        ("user_data.py", "recommend-classification"),
+        ("user_data.py", "recommend-regression"),
     }
     feature = Path(kbench_tables.__file__).parent
     folders = [Path(kbench.__file__).parent / "planning", feature / "recommend", feature / "export"]

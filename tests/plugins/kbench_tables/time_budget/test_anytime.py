@@ -196,7 +196,7 @@ def test_what_needs_too_much_memory_stays_where_it_is(registry):
 def test_the_first_task_begins_whatever_the_time_is(registry):
     run = Run(registry, -1.0, {"cheap": (1, GOOD), "good": (1, GOOD)})
     assert run.steps == [("cheap", 1250, 0)]
-    kept = run.schedule.started(run.cells)
+    kept = run.schedule.kept(run.cells)
     assert [(c.cell.learner.label, c.status, c.n_splits) for c in kept] == [
         ("cheap", "ok", 1),
         ("good", "skipped", 10),
@@ -207,7 +207,7 @@ def test_splits_after_a_gap_are_not_counted(registry):
     run = Run(registry, 0.0, {"cheap": (1, GOOD)})
     (result,) = run.cells[0].results.values()
     run.cells[0].results |= {1: result, 3: result}
-    (kept,) = run.schedule.started(run.cells)
+    (kept,) = run.schedule.kept(run.cells)
     assert (kept.n_splits, sorted(kept.results), kept.status) == (2, [0, 1], "ok")
 
 
@@ -300,7 +300,7 @@ def test_a_larger_search_begins_only_if_it_should_end_in_time(registry):
         run = Run(registry, until, methods, ["cheap", "good"], 8)
         assert run.now <= until
         # what was begun without a result is no method of the answer
-        rows = {(c.cell.learner.label, bool(c.results)) for c in run.schedule.started(run.cells)}
+        rows = {(c.cell.learner.label, bool(c.results)) for c in run.schedule.kept(run.cells)}
         assert all(has for name, has in rows if name.startswith("good ("))
 
 
