@@ -237,7 +237,8 @@ class SigmoidHalfspace(RandomisedClassifier):
         -------
         ndarray, shape (n_samples,)
         """
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        positive = self.decision_function(X) > 0  # raises NotFittedError
+        return self.classes_[positive.astype(int)]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -62,9 +62,9 @@ class TargetColumn:
         """Describe a column of a table, a pandas Series.
 
         >>> import pandas as pd
-        >>> TargetColumn.of(pd.Series([1, 2, 2, None])).n_rarest
+        >>> TargetColumn.from_values(pd.Series([1, 2, 2, None])).n_rarest
         1
-        >>> TargetColumn.of(pd.Series(["yes", "no"])).kind
+        >>> TargetColumn.from_values(pd.Series(["yes", "no"])).kind
         'strings'
         """
         missing = values.isna().to_numpy()
