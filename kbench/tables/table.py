@@ -155,11 +155,11 @@ def to_dataset(
     if not features:
         raise DatasetError(f"{origin}: there is no column other than the target")
 
-    labels = read_target(_column_values(table, names.index(target)), origin, task)
+    labels = read_target(column_values(table, names.index(target)), origin, task)
     rows = _labelled_rows(labels)
     sample_weight = None
     if weight is not None:
-        sample_weight = read_weights(_column_values(table, names.index(weight)), origin)
+        sample_weight = read_weights(column_values(table, names.index(weight)), origin)
         sample_weight = sample_weight if rows is None else sample_weight[rows]
 
     feature_names: list[str] = []
@@ -316,7 +316,7 @@ def _sparse(table: Table, features: list[int], width: int, labelled: Any, origin
         if column.kind == "numeric":
             parts.append(table.sparse[:, [j]])
             continue
-        codes = _column_values(table, j).values
+        codes = column_values(table, j).values
         k = len(column.categories)
         present, missing = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
         n_stored += len(present) + k * len(missing)
@@ -336,7 +336,7 @@ def _sparse(table: Table, features: list[int], width: int, labelled: Any, origin
     return X
 
 
-def _column_values(table: Table, j: int) -> Column:
+def column_values(table: Table, j: int) -> Column:
     """Return a column with its values, taken out of the matrix or the records of the table."""
     column = table.columns[j]
     if table.sparse is None:

@@ -30,7 +30,7 @@ from kbench.features import (
 )
 from kbench.messages import list_some, option, plural, similar
 from kbench.records import ACCURACY, Metric
-from kbench.records.canonical import Json, JsonObject, dumps
+from kbench.records.canonical import Json, JsonObject, dumps, encodable
 from kbench_mlflow.known_stores import list_stored_suites
 from kbench_mlflow.tracking.address import Address, check_store, default_uri, sqlite_uri
 from kbench_mlflow.tracking.run import StoredRun
@@ -104,7 +104,7 @@ def tags_without_run(
     `present` are its tags.
     """
     prefix, number = f"{_ROWS}{machine}.", plural(len(rows), "cell")
-    packed = base64.b64encode(zlib.compress(dumps([*map(vars, rows)]).encode())).decode()
+    packed = base64.b64encode(zlib.compress(dumps(encodable([*map(vars, rows)])).encode())).decode()
     pieces = re.findall(f".{{1,{_PIECE_CHARS}}}", packed) if rows else ()
     counts = ", ".join(f"{n} {why}" for why, n in Counter(row.status for row in rows).items())
     wanted = {

@@ -20,7 +20,7 @@ import numpy as np
 from kbench import Dataset, DatasetError, DatasetParameterError, Split
 from kbench.messages import printable
 from kbench.tables.arff import read_arff
-from kbench.tables.table import Column, Table, split_by_group, to_dataset
+from kbench.tables.table import Column, Table, column_values, split_by_group, to_dataset
 from kbench_openml._client import DamagedError, ask, read_back, read_xml, translate, write_whole
 from kbench_openml._copies import read_copy, read_origins
 
@@ -118,7 +118,10 @@ def _build(
     )
     if wanted.groups is None:
         return dataset
-    label, values = f"{label}, groups: column {wanted.groups!r}", _labels(columns[wanted.groups])
+    label, values = (
+        f"{label}, groups: column {wanted.groups!r}",
+        _labels(column_values(table, [*columns].index(wanted.groups))),
+    )
     if dataset.row_ids is not None:  # rows without a target were left out
         values = values[dataset.row_ids]
     if any(value is None for value in values):

@@ -19,7 +19,14 @@ from kbench.records import TASK_TYPES
 from kbench_openml._client import client, one_process, translate, write_whole
 from kbench_openml._copies import read_origins
 from kbench_openml._datasets import Wanted, find, load_copy, load_data, load_task
-from kbench_openml._transport import Server, configured, is_offline, is_reachable, not_cached_error
+from kbench_openml._transport import (
+    DEFAULT,
+    Server,
+    configured,
+    is_offline,
+    is_reachable,
+    not_cached_error,
+)
 
 
 def load(
@@ -82,8 +89,8 @@ def load(
     label = _what(data_id, dataset, version, task_id)
     wanted = Wanted(target, tuple(drop), task, groups)
     server = configured()
-    notes = server.cache / "kbench"
-    has_copy = data_id is not None and int(data_id) in read_origins()
+    # another server may have other data of this number
+    has_copy = server.url == DEFAULT and data_id is not None and int(data_id) in read_origins()
     offline = is_offline() or has_copy
     try:
         if not offline and not is_reachable(server):
@@ -95,7 +102,7 @@ def load(
             offline = True
         elif offline and not _may_be_cached(server, data_id, task_id):
             raise not_cached_error(label)
-        with one_process(notes), client(label, offline) as openml:
+        with one_process(server.cache / "kbench"), client(label, offline) as openml:
             if task_id is not None:
                 return load_task(openml, int(task_id), wanted.drop, label, offline)
             if data_id is None:

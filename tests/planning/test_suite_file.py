@@ -308,6 +308,36 @@ n_folds = 3
     }
 
 
+OF_ONE = """
+datasets = ["iris", "wine"]
+[[block]]
+feature_maps = ["rff"]
+learners = ["ridge"]
+[[block]]
+feature_maps = ["nystroem"]
+learners = ["ridge"]
+[dataset_protocols.wine]
+n_folds = 3
+"""
+
+
+def test_what_is_added_joins_the_parts_of_a_block_once(registry):
+    suite = read(OF_ONE, "s", registry)
+    added = select(suite, registry, add=((), ("identity",), ()))
+    new = [cell for cell in cells(added, registry) if cell.feature_map.name == "identity"]
+    assert [(cell.dataset.label, cell.protocol.n_folds) for cell in new] == [
+        ("iris", 5),
+        ("wine", 3),
+    ]
+    text = OF_ONE.replace('"wine"]', '{ name = "iris", label = "b" }]').replace(".wine]", ".b]")
+    added = select(read(text, "s", registry), registry, add=(("wine",), (), ()))
+    new = [cell for cell in cells(added, registry) if cell.dataset.name == "wine"]
+    assert [(cell.feature_map.name, cell.protocol.n_folds) for cell in new] == [
+        ("rff", 5),
+        ("nystroem", 5),
+    ]
+
+
 def test_mistakes_in_the_protocol_of_a_dataset(registry):
     text = LISTS + "[dataset_protocols.irs]\nn_folds = 4\n"
     assert problems(text, registry) == (

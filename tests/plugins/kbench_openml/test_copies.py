@@ -64,8 +64,6 @@ def test_a_copy_and_the_file_of_a_server_are_equal(connect_openml, tmp_path, mon
     served = openml_server.dataset("glass", arff, "Type", 214)
     everything = {**openml_server.datasets(), 41: served}
     monkeypatch.setattr(openml_server, "datasets", lambda: everything)
-    monkeypatch.setattr(_copies, "read_origins", dict)
-    monkeypatch.setattr("kbench_openml._source.read_origins", dict)
     with OpenMLServer() as server:
         connect_openml(server)
         original = load(data_id=41)
