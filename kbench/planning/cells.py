@@ -30,7 +30,8 @@ def cells(suite: Suite, registry: Registry) -> list[Cell]:
                 maps = block.feature_maps
                 if registry.get("learner", learner.name).uses_kernel:
                     maps = tuple(m for m in maps if m.name == IDENTITY) or (Ref(IDENTITY),)
-                planned += [Cell(dataset, map_, learner, block.protocol) for map_ in maps]
+                protocol = block.protocol_of(dataset)
+                planned += [Cell(dataset, map_, learner, protocol) for map_ in maps]
     return planned
 
 
@@ -95,14 +96,12 @@ def select(
 
     No pattern keeps all; what is added is always kept. `add` has names of datasets, of maps and of
     learners; one that the suite lacks is added with its defaults: a dataset to every block, a map
-    or learner to the first, with all datasets that the block has under several protocols.
+    or learner to the first.
 
     Raises SuiteError if a name is not installed, a pattern matches nothing, or no cell is left.
     """
     problems: list[str] = []
     blocks = list(suite.blocks)
-    # equal for the parts of a block whose datasets have protocols of their own
-    methods = [(block.feature_maps, block.learners) for block in blocks]
     asked = zip(LISTS.items(), (datasets, feature_maps, learners), add, strict=True)
     for (key, kind), patterns, names in asked:
         lists, added = [list(getattr(block, key)) for block in blocks], list[str]()
@@ -112,13 +111,8 @@ def select(
                 problems.append(f"{option(f'add_{key}')}: no {kind} is named {name!r}{hint}")
             elif not any(_matches(ref, name) for refs in lists for ref in refs):
                 added.append(name)
-                for i, refs in enumerate(lists):
-                    if (
-                        (methods.index(methods[i]) == i)
-                        if key == "datasets"
-                        else methods[i] == methods[0]
-                    ):
-                        refs.append(add_label(name, {}, kind, registry))
+                for refs in lists if key == "datasets" else lists[:1]:
+                    refs.append(add_label(name, {}, kind, registry))
         refs_of_suite = [ref for refs in lists for ref in refs]
         for pattern in patterns:
             if not any(_matches(ref, pattern) for ref in refs_of_suite):

@@ -142,6 +142,14 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
         return Protocol(scaling=steps, **values)
 
 
+class ProtocolChanges(ProtocolTable):
+    """Keys that a block or a dataset changes; `update` checks them with the other keys."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> ProtocolChanges:
+        return self
+
+
 _LIMITS = _make_model(
     Limits, n_splits=_Count | None, task_timeout_s=_Positive, task_memory_mib=_Positive
 )
@@ -200,7 +208,7 @@ class BlockTable(StrictTable):
     datasets: Lines | None = None
     feature_maps: Lines | None = None
     learners: Lines | None = None
-    protocol: ProtocolTable | None = None
+    protocol: ProtocolChanges | None = None
 
 
 class SuiteFile(StrictTable):
@@ -212,7 +220,7 @@ class SuiteFile(StrictTable):
     equal_budget: Literal["candidates", "seconds"] | None = None
     metric: MetricTable | None = None
     protocol: ProtocolTable = ProtocolTable()
-    dataset_protocols: dict[str, ProtocolTable] = {}
+    dataset_protocols: dict[str, ProtocolChanges] = {}
     limits: LimitsTable = LimitsTable()
     published: list[PublishedTable] = []
     published_file: str = ""

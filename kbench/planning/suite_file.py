@@ -34,7 +34,7 @@ from kbench.planning.schema import (
     SuiteFile,
     explain_errors,
 )
-from kbench.records import Block, Limits, Published, Ref, Suite
+from kbench.records import Block, Limits, Protocol, Published, Ref, Suite
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
 from kbench.storage.datacache import FILE_PARAMETERS
@@ -53,6 +53,13 @@ _NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Keys that need one of some values of another key."""
 
 
+NONE = ProtocolTable()
+"""The table of a block or a dataset that changes no key."""
+
+_Use = tuple[Mapping[str, ProtocolTable], ProtocolTable]
+"""The tables that give the keys of a protocol by place, the last of which counts, and it."""
+
+
 def read(text: str, name: str, registry: Registry) -> Suite:
     """Read the TOML text of a suite file; `name` is used if the file gives none.
 
@@ -67,37 +74,29 @@ def read(text: str, name: str, registry: Registry) -> Suite:
         )
     file, lines = check_suite(raw, SuiteFile, LISTS, registry)
     context = make_context(registry)
-    tables = file.block or [BlockTable()]
-    protocols = [
-        read_block_protocol(file.protocol, table, number, context)
-        for number, table in enumerate(tables)
-    ]
-    if problems := _unused_keys(file.protocol, tables, protocols, file.limits):
-        raise SuiteError(*problems)
     blocks: list[Block] = []
-    for number, protocol in enumerate(protocols):
-        whole = {key: read_block_list(lines, f"block[{number}].", key) for key in LISTS}
-        blocks += _divide(Block(**whole, protocol=protocol.record()), protocol, file, context)
+    uses: list[_Use] = []
+    for number, table in enumerate(file.block or [BlockTable()]):
+        lists = {key: read_block_list(lines, f"block[{number}].", key) for key in LISTS}
+        shared = read_block_protocol(file.protocol, table, number, context)
+        given = {"protocol": file.protocol, f"block[{number}].protocol": table.protocol or NONE}
+        own: dict[str, Protocol] = {}
+        for label in (ref.label for ref in lists["datasets"]):
+            place, changes = f"dataset_protocols.{label}", file.dataset_protocols.get(label, NONE)
+            protocol = shared.update(place, changes, context=context)
+            uses.append(({**given, place: changes}, protocol))
+            if changes is not NONE:
+                own[label] = protocol.record()
+        blocks.append(Block(**lists, protocol=shared.record(), dataset_protocols=own))
     labels = {ref.label for block in blocks for ref in block.datasets}
-    if unknown := [label for label in file.dataset_protocols if label not in labels]:
-        missing = "no dataset of the suite has this label"
-        raise SuiteError(
-            *(f"dataset_protocols.{each}: {missing}{similar(each, labels)}" for each in unknown)
-        )
+    unknown = [
+        f"dataset_protocols.{label}: no dataset of the suite has this label{similar(label, labels)}"
+        for label in file.dataset_protocols
+        if label not in labels
+    ]
+    if problems := [*unknown, *_unused_keys(uses, file.limits)]:
+        raise SuiteError(*problems)
     return make_suite(file, name, tuple(blocks), registry)
-
-
-def _divide(
-    block: Block, protocol: ProtocolTable, file: SuiteFile, context: object
-) -> Iterator[Block]:
-    """Yield a block with the datasets that have its protocol, and one for each that changes it."""
-    changes = file.dataset_protocols
-    if shared := tuple(ref for ref in block.datasets if ref.label not in changes):
-        yield replace(block, datasets=shared)
-    for ref in block.datasets:
-        if table := changes.get(ref.label):
-            changed = protocol.update(f"dataset_protocols.{ref.label}", table, context=context)
-            yield replace(block, datasets=(ref,), protocol=changed.record())
 
 
 def check_suite(
@@ -159,7 +158,7 @@ def make_suite(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: 
         equal_budget=file.equal_budget or "",
     )
     problems = [*cell_problems(suite, registry), *check_map_seeds(suite, registry)]
-    threads = sorted({block.protocol.threads for block in blocks})
+    threads = sorted({protocol.threads for protocol in suite.protocols})
     if len(threads) > 1:
         problems.append(
             f"protocol.threads must be the same in all blocks, got {', '.join(map(str, threads))}: "
@@ -220,48 +219,23 @@ def _missing_lists(raw: Mapping[str, object], lists: Mapping[str, Kind]) -> list
     ]
 
 
-def _unused_keys(
-    shared: ProtocolTable,
-    blocks: Sequence[BlockTable],
-    protocols: Sequence[ProtocolTable],
-    limits: LimitsTable,
-) -> list[str]:
-    """Return one message for each key that is given and has no effect on any block.
-
-    `protocols` has that of each block with all that it takes from `shared`.
-    """
-    problems = _find_unused("protocol", shared, blocks, protocols)
-    for number, (block, protocol) in enumerate(zip(blocks, protocols, strict=True)):
-        if block.protocol is not None:
-            place = f"block[{number}].protocol"
-            problems += _find_unused(place, block.protocol, [BlockTable()], [protocol])
-    n_splits = limits.n_splits or 1
-    if n_splits > 1 and all(protocol.cv == "ordered" for protocol in protocols):
-        problems.append(f'limits.n_splits must be 1 with cv = "ordered", got {n_splits}')
-    return problems
-
-
-def _find_unused(
-    place: str,
-    table: ProtocolTable,
-    blocks: Sequence[BlockTable],
-    protocols: Sequence[ProtocolTable],
-) -> list[str]:
-    """Return the keys of one table that no block uses which takes them from there."""
+def _unused_keys(uses: Sequence[_Use], limits: LimitsTable) -> list[str]:
+    """Return one message for each key that is given and has no effect on any dataset."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for tables, protocol in uses:
+        for key, (other, _) in _NEEDS.items():
+            if places := [name for name, each in tables.items() if key in each.model_fields_set]:
+                found.setdefault((places[-1], key), set()).add(getattr(protocol, other))
     problems = []
-    for key, (other, allowed) in _NEEDS.items():
-        if key not in table.model_fields_set:
-            continue
-        takers = [
-            protocol
-            for block, protocol in zip(blocks, protocols, strict=True)
-            if block.protocol is None or key not in block.protocol.model_fields_set
-        ]
-        values = sorted({getattr(protocol, other) for protocol in takers})
-        if takers and not set(values) & set(allowed):
+    for (place, key), values in found.items():
+        other, allowed = _NEEDS[key]
+        if not values & set(allowed):
             needed = " or ".join(f'{other} = "{value}"' for value in allowed)
-            has = " and ".join(f'"{value}"' for value in values)
+            has = " and ".join(f'"{value}"' for value in sorted(values))
             problems.append(f"{place}.{key} has an effect only with {needed}; {other} is {has}")
+    n_splits = limits.n_splits or 1
+    if n_splits > 1 and all(protocol.cv == "ordered" for _, protocol in uses):
+        problems.append(f'limits.n_splits must be 1 with cv = "ordered", got {n_splits}')
     return problems
 
 

@@ -181,7 +181,7 @@ class Options:
         """Return the options with the number of tasks at a time on this machine."""
         if self.jobs is not None:
             return self
-        threads = max(block.protocol.threads for block in suite.blocks)
+        threads = max(protocol.threads for protocol in suite.protocols)
         jobs = 1 if self.exclusive else max(1, machine.physical_cores() // threads)
         return replace(self, jobs=jobs)
 

@@ -54,10 +54,10 @@ def set_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
         problems.append(f"a suite compares datasets of one task by one metric, but {named}")
     task = next(iter(kinds))
     if not problems:
-        refused = (calibration_problem(block.protocol, task) for block in suite.blocks)
+        refused = (calibration_problem(protocol, task) for protocol in suite.protocols)
         problems += {problem: None for problem in refused if problem}
         problems += _wrong_metric(suite, task, registry)
-        searched = (search_problem(block.protocol, task, registry) for block in suite.blocks)
+        searched = (search_problem(protocol, task, registry) for protocol in suite.protocols)
         problems += {problem: None for problem in searched if problem}
     blocks = [
         replace(
@@ -74,7 +74,7 @@ def set_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
 def _too_small(suite: Suite, datasets: Facts) -> list[str]:
     """Return the datasets that have too few rows for the splits of their protocol."""
     problems = [
-        check_split_size(facts.n_samples, block.protocol, ref.label)
+        check_split_size(facts.n_samples, block.protocol_of(ref), ref.label)
         for block in suite.blocks
         for ref in block.datasets
         if isinstance(facts := datasets.get(ref.label), DatasetFacts) and facts.n_samples

@@ -257,12 +257,20 @@ class Published:
 
 @dataclass(frozen=True)
 class Block:
-    """One product of datasets, feature maps and learners under one protocol."""
+    """One product of datasets, feature maps and learners under one protocol.
+
+    `dataset_protocols` has those of datasets that have their own, by label.
+    """
 
     datasets: tuple[Ref, ...]
     feature_maps: tuple[Ref, ...]
     learners: tuple[Ref, ...]
     protocol: Protocol
+    dataset_protocols: Mapping[str, Protocol] = field(default_factory=dict)
+
+    def protocol_of(self, dataset: Ref) -> Protocol:
+        """Return the protocol under which the block runs on a dataset."""
+        return self.dataset_protocols.get(dataset.label, self.protocol)
 
 
 @dataclass(frozen=True)
@@ -289,6 +297,12 @@ class Suite:
     def compared(self) -> Metric:
         """The metric to compare; accuracy while the task is unknown."""
         return self.metric or ACCURACY
+
+    @property
+    def protocols(self) -> tuple[Protocol, ...]:
+        """The protocols of all blocks and of datasets that have their own, each once."""
+        every = [[block.protocol, *block.dataset_protocols.values()] for block in self.blocks]
+        return tuple(dict.fromkeys(itertools.chain(*every)))
 
     @property
     def datasets(self) -> tuple[Ref, ...]:

@@ -82,7 +82,9 @@ def _choose_datasets(
             raise DatasetError(f"{first} is for a data file, not for a suite")
         suite = select_suite(what, registry, patterns, data=data)
         protocols = {
-            ref.label: block.protocol for block in reversed(suite.blocks) for ref in block.datasets
+            ref.label: block.protocol_of(ref)
+            for block in reversed(suite.blocks)
+            for ref in block.datasets
         }
         return [(ref, protocols[ref.label]) for ref in suite.datasets]
     if patterns or data:

@@ -44,10 +44,6 @@ def read_origins() -> dict[int, Copy]:
 def read_copy(data_id: int, what: str) -> Table:
     """Return the rows of a copy; raises DatasetError if its file has been changed."""
     file = _FOLDER / f"{data_id}.arff.gz"
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise DatasetError(f"{what}: cannot read {file}: {error.strerror}") from None
-    if hashlib.sha256(content).hexdigest() != read_origins()[data_id].sha256:
+    if hashlib.sha256(file.read_bytes()).hexdigest() != read_origins()[data_id].sha256:
         raise DatasetError(f"{what}: the file {file} was changed. Install kbench again.")
     return read_arff(file, what)

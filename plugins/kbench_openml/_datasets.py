@@ -100,17 +100,20 @@ def _build(
     columns = {column.name: column for column in table.columns}
     target = wanted.target
     if not target or ("," in target and target not in columns):
-        names = ", ".join(printable(name, 60) for name in list(columns)[:20])
         raise DatasetError(
-            f"{label}: OpenML has no single target column. Give one with target = ...: {names}"
+            f"{label}: OpenML has no single target column. Give one with target = ...: "
+            + ", ".join(printable(name, 60) for name in list(columns)[:20])
         )
-    grouping = () if wanted.groups is None else (wanted.groups,)
     ignored = [name for name in ignored if name in columns and name != target]
     dataset = to_dataset(
         table,
         label,
         target,
-        tuple(dict.fromkeys([*ignored, *wanted.drop, *grouping])),
+        tuple(
+            dict.fromkeys(
+                [*ignored, *wanted.drop, *([] if wanted.groups is None else [wanted.groups])]
+            )
+        ),
         wanted.task,
         dataset_family=GROUPS.get(data_id, facts["name"]),
         role="development" if data_id in DEVELOPMENT else "evaluation",

@@ -84,10 +84,9 @@ def load(
         tasks = expand(openml_suite)  # raises where the suite is not available
         raise DatasetError(f"OpenML suite {openml_suite} expands to {len(tasks)} datasets")
     _check_params(data_id, dataset, version, target, task_id, task, groups)
-    if isinstance(drop, str):
-        drop = (drop,)
     label = _what(data_id, dataset, version, task_id)
-    wanted = Wanted(target, tuple(drop), task, groups)
+    columns = (drop,) if isinstance(drop, str) else tuple(drop)
+    wanted = Wanted(target, columns, task, groups)
     server = configured()
     # another server may have other data of this number
     has_copy = server.url == DEFAULT and data_id is not None and int(data_id) in read_origins()

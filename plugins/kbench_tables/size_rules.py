@@ -130,7 +130,10 @@ def read_for(
             table[key] = _fill_in(table[key], f"{place}{key}", size, problems)
     problems += [
         f"{place}: a suite with rules on size has no datasets; it is read for one dataset"
-        for place, _, _ in iterate_lists(raw, {"datasets": "dataset"})
+        for place in (
+            *(place for place, _, _ in iterate_lists(raw, {"datasets": "dataset"})),
+            *raw.keys() & {"dataset_protocols"},
+        )
     ]
     file, lines = checked_suite(raw, SizedSuiteFile, METHODS, registry, problems, installed_only)
     context = make_context(registry)
@@ -139,16 +142,17 @@ def read_for(
     blocks: dict[bool, list[Block]] = {True: [], False: []}
     for number, block_table in enumerate(file.block or [SizedBlockTable()]):
         block = Block(
-            datasets=(dataset,),
-            **{key: read_block_list(lines, f"block[{number}].", key) for key in METHODS},
-            protocol=read_block_protocol(protocol, block_table, number, context).record(),
+            (dataset,),
+            read_block_list(lines, f"block[{number}].", "feature_maps"),
+            read_block_list(lines, f"block[{number}].", "learners"),
+            read_block_protocol(protocol, block_table, number, context).record(),
         )
         if block.feature_maps and block.learners:  # otherwise no component of it is installed
             blocks[_holds(block_table.when, size)].append(block)
-    top = {key: lines[key].refs if key in lines else () for key in METHODS}
+    top = [lines[key].refs if key in lines else () for key in ("feature_maps", "learners")]
     return SizedSuite(
         suite=make_suite(file, name, tuple(blocks[True]), registry),
-        shared=Block(datasets=(dataset,), **top, protocol=protocol.record()),
+        shared=Block((dataset,), top[0], top[1], protocol.record()),
         left_out=tuple(blocks[False]),
     )
 

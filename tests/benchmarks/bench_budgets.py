@@ -74,7 +74,6 @@ def development_cells(suite: Suite, registry: Registry, changes: dict[str, Any])
     blocks = tuple(
         replace(block, datasets=refs, protocol=replace(block.protocol, **{**size, **changes}))
         for block in suite.blocks
-        if block.protocol.inner_cv == "random"  # a dataset with its own protocol repeats methods
     )
     return cells(replace(suite, blocks=blocks), registry)
 

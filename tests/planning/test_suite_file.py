@@ -321,7 +321,7 @@ n_folds = 3
 """
 
 
-def test_what_is_added_joins_the_parts_of_a_block_once(registry):
+def test_what_is_added_runs_under_the_protocols_of_the_block(registry):
     suite = read(OF_ONE, "s", registry)
     added = select(suite, registry, add=((), ("identity",), ()))
     new = [cell for cell in cells(added, registry) if cell.feature_map.name == "identity"]
@@ -338,6 +338,25 @@ def test_what_is_added_joins_the_parts_of_a_block_once(registry):
     ]
 
 
+def test_keys_of_a_dataset_go_together_with_those_at_the_top(registry):
+    text = (
+        LISTS
+        + """
+[protocol]
+cv = "official"
+n_folds = 7
+[dataset_protocols.iris]
+inner_cv = "official"
+"""
+    )
+    assert "protocol.n_folds has an effect only" in problems(text, registry)[0]
+    (cell,) = cells(read(text.replace("n_folds = 7", ""), "s", registry), registry)
+    assert (cell.protocol.cv, cell.protocol.inner_cv) == ("official", "official")
+    text = text.replace('inner_cv = "official"', 'cv = "stratified"')
+    (cell,) = cells(read(text, "s", registry), registry)
+    assert (cell.protocol.cv, cell.protocol.n_folds) == ("stratified", 7)
+
+
 def test_mistakes_in_the_protocol_of_a_dataset(registry):
     text = LISTS + "[dataset_protocols.irs]\nn_folds = 4\n"
     assert problems(text, registry) == (
@@ -345,6 +364,13 @@ def test_mistakes_in_the_protocol_of_a_dataset(registry):
     )
     text = LISTS + "[dataset_protocols.iris]\nn_fold = 4\n"
     assert "dataset_protocols.iris.n_fold: no such key" in problems(text, registry)[0]
+    text = LISTS + "[dataset_protocols.iris]\nn_candidates = 4\n"
+    assert problems(text, registry) == (
+        'dataset_protocols.iris.n_candidates has an effect only with search_method = "random"; '
+        'search_method is "grid"',
+    )
+    text = LISTS + '[dataset_protocols.iris]\ncv = "ordered"\n[limits]\nn_splits = 3\n'
+    assert problems(text, registry) == ('limits.n_splits must be 1 with cv = "ordered", got 3',)
     text = LISTS + '[dataset_protocols.iris]\ninner_cv = "official"\n'
     assert problems(text, registry) == (
         'dataset_protocols.iris: inner_cv = "official" needs cv = "official"',
