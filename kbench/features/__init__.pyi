@@ -254,7 +254,6 @@ from kbench.results.imported import (
     without_times,
 )
 from kbench.results.leaderboard import (
-    ALPHA,
     collect_split_values,
     find_shared_splits,
     leaderboard,
@@ -283,6 +282,7 @@ from kbench.results.rows import (
 from kbench.results.rows import is_share as is_share_metric
 from kbench.results.search_curves import CURVE
 from kbench.results.stats import (
+    ALPHA,
     EQUAL,
     NO_TEST,
     Array,

@@ -53,11 +53,11 @@ _NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Keys that need one of some values of another key."""
 
 
+# the table of a block or a dataset that changes no key
 NONE = ProtocolTable()
-"""The table of a block or a dataset that changes no key."""
 
+# tables by place that give the keys of a protocol, the last of which counts; and the protocol
 _Use = tuple[Mapping[str, ProtocolTable], ProtocolTable]
-"""The tables that give the keys of a protocol by place, the last of which counts, and it."""
 
 
 def read(text: str, name: str, registry: Registry) -> Suite:

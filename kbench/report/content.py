@@ -12,9 +12,9 @@ from kbench import machine
 from kbench.records import ACCURACY, Metric, Published, TaskType
 from kbench.results import stats
 from kbench.results.imported import ImportedRow
-from kbench.results.leaderboard import ALPHA, Certainty, Leaderboard, make_leaderboard
+from kbench.results.leaderboard import Certainty, Leaderboard, make_leaderboard
 from kbench.results.rows import NOT_MEASURED, Labels, Method, Row, find_row_task
-from kbench.results.stats import Scores, Standing
+from kbench.results.stats import ALPHA, Scores, Standing
 
 NO_FAILURE = ("ok", "unavailable", *NOT_MEASURED)
 """Statuses of cells that did not fail; those that were not measured are listed apart."""

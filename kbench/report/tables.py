@@ -30,8 +30,9 @@ from kbench.report.text import (
     write_signed,
 )
 from kbench.results.imported import RowPair
-from kbench.results.leaderboard import ALPHA, Leader, Leaderboard
+from kbench.results.leaderboard import Leader, Leaderboard
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, find_row_task
+from kbench.results.stats import ALPHA
 
 # -- cells
 

@@ -14,9 +14,7 @@ from kbench.records import ACCURACY, Metric
 from kbench.results import stats
 from kbench.results.budgets import Budget, budgets
 from kbench.results.rows import NOT_MEASURED, Method, Row
-from kbench.results.stats import Array, Scores, Standing
-
-ALPHA = 0.05
+from kbench.results.stats import ALPHA, Array, Scores, Standing
 
 
 @dataclass(frozen=True)

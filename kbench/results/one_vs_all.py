@@ -11,9 +11,7 @@ import numpy as np
 
 from kbench.records import ACCURACY, Metric
 from kbench.results.rows import Method, Row, group_values, round_mean
-from kbench.results.stats import common_splits, flip_p, on_dataset
-
-ALPHA = 0.05
+from kbench.results.stats import ALPHA, common_splits, flip_p, on_dataset
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from kbench.messages import did_you_mean, plural
 from kbench.records import ACCURACY, Delivered
 from kbench.records.canonical import Json
 from kbench_mlflow.known_stores import journals
-from kbench_mlflow.reading import row_of_run, rows_without_run, tags_without_run, uri_of
+from kbench_mlflow.reading import LEFT_OUT, row_of_run, rows_without_run, tags_without_run, uri_of
 from kbench_mlflow.runs import build_run, method_runs
 from kbench_mlflow.tracking.database import read_delivered_runs
 from kbench_mlflow.tracking.run import CellRun, Experiment
@@ -248,8 +248,7 @@ def views_of(
 
 def _has_run(planned: PlannedCell) -> bool:
     """Return whether a cell was computed or failed: others are listed in a tag."""
-    was_left_out = planned.status in ("unavailable", "skipped") and not planned.results
-    return planned.is_finished and not was_left_out
+    return planned.is_finished and bool(planned.results or planned.status not in LEFT_OUT)
 
 
 def _identity(planned: PlannedCell) -> tuple[str, str]:

@@ -9,6 +9,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
@@ -29,7 +30,7 @@ from kbench.features import (
     sort_by_dataset,
 )
 from kbench.messages import list_some, option, plural, similar
-from kbench.records import ACCURACY, Metric
+from kbench.records import ACCURACY, TASK_TYPES, Metric
 from kbench.records.canonical import Json, JsonObject, dumps, encodable
 from kbench_mlflow.known_stores import list_stored_suites
 from kbench_mlflow.tracking.address import Address, check_store, default_uri, sqlite_uri
@@ -42,7 +43,12 @@ Value = TypeVar("Value")
 _ROWS = f"mlflow.{WITHOUT_RUN}"
 """Tags with the rows of these cells, in pieces: MLflow's pages hide such names."""
 
-_PIECE_CHARS = 5000
+_PIECE_CHARS, _MAX_BYTES = 5000, 2**26
+
+# statuses of cells without results that have no run
+LEFT_OUT = ("unavailable", "skipped")
+
+_TYPES = {each.name: "str" if each.name == "task" else each.type for each in fields(Row)}
 
 
 def read_stored_results(query: Query) -> StoredResults:
@@ -88,11 +94,17 @@ def read_stored_results(query: Query) -> StoredResults:
 def rows_without_run(tags: Mapping[str, str], machine: str = "") -> list[Row]:
     """Return the rows of cells without a run, of one or all machines, from an experiment's tags."""
     rows = []
-    names = sorted(name for name in tags if name.startswith(f"{_ROWS}{machine}"))
-    for _, pieces in groupby(names, lambda name: name.rpartition(".")[0]):
-        with contextlib.suppress(ValueError, TypeError, zlib.error):  # empty, or a user edited it
+    ours = (name for name in tags if name.startswith(f"{_ROWS}{machine}"))
+    for _, pieces in groupby(sorted(ours), lambda name: name.rpartition(".")[0]):
+        # empty, or a user edited it
+        with contextlib.suppress(ValueError, TypeError, LookupError, AttributeError, zlib.error):
             packed = base64.b64decode("".join(tags[name] for name in pieces))
-            rows += [Row(**fields) for fields in json.loads(zlib.decompress(packed))]
+            unpacked = zlib.decompressobj().decompress(packed, _MAX_BYTES)
+            rows += [
+                Row(**{k: v for k, v in each.items() if type(v).__name__ == _TYPES.get(k)})
+                for each in json.loads(unpacked)
+                if each["status"] in LEFT_OUT and each["task"] in TASK_TYPES
+            ]
     return rows
 
 

@@ -85,8 +85,7 @@ def load(
         raise DatasetError(f"OpenML suite {openml_suite} expands to {len(tasks)} datasets")
     _check_params(data_id, dataset, version, target, task_id, task, groups)
     label = _what(data_id, dataset, version, task_id)
-    columns = (drop,) if isinstance(drop, str) else tuple(drop)
-    wanted = Wanted(target, columns, task, groups)
+    wanted = Wanted(target, (drop,) if isinstance(drop, str) else tuple(drop), task, groups)
     server = configured()
     # another server may have other data of this number
     has_copy = server.url == DEFAULT and data_id is not None and int(data_id) in read_origins()

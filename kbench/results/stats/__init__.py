@@ -37,6 +37,7 @@ from kbench.results.stats.pairs import (
     wins_ties_losses,
 )
 from kbench.results.stats.ranking import (
+    ALPHA,
     Friedman,
     Stability,
     flip_p,

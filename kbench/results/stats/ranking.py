@@ -24,6 +24,9 @@ def ranks(values: Array) -> Array:
     return np.array([rank_with_ties(row) for row in -np.round(validate_scores(values), 12)])
 
 
+ALPHA = 0.05  # level of the tests whose verdicts are shown
+
+
 @dataclass(frozen=True)
 class Friedman:
     """Friedman's test and its refinement by Iman and Davenport."""
@@ -106,7 +109,7 @@ class Stability:
         return [i for i, firsts in enumerate(self.without) if self.leader not in firsts]
 
 
-def stability(gains: Array, alpha: float = 0.05, tried: Array | None = None) -> Stability:
+def stability(gains: Array, alpha: float = ALPHA, tried: Array | None = None) -> Stability:
     """Find the best group of methods, and judge their order by mean ranks.
 
     No method is significantly better than one of the *best group* (`worse_p`). A method that is
