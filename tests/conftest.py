@@ -39,11 +39,11 @@ sys.dont_write_bytecode = False
 
 
 SETTINGS = ("KBENCH_", "MLFLOW_", "OPENML_", "DASK_", "XDG_", "COLUMNS", "NO_COLOR", "FORCE_COLOR")
-"""How the names of variables of the user begin that would change what tests see."""
+"""Prefixes of environment variables that would change what tests see."""
 
 
 def _leave_user():
-    """Give this process and its children a home of their own, and no settings of the user.
+    """Give this process and its children an empty home without settings of the user.
 
     What pip needs to reach a package registry is kept.
     """

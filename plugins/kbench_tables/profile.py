@@ -413,7 +413,7 @@ def _not_dates(profile: ColumnProfile, form: str, label: str) -> str:
     if profile._lost:
         example = printable(profile._lost[1], SHOWN)
     return (
-        f"{label}: column {profile.name!r} has values that are no dates in the format {form}, "
+        f"{label}: column {profile.name!r} has values that are not dates in the format {form}, "
         f"such as {example!r}"
     )
 

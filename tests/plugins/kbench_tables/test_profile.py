@@ -147,7 +147,7 @@ def test_dates_that_are_asked_for_must_be_dates():
     frame = pandas.DataFrame({"joined": COLUMNS["joined"][0]})
     date = {"joined": DateColumn("joined", "%Y-%m-%d")}
     profiles = profiles_of(frame, date=date)
-    with pytest.raises(DatasetError, match="has values that are no dates in the format %Y-%m-%d"):
+    with pytest.raises(DatasetError, match="has values that are not dates in the format %Y-%m-%d"):
         decide(profiles, ["joined", "y"], Params("mine", "y", date_formats=date))
 
 
