@@ -153,6 +153,8 @@ when = { min_rows = 10, max_rows = 9 }
 when = { sparse = "no", max_features = -1 }
 learners = ["ridge", "ridge"]
 colour = "red"
+[dataset_protocols.iris]
+n_folds = 3
 """
     with pytest.raises(SuiteError) as caught:
         read_text(registry, text=text)
@@ -162,6 +164,7 @@ colour = "red"
         "feature_maps[0].n_components.mix: no such key; did you mean 'min'?",
         "feature_maps[1].n_components: min is more than max",
         "datasets: a suite with rules on size has no datasets; it is read for one",
+        "dataset_protocols: a suite with rules on size has no datasets; it is read for one",
         "rule[0].when.max_row: no such key; did you mean 'max_rows'?",
         "rule[0].protocol.n_folds must be greater than or equal to 2, got 1",
         "rule[1].when: missing",
