@@ -72,11 +72,11 @@ class Delivery:
 
     def prepare(self) -> None:
         """Import MLflow and open the store, while tasks are computed."""
-        # `finish` meets the same error again, and says it
-        with contextlib.suppress(StoreError):
+        # `finish` and the run meet the same error again, and say it
+        with contextlib.suppress(StoreError, JournalError):
             self._store.load()
-        if self._last_delivery() is None:
-            self._open()  # a new store takes seconds to be made
+            if self._last_delivery() is None:
+                self._open()  # a new store takes seconds to be made
 
     def offer(self, planned: PlannedCell) -> None:
         """Write a finished cell, unless the store was given up."""

@@ -4,10 +4,12 @@ import dataclasses
 import json
 import subprocess
 import sys
+import zlib
 
 import pytest
 
 from kbench import Metric, Protocol, Ref, Suite, SuiteError
+from kbench.errors import JournalError
 from kbench.execution.session import lock_name
 from kbench.machine import machine_id
 from kbench.planning.cached_results import Validity, recall
@@ -297,3 +299,13 @@ def test_the_command_and_its_exit_codes(journal, plans, store_uri):
     assert (found["suite"], found["delivered"]["written"]) == ("trial", 1)
     wrong = run_sync("none", "--store", store_uri)
     assert wrong.returncode == 2
+
+
+def test_a_journal_of_another_version_is_said_by_the_run_and_not_by_mlflow(journal, store_uri):
+    journal.append("delivered", suite="trial", store=store_uri, experiment_id="1")
+    line = journal.path.read_bytes()
+    body = line[: line.rindex(b',"crc"')].replace(b'"v":2', b'"v":1')
+    journal.path.write_bytes(b'%s,"crc":"%08x"}\n' % (body, zlib.crc32(body)))
+    with pytest.raises(JournalError, match="another version"):
+        list(journal.read("delivered"))
+    Delivery(store_uri, "trial", journal, machine_id()).prepare()
