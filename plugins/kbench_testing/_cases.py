@@ -81,16 +81,14 @@ TIME_S = 300.0
 
 def check_loads(subject: Subject) -> None:
     """The plugin loads, and its records keep the rules of the hooks."""
-    if subject.record:
-        raise subject.fail(f"is left out: {subject.record}")
+    subject.fail_if(subject.record, f"is left out: {subject.record}")
 
 
 def check_suite(subject: Subject) -> None:
     """The suite file has no error and plans at least one cell."""
     with subject.failing(kind=SuiteError):
         planned = _plan(subject)
-    if not planned:
-        raise subject.fail("plans no cell; give it datasets, feature_maps and learners")
+    subject.fail_if(not planned, "plans no cell; give it datasets, feature_maps and learners")
 
 
 def _plan(subject: Subject) -> Sequence[Cell]:

@@ -33,11 +33,11 @@ def check_classes(subject: Subject) -> None:
     """`classes_` holds the labels, sorted."""
     X, y = blobs(most_classes(subject))
     classes = getattr(subject.fitted(X, y), "classes_", None)
-    if classes is None or not np.array_equal(np.asarray(classes), np.unique(y)):
-        raise subject.fail(
-            f"classes_ is {'missing' if classes is None else classes} after a fit with labels "
-            f"{np.unique(y).tolist()}; set self.classes_ = numpy.unique(y) in fit"
-        )
+    subject.fail_if(
+        classes is None or not np.array_equal(np.asarray(classes), np.unique(y)),
+        f"classes_ is {'missing' if classes is None else classes} after a fit with labels "
+        f"{np.unique(y).tolist()}; set self.classes_ = numpy.unique(y) in fit",
+    )
 
 
 def check_scheme(subject: Subject) -> None:
@@ -53,8 +53,7 @@ def check_scheme(subject: Subject) -> None:
 
 def check_better_than_majority(subject: Subject) -> None:
     """Accuracy on two and three separable classes is better than that of the largest class."""
-    if is_poor(subject):
-        raise subject.skip("tagged poor_score")
+    subject.skip_if(is_poor(subject), "tagged poor_score")
     for n_classes in range(2, most_classes(subject) + 1):
         X, y = blobs(n_classes)
         X_new, y_new = blobs(n_classes, seed=1)
@@ -63,12 +62,12 @@ def check_better_than_majority(subject: Subject) -> None:
         if predicted.shape != y_new.shape or not np.isin(predicted, y).all():
             raise subject.skip("does not predict the labels it was given: see check_labels")
         accuracy = float(np.mean(predicted == y_new))
-        if accuracy < (1 + majority) / 2:
-            raise subject.fail(
-                f"accuracy {accuracy:.2f} on {n_classes} well separated classes (the largest has "
-                f"{majority:.0%}); check signs, the intercept and the loss (a learner that is "
-                "meant to be poor has the tag classifier_tags.poor_score)"
-            )
+        subject.fail_if(
+            accuracy < (1 + majority) / 2,
+            f"accuracy {accuracy:.2f} on {n_classes} well separated classes (the largest has "
+            f"{majority:.0%}); check signs, the intercept and the loss (a learner that is "
+            "meant to be poor has the tag classifier_tags.poor_score)",
+        )
 
 
 def check_one_class(subject: Subject) -> None:
@@ -87,8 +86,8 @@ def check_one_class(subject: Subject) -> None:
         raise subject.fail(
             f"fails on a single class with {named_error(error)}; raise a ValueError that says so"
         ) from error
-    if not np.array_equal(predicted, y):
-        raise subject.fail(
-            "was fitted on a single class and predicts another; raise a ValueError in fit"
-        )
+    subject.fail_if(
+        not np.array_equal(predicted, y),
+        "was fitted on a single class and predicts another; raise a ValueError in fit",
+    )
     subject.warn("accepts a single class; raise a ValueError in fit")

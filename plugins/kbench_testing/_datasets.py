@@ -35,17 +35,16 @@ def check_shapes(subject: Subject) -> None:
         if len(getattr(data, field)) != n_features:
             raise subject.fail(f"{len(getattr(data, field))} {field} for {n_features} columns")
     strange = set(data.feature_kinds) - set(FEATURE_KINDS)
-    if strange:
-        raise subject.fail(f"feature_kinds has {strange}; they are in {FEATURE_KINDS}")
+    subject.fail_if(strange, f"feature_kinds has {strange}; they are in {FEATURE_KINDS}")
     if data.pairwise and n_samples != n_features:
         raise subject.fail(f"is pairwise, and X has shape {data.X.shape}; it must be square")
     for split in data.splits:
         rows = np.concatenate([split.train, split.test, split.unlabeled])
-        if len(np.unique(rows)) != len(rows) or rows.min() < 0 or rows.max() >= n_samples:
-            raise subject.fail(
-                f"split {split.index} has a row twice or one that does not exist; its parts are "
-                f"disjoint, from 0 to {n_samples - 1}"
-            )
+        subject.fail_if(
+            len(np.unique(rows)) != len(rows) or rows.min() < 0 or rows.max() >= n_samples,
+            f"split {split.index} has a row twice or one that does not exist; its parts are "
+            f"disjoint, from 0 to {n_samples - 1}",
+        )
 
 
 def check_finite(subject: Subject) -> None:
@@ -56,8 +55,7 @@ def check_finite(subject: Subject) -> None:
     if data.X.dtype not in (np.float64, np.float32):
         raise subject.fail(f"X is {data.X.dtype}; convert it to float64")
     values = data.X.data if hasattr(data.X, "tocsr") else data.X
-    if np.isinf(values).any():
-        raise subject.fail("X has infinite values; a missing value is NaN")
+    subject.fail_if(np.isinf(values).any(), "X has infinite values; a missing value is NaN")
 
 
 def check_labels(subject: Subject) -> None:
@@ -67,27 +65,25 @@ def check_labels(subject: Subject) -> None:
     if data.task == "regression":
         _check_targets(subject, y)
         return
-    if y.dtype.kind not in "iu":
-        raise subject.fail(
-            f"labels are {y.dtype}; they must be integers 0..k-1: target_names, y = "
-            "numpy.unique(labels, return_inverse=True)"
-        )
+    subject.fail_if(
+        y.dtype.kind not in "iu",
+        f"labels are {y.dtype}; they must be integers 0..k-1: target_names, y = "
+        "numpy.unique(labels, return_inverse=True)",
+    )
     classes = np.unique(y)
-    if len(classes) < 2 or not np.array_equal(classes, np.arange(len(classes))):
-        raise subject.fail(
-            f"labels are {classes[:5].tolist()}; they must be 0..k-1 without a gap, k >= 2: "
-            "target_names, y = numpy.unique(labels, return_inverse=True)"
-        )
+    subject.fail_if(
+        len(classes) < 2 or not np.array_equal(classes, np.arange(len(classes))),
+        f"labels are {classes[:5].tolist()}; they must be 0..k-1 without a gap, k >= 2: "
+        "target_names, y = numpy.unique(labels, return_inverse=True)",
+    )
     if len(data.target_names) != len(classes):
         raise subject.fail(f"{len(data.target_names)} target_names for {len(classes)} classes")
 
 
 def _check_targets(subject: Subject, y: np.ndarray) -> None:
     """Refuse targets of regression that are not numbers, not finite or all equal."""
-    if y.dtype.kind not in "fiu":
-        raise subject.fail(f"targets are {y.dtype}; convert them to float64")
-    if not np.isfinite(y).all():
-        raise subject.fail("y has values that are not finite; drop these rows")
+    subject.fail_if(y.dtype.kind not in "fiu", f"targets are {y.dtype}; convert them to float64")
+    subject.fail_if(not np.isfinite(y).all(), "y has values that are not finite; drop these rows")
     if len(y) and y.min() == y.max():
         raise subject.fail(f"all targets are {y[0]:g}; nothing can be predicted")
 
@@ -98,22 +94,22 @@ def check_weights(subject: Subject) -> None:
     if data.sample_weight is None:
         return
     weight = np.asarray(data.sample_weight)
-    if weight.shape != (data.X.shape[0],) or weight.dtype.kind != "f":
-        raise subject.fail(
-            f"sample_weight has shape {weight.shape} and dtype {weight.dtype}; give one float for "
-            f"each of the {data.X.shape[0]} rows"
-        )
+    subject.fail_if(
+        weight.shape != (data.X.shape[0],) or weight.dtype.kind != "f",
+        f"sample_weight has shape {weight.shape} and dtype {weight.dtype}; give one float for "
+        f"each of the {data.X.shape[0]} rows",
+    )
     if not np.isfinite(weight).all() or weight.min() < 0 or not weight.any():
         raise subject.fail("sample_weight must be finite and nonnegative, and not 0 everywhere")
 
 
 def check_checksum(subject: Subject) -> None:
     """Two loads give the same content."""
-    if _load(subject).checksum != _load(subject).checksum:
-        raise subject.fail(
-            "two loads return different content, so no result could be reused; use "
-            "numpy.random.default_rng(seed), and sort the elements of sets"
-        )
+    subject.fail_if(
+        _load(subject).checksum != _load(subject).checksum,
+        "two loads return different content, so no result could be reused; use "
+        "numpy.random.default_rng(seed), and sort the elements of sets",
+    )
 
 
 def check_expand(subject: Subject) -> None:

@@ -50,10 +50,10 @@ def check_grid(subject: Subject) -> None:
                 f"the grid searches over {name!r}, which is not a parameter"
                 f"{did_you_mean(name, allowed)}; rename it in the record's grid"
             )
-        if isinstance(values, str) or not len(values):
-            raise subject.fail(
-                f"the grid has {values!r} for {name!r}; give a list with at least one value"
-            )
+        subject.fail_if(
+            isinstance(values, str) or not len(values),
+            f"the grid has {values!r} for {name!r}; give a list with at least one value",
+        )
         for value in alternatives(Tune(tuple(values))):
             with subject.failing(
                 f"cannot be built with {name}={value!r} of its grid: {{error}}; remove that "
@@ -64,8 +64,7 @@ def check_grid(subject: Subject) -> None:
 
 def check_determinism(subject: Subject) -> None:
     """Equal `random_state` and data give equal outputs, whatever ran before."""
-    if read_tags(subject.build()).non_deterministic:
-        raise subject.skip("tagged non_deterministic")
+    subject.skip_if(read_tags(subject.build()).non_deterministic, "tagged non_deterministic")
     X, y = sample(subject)
     outputs = []
     for state in (1, 2):
@@ -74,11 +73,11 @@ def check_determinism(subject: Subject) -> None:
             subject.fit(estimator, X.copy(), y.copy())
             # the first call only: a second one may differ for another reason
             outputs.append(subject.apply(estimator, X.copy()))
-    if not agree(*outputs):
-        raise subject.fail(
-            "two fits on the same data with the same random_state differ; draw only from "
-            "check_random_state(self.random_state), in fit, never from numpy's global state"
-        )
+    subject.fail_if(
+        not agree(*outputs),
+        "two fits on the same data with the same random_state differ; draw only from "
+        "check_random_state(self.random_state), in fit, never from numpy's global state",
+    )
 
 
 def check_inputs_untouched(subject: Subject) -> None:
@@ -98,11 +97,10 @@ def check_inputs_untouched(subject: Subject) -> None:
                     f"writes into its inputs: {named_error(error)}; work on a copy"
                 ) from error
             raise
-        if not (np.array_equal(inputs, X) and np.array_equal(target, y)):
-            raise subject.fail(
-                "changes its inputs in place; work on a copy (validate_data(..., copy=True) "
-                "makes one)"
-            )
+        subject.fail_if(
+            not (np.array_equal(inputs, X) and np.array_equal(target, y)),
+            "changes its inputs in place; work on a copy (validate_data(..., copy=True) makes one)",
+        )
 
 
 def check_pickle_and_clone(subject: Subject) -> None:
@@ -117,11 +115,11 @@ def check_pickle_and_clone(subject: Subject) -> None:
         twin = clone(estimator)
     before, after = estimator.get_params(deep=False), twin.get_params(deep=False)
     for name, value in before.items():
-        if repr(value) != repr(after[name]):
-            raise subject.fail(
-                f"a clone has {name}={after[name]!r} instead of {value!r}; __init__ must only "
-                "store its parameters"
-            )
+        subject.fail_if(
+            repr(value) != repr(after[name]),
+            f"a clone has {name}={after[name]!r} instead of {value!r}; __init__ must only "
+            "store its parameters",
+        )
     X, y = sample(subject)
     fitted = subject.fitted(X, y)
     with subject.failing(
@@ -131,17 +129,16 @@ def check_pickle_and_clone(subject: Subject) -> None:
         restored = pickle.loads(pickle.dumps(fitted))
     expected = subject.output(fitted, X)
     is_steady = agree(expected, subject.output(fitted, X))
-    if is_steady and not agree(expected, subject.output(restored, X)):
-        raise subject.fail(
-            "has different outputs after pickling; __getstate__ and __setstate__ must keep all "
-            "fitted attributes"
-        )
+    subject.fail_if(
+        is_steady and not agree(expected, subject.output(restored, X)),
+        "has different outputs after pickling; __getstate__ and __setstate__ must keep all "
+        "fitted attributes",
+    )
 
 
 def check_width(subject: Subject) -> None:
     """`n_features_in_` is set by fit, and inputs of another width are rejected."""
-    if read_tags(subject.build()).no_validation:
-        raise subject.skip("tagged no_validation")
+    subject.skip_if(read_tags(subject.build()).no_validation, "tagged no_validation")
     X, y = sample(subject)
     fitted = subject.fitted(X, y)
     if getattr(fitted, "n_features_in_", None) != X.shape[1]:

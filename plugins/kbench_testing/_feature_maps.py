@@ -62,10 +62,10 @@ def check_outputs(subject: Subject) -> None:
         if np.dtype(Z.dtype).kind != "f":
             raise subject.fail(f"transform returns {Z.dtype}; return float64 (or float32)")
         widths.add(Z.shape[1])
-    if len(widths) > 1:
-        raise subject.fail(
-            f"gives {widths} features for different batches; fit must determine their number"
-        )
+    subject.fail_if(
+        len(widths) > 1,
+        f"gives {widths} features for different batches; fit must determine their number",
+    )
 
 
 def check_rows_are_independent(subject: Subject) -> None:
@@ -74,11 +74,11 @@ def check_rows_are_independent(subject: Subject) -> None:
     fitted = _fit_map(subject, X)
     Z = dense(_steady(subject, fitted, X_new))
     parts = [dense(subject.output(fitted, X_new[i : i + 1])) for i in range(0, 20, 5)]
-    if not same(Z[::5], np.vstack(parts), rtol=1e-6):
-        raise subject.fail(
-            "phi(x) of a row alone differs from phi(x) in a batch; learn means, norms and "
-            "landmarks in fit, not in transform"
-        )
+    subject.fail_if(
+        not same(Z[::5], np.vstack(parts), rtol=1e-6),
+        "phi(x) of a row alone differs from phi(x) in a batch; learn means, norms and "
+        "landmarks in fit, not in transform",
+    )
     order = np.random.default_rng(0).permutation(20)
     if not same(Z[order], subject.output(fitted, X_new[order]), rtol=1e-6):
         raise subject.fail("phi(x) depends on the order of the rows; compute each row alone")
@@ -89,11 +89,11 @@ def check_transform_learns_nothing(subject: Subject) -> None:
     X, fitted, expected = _apply_map(subject)
     with quiet():
         fitted.transform(_inputs(subject, 20, seed=1))
-    if not same(expected, subject.output(fitted, X)):
-        raise subject.fail(
-            "features change after other data were transformed, so test data leak into the "
-            "map; set attributes in fit only"
-        )
+    subject.fail_if(
+        not same(expected, subject.output(fitted, X)),
+        "features change after other data were transformed, so test data leak into the "
+        "map; set attributes in fit only",
+    )
 
 
 def check_learns_nothing_from_y(subject: Subject) -> None:
@@ -114,12 +114,11 @@ def check_learns_nothing_from_y(subject: Subject) -> None:
                     "None, or declare supervised=True in the record"
                 ) from error
         features.append(subject.output(estimator, X))
-    if not same(features[0], features[1]):
-        raise subject.skip("not deterministic: see check_determinism")
-    if not (same(features[0], features[2]) and same(features[0], features[3])):
-        raise subject.fail(
-            "features depend on y; declare supervised=True in the record, or do not use y"
-        )
+    subject.skip_if(not same(features[0], features[1]), "not deterministic: see check_determinism")
+    subject.fail_if(
+        not (same(features[0], features[2]) and same(features[0], features[3])),
+        "features depend on y; declare supervised=True in the record, or do not use y",
+    )
 
 
 def check_float32(subject: Subject) -> None:
@@ -141,11 +140,11 @@ def check_float32(subject: Subject) -> None:
         raise subject.fail("float32 inputs give features of another shape, or not finite ones")
     # a row at the edge of a cell or bin may fall on the other side by rounding
     far = (np.abs(dense(Z32) - Z) > 1e-3 * scale).any(axis=1).mean()
-    if far > 0.1:
-        raise subject.fail(
-            f"float32 inputs with the same values give other features in {far:.0%} of the rows; "
-            "convert to float64 inside where float32 is not enough"
-        )
+    subject.fail_if(
+        far > 0.1,
+        f"float32 inputs with the same values give other features in {far:.0%} of the rows; "
+        "convert to float64 inside where float32 is not enough",
+    )
     tags = read_tags(fitted).transformer_tags
     if tags is not None and "float32" in tags.preserves_dtype and refit.dtype != np.float32:
         raise subject.fail(
@@ -171,8 +170,7 @@ def check_sparse(subject: Subject) -> None:
                 f"fails on sparse inputs: {named_error(error)}; reject them by "
                 "validate_data(self, X), or accept them with accept_sparse='csr'"
             ) from error
-    if len(results) == 1:
-        raise subject.fail("accepts sparse inputs in only one of fit and transform")
+    subject.fail_if(len(results) == 1, "accepts sparse inputs in only one of fit and transform")
     if results and not same(Z, results[0], rtol=1e-6):
         raise subject.fail("sparse and dense inputs with the same values give different features")
     if results and not np.isfinite(dense(results[1])).all():
@@ -191,11 +189,11 @@ def check_feature_names(subject: Subject) -> None:
     width = subject.output(fitted, _inputs(subject)).shape[1]
     with subject.failing("get_feature_names_out fails: {error}"):
         names = [str(name) for name in fitted.get_feature_names_out()]
-    if len(names) != width:
-        raise subject.fail(
-            f"get_feature_names_out gives {len(names)} names for {width} features; with "
-            "ClassNamePrefixFeaturesOutMixin, set self._n_features_out in fit"
-        )
+    subject.fail_if(
+        len(names) != width,
+        f"get_feature_names_out gives {len(names)} names for {width} features; with "
+        "ClassNamePrefixFeaturesOutMixin, set self._n_features_out in fit",
+    )
     if len(set(names)) != len(names):
         raise subject.fail("get_feature_names_out gives the same name twice")
 
@@ -222,11 +220,11 @@ def check_set_output(subject: Subject) -> None:
         with quiet(SEED):
             frame = pd.DataFrame(X, columns=columns, index=index)
             Z_frame = fitted.fit(frame, targets(X, subject.task)).transform(frame)
-    if not isinstance(Z_frame, pd.DataFrame) or not Z_frame.index.equals(index):
-        raise subject.fail(
-            "set_output(transform='pandas') gives no frame with the index of the inputs; let "
-            "TransformerMixin wrap the output"
-        )
+    subject.fail_if(
+        not isinstance(Z_frame, pd.DataFrame) or not Z_frame.index.equals(index),
+        "set_output(transform='pandas') gives no frame with the index of the inputs; let "
+        "TransformerMixin wrap the output",
+    )
     if Z_frame.shape != Z.shape:
         raise subject.fail(f"set_output gives shape {Z_frame.shape} instead of {Z.shape}")
 
@@ -288,23 +286,23 @@ def check_input_gradient(subject: Subject) -> None:
     with subject.failing("input_gradient(X, coef) fails: {error}"):
         gradients = np.asarray(fitted.input_gradient(rows.copy(), coef.copy()))
         single = np.asarray(fitted.input_gradient(rows.copy(), coef[0].copy()))
-    if gradients.shape != (2, *rows.shape) or single.shape != rows.shape:
-        raise subject.fail(
-            f"input_gradient gives shapes {single.shape} for one vector of coefficients and "
-            f"{gradients.shape} for two, at {rows.shape[0]} rows of {rows.shape[1]} inputs; they "
-            f"must be {rows.shape} and {(2, *rows.shape)}"
-        )
+    subject.fail_if(
+        gradients.shape != (2, *rows.shape) or single.shape != rows.shape,
+        f"input_gradient gives shapes {single.shape} for one vector of coefficients and "
+        f"{gradients.shape} for two, at {rows.shape[0]} rows of {rows.shape[1]} inputs; they "
+        f"must be {rows.shape} and {(2, *rows.shape)}",
+    )
     if not same(single, gradients[0], rtol=1e-6):
         raise subject.fail("input_gradient of one of two functions differs from that of it alone")
     expected = _differences(subject, fitted, rows, coef)
     scale = max(float(np.abs(expected).max()), 1e-300)
     # a row at a face between two cells has no derivative
     far = (np.abs(gradients - expected) > 1e-3 * scale).any(axis=(0, 2)).mean()
-    if far > 0.2:
-        raise subject.fail(
-            f"input_gradient differs from finite differences of transform in {far:.0%} of the "
-            "rows; it must be the gradient of coef . phi(x) in x, with all factors of phi"
-        )
+    subject.fail_if(
+        far > 0.2,
+        f"input_gradient differs from finite differences of transform in {far:.0%} of the "
+        "rows; it must be the gradient of coef . phi(x) in x, with all factors of phi",
+    )
 
 
 def _differences(
@@ -343,11 +341,11 @@ def _gram_error(
     fitted = subject.fitted(X, targets(X, subject.task), **params)
     K = dense(kernel(fitted, X_new.copy(), X_new.copy()))
     Z = dense(_steady(subject, fitted, X_new))
-    if K.shape != (len(X_new), len(X_new)) or not np.isfinite(K).all():
-        raise subject.fail(
-            f"kernel(map, X, Y) gives shape {K.shape} for {len(X_new)} rows against "
-            f"{len(X_new)}; it must be the finite Gram matrix"
-        )
+    subject.fail_if(
+        K.shape != (len(X_new), len(X_new)) or not np.isfinite(K).all(),
+        f"kernel(map, X, Y) gives shape {K.shape} for {len(X_new)} rows against "
+        f"{len(X_new)}; it must be the finite Gram matrix",
+    )
     return float(np.linalg.norm(K - Z @ Z.T)) / max(float(np.linalg.norm(K)), 1e-300)
 
 

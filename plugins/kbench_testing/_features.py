@@ -33,17 +33,16 @@ RUN_S = 120.0
 
 def check_metadata(subject: Subject) -> None:
     """The metadata are right, and no name in them is taken."""
-    if subject.record.reason:
-        raise subject.fail(f"is left out: {subject.record.reason}")
+    subject.fail_if(subject.record.reason, f"is left out: {subject.record.reason}")
     names = {*CORE_COMMANDS, *(name for each in features() for name in each.metadata.commands)}
     names |= subject.record.metadata.commands.keys()
     for name, option in subject.record.metadata.options.items():
         for command in option.commands:
-            if command not in names:
-                raise subject.fail(
-                    f"options.{name}.commands: there is no command {command!r}"
-                    f"{did_you_mean(command, names)}"
-                )
+            subject.fail_if(
+                command not in names,
+                f"options.{name}.commands: there is no command {command!r}"
+                f"{did_you_mean(command, names)}",
+            )
 
 
 def check_hooks(subject: Subject) -> None:
@@ -71,12 +70,12 @@ def check_package(subject: Subject) -> None:
     """No plugin is in the same top-level package: importing the plugin would run the feature."""
     package = subject.record.module.partition(".")[0]
     for plugin in list_plugins():
-        if plugin.module.partition(".")[0] == package:
-            raise subject.fail(
-                f"and the plugin {plugin.name!r} are both in the package {package!r}: tasks "
-                "import plugins, and would run the feature; move one of them to a package of its "
-                "own"
-            )
+        subject.fail_if(
+            plugin.module.partition(".")[0] == package,
+            f"and the plugin {plugin.name!r} are both in the package {package!r}: tasks "
+            "import plugins, and would run the feature; move one of them to a package of its "
+            "own",
+        )
 
 
 def check_run(subject: Subject) -> None:
@@ -115,5 +114,4 @@ def check_run(subject: Subject) -> None:
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["nothing was printed"])[-1]
         raise subject.fail(f"a run of one task ends with code {done.returncode}: {last}")
-    if n_results != 1:
-        raise subject.fail("a run of one task must have one result in the journal")
+    subject.fail_if(n_results != 1, "a run of one task must have one result in the journal")

@@ -99,8 +99,7 @@ def _prepare(subject: Subject) -> tuple[Any, np.ndarray]:
     from kbench.kernels import Precomputed
 
     refusals = []
-    if isinstance(subject.build(), Precomputed):
-        raise subject.skip("its inputs are Gram matrices")
+    subject.skip_if(isinstance(subject.build(), Precomputed), "its inputs are Gram matrices")
     for X in _samples():
         kernel = subject.build()
         try:
@@ -145,11 +144,11 @@ def check_psd(subject: Subject) -> None:
     # symmetry is another check's
     K = (K + K.T) / 2
     psd = is_psd(K, tolerance=1e-10 * max(float(np.abs(K).max()) * len(K), 1e-300))
-    if not psd:
-        raise subject.fail(
-            f"a Gram matrix has the eigenvalue {psd.smallest:.3g}; declare psd=False in the "
-            "record, or correct the formula"
-        )
+    subject.fail_if(
+        not psd,
+        f"a Gram matrix has the eigenvalue {psd.smallest:.3g}; declare psd=False in the "
+        "record, or correct the formula",
+    )
 
 
 def check_diag(subject: Subject) -> None:
@@ -167,11 +166,11 @@ def check_chunks(subject: Subject) -> None:
     kernel, X = _prepare(subject)
     whole = _gram(kernel, X, X[20:])
     parts = [_gram(kernel, X[start : start + 9], X[20:]) for start in range(0, len(X), 9)]
-    if not same(whole, np.vstack(parts), rtol=1e-8):
-        raise subject.fail(
-            "rows in blocks give other values than all at once; k(x, y) must depend on x and y "
-            "only (numbers that depend on the data belong in resolve(X))"
-        )
+    subject.fail_if(
+        not same(whole, np.vstack(parts), rtol=1e-8),
+        "rows in blocks give other values than all at once; k(x, y) must depend on x and y "
+        "only (numbers that depend on the data belong in resolve(X))",
+    )
 
 
 def check_repr(subject: Subject) -> None:
@@ -196,8 +195,7 @@ def check_inputs_untouched(subject: Subject) -> None:
     kernel, X = _prepare(subject)
     inputs = X.copy()
     kernel(inputs, X[:9].copy())
-    if not np.array_equal(inputs, X):
-        raise subject.fail("changes its inputs in place; work on a copy")
+    subject.fail_if(not np.array_equal(inputs, X), "changes its inputs in place; work on a copy")
     inputs.flags.writeable = False
     with subject.failing("fails on read-only inputs: {error}", ValueError):
         copy.deepcopy(kernel)(inputs, inputs)

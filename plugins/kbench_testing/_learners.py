@@ -29,11 +29,11 @@ _OF_PASSES = ("add", "step", "is_done", "nbytes", "estimators")
 
 def check_kernelized(subject: Subject) -> None:
     """A uses_kernel learner has a parameter `kernel` or, for several of them, `kernels`."""
-    if not {"kernel", "kernels"} & set(subject.parameters() or {"kernel": None}):
-        raise subject.fail(
-            "is declared uses_kernel and has no parameter 'kernel' or 'kernels'; add it, or drop "
-            "the flag"
-        )
+    subject.fail_if(
+        not {"kernel", "kernels"} & set(subject.parameters() or {"kernel": None}),
+        "is declared uses_kernel and has no parameter 'kernel' or 'kernels'; add it, or drop "
+        "the flag",
+    )
 
 
 def check_path(subject: Subject) -> None:
@@ -44,19 +44,18 @@ def check_path(subject: Subject) -> None:
             f"has the path {name!r}, which is not a parameter{did_you_mean(name, allowed)}"
         )
     estimator = subject.build()
-    if not callable(getattr(estimator, "fit_path", None)):
-        raise subject.fail(
-            f"has the path {name!r} and no method fit_path(X, y, values); implement it, or "
-            "remove path"
-        )
+    subject.fail_if(
+        not callable(getattr(estimator, "fit_path", None)),
+        f"has the path {name!r} and no method fit_path(X, y, values); implement it, or remove path",
+    )
     values, (X, y) = _path_values(subject), _data(subject)
     along = _in_order(subject, "fit_path", estimator.fit_path(X.copy(), y.copy(), values), values)
     for value, fitted in zip(values, along, strict=True):
         agreeing = _agreement(subject, subject.fitted(X, y, **{name: value}), fitted, X, y)
-        if agreeing < MIN_AGREEMENT:
-            raise subject.fail(
-                f"fit_path and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}"
-            )
+        subject.fail_if(
+            agreeing < MIN_AGREEMENT,
+            f"fit_path and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}",
+        )
 
 
 def check_sums(subject: Subject) -> None:
@@ -70,11 +69,11 @@ def check_sums(subject: Subject) -> None:
     fits = estimator.fit_sums(_make_sums(X, y, subject), values)
     for value, fitted in zip(values, _in_order(subject, "fit_sums", fits, values), strict=True):
         agreeing = _agreement(subject, subject.fitted(X, y, **{name: value}), fitted, X, y)
-        if agreeing < MIN_AGREEMENT:
-            raise subject.fail(
-                f"fit_sums and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}; "
-                "centre by sums.mean and sums.target_mean, and weigh the penalty as fit does"
-            )
+        subject.fail_if(
+            agreeing < MIN_AGREEMENT,
+            f"fit_sums and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}; "
+            "centre by sums.mean and sums.target_mean, and weigh the penalty as fit does",
+        )
         _check_linear(subject, "fit_sums", fitted, X)
 
 
@@ -102,21 +101,21 @@ def check_passes(subject: Subject) -> None:
     fits = _in_passes(subject, X, y, values, in_order)
     for blocks, dtype in ((backwards, "float64"), (in_order, "float32")):
         other = _in_passes(subject, X, y, values, blocks, dtype)
-        if not _is_close(fits, other, X):
-            raise subject.fail(
-                f"begin_fit gives something else from {len(blocks)} blocks in {dtype} than from "
-                "3 in float64; a step must come after a whole pass, of sums over its blocks"
-            )
+        subject.fail_if(
+            not _is_close(fits, other, X),
+            f"begin_fit gives something else from {len(blocks)} blocks in {dtype} than from "
+            "3 in float64; a step must come after a whole pass, of sums over its blocks",
+        )
     for value, fitted in zip(values, fits, strict=True):
         alone = subject.fitted(X, y, **{name: value})
         agreeing = _agreement(subject, alone, fitted, X, y)
         is_close = not hasattr(alone, "coef_") or _is_close([alone], [fitted], X)
-        if agreeing < MIN_AGREEMENT or not is_close:
-            raise subject.fail(
-                f"begin_fit and fit disagree at {name}={value!r}, on {1 - agreeing:.0%} of the "
-                "rows in the class; give labels as sample.classes has them, take as many passes "
-                "as are needed, and sum the loss over all rows"
-            )
+        subject.fail_if(
+            agreeing < MIN_AGREEMENT or not is_close,
+            f"begin_fit and fit disagree at {name}={value!r}, on {1 - agreeing:.0%} of the "
+            "rows in the class; give labels as sample.classes has them, take as many passes "
+            "as are needed, and sum the loss over all rows",
+        )
         _check_linear(subject, "begin_fit", fitted, X)
 
 
@@ -135,11 +134,11 @@ def _in_passes(
     sample = Sample(X[drawn].copy(), codes[drawn].copy(), classes, np.bincount(codes))
     fit = subject.build().begin_fit(sample, list(values))
     lacking = [name for name in _OF_PASSES if not hasattr(fit, name)]
-    if lacking:
-        raise subject.fail(
-            f"begin_fit returns a {type(fit).__name__} without {', '.join(lacking)}; it needs "
-            f"{', '.join(_OF_PASSES)}"
-        )
+    subject.fail_if(
+        lacking,
+        f"begin_fit returns a {type(fit).__name__} without {', '.join(lacking)}; it needs "
+        f"{', '.join(_OF_PASSES)}",
+    )
     for _ in range(MAX_PASSES):
         if fit.is_done:
             break
@@ -147,10 +146,10 @@ def _in_passes(
             Z = X[rows].astype(dtype)
             block_before = Z.copy()
             fit.add(Z, codes[rows])
-            if not np.array_equal(Z, block_before):
-                raise subject.fail(
-                    "add changes the block that it is given; fits of other folds get it too"
-                )
+            subject.fail_if(
+                not np.array_equal(Z, block_before),
+                "add changes the block that it is given; fits of other folds get it too",
+            )
         fit.step()
     else:
         raise subject.fail(
@@ -181,11 +180,11 @@ def _in_order(
     """Return the estimators of a path, which have its values in order."""
     name, estimators = subject.record.path, list(fits)
     params = [fitted.get_params()[name] for fitted in estimators]
-    if params != values:
-        raise subject.fail(
-            f"{how} gives estimators with {name}={params} for the values {values}; keep the order "
-            "of the values"
-        )
+    subject.fail_if(
+        params != values,
+        f"{how} gives estimators with {name}={params} for the values {values}; keep the order "
+        "of the values",
+    )
     return estimators
 
 
@@ -204,11 +203,11 @@ def _check_linear(subject: Subject, how: str, fitted: Estimator, X: np.ndarray) 
         is_linear = np.allclose(values[:, 0], predicted, rtol=1e-6, atol=1e-6)
     else:
         is_linear = np.array_equal(labels(values, fitted.classes_), predicted)
-    if not is_linear:
-        raise subject.fail(
-            f"predicts something else than X @ coef_.T + intercept_ after {how}; kbench predicts "
-            "blocks of rows with these"
-        )
+    subject.fail_if(
+        not is_linear,
+        f"predicts something else than X @ coef_.T + intercept_ after {how}; kbench predicts "
+        "blocks of rows with these",
+    )
 
 
 def _is_close(some: list[Estimator], rest: list[Estimator], X: np.ndarray) -> bool:

@@ -27,11 +27,11 @@ def check_direction(subject: Subject) -> None:
     """Right predictions are not worse than wrong ones, in the metric's direction."""
     for label, truth, good, bad in _cases(subject):
         right, wrong = (_value(subject, label, truth, each) for each in (good, bad))
-        if subject.record.gain(right) < subject.record.gain(wrong):
-            raise subject.fail(
-                f"is {right:g} for right predictions of {label} and {wrong:g} for wrong ones, "
-                f"while better={subject.record.better!r}; change `better` or the function"
-            )
+        subject.fail_if(
+            subject.record.gain(right) < subject.record.gain(wrong),
+            f"is {right:g} for right predictions of {label} and {wrong:g} for wrong ones, "
+            f"while better={subject.record.better!r}; change `better` or the function",
+        )
 
 
 def check_order_of_rows(subject: Subject) -> None:
@@ -44,11 +44,11 @@ def check_order_of_rows(subject: Subject) -> None:
         predictions = _join(right, wrong)
         first = _value(subject, label, both, predictions)
         again = _value(subject, label, *take_rows(both, predictions, order))
-        if abs(first - again) > _RTOL * max(abs(first), abs(again), 1.0):
-            raise subject.fail(
-                f"is {first!r} for {label}, and {again!r} for the same rows in another order; it "
-                "must depend on neither the order of the rows nor on chance"
-            )
+        subject.fail_if(
+            abs(first - again) > _RTOL * max(abs(first), abs(again), 1.0),
+            f"is {first!r} for {label}, and {again!r} for the same rows in another order; it "
+            "must depend on neither the order of the rows nor on chance",
+        )
 
 
 def check_weights(subject: Subject) -> None:
@@ -58,11 +58,11 @@ def check_weights(subject: Subject) -> None:
         for predictions in (good, bad):
             plain = _value(subject, label, truth, predictions)
             value = _value(subject, label, weighted, predictions)
-            if abs(plain - value) > _RTOL * max(abs(plain), 1.0):
-                raise subject.fail(
-                    f"is {plain!r} for {label} without weights and {value!r} with "
-                    "sample_weight=1 for all rows; both must be equal"
-                )
+            subject.fail_if(
+                abs(plain - value) > _RTOL * max(abs(plain), 1.0),
+                f"is {plain!r} for {label} without weights and {value!r} with "
+                "sample_weight=1 for all rows; both must be equal",
+            )
 
 
 def _value(subject: Subject, label: str, truth: Truth, predictions: Predictions) -> float:

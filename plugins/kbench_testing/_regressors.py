@@ -28,17 +28,16 @@ def check_numbers(subject: Subject) -> None:
 
 def check_better_than_mean(subject: Subject) -> None:
     """Errors on a linear problem are smaller than those of the mean."""
-    if is_poor(subject):
-        raise subject.skip("tagged poor_score")
+    subject.skip_if(is_poor(subject), "tagged poor_score")
     (X, y), (X_new, y_new) = _data(0), _data(1)
     explained = _explain(subject, subject.output(subject.fitted(X, y), X_new), y_new)
-    if not explained > _MIN_EXPLAINED:
-        raise subject.fail(
-            f"explains {explained:.0%} of the variance of new targets on a linear problem whose "
-            "inputs explain 80%; check signs, the intercept and the loss, and that predictions "
-            "have the unit of the targets (a learner that is meant to be poor has the tag "
-            "regressor_tags.poor_score)"
-        )
+    subject.fail_if(
+        not explained > _MIN_EXPLAINED,
+        f"explains {explained:.0%} of the variance of new targets on a linear problem whose "
+        "inputs explain 80%; check signs, the intercept and the loss, and that predictions "
+        "have the unit of the targets (a learner that is meant to be poor has the tag "
+        "regressor_tags.poor_score)",
+    )
 
 
 def check_distribution(subject: Subject) -> None:
@@ -59,11 +58,11 @@ def check_distribution(subject: Subject) -> None:
     if explained <= _MIN_EXPLAINED and not is_poor(subject):
         raise subject.skip("not calibrated on what it cannot predict: see check_better_than_mean")
     covered = float(np.mean(np.abs(y_new - predictions.predicted) <= _NORMAL_90 * predictions.sd))
-    if not 0.75 <= covered <= 0.985:
-        raise subject.fail(
-            f"90 % intervals cover {100 * covered:.0f} % of new targets with normal noise; `std` "
-            "is that of a new observation: the variance of the function plus that of the noise"
-        )
+    subject.fail_if(
+        not 0.75 <= covered <= 0.985,
+        f"90 % intervals cover {100 * covered:.0f} % of new targets with normal noise; `std` "
+        "is that of a new observation: the variance of the function plus that of the noise",
+    )
 
 
 def _explain(subject: Subject, predicted: np.ndarray, y: np.ndarray) -> float:

@@ -162,6 +162,16 @@ class Subject:
         """Return the error to raise, its message beginning with the component."""
         return Nonconforming(f"{self}: {message}")
 
+    def fail_if(self, condition: object, message: str) -> None:
+        """Raise the error of `fail` if something is wrong."""
+        if condition:
+            raise self.fail(message)
+
+    def skip_if(self, condition: object, message: str) -> None:
+        """Raise the error of `skip` if a check does not apply."""
+        if condition:
+            raise self.skip(message)
+
     def warn(self, message: str) -> None:
         """Warn of something that is only missing."""
         warnings.warn(f"{self}: {message}", ConformanceWarning, stacklevel=3)
