@@ -1,22 +1,33 @@
-"""Printing of one method next to all methods with results."""
+"""Printing of methods next to others: one, those of a leaderboard, and imported ones."""
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import partial
 
 from rich.console import Console
 from rich.markup import escape
 
+from kbench.api.inputs import read_imported
 from kbench.api.running import collect_rows
-from kbench.cli import printing
-from kbench.messages import plural
+from kbench.cli import printing, show
+from kbench.cli.command_options import Form
+from kbench.cli.echo import echo
+from kbench.errors import SuiteError
+from kbench.messages import plural, printable_json
+from kbench.parameters import check_number
+from kbench.planning.component_refs import get_experiment
 from kbench.records import Metric, Suite
 from kbench.registry.registry import Registry
+from kbench.report import tables, write
+from kbench.report.paper import select_datasets
 from kbench.report.text import Column, Table, p_value, write_cell, write_signed
+from kbench.results.imported import ImportedRow, RowPair, match_local_rows
+from kbench.results.leaderboard import leaderboard
 from kbench.results.one_vs_all import Against, Place, against, places
 from kbench.results.rows import Method, Row, complete_metric
 from kbench.runner import Options, Report
@@ -119,3 +130,83 @@ def _print_places(console: Console, places: Sequence[Place], metric: Metric) -> 
         console.print("worst on:")
         for place in reversed(worst):
             console.print(escape(line(place)), soft_wrap=True)
+
+
+def match_imported(
+    local: Sequence[Row], imported: Sequence[ImportedRow], datasets: Sequence[str], metric: Metric
+) -> list[RowPair]:
+    """Return the imported results on some datasets, or on all, next to the local ones."""
+    wanted = [
+        each
+        for each in imported
+        if not datasets or any(fnmatchcase(each.row.dataset, pattern) for pattern in datasets)
+    ]
+    return match_local_rows(local, wanted, metric)
+
+
+def print_imported_alone(
+    suite: str, form: Form, datasets: Sequence[str], notice: Callable[[str], None]
+) -> bool:
+    """Print imported results if there are no local ones; return whether there are any."""
+    imported = read_imported(get_experiment(suite), notice=notice)
+    if not imported:
+        return False
+    metric = imported[0].metric
+    beside = match_imported([], imported, datasets, metric)
+    if form is Form.table:
+        show.print_imported(beside, metric)
+        echo(f"\nno local results: `kbench suite {suite}` computes them")
+    elif form is Form.json:
+        echo(printable_json([each.to_json(metric) for each in beside], indent=1))
+    else:
+        echo(write(tables.imported_table(beside, metric), form.value))
+    return True
+
+
+def filter_rows(
+    rows: Sequence[Row], datasets: Sequence[str], max_fit_time: float | None, metric: Metric
+) -> list[Row]:
+    """Return the cells of some datasets; with a limit of their time, the best ones first."""
+    wanted = select_datasets(rows, datasets, "dataset")
+    rows = sorted(
+        (row for row in rows if row.dataset in wanted), key=lambda row: wanted.index(row.dataset)
+    )
+    if max_fit_time is None:
+        return rows
+    check_number(max_fit_time, "--max-fit-time", above=0, error=SuiteError)
+    fast = [
+        row
+        for row in rows
+        if row.status == "ok"
+        and (row.value("fit_time_s") or 0.0) <= max_fit_time
+        and row.value(metric.name) is not None
+    ]
+    if not fast:
+        raise SuiteError(f"no method fits within {max_fit_time:g} s")
+    return sorted(
+        fast, key=lambda row: (wanted.index(row.dataset), -metric.gain(row.value(metric.name)))
+    )
+
+
+def print_leaderboard(
+    rows: Sequence[Row],
+    metric: Metric,
+    form: Form,
+    columns: Sequence[str],
+    families: Sequence[str],
+    focus: Sequence[Method],
+) -> None:
+    """Print one row per method, and over which datasets its numbers are."""
+    board = leaderboard(rows, metric)
+    made = tables.leaderboard_table(board, columns, families, focus=focus)
+    if form is not Form.table:
+        echo(write(made, form.value))
+        return
+    lines = (board.select_families(families) if families else board).lines
+    styles = {i: "bold" for i, line in enumerate(lines) if line.method in focus}
+    narrow = [column for column in made.visible if not column.wide]
+    shown = replace(made, columns=narrow, styles=styles)
+    printing.print_table(printing.console(), shown, narrowed=True)
+    echo("")
+    for sentence in tables.answer_sentences(board, focus) + tables.leaderboard_sentences(board):
+        echo(sentence)
