@@ -44,6 +44,7 @@ class Display(Watcher):
     """A watcher that is open during a run; a front end may say notices in words of its own."""
 
     words: Callable[[str], str] = str
+    _metric = ACCURACY
 
     def __enter__(self) -> Display:
         return self
@@ -74,9 +75,6 @@ class Quiet(Display):
 
 class JsonLines(Display):
     """Prints one JSON object per event to standard output."""
-
-    def __init__(self) -> None:
-        self._metric = ACCURACY
 
     def notice(self, message: str) -> None:
         """Report a notice."""
@@ -151,7 +149,6 @@ class Log(Quiet):
     """Prints a line per finished cell, for logs and pipes."""
 
     def __init__(self) -> None:
-        self._metric = ACCURACY
         self._started = time.monotonic()
         self._n_tasks = self._done = 0
         self._planned_work = self._done_work = 0.0
@@ -197,7 +194,6 @@ class LiveTable(Display):
 
     def __init__(self, console: Console, jobs: int | None) -> None:
         self._console = console
-        self._metric = ACCURACY
         self._lock = threading.Lock()
         self._slots = ["waiting"] * (jobs or 0)
         self._latest: deque[PlannedCell] = deque(maxlen=self.LATEST)

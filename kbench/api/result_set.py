@@ -6,6 +6,7 @@ import html
 import warnings
 from collections.abc import Sequence
 from functools import cached_property, partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from kbench.report.pages import picture
 from kbench.report.paper import select_datasets, select_methods, transpose_table
 from kbench.report.tables import check_table, table_named
 from kbench.report.text import FORMATS, write, write_cell
-from kbench.results.imported import RowPair, match_local_rows
+from kbench.results.imported import match_local_rows
 from kbench.results.leaderboard import Leader, Leaderboard, leaderboard
 from kbench.results.rows import Row, columns, find_row_task
 from kbench.storage.files import write_file
@@ -31,10 +32,13 @@ if TYPE_CHECKING:
 
 
 _IMPORTED = (
-    *("dataset", "feature_map", "learner", "author", "cpu", "status", "n_splits_done", "n_splits"),
-    *("value", "local", "difference", "comparable", "verification", "versions", "source"),
+    *("other.row.dataset", "other.row.feature_map", "other.row.learner"),
+    *("other.author", "other.cpu"),
+    *("other.row.status", "other.row.n_splits_done", "other.row.n_splits"),
+    *("value", "local", "difference", "comparable"),
+    *("other.verification", "other.versions", "other.source"),
 )
-"""Columns of `Results.imported`; the name of the metric replaces `value`."""
+"""Columns of `Results.imported` in a `RowPair`; the name of the metric replaces `value`."""
 
 
 class Plot:
@@ -135,9 +139,10 @@ class Results:
 
         notice = partial(warnings.warn, stacklevel=4)
         imported = read_imported(self.experiment, self.metric, notice)
-        lines = [_list_values(each) for each in match_local_rows(self._rows, imported, self.metric)]
-        names = [self.metric.name if name == "value" else name for name in _IMPORTED]
-        return pandas.DataFrame(lines, columns=names)
+        pairs = match_local_rows(self._rows, imported, self.metric)
+        names = [name.rpartition(".")[2] for name in _IMPORTED]
+        lines = pandas.DataFrame(map(attrgetter(*_IMPORTED), pairs), columns=names)
+        return lines.rename(columns={"value": self.metric.name})
 
     def content(self, methods: Names = None, datasets: Names = None) -> ReportData:
         """Return what reports, tables and figures of some methods and datasets are made of."""
@@ -328,14 +333,3 @@ class Results:
             f"<tbody>{''.join(lines)}</tbody></table>"
             f"<small>means over the datasets that all methods finished: {over}</small></div>"
         )
-
-
-def _list_values(beside: RowPair) -> list[object]:
-    """Return the values of a row of `Results.imported`."""
-    row, other = beside.other.row, beside.other
-    return [
-        *(row.dataset, row.feature_map, row.learner, other.author, other.cpu),
-        *(row.status, row.n_splits_done, row.n_splits),
-        *(beside.value, beside.local, beside.difference, beside.comparable),
-        *(other.verification, other.versions, other.source),
-    ]

@@ -90,12 +90,11 @@ class Command(TyperCommand):
 
     def format_epilog(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write the examples; a command is never folded, so that it can be copied."""
-        if not self.examples:
-            return
-        with formatter.section("Examples"):
-            for meaning, command in self.examples:
-                formatter.write_text(meaning)
-                formatter.write(f"{'':{formatter.current_indent + 2}}{command}\n")
+        if self.examples:
+            with formatter.section("Examples"):
+                for meaning, command in self.examples:
+                    formatter.write_text(meaning)
+                    formatter.write(f"{'':{formatter.current_indent + 2}}{command}\n")
 
 
 class Group(TyperGroup):
@@ -106,17 +105,14 @@ class Group(TyperGroup):
     def list_commands(self, ctx: Context) -> list[str]:
         """Return the names: those of features stand where their metadata say."""
         commands = _commands(self.path)
-        names = [name for name, (_, each) in commands.items() if each.after not in commands]
-        waiting = [(each.after, name) for name, (_, each) in commands.items() if name not in names]
-        while waiting:
-            placed = [(after, name) for after, name in waiting if after in names]
-            for after, name in reversed(placed):
-                names.insert(names.index(after) + 1, name)
-            waiting = [each for each in waiting if each not in placed]
-            if not placed:
-                names += [name for _, name in waiting]
-                break
-        return names
+
+        def with_followers(name: str) -> list[str]:
+            after = [other for other, (_, each) in commands.items() if each.after == name]
+            return [name, *(each for other in after for each in with_followers(other))]
+
+        first = [name for name, (_, each) in commands.items() if each.after not in commands]
+        names = [each for name in first for each in with_followers(name)]
+        return [*names, *(name for name in commands if name not in names)]
 
     def resolve_command(self, ctx: Context, args: list[str]) -> Any:
         """Find the command; typer suggests a name of `commands`, and looks nothing up there."""

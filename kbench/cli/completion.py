@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from kbench.errors import KbenchError
+
 if TYPE_CHECKING:
     from kbench.registry.collecting import Kind
+    from kbench.registry.registry import Registry
 
 Complete = Callable[[str], list[str]]
 
@@ -23,10 +26,9 @@ _PLAIN = re.compile(r"[\w.@%+=,/-]+")
 
 def suites(incomplete: str) -> list[str]:
     """Return the installed suites that begin so."""
-    from kbench.execution.plugins import load_registry
     from kbench.planning.component_refs import runnable
 
-    return _beginning(incomplete, runnable(load_registry()))
+    return _beginning(incomplete, runnable(_load_registry()))
 
 
 def complete_stored_suites(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -42,11 +44,9 @@ def complete_stored_suites(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def datasets(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the datasets of the suite on the line that begin so, or those installed."""
-    from kbench.errors import KbenchError
-    from kbench.execution.plugins import load_registry
     from kbench.planning.suite_file import find, read
 
-    registry = load_registry()
+    registry = _load_registry()
     names = set(registry.all("dataset"))
     # the words of a line whose last option has no value yet are not parsed
     name = ctx.params.get("suite") or next(iter(ctx.args), "")
@@ -57,26 +57,25 @@ def datasets(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def components(kind: Kind) -> Complete:
     """Return the function that completes names of components of a kind."""
-
-    def complete(incomplete: str) -> list[str]:
-        from kbench.execution.plugins import load_registry
-
-        return _beginning(incomplete, load_registry().all(kind))
-
-    return complete
+    return lambda incomplete: _beginning(incomplete, _load_registry().all(kind))
 
 
 def metrics(incomplete: str) -> list[str]:
     """Return the metrics that begin so."""
-    from kbench.execution.plugins import load_registry
     from kbench.results.rows import METRICS
 
-    return _beginning(incomplete, [*METRICS, *sorted(load_registry().all("metric"))])
+    return _beginning(incomplete, [*METRICS, *sorted(_load_registry().all("metric"))])
 
 
 def complete_from(names: Iterable[str]) -> Complete:
     """Return the function that completes names known at this place."""
     return lambda incomplete: _beginning(incomplete, names)
+
+
+def _load_registry() -> Registry:
+    from kbench.execution.plugins import load_registry
+
+    return load_registry()
 
 
 def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:

@@ -62,7 +62,7 @@ def print_table(screen: Console, table: Table, header: bool = True, narrowed: bo
     needed = {
         each.name: widths[each.name]
         if each.numeric
-        else min(_LONGEST, max(map(_longest_word, cells[each.name])))
+        else min(_LONGEST, max(map(_width, " ".join(cells[each.name]).split()), default=0))
         for each in columns
     }
     sparable = sorted((each for each in columns if _rank_omitted(each) >= 0), key=_rank_omitted)
@@ -119,10 +119,6 @@ def print_table(screen: Console, table: Table, header: bool = True, narrowed: bo
 
 def _width(value: str) -> int:
     return cell_len(printable_lines(value))
-
-
-def _longest_word(value: str) -> int:
-    return max((cell_len(printable_lines(word)) for word in value.split()), default=0)
 
 
 def _print_below_each_other(

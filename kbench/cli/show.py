@@ -21,7 +21,7 @@ from kbench.records import ACCURACY, Metric, Published, Result
 from kbench.registry.verbs import Verbs
 from kbench.report import Column, Table, tables, write_cell
 from kbench.report.content import NO_FAILURE, ReportData
-from kbench.report.pages import Section, collect_sections
+from kbench.report.pages import collect_sections
 from kbench.results import row_builders, stats
 from kbench.results import rows as result_rows
 from kbench.results.imported import RowPair
@@ -142,13 +142,12 @@ def print_report(
     located = [word for delivered in report.deliveries for word in delivered.options]
     suite = shlex.join([report.suite.name, *located])
     any_stored = any(delivered.stored for delivered in report.deliveries) or not report.deliveries
-    commands = []
     if report.interrupted:
-        commands.append((repeat, "continue where this run stopped"))
-    elif any(row.status == "unavailable" for row in rows):
-        commands.append((repeat, "repeat when the data is available"))
-    if not report.interrupted:
-        commands += _retries(report, repeat, again)
+        commands = [(repeat, "continue where this run stopped")]
+    else:
+        commands = _retries(report, repeat, again)
+        if any(row.status == "unavailable" for row in rows):
+            commands.insert(0, (repeat, "repeat when the data is available"))
     if filtered and any_stored:
         commands.append(
             (f"kbench results {suite}", "these results next to the other methods of the suite")
@@ -331,24 +330,18 @@ def print_published(
     if not figures:
         return
     data = ReportData("", list(rows), figures, metric=metric)
-    verbs = Verbs(partial(echo, err=True))
+    verbs, console = Verbs(partial(echo, err=True)), printing.console()
     for feature, section in collect_sections(data, verbs):
         if section.within == "terminal" and section.list_parts():
             try:
-                _print_section(section)
+                console.print(f"\n[bold]{escape(section.title)}[/bold]")
+                for part in section.list_parts():
+                    if isinstance(part, str):
+                        console.print(escape(part), soft_wrap=True)
+                    elif isinstance(part, Table):
+                        printing.print_table(console, part, narrowed=True)
             except Exception as error:
                 verbs.fail(feature.name, f"{section.title}: {type(error).__name__}: {error}")
-
-
-def _print_section(section: Section) -> None:
-    """Print the paragraphs and tables of a section."""
-    console = printing.console()
-    console.print(f"\n[bold]{escape(section.title)}[/bold]")
-    for part in section.list_parts():
-        if isinstance(part, str):
-            console.print(escape(part), soft_wrap=True)
-        elif isinstance(part, Table):
-            printing.print_table(console, part, narrowed=True)
 
 
 def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:

@@ -110,7 +110,7 @@ def _describe(plugin: Plugin) -> Description:
     made = _conclude(outcome, state)
     if state.modules:  # else the process did not get as far as the plugin
         with contextlib.suppress(OSError):
-            _keep(made, plugin)
+            write_kept(_path(plugin), {"key": _key(plugin), **asdict(made)})
     return made
 
 
@@ -134,10 +134,6 @@ def _conclude(outcome: CallOutcome, state: ImportState) -> Description:
 def _reason(outcome: CallOutcome) -> str:
     line = last_line(outcome.error) if outcome.status == "error" else outcome.error
     return printable(" ".join(line.partition("\n")[0].split()))
-
-
-def _keep(description: Description, plugin: Plugin) -> None:
-    write_kept(_path(plugin), {"key": _key(plugin), **asdict(description)})
 
 
 def _key(plugin: Plugin) -> list[object]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 WATCHED = ("builtins", "math", "numpy", "scipy", "sklearn", "threadpoolctl", "kbench")
@@ -90,11 +90,6 @@ Members = Mapping[tuple[str, str, str], Any]
 _watched: tuple[Mapping[str, object], Members] | None = None
 
 
-def members() -> Members:
-    """Return the functions and classes of the watched modules that are loaded."""
-    return dict(_members())
-
-
 def find_replaced_members(before: Members) -> list[str]:
     """Name the functions and classes that are not those of a snapshot.
 
@@ -107,7 +102,7 @@ def find_replaced_members(before: Members) -> list[str]:
     ['math.sqrt was replaced']
     >>> math.sqrt = exact
     """
-    now = dict(_members())
+    now = members()
     return [
         f"{'.'.join(filter(None, place))} was replaced"
         for place, member in before.items()
@@ -122,18 +117,19 @@ def _is_autologging(member: object) -> bool:
     return code is not None and str(Path("mlflow", "utils")) in code.co_filename
 
 
-def _members() -> Iterator[tuple[tuple[str, str, str], object]]:
+def members() -> Members:
+    """Return the functions and classes of the watched modules that are loaded."""
+    found: dict[tuple[str, str, str], object] = {}
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] not in WATCHED or not isinstance(module, ModuleType):
             continue
         for attribute, value in list(vars(module).items()):
-            if not callable(value):
-                continue
-            yield (name, "", attribute), value
+            if callable(value):
+                found[name, "", attribute] = value
             if isinstance(value, type) and value.__module__ == name:
-                for method, member in list(vars(value).items()):
-                    if isinstance(member, _METHODS):
-                        yield (name, attribute, method), member
+                inner = list(vars(value).items())
+                found |= {(name, attribute, key): m for key, m in inner if isinstance(m, _METHODS)}
+    return found
 
 
-_METHODS: tuple[type, ...] = (type(lambda: 0), staticmethod, classmethod, property)
+_METHODS = (FunctionType, staticmethod, classmethod, property)

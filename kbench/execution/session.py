@@ -14,7 +14,7 @@ from kbench.execution.warm_parents import WarmParents, make_preload
 from kbench.planning.component_refs import LISTS
 from kbench.planning.planned import PlannedCell
 from kbench.planning.suite_plan import SuitePlan
-from kbench.records import DatasetFacts, Problem, Ref, Suite, TaskType
+from kbench.records import Suite, TaskType
 from kbench.records.canonical import dumps, to_json
 from kbench.storage.files import Holder, describe_holder
 
@@ -32,7 +32,7 @@ class Session:
         self.offline = offline or is_offline()
         self.parents = WarmParents(make_preload(plan.suite, plan.registry))
         self.machine = ThisMachine(exclusive, notice)
-        self._fetching = Fetching(
+        self.fetching = Fetching(
             plan.registry, plan.planner, self.cache, self.parents, self.offline
         )
         self._checked: set[TaskType | None] = set()
@@ -40,11 +40,7 @@ class Session:
     def expand(self) -> None:
         """Replace entries of the suite that stand for several datasets by these datasets."""
         refs = self._plan.suite.datasets
-        self._plan.expand({ref.label: self._fetching.expand(ref) for ref in refs})
-
-    def fetch(self, ref: Ref) -> DatasetFacts | Problem:
-        """Load a dataset into the cache; return its facts, or why it cannot be had."""
-        return self._fetching.fetch(ref)
+        self._plan.expand({ref.label: self.fetching.expand(ref) for ref in refs})
 
     def check_parameters(self, cells: Iterable[PlannedCell] = (), *, light: bool = False) -> None:
         """Check the parameters of all components, in a separate process; again for a new task.

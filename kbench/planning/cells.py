@@ -40,7 +40,13 @@ def cell_problems(suite: Suite, registry: Registry) -> list[str]:
 
     Two have the same labels, or a map that uses the targets would be fitted for all folds.
     """
-    return [*_indistinct(suite, registry), *_find_supervised(suite, registry)]
+    supervised = {
+        f"feature map {cell.feature_map.name!r}": None
+        for cell in cells(suite, registry)
+        if not cell.protocol.refit_maps_in_inner_folds
+        and registry.get("feature map", cell.feature_map.name).supervised
+    }
+    return [*_indistinct(suite, registry), *map(explain_shared_targets, supervised)]
 
 
 def check_map_seeds(suite: Suite, registry: Registry) -> list[str]:
@@ -72,16 +78,6 @@ def _indistinct(suite: Suite, registry: Registry) -> list[str]:
             )
         seen.add(cell.name)
     return problems
-
-
-def _find_supervised(suite: Suite, registry: Registry) -> list[str]:
-    names = {
-        cell.feature_map.name: None
-        for cell in cells(suite, registry)
-        if not cell.protocol.refit_maps_in_inner_folds
-        and registry.get("feature map", cell.feature_map.name).supervised
-    }
-    return [explain_shared_targets(f"feature map {name!r}") for name in names]
 
 
 def select(

@@ -11,6 +11,7 @@ import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -26,28 +27,6 @@ LISTS: Mapping[str, Kind] = {
     "feature_maps": "feature map",
     "learners": "learner",
 }
-
-
-_FORMER = (
-    "splits:cv inner_splits:inner_cv inner_fit:refit_maps_in_inner_folds preprocess:scaling "
-    "search:search_method data_from:data_source_hint ignore:drop nominal:categorical "
-    "missing:na_values unit:strip_units by_target:target_encode date:date_formats "
-    "order_by:time_column group:dataset_family measure:metric each:expand "
-    "share_of_rows:fraction_of_rows"
-)
-_CHANGED = dict(pair.split(":") for pair in _FORMER.split())
-"""Former names of keys that are too unlike the present ones for `did_you_mean`."""
-
-
-def guess(key: str, allowed: Iterable[str]) -> str:
-    """Return a hint for an unknown key of a suite file: its present name, or a close one.
-
-    >>> guess("preprocess", ["scaling", "seed"]), guess("sed", ["scaling", "seed"])
-    ("; did you mean 'scaling'?", "; did you mean 'seed'?")
-    """
-    names = set(allowed)
-    new = _CHANGED.get(key)
-    return f"; did you mean {new!r}?" if new in names else did_you_mean(key, names)
 
 
 @dataclass(frozen=True)
@@ -119,14 +98,12 @@ class Lines:
             ref = add_label(name, {**params, **chosen}, self.kind, self._registry)
             if label:
                 full_label = label + (Ref("", chosen).label if chosen else "")
-                ref = Ref(name, {**ref.params, **self._naming(name, full_label)}, full_label)
+                # the parameter that names a dataset after its label, where its source has one
+                source = self._registry.get(self.kind, name)
+                naming = {"label": full_label} if getattr(source, "named_by_label", False) else {}
+                ref = Ref(name, {**ref.params, **naming}, full_label)
             refs.append(ref)
         return refs
-
-    def _naming(self, name: str, label: str) -> dict[str, str]:
-        """Return the parameter that names a dataset after its label, where its source has one."""
-        source = self._registry.get("dataset", name) if self.kind == "dataset" else None
-        return {"label": label} if source is not None and source.named_by_label else {}
 
     def _component(
         self, at: str, table: Mapping[str, object], kinds: Sequence[Kind], in_list: bool = False
@@ -258,9 +235,8 @@ def parameter_problems(
         for key, value in ref.params.items():
             if allowed is not None and key not in allowed:
                 of_task = f" for {task}" if task and key in (_read_allowed(record) or ()) else ""
-                problems.append(
-                    f"{at}.{key}: {ref.name!r} has no such parameter{of_task}{guess(key, allowed)}"
-                )
+                of_task += did_you_mean(key, allowed)
+                problems.append(f"{at}.{key}: {ref.name!r} has no such parameter{of_task}")
             elif allowed is not None and allowed[key].is_number:
                 problems += [
                     f"{place} must be a number, got {str(wrong).lower()}"
@@ -386,15 +362,8 @@ def _has_share(value: object) -> bool:
 
 def runnable(registry: Registry) -> list[str]:
     """Return the names of the installed suites that can be run by themselves."""
-    names = []
-    for name, file in sorted(registry.all("suite").items()):
-        try:
-            rules = has_rules(tomllib.loads(file.read_text(encoding="utf-8")))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-            rules = False  # running it reports what is wrong with it
-        if not rules:
-            names.append(name)
-    return names
+    suites = sorted(registry.all("suite").items())
+    return [name for name, file in suites if not has_rules(_read_tables(file))]
 
 
 def get_experiment(suite: str) -> str:
@@ -402,8 +371,13 @@ def get_experiment(suite: str) -> str:
     path = Path(suite)
     if path.suffix != ".toml":
         return suite
-    try:
-        name = tomllib.loads(path.read_text(encoding="utf-8")).get("name")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        name = None  # the runs outlive the file
+    name = _read_tables(path).get("name")
     return name if isinstance(name, str) else path.stem
+
+
+def _read_tables(file: Traversable) -> Any:
+    """Read a suite file; nothing where that fails: running the suite says why."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return {}

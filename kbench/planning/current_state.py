@@ -43,7 +43,7 @@ class Present:
         self._reasons: dict[str, tuple[str, ...]] = {}
         self._digests = Digests()
         self.module = cache(self._module)
-        self.file = cache(self._file)
+        self.file = cache(lambda name: self._path_digest(self.find_path(name)))
         self.distribution = cache(self._distribution)
 
     def why_changed(self, manifest: Manifest) -> tuple[str, ...]:
@@ -149,9 +149,6 @@ class Present:
 
     # -- files
 
-    def _file(self, name: str) -> str | None:
-        return self._path_digest(self.find_path(name))
-
     def _path_digest(self, path: Path) -> str | None:
         if os.path.isdir(path):  # noqa: PTH112 (Path refuses names that are too long)
             with contextlib.suppress(OSError):
@@ -200,18 +197,15 @@ class Present:
                 lines.append(f"{path} {sha}")
                 continue
             actual = None if state is None else self._digests.hash_file(f"{root}/{path}")
-            lines.append(f"{path} {actual and _encode_as_record(actual)}")
+            # as RECORD has it
+            digest = actual and base64.urlsafe_b64encode(bytes.fromhex(actual)).decode().rstrip("=")
+            lines.append(f"{path} {digest and f'sha256={digest}'}")
         return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
 
     @cached_property
     def _owners(self) -> Mapping[str, list[str]]:
         """The distributions that install each top-level module."""
         return metadata.packages_distributions()
-
-
-def _encode_as_record(sha: str) -> str:
-    """Return a digest as RECORD has it."""
-    return f"sha256={base64.urlsafe_b64encode(bytes.fromhex(sha)).decode().rstrip('=')}"
 
 
 def python() -> str:

@@ -162,10 +162,10 @@ Step = tuple[PlannedCell, int]
 class Strategy(Protocol):
     """Chooses the next task; results come in between, in the cells and by `tell`."""
 
-    n_tasks: int
+    n_tasks: int = 0
     """Maximum number of tasks to compute; without any, nothing is prepared for them."""
 
-    cuts_off: bool
+    cuts_off: bool = False
     """Whether tasks that run at the end of the time are cut off, and leave no result."""
 
     def steps(self) -> Iterator[Step]:
@@ -176,6 +176,7 @@ class Strategy(Protocol):
 
     def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
         """Return the cells that the report of the run has."""
+        return list(cells)
 
 
 def n_missing(cells: Sequence[PlannedCell]) -> int:
@@ -183,10 +184,8 @@ def n_missing(cells: Sequence[PlannedCell]) -> int:
     return len({(cell.key, index) for cell in cells for index in cell.missing})
 
 
-class InOrder:
+class InOrder(Strategy):
     """All tasks in the order of the cells."""
-
-    cuts_off = False
 
     def __init__(self, cells: Sequence[PlannedCell]) -> None:
         self._cells = cells
@@ -202,13 +201,6 @@ class InOrder:
                     continue
                 begun.add((cell.key, index))
                 yield cell, index
-
-    def tell(self, cell: PlannedCell, result: Result) -> None:
-        """Do nothing: results are in the cells."""
-
-    def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
-        """Return all cells."""
-        return list(cells)
 
 
 def longest_first(planned: Iterable[PlannedCell], registry: Registry) -> list[PlannedCell]:

@@ -68,14 +68,11 @@ class Planner:
         self.present = Present()
         self._spans = Spans(registry)
 
-    def source_code(self, dataset: Ref) -> str:
-        """Return what the record of a dataset's source says of its code."""
-        self._refuse_missing("dataset", dataset.name)
-        return digest(component_code("dataset", dataset.name, self._registry))
-
     def origin(self, ref: Ref) -> tuple[str, Mapping[str, Any], str]:
-        """Return under what the cache has a dataset."""
-        return ref.name, to_json(ref)["params"], self.source_code(ref)
+        """Return under what the cache has a dataset: name, parameters, and what its record says."""
+        self._refuse_missing("dataset", ref.name)
+        code = digest(component_code("dataset", ref.name, self._registry))
+        return ref.name, to_json(ref)["params"], code
 
     def dataset(self, ref: Ref) -> DatasetFacts | None:
         """Return the cache's facts of a dataset; None if it must be loaded."""
@@ -111,28 +108,27 @@ class Planner:
             if self._registry.get("learner", cell.learner.name).rotation_invariant
         )
         for cell in every:
-            facts = datasets.get(cell.dataset.label)
+            facts, limits = datasets.get(cell.dataset.label), suite.limits
+            family = get_family(
+                self._registry.get("feature map", cell.feature_map.name),
+                self._registry.get("learner", cell.learner.name),
+            )
             if facts is None or isinstance(facts, Problem):
-                n_splits = how_many_splits(cell.protocol, suite.limits)
-                planned.append(
-                    PlannedCell(
-                        cell, line_key(cell), None, n_splits, facts, family=self._family(cell)
-                    )
-                )
-                continue
-            key = self.cell_key(cell, facts)
-            planned.append(
-                PlannedCell(
+                n_splits = how_many_splits(cell.protocol, limits)
+                made = PlannedCell(cell, line_key(cell), None, n_splits, facts, family=family)
+            else:
+                key = self.cell_key(cell, facts)
+                made = PlannedCell(
                     cell,
                     key,
                     facts,
-                    how_many_splits(cell.protocol, suite.limits, facts.n_splits),
+                    how_many_splits(cell.protocol, limits, facts.n_splits),
                     _find_problem(cell, facts),
                     results=results.setdefault(key, {}),
                     equivalence=self.equivalence(cell),
-                    family=self._family(cell),
+                    family=family,
                 )
-            )
+            planned.append(made)
         return planned
 
     def task(self, planned: PlannedCell, index: int) -> Task:
@@ -188,22 +184,16 @@ class Planner:
 
     def _refuse_missing(self, kind: Kind, name: str) -> None:
         """Raise a PluginError where a module or a file that a component declares is not there."""
-        declares, plugin = (
-            read_declared(self._registry.get(kind, name)),
-            self._registry.owner(kind, name),
-        )
-        for module in sorted(declares.modules):
+        declared = read_declared(self._registry.get(kind, name))
+        plugin = self._registry.owner(kind, name).name
+        says = f"the plugin {plugin!r} declares that its {kind} {name!r} depends on"
+        for module in sorted(declared.modules):
             if self.present.module(module) is None:
-                raise PluginError(
-                    f"the plugin {plugin.name!r} declares that its {kind} {name!r} depends on "
-                    f"{module}: there is no module {module!r}"
-                )
-        for file in sorted(declares.files):
-            if self.present.file(file) is None or self.present.find_path(file).is_dir():
-                raise PluginError(
-                    f"the plugin {plugin.name!r} declares that its {kind} {name!r} depends on the "
-                    f"file {file!r}, which cannot be read: {self.present.find_path(file)}"
-                )
+                raise PluginError(f"{says} {module}: there is no module {module!r}")
+        for file in sorted(declared.files):
+            path = self.present.find_path(file)
+            if self.present.file(file) is None or path.is_dir():
+                raise PluginError(f"{says} the file {file!r}, which cannot be read: {path}")
 
     def equivalence(self, cell: Cell) -> str:
         """Return a key that methods share which differ only by a rotation of the features."""
@@ -213,12 +203,6 @@ class Planner:
         self._spans.find([cell.feature_map])
         spanned = self._spans.get(cell.feature_map)
         return digest([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
-
-    def _family(self, cell: Cell) -> str:
-        return get_family(
-            self._registry.get("feature map", cell.feature_map.name),
-            self._registry.get("learner", cell.learner.name),
-        )
 
 
 def deciding_kinds(protocol: Protocol, dataset: DatasetFacts) -> tuple[str, ...]:

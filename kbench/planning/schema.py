@@ -20,8 +20,7 @@ from pydantic import (
 from kbench.errors import SuiteError
 from kbench.evaluation.definitions import METRICS, NEVER_RANKED, SEARCHED
 from kbench.machine import physical_cores
-from kbench.messages import similar
-from kbench.planning.component_refs import guess
+from kbench.messages import did_you_mean, similar
 from kbench.records import Limits, Metric, Protocol, Published, Step
 
 Lines = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
@@ -278,7 +277,7 @@ def explain_errors(
             continue
         seen.add(place)
         if problem["type"] == "extra_forbidden":
-            yield f"{place}: no such key{guess(str(loc[-1]), _keys_at(model, loc[:-1]))}"
+            yield f"{place}: no such key{did_you_mean(str(loc[-1]), _keys_at(model, loc[:-1]))}"
         elif problem["type"] == "missing":
             yield f"{place}: missing"
         elif problem["type"] == "model_type":  # pydantic names the class

@@ -230,7 +230,12 @@ class _Reader:
         try:
             reduce = copyreg.dispatch_table.get(type(value))
             reduced = value.__reduce_ex__(4) if reduce is None else reduce(value)
-            parts = reduced if isinstance(reduced, str) else [*map(_list_items, reduced)]
+            # the items of a list or dict come as an iterator
+            parts = (
+                reduced
+                if isinstance(reduced, str)
+                else [list(part) if hasattr(part, "__next__") else part for part in reduced]
+            )
         except Exception as error:
             raise _refusal(value, f"which cannot be taken apart: {error}") from None
         if isinstance(parts, str):  # the name of a function that is not a Python function
@@ -255,11 +260,6 @@ def _is_function_of_module(value: object) -> bool:
     if not isinstance(value, BuiltinFunctionType):
         return False
     return value.__self__ is None or isinstance(value.__self__, ModuleType)
-
-
-def _list_items(part: Any) -> Any:
-    """Return a part of a reduced object; the items of a list or dict come as an iterator."""
-    return list(part) if hasattr(part, "__next__") else part
 
 
 def _refusal(value: object, why: str) -> PluginError:

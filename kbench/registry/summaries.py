@@ -70,7 +70,8 @@ class Summaries:
                 for alias in node.names:
                     if (alias.asname or alias.name) == name:
                         return self._summary(self._follow_import(module, node), alias.name, seen)
-            if isinstance(node, ast.Assign) and _is_named(node, name):
+            targets = [getattr(each, "id", "") for each in getattr(node, "targets", ())]
+            if isinstance(node, ast.Assign) and name in targets:
                 target, preset = _partial(node.value)
                 return _add_preset(self._summary(module, target, seen), preset) if target else ""
         return ""
@@ -92,10 +93,6 @@ class Summaries:
         with contextlib.suppress(ImportError):  # beyond the top of its package
             return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
         return ""
-
-
-def _is_named(node: ast.Assign, name: str) -> bool:
-    return any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
 
 
 def _add_preset(summary: str, preset: dict[str, str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 from kbench.errors import ClusterError
 from kbench.execution.engine import Engine
@@ -25,8 +25,7 @@ from kbench.runner.run import Report, Run
 
 def preview(run: Run) -> Report:
     """Plan a run, with predicted costs, without fetching or computing anything."""
-    with ExitStack() as stack:
-        stack.callback(run.session.close)
+    with closing(run.session):
         run.session.expand()
         _plan(run)
         run.session.check_parameters(run.cells, light=True)
@@ -88,7 +87,7 @@ def _fetch(run: Run) -> None:
         run.session.machine.acquire()
         for ref in missing:
             run.watch.on_loading(ref.label)
-            run.plan.datasets[ref.label] = run.session.fetch(ref)
+            run.plan.datasets[ref.label] = run.session.fetching.fetch(ref)
         run.plan.refuse_mistakes()
 
 
@@ -159,15 +158,14 @@ def _report(
     added: list[Added] | None = None,
     deliveries: tuple[Delivered, ...] = (),
 ) -> Report:
-    seconds, imported = time.monotonic() - run.begun, tuple(run.imported)
     return Report(
         run.suite,
         run.cells,
-        seconds,
+        time.monotonic() - run.begun,
         run.place,
         deliveries,
         interrupted,
         tuple(added or ()),
-        imported,
+        tuple(run.imported),
         run.notifications.failed,
     )

@@ -23,6 +23,7 @@ from kbench.features import (
     Predictions,
     Registry,
     Run,
+    Strategy,
     Truth,
     WarmParents,
     applies,
@@ -270,11 +271,8 @@ def _last_line(error: str) -> str:
     return lines[-1].removeprefix("kbench.errors.PluginError: ") if lines else "it failed"
 
 
-class KnownOnly:
+class KnownOnly(Strategy):
     """Yields no tasks; SuiteError is raised without existing results."""
-
-    n_tasks = 0
-    cuts_off = False
 
     def __init__(self, run: Run) -> None:
         if not any(cell.done for cell in run.cells):
@@ -286,10 +284,3 @@ class KnownOnly:
     def steps(self) -> Iterator[tuple[PlannedCell, int]]:
         """Yield nothing."""
         return iter(())
-
-    def tell(self, cell: PlannedCell, result: Result) -> None:
-        """Do nothing: there are no results."""
-
-    def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
-        """Return all cells."""
-        return list(cells)

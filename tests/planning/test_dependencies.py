@@ -78,7 +78,7 @@ def lab_key(lab_registry):
         registry = lab_registry(**changes)
         planner = Planner(registry, NoCache())
         (cell,) = cells(read(LAB, "s", registry), registry)
-        return planner.cell_key(cell, DatasetFacts("c" * 64)), planner.source_code(Ref("data"))
+        return planner.cell_key(cell, DatasetFacts("c" * 64)), planner.origin(Ref("data"))[2]
 
     return key
 

@@ -242,11 +242,11 @@ def test_a_nested_components_record_is_in_a_cells_key(planner, registry):
 
 
 def test_which_function_loads_a_dataset_is_in_the_code_of_its_source(planner, registry):
-    before = planner.source_code(Ref("iris"))
+    before = planner.origin(Ref("iris"))
     iris = registry.get("dataset", "iris")
     changed = dataclasses.replace(iris, load=f"{iris.load.__module__}:another")
     registry._records["dataset"]["iris"] = changed
-    assert planner.source_code(Ref("iris")) != before
+    assert planner.origin(Ref("iris")) != before
 
 
 @pytest.mark.parametrize(

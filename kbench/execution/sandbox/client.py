@@ -98,10 +98,6 @@ class Sandbox:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def warm(self) -> None:
-        """Start the warm process; its imports run while the caller does something else."""
-        self._warm()
-
     def run(
         self,
         function: str,
@@ -211,7 +207,8 @@ class Sandbox:
         for sandbox in alone:
             sandbox.close()
 
-    def _warm(self) -> WarmProcess:
+    def warm(self) -> WarmProcess:
+        """Start the warm process; its imports run while the caller does something else."""
         if os.getpid() != self._owner:
             raise RuntimeError("a Sandbox cannot be used in a fork of the process that made it")
         with self._lock:
@@ -227,7 +224,7 @@ class Sandbox:
     def _connect(self) -> tuple[socket.socket, WarmProcess]:
         """Send the supervisor one end of a new socket; closing the other ends the task."""
         while True:
-            supervisor = self._warm()
+            supervisor = self.warm()
             ours, theirs = socket.socketpair()
             with theirs:
                 try:
