@@ -137,8 +137,7 @@ def out_of_date(cells: Iterable[PlannedCell], shown: int = 5) -> str:
 
 def notices_of_reuse(cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Warn that reused results were not timed exclusively."""
-    reused = [result for cell in cells for result in cell.done if result.timing != "exclusive"]
-    if reused:
+    if reused := [result for cell in cells for result in cell.done if result.timing != "exclusive"]:
         yield (
             f"{len(reused)} cached results keep the times of an ordinary run; "
             f"{option('recompute', True)} takes all of them again"
@@ -173,6 +172,7 @@ class Strategy(Protocol):
 
     def tell(self, cell: PlannedCell, result: Result) -> None:
         """Record the result of a step."""
+        return
 
     def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
         """Return the cells that the report of the run has."""
