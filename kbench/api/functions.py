@@ -440,8 +440,7 @@ def _make_dataset(X: Any, y: Any) -> Dataset:
     if hasattr(X, "columns"):
         names = [str(name) for name in X.columns]
         kinds = [pandas.api.types.is_numeric_dtype(kind) for kind in X.dtypes]
-        strings = [name for name, numeric in zip(names, kinds, strict=True) if not numeric]
-        if strings:
+        if strings := [name for name, numeric in zip(names, kinds, strict=True) if not numeric]:
             raise DatasetError(
                 f"X must have columns of numbers, got {', '.join(strings[:5])}. Encode them, or "
                 'evaluate the file itself: {"name": "csv", "path": ..., "target": ...}'

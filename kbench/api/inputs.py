@@ -222,12 +222,9 @@ def option_names(function: str) -> set[str]:
 def check_options(function: str, options: Mapping[str, object]) -> dict[str, object]:
     """Return the options of features that a function was given; TypeError for any other."""
     names = option_names(function)
-    for name in options:
-        if name not in names:
-            raise TypeError(
-                f"{function}() got an unexpected keyword argument {name!r}"
-                f"{did_you_mean(name, names)}"
-            )
+    if unknown := next((name for name in options if name not in names), None):
+        hint = did_you_mean(unknown, names)
+        raise TypeError(f"{function}() got an unexpected keyword argument {unknown!r}{hint}")
     as_text = {n: str(value) if isinstance(value, Path) else value for n, value in options.items()}
     return {name: value for name, value in as_text.items() if value not in (None, "")}
 

@@ -332,8 +332,7 @@ class NotebookTable(LiveTable):
 def _plan_sentence(cells: list[PlannedCell], n_tasks: int) -> str:
     without_data = sum(cell.status == "unavailable" for cell in cells)
     sentence = f"{plural(len(cells), 'cell')} planned, {plural(n_tasks, 'task')} to compute"
-    n_cached = sum(len(cell.results) for cell in cells)
-    if n_cached:
+    if n_cached := sum(len(cell.results) for cell in cells):
         sentence += f", {n_cached} cached"
     if without_data:
         sentence += f"; {plural(without_data, 'cell')} without data"

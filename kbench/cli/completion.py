@@ -35,10 +35,12 @@ def complete_stored_suites(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the suites that begin so and have runs in the store, else those installed."""
     from kbench.registry.features import working
 
-    names: set[str] = set()
-    for feature in working():
-        if target := feature.metadata.completions.get("stored"):
-            names |= set(feature.load(target)(ctx.params.get("store")))
+    names = {
+        name
+        for feature in working()
+        if (target := feature.metadata.completions.get("stored"))
+        for name in feature.load(target)(ctx.params.get("store"))
+    }
     return _beginning(incomplete, sorted(names)) or suites(incomplete)
 
 

@@ -77,8 +77,7 @@ def print_focus(
     """Print how each method compares with all others, and its best and worst datasets."""
     for method in methods[:_MOST]:
         name = escape(" + ".join(method))
-        compared = against(rows, method, metric)
-        if not compared:
+        if not (compared := against(rows, method, metric)):
             console.print(f"\n[bold]{name}[/bold]: no other method finished the same dataset")
             continue
         console.print(
@@ -148,8 +147,7 @@ def print_imported_alone(
     suite: str, form: Form, datasets: Sequence[str], notice: Callable[[str], None]
 ) -> bool:
     """Print imported results if there are no local ones; return whether there are any."""
-    imported = read_imported(get_experiment(suite), notice=notice)
-    if not imported:
+    if not (imported := read_imported(get_experiment(suite), notice=notice)):
         return False
     metric = imported[0].metric
     beside = match_imported([], imported, datasets, metric)

@@ -117,8 +117,7 @@ def _note(cell: PlannedCell) -> str:
 
 
 def _written_cost(cell: PlannedCell) -> tuple[str, str]:
-    cost = cell.cost
-    if cost is None:
+    if (cost := cell.cost) is None:
         return "", ""
     seconds = "" if cost.seconds is None else cost.seconds.as_seconds()
     return format_memory(cost.memory_mib.value), seconds

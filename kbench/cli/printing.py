@@ -176,8 +176,7 @@ def print_problem(screen: Console, delivered: Delivered) -> None:
 
 def print_next(screen: Console, commands: Iterable[tuple[str, str]]) -> None:
     """Print commands that a user may type next, with aligned meanings."""
-    shown = list(commands)
-    if not shown:
+    if not (shown := list(commands)):
         return
     screen.print("\nnext:")
     width = max((len(command) for command, meaning in shown if meaning), default=0)

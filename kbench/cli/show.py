@@ -114,8 +114,7 @@ def print_report(
         )
         return
     console = printing.console()
-    with_data = [row for row in rows if row.status != "unavailable"]
-    if with_data:
+    if with_data := [row for row in rows if row.status != "unavailable"]:
         console.print(f"\n[bold]{escape(report.suite.name)}[/bold]: results")
         hidden = {"n_splits_done", "n_splits", "peak_memory_mib"}
         if metric != PLAIN[task]:
@@ -227,8 +226,7 @@ def _drop_option(option: str, words: Sequence[str]) -> list[str]:
 
 def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:
     """Print the datasets whose means are over different splits."""
-    unequal = result_rows.unequal_splits(rows)
-    if unequal:
+    if unequal := result_rows.unequal_splits(rows):
         places = ", ".join(f"{name} ({difference})" for name, difference in unequal.items())
         console.print(
             "methods differ in their splits, so their means are over different test rows: "
@@ -281,8 +279,7 @@ def _summary(console: Console, rows: Sequence[Row], metric: Metric) -> None:
             "rotation of the features",
             soft_wrap=True,
         )
-    unmeasured = stats.list_unmeasured(rows, metric)
-    if unmeasured:
+    if unmeasured := stats.list_unmeasured(rows, metric):
         console.print(
             f"not ranked ({escape(tables.lacking(metric))}): "
             f"{escape(', '.join(map(' + '.join, unmeasured)))}",

@@ -69,8 +69,7 @@ def describe_plugin(plugin: Plugin) -> list[Record]:
 
     Raises PluginError if it has to be left out.
     """
-    description = read_description(plugin)
-    if description is not None:
+    if (description := read_description(plugin)) is not None:
         with contextlib.suppress(*_WRONG):
             return _records(description, plugin)
     try:

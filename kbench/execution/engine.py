@@ -204,8 +204,7 @@ def over_slots(
     running = jobs
     try:
         while running:
-            item = ended.get()
-            if item is None:
+            if (item := ended.get()) is None:
                 running -= 1
             elif isinstance(item, BaseException):
                 raise item

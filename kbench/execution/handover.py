@@ -72,8 +72,7 @@ class Handover:
         with channel, contextlib.suppress(OSError, BrokenHandoverError):
             send(channel, _compress(_present(visible, _ROWS)))
             taken = receive(channel, most)
-            chosen = self._take_seeds(taken)
-            if not chosen:
+            if not (chosen := self._take_seeds(taken)):
                 return
             self.committed = Committed(chosen, self._take_seeds(taken, _DEFAULT))
             send(channel, {"y_test": self._assignment.y_test})
@@ -104,8 +103,7 @@ def receive_visible(channel: socket.socket, index: int) -> Visible:
 def _compress(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Replace consecutive row numbers, as those of ordered splits, by their first and end."""
     for name in _INDICES:
-        pair = span(rows[name])
-        if pair is not None:
+        if (pair := span(rows[name])) is not None:
             del rows[name]
             rows[f"{name}_span"] = np.array([pair.start, pair.stop])
     return rows

@@ -240,7 +240,9 @@ def compute(
     if _has_other_records(outcome, task):
         # what computed it is not what was planned: whatever it is, it is not reused
         outcome, manifest = _fail(outcome, _OTHER_RECORDS), None
-    outcome = _score(_check(replace(outcome, recorded=())), assignment, handover, task)
+    outcome = replace(outcome, recorded=())
+    if outcome.status == "ok":
+        outcome = _score(outcome, assignment, handover, task)
     reasons = contention(before, after, slots, _waiting_share(outcome)).reasons
     return Answer(outcome, host, started_ms, ended_ms(), reasons, manifest=manifest)
 
@@ -266,29 +268,18 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _check(outcome: CallOutcome) -> CallOutcome:
-    """Return an outcome; an error where the value of a task lacks fields."""
-    if outcome.status != "ok":
-        return outcome
-    value = outcome.value if isinstance(outcome.value, Mapping) else {}
-    metrics = value.get("metrics")
-    lacking = [name for name in _FIELDS if not isinstance(value.get(name), Mapping)]
-    if isinstance(metrics, Mapping):
-        lacking += [f"metrics[{name!r}]" for name in _TIMES if name not in metrics]
-    if not lacking:
-        return outcome
-    return _fail(outcome, f"the answer of the task lacks {', '.join(lacking)}")
-
-
 def _score(
     outcome: CallOutcome, assignment: Assignment, handover: Handover, task: Task
 ) -> CallOutcome:
-    """Return an outcome with the scores of the predictions that were handed over."""
-    if outcome.status != "ok":
-        return outcome
+    """Return the outcome of a task that is ok, with the scores of its predictions; or its error."""
+    value = outcome.value if isinstance(outcome.value, Mapping) else {}
+    lacking = [name for name in _FIELDS if not isinstance(value.get(name), Mapping)]
+    if "metrics" not in lacking:
+        lacking += [f"metrics[{name!r}]" for name in _TIMES if name not in value["metrics"]]
+    if lacking:
+        return _fail(outcome, f"the answer of the task lacks {', '.join(lacking)}")
     if handover.committed is None:
         return _fail(outcome, "the task has handed over no predictions")
-    value = outcome.value
     try:
         # texts of a task may hold what no file and no server can
         value = encodable(value)
@@ -332,13 +323,6 @@ def _waiting_share(outcome: CallOutcome) -> float | None:
     return max(0.0, 1.0 - cpu / wall) if wall >= CPU_CLOCK_S else 0.0
 
 
-def _error(outcome: CallOutcome, predicted: Cost | None) -> str:
-    """Return the error of a task, beside the memory that was predicted if it needed too much."""
-    if outcome.status != "out_of_memory" or predicted is None:
-        return outcome.error
-    return f"{outcome.error}; {format_memory(predicted.memory_mib.value)} were predicted"
-
-
 def write_result(
     journal: Journal,
     task: Task,
@@ -354,7 +338,9 @@ def write_result(
     """
     outcome, host, manifest = answer.outcome, answer.host, answer.manifest
     key = task_key(task.cell_key, task.split_index)
-    metrics, details = {}, Details()
+    metrics, details, error = {}, Details(), outcome.error
+    if outcome.status == "out_of_memory" and predicted is not None:
+        error += f"; {format_memory(predicted.memory_mib.value)} were predicted"
     if outcome.status == "ok":
         value = outcome.value
         metrics = {**value["metrics"], "peak_memory_mib": outcome.peak_memory_mib}
@@ -366,7 +352,7 @@ def write_result(
         status=outcome.status,
         metrics=metrics,
         details=details,
-        error=_error(outcome, predicted),
+        error=error,
         printed=outcome.printed,
         started_ms=answer.started_ms,
         ended_ms=answer.ended_ms,
@@ -395,12 +381,11 @@ def note_problems(journal: Journal, cells: Iterable[PlannedCell]) -> None:
     """Journal cells that cannot be computed; their runs have the time of the first line."""
     seen = {(line["cell_key"], line["reason"]): line["at_ms"] for line in journal.read("problem")}
     for cell in cells:
-        problem = cell.problem
-        if problem is None:
+        if (problem := cell.problem) is None:
             continue
         key = (cell.key, problem.reason)
         if key not in seen:
-            seen[key] = time.time_ns() // 1_000_000
+            seen[key] = now_ms()
             journal.append(
                 "problem",
                 cell_key=cell.key,

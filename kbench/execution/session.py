@@ -48,8 +48,7 @@ class Session:
         Components of finished cells are right. A `light` process is not for tasks too.
         Raises SuiteError if a parameter does not exist, or has an invalid value.
         """
-        task = self._plan.task
-        if task in self._checked:
+        if (task := self._plan.task) in self._checked:
             return
         right = {
             dumps(to_json(ref))
@@ -138,8 +137,7 @@ def check_components(
 
     If there are none, trial fits with a limit of `memory_mib` detect invalid values.
     """
-    problems = parameter_mistakes(sandbox, components, task)
-    if not problems:
+    if not (problems := parameter_mistakes(sandbox, components, task)):
         trials = sandbox.run(
             "kbench.execution.task_functions:check_values",
             {"components": components},

@@ -312,7 +312,7 @@ def _refusal(
     X = np.random.default_rng(0).uniform(0.0, 0.5, (20, 3))
     y = np.arange(20) % 2
     try:
-        with warnings.catch_warnings(action="ignore"), _limit_time(TRIAL_TIME_S):
+        with warnings.catch_warnings(action="ignore"), limit_time(TRIAL_TIME_S):
             # a parameter without a default, such as a map inside another, has its first value
             estimator = spec.build({key: values[0] for key, values in spec.space.items()}, 0)
             if kind == "learner" or spec.supervised:
@@ -341,17 +341,23 @@ def _names(message: str, name: str, value: object) -> bool:
 
 
 @contextmanager
-def _limit_time(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in the block after some time; only the main thread can."""
-    if threading.current_thread() is not threading.main_thread():
+def limit_time(
+    seconds: float, error: type[BaseException] = TimeoutError, again_s: float = 0.0
+) -> Iterator[None]:
+    """Raise an error in the block after some time, and every `again_s` seconds if it is caught.
+
+    Only the main thread can be interrupted, by a signal that Windows does not have: elsewhere
+    there is no limit.
+    """
+    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def end(number: int, frame: object) -> None:
-        raise TimeoutError
+        raise error
 
     before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, again_s)
     try:
         yield
     finally:

@@ -136,8 +136,7 @@ class WarmParents:
     def using(self, plugins: tuple[str, ...] = ()) -> Iterator[Sandbox]:
         """Lend the sandbox whose processes import these plugins and the built-in ones."""
         with self._lock:
-            sandbox = self._sandboxes.pop(plugins, None)
-            if sandbox is None:
+            if (sandbox := self._sandboxes.pop(plugins, None)) is None:
                 preload = self._preload.get(plugins, ())
                 modules = [name for name in preload if not name.startswith(GIVEN)]
                 # no code of others runs beside the built-in plugins, whose sources need keys

@@ -88,6 +88,7 @@ from kbench.execution.session import (
     lock_name,
     parameter_mistakes,
 )
+from kbench.execution.task_functions import limit_time
 from kbench.execution.warm_parents import Preload, WarmParents, make_preload, preload_of_metrics
 from kbench.hookspecs import hookimpl
 from kbench.machine import cluster_id, machine_id
@@ -560,6 +561,7 @@ __all__ = [
     "leaderboard_sentences",
     "leaderboard_table",
     "learner_side",
+    "limit_time",
     "line_key",
     "linear",
     "list_components",

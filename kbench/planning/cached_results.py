@@ -35,8 +35,7 @@ class Validity:
 
     def explain(self, digest: str) -> str:
         """Return what has changed since a manifest was recorded; empty if nothing has."""
-        manifest = self._manifests.get(digest)
-        if manifest is None:
+        if (manifest := self._manifests.get(digest)) is None:
             return UNKNOWN
         return "; ".join(self.present.why_changed(manifest)[:SHOWN])
 
@@ -134,10 +133,5 @@ def _parse(line: Mapping[str, object]) -> Result | None:
 
 def _is_raised(result: Result, limits: Limits | None) -> bool:
     """Return whether the limit that a task hit is higher now."""
-    if limits is None:
-        return False
-    if result.status == "timed_out":
-        return limits.task_timeout_s > result.limits.task_timeout_s
-    return (
-        result.status == "out_of_memory" and limits.task_memory_mib > result.limits.task_memory_mib
-    )
+    hit = {"timed_out": "task_timeout_s", "out_of_memory": "task_memory_mib"}.get(result.status)
+    return bool(hit and limits and getattr(limits, hit) > getattr(result.limits, hit))

@@ -124,8 +124,7 @@ def select(
             blocks[index] = replace(blocks[index], **changed)
     if problems:
         raise SuiteError(*problems)
-    blocks = [b for b in blocks if b.datasets and b.feature_maps and b.learners]
-    if not blocks:
+    if not (blocks := [b for b in blocks if b.datasets and b.feature_maps and b.learners]):
         raise SuiteError("the filters leave no cell of the suite")
     return replace(suite, blocks=tuple(blocks))
 

@@ -83,8 +83,7 @@ class Lines:
         installed = not isinstance(name, str) or name in self._registry.all(self.kind)
         if self._installed_only and not installed:
             return []
-        component = self._component(at, line, (self.kind,))
-        if component is None:
+        if (component := self._component(at, line, (self.kind,))) is None:
             return []
         name, params = component
         label = line.get("label", "")
@@ -126,8 +125,7 @@ class Lines:
 
     def _hint(self, name: str, kinds: Sequence[Kind]) -> str:
         """Return a hint: a similar name, another kind of that name, or broken plugins."""
-        other_kinds = self._registry.find_kinds(name)
-        if other_kinds:
+        if other_kinds := self._registry.find_kinds(name):
             return f"; {name!r} is a {other_kinds[0]}"
         hint = did_you_mean(name, [other for kind in kinds for other in self._registry.all(kind)])
         broken = [plugin.name for plugin in self._registry.plugins if plugin.reason]
@@ -165,8 +163,7 @@ class Lines:
         if "name" in table:
             component = self._component(at, table, kinds, in_list=not expand)
             return None if component is None else Ref(component[0], component[1])
-        keys = sorted(table)
-        if keys not in (["tune"], ["expand"]):
+        if (keys := sorted(table)) not in (["tune"], ["expand"]):
             self.problems.append(
                 f"{at} must be a table with `tune`, `expand`, or the `name` of a component, "
                 f"got {', '.join(keys) or 'nothing'}"
@@ -324,10 +321,8 @@ def list_tables(raw: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return (place, table) of the file itself, and of each block that is a table."""
     blocks = raw.get("block")
     numbered = enumerate(blocks if isinstance(blocks, list) else ())
-    return [
-        ("", raw),
-        *((f"block[{i}].", block) for i, block in numbered if isinstance(block, dict)),
-    ]
+    tables = [(f"block[{i}].", block) for i, block in numbered if isinstance(block, dict)]
+    return [("", raw), *tables]
 
 
 def iterate_lists(

@@ -102,13 +102,12 @@ class Present:
             owners = self._owners.get(top, ())
             modules[top] = INSTALLED if owners else self._hash(top)
             distributions |= {owner: self.distribution(owner) for owner in owners}
-        for name in recorded.get("distributions", ()):
-            distributions[name] = self.distribution(name)
-        for path, state in recorded.get("files", {}).items():
-            if path not in written:
-                files[locate_in_package(Path(path), self._sources) or path] = self._digest_as_read(
-                    path, state
-                )
+        distributions |= {n: self.distribution(n) for n in recorded.get("distributions", ())}
+        files |= {
+            locate_in_package(Path(path), self._sources) or path: self._digest_as_read(path, state)
+            for path, state in recorded.get("files", {}).items()
+            if path not in written
+        }
         return Manifest(modules, files, recorded.get("variables", {}), distributions)
 
     def _digest_as_read(self, path: str, state: object) -> str | None:
@@ -128,8 +127,7 @@ class Present:
         return self._hash(name)
 
     def _hash(self, name: str) -> str | None:
-        path = self._source(name)
-        if path is None:
+        if (path := self._source(name)) is None:
             return NAMESPACE if find_folders(name, self._sources) else None
         if path.suffix == ".py":
             return self._digests.hash_content(path, syntax_digest)

@@ -35,8 +35,7 @@ class Digests:
 
     def hash_file(self, path: str | Path) -> str | None:
         """Return the SHA-256 of a file (hex), one in an archive included; None for none."""
-        state = read_state(path)
-        if state is None:
+        if (state := read_state(path)) is None:
             with contextlib.suppress(OSError, ValueError, StopIteration, KeyError):
                 return hashlib.sha256(read_source(Path(path))).hexdigest()
             return None
@@ -46,8 +45,7 @@ class Digests:
 
     def hash_content(self, path: str | Path, digest: Callable[[bytes], str]) -> str | None:
         """Return a digest that a function computes from the content of a file; None for none."""
-        sha = self.hash_file(path)
-        if sha is None:
+        if (sha := self.hash_file(path)) is None:
             return None
         if sha not in self._of_content:
             self._of_content[sha] = digest(read_source(Path(path)))

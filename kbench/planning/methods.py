@@ -26,8 +26,7 @@ def list_components(cell: Cell, registry: Registry) -> list[tuple[Kind, Ref]]:
         ("feature map", cell.feature_map),
         ("learner", cell.learner),
     ]
-    metric = cell.protocol.search_metric
-    if metric in registry.all("metric"):
+    if (metric := cell.protocol.search_metric) in registry.all("metric"):
         components.append(("metric", Ref(str(metric))))
     return components
 

@@ -245,8 +245,9 @@ def _find_problem(cell: Cell, dataset: DatasetFacts) -> Problem | None:
 
 def expand_datasets(suite: Suite, expanded: Mapping[str, Sequence[Ref]]) -> Suite:
     """Return the suite with each dataset line replaced by the datasets it means."""
-    blocks = []
-    for block in suite.blocks:
-        datasets = [data for ref in block.datasets for data in expanded.get(ref.label, (ref,))]
-        blocks.append(replace(block, datasets=tuple(datasets)))
+
+    def expand(refs: Sequence[Ref]) -> tuple[Ref, ...]:
+        return tuple(data for ref in refs for data in expanded.get(ref.label, (ref,)))
+
+    blocks = [replace(block, datasets=expand(block.datasets)) for block in suite.blocks]
     return replace(suite, blocks=tuple(blocks))

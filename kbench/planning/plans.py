@@ -76,10 +76,11 @@ class Plans:
 
     def list_open(self, store: str) -> list[str]:
         """Return the suites of which a store may lack results that were computed for it."""
-        is_open: dict[str, bool] = {}
-        for line in self._journal.read("plan", "reopened", "settled"):
-            if line["store"] == store:
-                is_open[line["suite"]] = line["kind"] != "settled"
+        is_open = {
+            line["suite"]: line["kind"] != "settled"
+            for line in self._journal.read("plan", "reopened", "settled")
+            if line["store"] == store
+        }
         return [suite for suite, open_ in is_open.items() if open_]
 
     def suites(self) -> dict[str, set[str]]:
@@ -138,11 +139,8 @@ class Plans:
 
     def budget(self, suite: str, store: str | None = None) -> str:
         """Return the budget that a suite declares, as last planned; empty for none."""
-        budget = ""
-        for line in self._read_plans(suite):
-            if store in (None, line["store"]):
-                budget = str(line["content"].get("equal_budget", ""))
-        return budget
+        contents = [x["content"] for x in self._read_plans(suite) if store in (None, x["store"])]
+        return str(contents[-1].get("equal_budget", "")) if contents else ""
 
     def _read_plans(self, suite: str) -> Iterator[dict[str, Any]]:
         return (line for line in self._journal.read("plan") if line["suite"] == suite)

@@ -272,8 +272,7 @@ def explain_errors(
     for problem in error.errors():
         # a union reports each of its members; the first says enough
         loc = [part for part in problem["loc"] if not _is_union_tag(part)]
-        place = _path([at, *loc] if at else loc)
-        if place in seen:
+        if (place := _path([at, *loc] if at else loc)) in seen:
             continue
         seen.add(place)
         if problem["type"] == "extra_forbidden":

@@ -179,11 +179,7 @@ def find(name: str, registry: Registry) -> tuple[str, str]:
         return suites[name].read_text(encoding="utf-8"), name
     path = Path(name)
     if path.suffix == ".toml" or len(path.parts) > 1:
-        try:
-            return path.read_text(encoding="utf-8"), path.stem
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            raise SuiteError(f"cannot read the suite file {name}: {reason}") from error
+        return _read_text(path, f"cannot read the suite file {name}"), path.stem
     hint = similar(name, runnable(registry)) or (
         f"; a suite that is a file is named by its path, such as {name}.toml. "
         f"Installed are: {', '.join(runnable(registry))}"
@@ -247,23 +243,20 @@ def move_to_folder(suite: Suite, folder: Path | None) -> Suite:
     Raises SuiteError if the folder is not there; or all datasets of the suite are files
     with relative names, none of which exists.
     """
-    if folder is not None:
-        folder = folder.expanduser().absolute()
-        if not folder.is_dir():
-            raise SuiteError(f"{option('data', str(folder))}: the folder does not exist")
-        blocks = [
-            replace(block, datasets=tuple(_move(ref, folder) for ref in block.datasets))
-            for block in suite.blocks
-        ]
-        _refuse_empty_folder(suite, folder)
-        return replace(suite, blocks=tuple(blocks))
-    _refuse_empty_folder(suite, Path.cwd())
-    return suite
+    if folder is None:
+        _refuse_empty_folder(suite, Path.cwd())
+        return suite
+    folder = folder.expanduser().absolute()
+    if not folder.is_dir():
+        raise SuiteError(f"{option('data', str(folder))}: the folder does not exist")
+    _refuse_empty_folder(suite, folder)
 
+    def move(ref: Ref) -> Ref:
+        moved = {key: str(folder / name) for key, name in _relative(ref)}
+        return replace(ref, params={**ref.params, **moved})
 
-def _move(ref: Ref, folder: Path) -> Ref:
-    moved = {key: str(folder / name) for key, name in _relative(ref)}
-    return Ref(ref.name, {**ref.params, **moved}, ref.label) if moved else ref
+    blocks = [replace(each, datasets=tuple(map(move, each.datasets))) for each in suite.blocks]
+    return replace(suite, blocks=tuple(blocks))
 
 
 def _relative(ref: Ref) -> Iterator[tuple[str, Path]]:
@@ -306,21 +299,19 @@ def add_published(suite: Suite, name: str, registry: Registry) -> Suite:
     """
     if not suite.published_file:
         return suite
-    suites = registry.all("suite")
-    text = _read_beside(suites[name] if name in suites else Path(name), suite.published_file)
-    return replace(suite, published=read_published(text, suite.published_file))
+    file, figures = registry.all("suite").get(name) or Path(name), suite.published_file
+    if (folder := getattr(file, "parent", None)) is None:
+        raise SuiteError(f"published: {figures!r} cannot be read: the suite is not in a folder")
+    text = _read_text(folder / figures, f"published: cannot read {folder / figures}")
+    return replace(suite, published=read_published(text, figures))
 
 
-def _read_beside(suite: Traversable | Path, name: str) -> str:
-    """Read a file beside a suite."""
-    folder = getattr(suite, "parent", None)
-    if folder is None:
-        raise SuiteError(f"published: {name!r} cannot be read: the suite is not in a folder")
+def _read_text(file: Traversable, problem: str) -> str:
     try:
-        return str((folder / name).read_text(encoding="utf-8"))
+        return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise SuiteError(f"published: cannot read {folder / name}: {reason}") from error
+        raise SuiteError(f"{problem}: {reason}") from error
 
 
 def read_published(text: str, name: str) -> tuple[Published, ...]:

@@ -85,20 +85,19 @@ class SuitePlan:
         """Return the cells with their results in the journal, and a notice; empty for none."""
         planned = self.planner.plan(self.suite, self.datasets)
         self.codes = self.planner.metric_codes()
-        notice = ""
+        notices = []
         if not self.recompute:
             if unreadable := self._recall(planned):
                 again = "its result is" if unreadable == 1 else "their results are"
-                notice = (
+                notices.append(
                     f"{plural(unreadable, 'line')} of the journal could not be read; "
                     f"{again} computed again"
                 )
             recall_added(planned, self.validity, self.codes)
             if changed := out_of_date(planned):
-                notice = f"{notice}\n" if notice else ""
-                notice += f"out of date, and computed again: {changed}"
+                notices.append(f"out of date, and computed again: {changed}")
         self.planner.present.save()
-        return planned, notice
+        return planned, "\n".join(notices)
 
     def recheck(self, cells: Iterable[PlannedCell]) -> str:
         """Mark cells of which something was edited while they were computed; return a notice."""

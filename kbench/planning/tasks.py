@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from kbench.errors import SuiteError
 from kbench.evaluation.definitions import METRICS, NEVER_RANKED, SEARCHED, default_metric
@@ -59,12 +60,8 @@ def set_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
         problems += _wrong_metric(suite, task, registry)
         searched = (search_problem(protocol, task, registry) for protocol in suite.protocols)
         problems += {problem: None for problem in searched if problem}
-    blocks = [
-        replace(
-            each, learners=tuple(relabel_for_task(ref, task, registry) for ref in each.learners)
-        )
-        for each in suite.blocks
-    ]
+    relabel = partial(relabel_for_task, task=task, registry=registry)
+    blocks = [replace(each, learners=tuple(map(relabel, each.learners))) for each in suite.blocks]
     suite = replace(suite, blocks=tuple(blocks))
     if problems := [*(problems or cell_problems(suite, registry)), *too_small]:
         raise SuiteError(*problems)
@@ -95,16 +92,14 @@ def calibration_problem(protocol: Protocol, task: TaskType) -> str | None:
 def search_problem(protocol: Protocol, task: TaskType, registry: Registry) -> str | None:
     """Return why no search of a task can optimise a protocol's metric; None if one can."""
     name = protocol.search_metric
-    metrics = _list_metrics(registry)
-    allowed = [
-        each for each in (*SEARCHED, *registry.all("metric")) if metrics[each].task in (None, task)
-    ]
+    metrics, searched = _list_metrics(registry), (*SEARCHED, *registry.all("metric"))
+    allowed = [each for each in searched if metrics[each].task in (None, task)]
     if name is None or name in allowed:
         return None
     if name in NEVER_RANKED:
         return NEVER_RANKED[name]
     available = f"available: {', '.join(allowed)}"
-    if name in SEARCHED or name in registry.all("metric"):
+    if name in searched:
         return f"search_metric {name!r} is not for {task}; {available}"
     return f"no search can optimise {name!r}; {available}{similar(name, allowed)}"
 
@@ -125,11 +120,8 @@ def _mismatches(
             if task is not None and task not in able:
                 component = f"{kind} {ref.name!r} ({', '.join(able)})"
                 pairs[f"{component} with {cell.dataset.label!r} ({task})"] = None
-    if not pairs:
-        return []
-    listed = [*pairs][:_SHOWN]
     more = f"; and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
-    return [f"these do not go together: {'; '.join(listed)}{more}"]
+    return [f"these do not go together: {'; '.join([*pairs][:_SHOWN])}{more}"] if pairs else []
 
 
 def _wrong_metric(suite: Suite, task: TaskType, registry: Registry) -> list[str]:

@@ -7,11 +7,10 @@ are used, so that half of a package is never compared unnoticed.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.resources.abc import Traversable
 from pathlib import PurePath
 from types import MappingProxyType, ModuleType, SimpleNamespace
@@ -76,7 +75,8 @@ _MAPPINGS = {
 def collect(plugin: Plugin) -> list[Record]:
     """Import a plugin, call its hooks and check their records."""
     # text that a plugin prints at import must not end up in `--json` output
-    with contextlib.redirect_stdout(sys.stderr), _folder_kept():
+    # and stores and files are named relative to the current folder
+    with contextlib.redirect_stdout(sys.stderr), contextlib.chdir("."):
         return _collect(plugin.load(), plugin.name)
 
 
@@ -86,8 +86,7 @@ def _collect(loaded: object, name: str) -> list[Record]:
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hookspecs)
     manager.register(holder, name=name)
-    hooks = manager.get_hookcallers(holder)
-    if not hooks:
+    if not (hooks := manager.get_hookcallers(holder)):
         raise PluginError("has no hook: none of its functions is marked with kbench.hookimpl")
     collected: list[Record] = []
     for hook in hooks:
@@ -104,18 +103,6 @@ def _collect(loaded: object, name: str) -> list[Record]:
         if n > 1:
             raise PluginError(f"gives a {kind} called {name!r} twice")
     return collected
-
-
-@contextlib.contextmanager
-def _folder_kept() -> Iterator[None]:
-    """Return to the current folder afterwards: stores and files are named relative to it."""
-    # a folder need not be readable to be the current one
-    folder = os.open(".", getattr(os, "O_PATH", os.O_RDONLY))
-    try:
-        yield
-    finally:
-        os.fchdir(folder)
-        os.close(folder)
 
 
 def check_name(hook: str, record: object, type_: type) -> str:

@@ -116,8 +116,7 @@ def read_source(path: Path) -> bytes:
     except NotADirectoryError:
         archive = next(parent for parent in path.parents if parent.is_file())
         with zipfile.ZipFile(archive) as files:
-            name = path.relative_to(archive).as_posix()
-            if name not in files.namelist():
+            if (name := path.relative_to(archive).as_posix()) not in files.namelist():
                 raise FileNotFoundError(path) from None
             return files.read(name)
 
@@ -130,8 +129,7 @@ def list_modules(package: str) -> list[str]:
     >>> list_modules("kbench.registry")[:2]
     ['kbench.registry', 'kbench.registry.callables']
     """
-    file = find_source(package, {})
-    if file is None:
+    if (file := find_source(package, {})) is None:
         raise ModuleNotFoundError(package, name=package)
     below = [path.relative_to(file.parent) for path in file.parent.rglob("*.py")]
     names = [path.parent if path.name == "__init__.py" else path.with_suffix("") for path in below]
@@ -157,8 +155,7 @@ def _spec(module: str, sources: dict[str, Path | None]) -> ModuleSpec | None:
 
 def find_folders(package: str, sources: dict[str, Path | None]) -> Sequence[str]:
     """Return the folders of a package's modules; empty if it is not a package."""
-    file = find_source(package, sources)
-    if file is not None:
+    if (file := find_source(package, sources)) is not None:
         return [str(file.parent)] if file.name.startswith("__init__.") else []
     spec = _spec(package, sources)  # a namespace package has folders and no file
     return list(spec.submodule_search_locations or ()) if spec else []

@@ -70,8 +70,7 @@ def read_records(
     for entry in description:
         kind: Kind = entry["kind"]
         hook = _HOOK_OF[kind]
-        type_ = HOOKS[hook][1]
-        if type_ is Traversable:
+        if (type_ := HOOKS[hook][1]) is Traversable:
             record: Any = _file(entry)
         else:
             record = type_(**dict(_fields(kind, entry["fields"], plugin, ask)))

@@ -7,6 +7,7 @@ that file only; the package is imported by the command or the run that uses it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.abc
 import importlib.util
@@ -331,14 +332,10 @@ def functions() -> list[str]:
 
 def module_spec(name: str) -> ModuleSpec | None:
     """Return how ``kbench.NAME`` is imported in a feature: as a module of its own."""
-    try:
-        features = working()
-    except FeatureError:
-        return None
-    for feature in features:
-        real = feature.metadata.modules.get(name.removeprefix("kbench."))
-        if real is not None:
-            return ModuleSpec(name, _Alias(feature, real))
+    with contextlib.suppress(FeatureError):
+        for feature in working():
+            if (real := feature.metadata.modules.get(name.removeprefix("kbench."))) is not None:
+                return ModuleSpec(name, _Alias(feature, real))
     return None
 
 

@@ -155,8 +155,7 @@ def import_hooks(feature: Feature) -> dict[str, Callable[..., Any]]:
                 f"{caller.name} is a wrapper: hooks of features are called one by one"
             )
         hooks[caller.name] = _bind(made.function, tuple(made.argnames))
-    declared = set(feature.metadata.hooks)
-    if declared != set(hooks):
+    if (declared := set(feature.metadata.hooks)) != set(hooks):
         named, has = sorted(declared - set(hooks)), sorted(set(hooks) - declared)
         wrong = [f"{name} is in its metadata only{did_you_mean(name, hooks)}" for name in named]
         wrong += [f"{name} is not in the `hooks` of its metadata" for name in has]

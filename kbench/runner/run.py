@@ -165,10 +165,8 @@ class Run:
         self, cells: Sequence[PlannedCell]
     ) -> Mapping[str, Mapping[int, Result]]:
         """Return what features know of cells, by key and split; the first feature counts."""
-        foreign: dict[str, Mapping[int, Result]] = {}
-        for _, results in self.verbs.each("kbench_known_results", run=self, cells=cells):
-            foreign = {**results, **foreign}
-        return foreign
+        known = [each for _, each in self.verbs.each("kbench_known_results", run=self, cells=cells)]
+        return {key: results for each in reversed(known) for key, results in each.items()}
 
     def use(self, cells: list[PlannedCell]) -> None:
         """Take cells into the run, with results from elsewhere, and ask features about them."""
@@ -177,8 +175,7 @@ class Run:
         self.imported += imported
         for cell in local:
             self._by_key.setdefault(cell.key, []).append(cell)
-        for _ in self.verbs.each("kbench_cells_planned", run=self, cells=local):
-            pass
+        list(self.verbs.each("kbench_cells_planned", run=self, cells=local))
 
     def add(self, cell: Cell) -> PlannedCell:
         """Plan a further cell while others are computed, for a strategy."""

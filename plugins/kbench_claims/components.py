@@ -95,8 +95,7 @@ def components(tables: Sequence[Array]) -> Components:
         of_methods = np.mean([each.by_method for each in within], axis=0) - left_in_means
         by_method = tuple(float(value) for value in of_methods)
     datasets = interaction = None
-    n = len(means)
-    if n > 1:
+    if (n := len(means)) > 1:
         # the parts of the splits' variances that are left in the means over splits
         left = float(np.mean([w.residual / len(t) for w, t in zip(within, means, strict=True)]))
         left_all = float(np.mean([w.splits / len(t) for w, t in zip(within, means, strict=True)]))

@@ -43,8 +43,7 @@ SOURCES = {
 def variance_sentences(content: ReportData) -> list[str]:
     """Return sentences on the sources of variance, and on what more splits would show."""
     claims, metric = get_claims(content), content.metric
-    parts = claims.components
-    if parts is None:
+    if (parts := claims.components) is None:
         return [_no_components(content)]
     each = [f"{SOURCES[name]} ({share(value)})" for name, value in parts.shares().items()]
     scope = "of a score on one split" if parts.datasets is not None else "between splits"
@@ -61,8 +60,7 @@ def variance_sentences(content: ReportData) -> list[str]:
             f"{claims.n_map_seeds} seeds on each split."
         )
     sentences += _power_sentences(content, metric)
-    tested = [contest for contest in claims.contests if contest.n_splits > 1]
-    if tested:
+    if tested := [contest for contest in claims.contests if contest.n_splits > 1]:
         met = sum(contest.is_shown for contest in tested)
         more = [each for each in tested if each.needed is not None and not each.is_shown]
         never = sum(each.reason == NOT_REACHED for each in tested)
@@ -147,8 +145,7 @@ def components(content: ReportData) -> Table:
         Column("sd", "standard deviation", written, True),
         Column("share", "share of variance", share, True),
     ]
-    parts = get_claims(content).components
-    if parts is None:
+    if (parts := get_claims(content).components) is None:
         return Table("variance-components", "Variance components", made, [])
     shares = parts.shares()
     rows: list[dict[str, object]] = [
@@ -179,8 +176,7 @@ def _root(variance: float) -> float:
 
 def optimism_sentences(content: ReportData) -> list[str]:
     """Return a sentence on the searches that are probably overfitted."""
-    choices = get_claims(content).choices
-    if not choices:
+    if not (choices := get_claims(content).choices):
         return []
     overfitted = [format_method(choice.method) for choice in choices if choice.is_overfitted]
     if not overfitted:
@@ -291,8 +287,7 @@ def warnings(content: ReportData) -> list[str]:
             "The best and the second-best method do not differ significantly on "
             f"{plural(len(few), 'dataset')}: {name_some(few)}."
         )
-    one = [contest.dataset for contest in get_claims(content).contests if contest.n_splits < 2]
-    if one:
+    if one := [contest.dataset for contest in get_claims(content).contests if contest.n_splits < 2]:
         sentences.append(f"No test, because methods share one split only: {name_some(one)}.")
     sizes = {
         row.dataset: round(row.metrics["n_test"])

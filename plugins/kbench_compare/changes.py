@@ -11,6 +11,8 @@ from kbench.features import LABELS, TIMES, Labels, Metric
 
 Verdict = Literal["same", "better", "worse", "unknown"]
 
+_PARTS = ("a", "b", "change", "low", "high", "p", "verdict")
+
 ONE_SPLIT = "one split: its noise cannot be estimated"
 
 
@@ -137,10 +139,9 @@ class Comparison:
 
 def columns(metric: Metric) -> tuple[str, ...]:
     """Return the keys of `Comparison.rows`, in order."""
-    parts = ("a", "b", "change", "low", "high", "p", "verdict")
     return (
         *(*LABELS, "side", "status_a", "status_b", "n_splits"),
-        *(f"{name}_{part}" for name in (metric.name, *TIMES) for part in parts),
+        *(f"{name}_{part}" for name in (metric.name, *TIMES) for part in _PARTS),
         "warnings",
     )
 
@@ -153,12 +154,9 @@ def _to_row(cell: Compared, names: Sequence[str]) -> dict[str, object]:
         "status_b": cell.status_b,
         "n_splits": cell.n_splits,
     }
-    for name in names:
-        change = cell.changes[name]
-        for part in ("a", "b", "change", "low", "high"):
-            row[f"{name}_{part}"] = getattr(change, part)
-        row[f"{name}_p"] = change.p_holm
-        row[f"{name}_verdict"] = change.verdict
     changes = [cell.changes[name] for name in names]
+    for name, change in zip(names, changes, strict=True):
+        values = vars(change) | {"p": change.p_holm}
+        row |= {f"{name}_{part}": values[part] for part in _PARTS}
     doubts = [why for change in changes for why in (*change.doubts, change.untested) if why]
     return {**row, "warnings": "; ".join(dict.fromkeys(doubts))}

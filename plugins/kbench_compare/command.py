@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kbench import features
 from kbench.features import Datasets, Form, Format, SuiteError, completion, echo
 from kbench.messages import mask, plural
 from kbench.parameters import check_choice, check_number
@@ -85,8 +86,8 @@ def compare(
     Times are compared as ratios, normalised by a speed benchmark of each machine. No verdict is
     given if times are not comparable.
     """
-    from kbench.features import write
     from kbench_compare.changes import Noise
+    from kbench_compare.comparison import comparable
     from kbench_compare.comparison import compare as compared
 
     wanted = [] if fail_on == "none" else [name.strip() for name in fail_on.split(",")]
@@ -96,15 +97,16 @@ def compare(
     check_number(time_noise, "--time-noise", least=0, error=SuiteError)
     check_number(alpha, "--alpha", above=0, below=1, error=SuiteError)
     of_a, of_b = _side(a, store), _side(b, store)
-    metric = of_a.metric
-    if metric != of_b.metric:
+    if (metric := of_a.metric) != of_b.metric:
         raise SuiteError(
             f"A compares {metric.name} ({metric.better} is better), B {of_b.metric.name} "
             f"({of_b.metric.better} is better): they are not comparable"
         )
     rows_a, rows_b = _only(of_a.rows, dataset or [], a), _only(of_b.rows, dataset or [], b)
     if of_a.is_imported or of_b.is_imported:
-        rows_a, rows_b = _comparable(rows_a, rows_b)
+        rows_a, rows_b, reasons = comparable(rows_a, rows_b)
+        for reason, count in reasons.items():
+            echo(f"kbench: not compared: {plural(count, 'cell')}: {reason}", err=True)
     comparison = compared(
         rows_a, rows_b, metric, Noise(alpha=alpha, time_factor=time_factor, time_noise=time_noise)
     )
@@ -112,7 +114,7 @@ def compare(
     if form is Form.table:
         _print(comparison, regressions, wanted)
     else:
-        echo(write(_table(comparison), form.value))
+        echo(features.write(_table(comparison), form.value))
     raise typer.Exit(1 if regressions else 0)
 
 
@@ -121,8 +123,6 @@ def compare(
 
 def _side(value: str, store: str | None) -> StoredResults:
     """Read one side: a file, a bundle, imported rows, or runs of a store."""
-    from kbench.features import Query, StoredResults, newest, read_results, sort_by_dataset
-
     path = Path(value)
     if path.suffix == ".json":
         return _read_results_file(path)
@@ -136,7 +136,7 @@ def _side(value: str, store: str | None) -> StoredResults:
         raise SuiteError(f"{mask(value)!r}: machine must be the id of a single machine, got 'all'")
     version, until = options.get("version", ""), options.get("until")
     earlier = bool(version or until)
-    query = Query(
+    query = features.Query(
         value if is_file else suite,
         {name: options[name] for name in ("store",) if name in options},
         options.get("machine"),
@@ -145,7 +145,7 @@ def _side(value: str, store: str | None) -> StoredResults:
         notice=lambda notice: echo(f"{mask(value)}: {notice}", err=True),
     )
     try:
-        stored = read_results(query)
+        stored = features.read_results(query)
     except SuiteError as error:
         if is_file or path.suffix == ".toml" or not path.is_file():
             raise
@@ -158,35 +158,27 @@ def _side(value: str, store: str | None) -> StoredResults:
         return stored
     rows = stored.rows
     if earlier:
-        rows = newest(rows, version, None if until is None else _moment(until, value))
-        _check_any(rows, stored.rows, value, version)
+        rows = features.newest(rows, version, None if until is None else _moment(until, value))
+        if not rows:
+            versions = sorted({name for row in stored.rows for name in row.version.split(", ")})
+            hint = f"; versions: {', '.join(filter(None, versions))}" if version else ""
+            raise SuiteError(f"{mask(value)!r} matches no run{hint}")
     checked = _check_rows([row.to_json(stored.metric) for row in rows], mask(value))
-    return StoredResults(sort_by_dataset([row for row, _ in checked]), stored.name, stored.metric)
+    rows = features.sort_by_dataset([row for row, _ in checked])
+    return features.StoredResults(rows, stored.name, stored.metric)
 
 
 def _read_author_rows(suite: str, options: Mapping[str, str], side: str) -> StoredResults:
     """Read the rows of an author whose bundles were added."""
-    from kbench.features import get_experiment, make_side, read_imported
-
     if excluded := [name for name in options if name != "author"]:
         raise SuiteError(f"{mask(side)!r}: author= excludes {excluded[0]}=: stores hold no bundles")
-    imported = read_imported(get_experiment(suite), notice=partial(echo, err=True))
-    rows = [each for each in imported if each.author == options["author"]]
-    if not rows:
+    experiment = features.get_experiment(suite)
+    imported = features.read_imported(experiment, notice=partial(echo, err=True))
+    if not (rows := [each for each in imported if each.author == options["author"]]):
         names = ", ".join(sorted({each.author for each in imported}))
         hint = f"there are rows by: {names}" if names else "`kbench bundle add FILE` adds a bundle"
         raise SuiteError(f"no rows of {suite!r} by {options['author']!r} were added; {hint}")
-    return make_side(rows, suite, rows[0].metric)
-
-
-def _comparable(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Leave out the cells that must not be compared, and say why."""
-    from kbench_compare.comparison import comparable
-
-    kept_a, kept_b, reasons = comparable(a, b)
-    for reason, count in reasons.items():
-        echo(f"kbench: not compared: {plural(count, 'cell')}: {reason}", err=True)
-    return kept_a, kept_b
+    return features.make_side(rows, suite, rows[0].metric)
 
 
 def _parse_side(text: str) -> tuple[str, dict[str, str]]:
@@ -234,17 +226,8 @@ def _moment(value: str, side: str) -> int:
     return int((moment + timedelta(days=is_date)).timestamp() * 1000)
 
 
-def _check_any(rows: Sequence[Row], every: Sequence[Row], side: str, version: str) -> None:
-    if not rows:
-        versions = sorted({name for row in every for name in row.version.split(", ") if name})
-        hint = f"; versions: {', '.join(versions)}" if version else ""
-        raise SuiteError(f"{mask(side)!r} matches no run{hint}")
-
-
 def _read_results_file(path: Path) -> StoredResults:
     """Read rows that `kbench results --format json` wrote, without those of others."""
-    from kbench.features import StoredResults
-
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -265,7 +248,7 @@ def _read_results_file(path: Path) -> StoredResults:
         pairs = sorted((metric.name, metric.better) for metric in metrics)
         names = " and ".join(f"{name} ({better} is better)" for name, better in pairs)
         raise SuiteError(f"{path}: all rows must compare one metric, got {names}")
-    return StoredResults([row for row, _ in checked], path.stem, metrics.pop())
+    return features.StoredResults([row for row, _ in checked], path.stem, metrics.pop())
 
 
 def _check_rows(rows: Sequence[object], where: str, advice: str = "") -> list[tuple[Row, Metric]]:
@@ -293,8 +276,7 @@ def _format_cell(row: object) -> str:
 def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
     if not patterns:
         return list(rows)
-    matches = [row for row in rows if any(fnmatchcase(row.dataset, p) for p in patterns)]
-    if not matches:
+    if not (matches := [row for row in rows if any(fnmatchcase(row.dataset, p) for p in patterns)]):
         names = ", ".join(dict.fromkeys(row.dataset for row in rows))
         raise SuiteError(f"--dataset {' '.join(patterns)} matches none of {mask(side)}: {names}")
     return matches

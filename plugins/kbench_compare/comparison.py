@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
@@ -44,8 +45,7 @@ def compare(
     """
     noise = noise or Noise()
     of_a, of_b = by_labels(a, "A"), by_labels(b, "B")
-    both = [labels for labels in of_a if labels in of_b]
-    if not both:
+    if not (both := [labels for labels in of_a if labels in of_b]):
         raise SuiteError("the two have no cell in common: same dataset, feature map and learner")
     check_splits([(labels, of_a[labels], of_b[labels]) for labels in both])
     cells = [_compare(labels, of_a[labels], of_b[labels], metric, noise) for labels in both]
@@ -65,8 +65,7 @@ def _compare(labels: Labels, a: Row, b: Row, metric: Metric, noise: Noise) -> Co
     splits = [i for i in a.split_hash if i in b.split_hash]
     doubts = list_doubts(a, b)
     changes = {metric.name: score_change(a, b, splits, metric, noise)}
-    for name in TIMES:
-        changes[name] = time_change(a, b, splits, name, doubts, noise)
+    changes |= {name: time_change(a, b, splits, name, doubts, noise) for name in TIMES}
     return Compared(labels, a.status, b.status, len(splits), changes)
 
 
@@ -170,8 +169,7 @@ def why_none(a: Row, b: Row, kind: str) -> str:
 
 def score_change(a: Row, b: Row, splits: Sequence[str], metric: Metric, noise: Noise) -> Change:
     """Return the change of what a suite compares, with its interval, over common splits."""
-    pairs = values_on(a, b, splits, metric.name)
-    if not pairs:
+    if not (pairs := values_on(a, b, splits, metric.name)):
         return Change(doubts=(why_none(a, b, metric.words),))
     mean_a, mean_b = (math.fsum(values) / len(pairs) for values in zip(*pairs, strict=True))
     if len(pairs) < 2:
@@ -216,8 +214,7 @@ def _one_split(a: float, b: float, n_test: float | None, metric: Metric, noise: 
     if metric.name != ACCURACY.name or not n_test or not (0 <= a <= 1 and 0 <= b <= 1):
         return Change(a, b, b - a, doubts=(ONE_SPLIT,))
     share, row = (a + b) / 2, 1 / n_test
-    error = math.sqrt(2 * share * (1 - share) / n_test)
-    if not error:  # of shares that no number of rows gives
+    if not (error := math.sqrt(2 * share * (1 - share) / n_test)):
         return Change(a, b, b - a, doubts=(ONE_SPLIT,))
     wide = error * float(ndtri(1 - noise.alpha / 2)) + row
     p = 2 * float(ndtr(-max(0.0, abs(b - a) - row) / error))
@@ -227,9 +224,7 @@ def _one_split(a: float, b: float, n_test: float | None, metric: Metric, noise: 
 def score_verdict(change: Change, metric: Metric, noise: Noise) -> Verdict:
     """Judge a change by its adjusted p."""
     assert change.change is not None and change.p_holm is not None
-    if change.p_holm > noise.alpha:
-        return "same"
-    return _direction(change.change, metric)
+    return "same" if change.p_holm > noise.alpha else _direction(change.change, metric)
 
 
 def _direction(difference: float, metric: Metric) -> Verdict:
@@ -247,8 +242,7 @@ def time_change(
     a: Row, b: Row, splits: Sequence[str], name: str, doubts: tuple[str, ...], noise: Noise
 ) -> Change:
     """Return the ratio of two times, that of b corrected, with its interval, over common splits."""
-    pairs = [pair for pair in values_on(a, b, splits, name) if min(pair) > 0]
-    if not pairs:
+    if not (pairs := [pair for pair in values_on(a, b, splits, name) if min(pair) > 0]):
         return Change(doubts=(why_none(a, b, "times"),))
     of_a, of_b = _calibration(a), _calibration(b)
     factor = math.log(of_a[0]) - math.log(of_b[0]) if of_a and of_b else 0.0
@@ -277,8 +271,7 @@ def _interval(logs: Sequence[float], noise: Noise) -> tuple[float, float, float]
     n = len(logs)
     mean = math.fsum(logs) / n
     within = math.fsum((value - mean) ** 2 for value in logs) / (n - 1) / n
-    error = math.sqrt(within + 2 * noise.time_noise**2)
-    if error == 0:
+    if (error := math.sqrt(within + 2 * noise.time_noise**2)) == 0:
         return mean, mean, float(mean == 0)
     df = (n - 1) * (error**2 / within) ** 2 if within > 1e-12 else math.inf
     wide = error * float(stdtrit(min(df, 1e6), 1 - noise.alpha / 2))
@@ -298,8 +291,7 @@ def list_doubts(a: Row, b: Row) -> tuple[str, ...]:
     for side, row in (("a", a), ("b", b)):
         if row.contention:
             doubts.append(f"{side}: the machine was loaded: {row.contention}")
-        calibration = _calibration(row)
-        if not calibration:
+        if not (calibration := _calibration(row)):
             doubts.append(f"{side}: no speed benchmark")
         elif calibration[2] > CALIBRATION_SPREAD * calibration[1]:
             doubts.append(f"{side}: the machine's speed changed between its splits")
@@ -336,17 +328,12 @@ def comparable(
     Cells of one side only are kept.
     """
     of_b = {row.labels: row for row in b}
-    reasons: dict[str, int] = {}
-    refused = set()
-    for row in a:
-        other = of_b.get(row.labels)
-        if other is None or (row.key and row.key == other.key):
-            continue
-        if reason := why_not_comparable(row, other):
-            refused.add(row.labels)
-            reasons[reason] = reasons.get(reason, 0) + 1
-    return (
-        [row for row in a if row.labels not in refused],
-        [row for row in b if row.labels not in refused],
-        reasons,
-    )
+    refused = {
+        row.labels: reason
+        for row in a
+        if (other := of_b.get(row.labels))
+        and not (row.key and row.key == other.key)
+        and (reason := why_not_comparable(row, other))
+    }
+    kept_a, kept_b = ([row for row in rows if row.labels not in refused] for rows in (a, b))
+    return kept_a, kept_b, Counter(refused.values())

@@ -98,15 +98,13 @@ class DaskEngine:
         free = [w for w in self._workers.ready() if w.n_in_flight < w.n_threads]
         if not free or len(self._in_flight) >= self._jobs:
             return None
-        attempt = next((a for a in waiting if self._find_workers(a, free)), None)
-        if attempt is not None:
+        if (attempt := next((a for a in waiting if self._find_workers(a, free)), None)) is not None:
             waiting.remove(attempt)
         # the number of tasks that wait for a host with their data is bounded
         elif self._exhausted or len(waiting) > self._n_slots():
             return None
         else:
-            task = next(self._source, None)
-            if task is None:
+            if (task := next(self._source, None)) is None:
                 self._exhausted = True
                 return None
             attempt = _Attempt(task)

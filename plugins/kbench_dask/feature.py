@@ -9,8 +9,7 @@ from kbench.features import hookimpl
 @hookimpl
 def kbench_engine(options: features.Options) -> features.EngineOffer | None:
     """Offer the workers of the scheduler that the user names."""
-    address = options.given.get("scheduler")
-    if not address:
+    if not (address := options.given.get("scheduler")):
         return None
     from kbench.messages import option
 

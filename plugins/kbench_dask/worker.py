@@ -118,13 +118,11 @@ def answer(run: str, request: Request, slots: int) -> Answer:
     ReleasedError is raised if `prepare` must be called again.
     """
     worker, key = _current_task()
-    run_ = _RUNS.get((run, worker.address))
-    if run_ is None:
+    if (run_ := _RUNS.get((run, worker.address))) is None:
         raise ReleasedError(run)
     wanted = partial(_is_wanted, worker, key)
     started_ms = now_ms()
-    problem = _fetch(run_, request, wanted)
-    if problem:
+    if problem := _fetch(run_, request, wanted):
         outcome = CallOutcome("error", error=f"{problem} (host {run_.host.name})")
         return Answer(outcome, run_.host, started_ms, now_ms(), lacks_data=True)
     with run_.parents.using(request.task.plugins) as sandbox:

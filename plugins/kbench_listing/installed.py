@@ -54,7 +54,7 @@ def list_(
     if as_json:
         echo(json.dumps(tables, indent=1))
         return
-    terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     for title, rows in tables.items():
         echo(title, bold=True)
         if not rows:
@@ -68,7 +68,8 @@ def list_(
                 echo(f"{line}LEFT OUT: {row['reason']}")
                 continue
             line += f"{row['plugin']:{plugin_width}}  {_facts(row)}{row['description']}"
-            echo(_cut(line.rstrip(), terminal))
+            line = line.rstrip()
+            echo(line if len(line) <= columns else f"{line[: columns - 3].rstrip()}...")
     broken = [plugin for plugin in registry.plugins if plugin.reason]
     if broken and chosen not in (None, "plugins"):
         names = ", ".join(plugin.name for plugin in broken)
@@ -86,13 +87,6 @@ def _facts(row: Mapping[str, str]) -> str:
     return f"{row['better']:6}  {row['task']:14}  {row['needs']:13}  "
 
 
-def _cut(line: str, columns: int | None) -> str:
-    """Shorten a line to the columns of a terminal."""
-    if columns is None or len(line) <= columns:
-        return line
-    return line[: columns - 3].rstrip() + "..."
-
-
 def _what(kind: str | None) -> str | None:
     """Parse what is to be listed; a part of a name gives a hint only."""
     if kind is None or kind in _KINDS:
@@ -105,8 +99,7 @@ def _what(kind: str | None) -> str | None:
 def _names(
     what: str, registry: features.Registry, summaries: features.Summaries
 ) -> list[dict[str, str]]:
-    kind = _KINDS[what]
-    if kind is None:
+    if (kind := _KINDS[what]) is None:
         return [
             {
                 "name": plugin.name,

@@ -314,13 +314,11 @@ def sync_suites(
     here = {
         suite for stores_of in known.values() for suite, names in stores_of.items() if name in names
     }
-    missing = [suite for suite in suites if suite not in ever]
-    if missing:
+    if missing := [suite for suite in suites if suite not in ever]:
         raise SuiteError(
             *(f"no suite {name!r} was run here{did_you_mean(name, ever)}" for name in missing)
         )
-    wanted = set(suites) or (ever if everything else here)
-    if not wanted:
+    if not (wanted := set(suites) or (ever if everything else here)):
         shown = ", ".join(sorted(ever))
         hint = f"; name the suites to upload, or give --all: {shown}" if ever else ""
         raise SuiteError(f"no suite has been run for the store {name}{hint}")

@@ -13,8 +13,7 @@ def list_stored_suites(store: str | None = None) -> list[str]:
     Takes milliseconds and asks no server. Empty if no suite is recorded.
     """
     uri = store or default_uri()
-    names = suites_without_mlflow(uri)
-    if names is not None:
+    if (names := suites_without_mlflow(uri)) is not None:
         return names
     try:
         name = Address.parse(uri).name

@@ -64,8 +64,7 @@ def read_stored_results(query: Query) -> StoredResults:
     name = get_experiment(query.suite)
     store = Store(uri)
     runs = store.read(name, query.superseded)
-    rows = [*map(row_of_run, runs), *rows_without_run(store.tags(name))]
-    if not rows:
+    if not (rows := [*map(row_of_run, runs), *rows_without_run(store.tags(name))]):
         hint = _hint(name, list_stored_suites(uri))
         raise SuiteError(f"the store {address.name} has no runs of {name!r}{hint}")
     owners = {row.machine for row in rows}

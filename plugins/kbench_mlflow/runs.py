@@ -19,12 +19,13 @@ from kbench.features import (
     Scores,
     collect_by_split,
     find_row_task,
+    group_values,
     make_full_row,
     ranks,
     scores,
 )
 from kbench.records import ACCURACY, Metric, Ref, write_value
-from kbench.records.canonical import Json, dumps
+from kbench.records.canonical import dumps
 from kbench_mlflow.tracking.run import CHOSEN, CellRun, DatasetInput
 from kbench_mlflow.tracking.summaries import MethodRun, on_dataset
 
@@ -142,14 +143,15 @@ def _chosen_parameters(planned: PlannedCell) -> dict[str, float]:
     Where the candidates span two decades, the mean is one of decimal logarithms, and its
     name says so: these pages have linear axes only.
     """
-    searched: dict[str, list[Json]] = {}
-    chosen: dict[str, list[Json]] = {}
-    for result in planned.done:
-        for candidate in result.details.search:
-            for name in candidate.keys() & result.details.chosen.keys():
-                searched.setdefault(name, []).append(candidate[name])
-        for name, value in result.details.chosen.items():
-            chosen.setdefault(name, []).append(value)
+    details = [result.details for result in planned.done]
+    chosen = group_values(pair for each in details for pair in each.chosen.items())
+    searched = group_values(
+        (name, value)
+        for each in details
+        for candidate in each.search
+        for name, value in candidate.items()
+        if name in each.chosen
+    )
     found = {}
     for name, candidates in searched.items():
         values = chosen[name]
@@ -172,8 +174,7 @@ def _artifacts(planned: PlannedCell, row: Row) -> dict[str, str]:
         of_split = {result.split: getattr(result.details, field) for result in planned.done}
         if any(of_split.values()) or (of_split and name == "search"):
             artifacts[f"{name}.json"] = dumps(of_split)
-    failed = next((result for result in planned.in_order if not result.is_ok), None)
-    if failed:
+    if failed := next((result for result in planned.in_order if not result.is_ok), None):
         printed = f"\n\nPrinted last:\n{failed.printed}" if failed.printed else ""
         artifacts["error.txt"] = row.error + printed
     return artifacts

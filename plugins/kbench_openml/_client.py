@@ -79,8 +79,7 @@ def translate(label: str) -> Iterator[None]:
 
 
 def _explained(label: str, error: Exception) -> str:
-    code = getattr(error, "code", None)
-    if code in (111, 151, 372, 482, 601):
+    if (code := getattr(error, "code", None)) in (111, 151, 372, 482, 601):
         return f"{label}: OpenML has no such entry (its code {code}). Check the number."
     text = shorten(error)
     if type(error).__name__ in ("ExpatError", "OpenMLServerError"):

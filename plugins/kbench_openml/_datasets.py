@@ -142,11 +142,9 @@ def _labels(column: Column) -> np.ndarray:
 
 def _ignored(described: Any) -> list[str]:
     """Return row numbers and ignored attributes, which OpenML gives as lists or with commas."""
-    names: list[str] = []
-    for given in (described.row_id_attribute, described.ignore_attribute):
-        for text in [given] if isinstance(given, str) else given or ():
-            names += [text, *(part.strip() for part in text.split(","))]
-    return names
+    given = (described.row_id_attribute, described.ignore_attribute)
+    texts = [t for each in given for t in ([each] if isinstance(each, str) else each or ())]
+    return [name for text in texts for name in (text, *map(str.strip, text.split(",")))]
 
 
 def _check_data(openml, data_id, label, offline) -> tuple[Any, Table]:
@@ -184,8 +182,7 @@ def _parse_splits(openml, described, data_id, folder, label, offline) -> Table:
             "which has a checksum"
         )
     file = Path(described.data_file)
-    checksum = described.md5_checksum
-    if checksum:
+    if checksum := described.md5_checksum:
         with file.open("rb") as opened:
             if hashlib.file_digest(opened, "md5").hexdigest() != str(checksum).lower():
                 raise DamagedError("the file does not have the checksum of OpenML")
@@ -217,8 +214,7 @@ def _count_rows(folder: Path, data_id: int, label: str, offline: bool, checked: 
     if offline:
         return None
     try:
-        content = ask(f"data/qualities/{data_id}", allow=(362,))
-        if content is None:
+        if (content := ask(f"data/qualities/{data_id}", allow=(362,))) is None:
             return None
         n_rows = _n_instances(content)
     except (DatasetError, ET.ParseError) as error:
@@ -283,8 +279,7 @@ def _task_facts(description: bytes, task_id: int, label: str) -> tuple[str, int,
     for element in root.iter():
         # of several cost matrices, data sets and the like, the first one counts
         facts.setdefault(element.tag.partition("}")[2], (element.text or "").strip())
-    task = TASKS.get(facts.get("task_type_id", ""))
-    if task is None:
+    if (task := TASKS.get(facts.get("task_type_id", ""))) is None:
         raise DatasetError(
             f"{label}: it is of the type {facts.get('task_type', 'unknown')!r}; kbench runs "
             "supervised classification and regression"

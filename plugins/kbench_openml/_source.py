@@ -186,12 +186,13 @@ def _check_params(data_id, dataset, version, target, task_id, task, groups) -> N
         raise DatasetParameterError(
             f"version={version!r} goes with dataset; {named[0]} names one version"
         )
-    if task_id is not None and target is not None:
-        raise DatasetParameterError(f"target={target!r}: a task defines its target")
-    if task_id is not None and task is not None:
-        raise DatasetParameterError(f"task={task!r}: OpenML defines the type of task {task_id}")
-    if task_id is not None and groups is not None:
-        raise DatasetParameterError(f"groups={groups!r}: OpenML defines the splits of a task")
+    for name, value, defined in (
+        ("target", target, "a task defines its target"),
+        ("task", task, f"OpenML defines the type of task {task_id}"),
+        ("groups", groups, "OpenML defines the splits of a task"),
+    ):
+        if task_id is not None and value is not None:
+            raise DatasetParameterError(f"{name}={value!r}: {defined}")
     if task is not None:
         check_choice(task, "task", TASK_TYPES, error=DatasetParameterError)
     if dataset is not None and not re.fullmatch(r"[A-Za-z0-9_.(),+-]{1,128}", dataset):

@@ -26,8 +26,7 @@ import time
 import urllib.parse
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextvars import ContextVar
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,8 +63,7 @@ def configured() -> Server:
     From ``$XDG_CONFIG_HOME/openml/config`` (``~/.config`` by default, and
     ``~/.openml`` outside Linux) and ``$OPENML_CACHE_DIR``.
     """
-    loaded = sys.modules.get("openml.config")
-    if loaded is not None:  # a program may have set another server
+    if (loaded := sys.modules.get("openml.config")) is not None:
         return Server(loaded.server, Path(loaded.get_cache_directory()))
     if platform.system().lower() == "linux":
         home = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
@@ -134,27 +132,6 @@ _WEB_PORTS = {80, 443}
 _TRANSIENT = {429, 500, 502, 503, 504}
 _BUSY = re.compile(rb"<oml:code>\s*107\s*</oml:code>")
 _alone = threading.RLock()
-
-Progress = Callable[[str, int, "int | None"], None]
-"""``progress(address, bytes so far, bytes in all or None)``."""
-
-_progress: ContextVar[Progress | None] = ContextVar("progress", default=None)
-
-
-@contextlib.contextmanager
-def limit_time(progress: Progress) -> Iterator[None]:
-    """Call a function as bytes arrive, for all requests within the block.
-
-    Parameters
-    ----------
-    progress : callable
-        ``progress(address, bytes so far, bytes in all or None)``.
-    """
-    token = _progress.set(progress)
-    try:
-        yield
-    finally:
-        _progress.reset(token)
 
 
 @contextlib.contextmanager
@@ -347,7 +324,6 @@ def _read(raw, headers, label, url, deadline) -> bytes:
             f"{label}: {url} comes in the coding {coding!r}, which was not asked for"
         )
     unpack = zlib.decompressobj(wbits=31) if coding == "gzip" else None
-    length = headers.get("Content-Length", "")
     body, received = bytearray(), 0
     while True:
         if time.monotonic() > deadline:
@@ -356,8 +332,7 @@ def _read(raw, headers, label, url, deadline) -> bytes:
                 f"({received:,} bytes so far). Run again with a faster connection."
             )
         # read1 returns the bytes that have arrived: the time limit holds for slow ones too
-        packed = raw.read1(1 << 16, decode_content=False)
-        if not packed:
+        if not (packed := raw.read1(1 << 16, decode_content=False)):
             break
         received += len(packed)
         if unpack is None:
@@ -372,8 +347,6 @@ def _read(raw, headers, label, url, deadline) -> bytes:
                 f"{label}: {url} is larger than {limit / 2**20:.0f} MiB when unpacked, the limit "
                 "of kbench. Increase KBENCH_MAX_DATASET_MIB if you trust it."
             )
-        if (progress := _progress.get()) is not None:
-            progress(url, received, int(length) if length.isdigit() else None)
     if unpack is not None and received and not unpack.eof:
         raise _RequestFailedError("the compressed answer is incomplete")
     return bytes(body)
@@ -387,8 +360,7 @@ def _check_response(response: requests.Response, label: str, url: str) -> reques
             f"{label}: the server answered {response.status_code} ({url}). Check that it still "
             "exists, and which server the configuration of openml has."
         )
-    start = response.content[:1024].lstrip().lower()
-    if not start:
+    if not (start := response.content[:1024].lstrip().lower()):
         raise DatasetError(f"{label}: the server sent an empty response ({url}). Try again later.")
     if start.startswith((b"<!doctype html", b"<html")):
         raise DatasetError(

@@ -67,8 +67,7 @@ def rescore(
 def _print_end(report: features.Report, names: list[str]) -> None:
     """Print the metrics of all cells that have one."""
     rows = features.sort_by_dataset([features.row_builders.make_row(cell) for cell in report.cells])
-    having = [row for row in rows if any(name in row.metrics for name in names)]
-    if having:
+    if having := [row for row in rows if any(name in row.metrics for name in names)]:
         features.show.print_rows(having, (*features.LABELS, *dict.fromkeys(names)))
 
 

@@ -22,8 +22,7 @@ def kbench_strategy(run: features.Run) -> features.Strategy | None:
 def kbench_results_complete(run: features.Run) -> Sequence[features.Added]:
     """Add the metric that the suite compares, if it is a plugin's, or those asked for."""
     asked = run.options.given.get("rescore")
-    names = asked or run.plan.late
-    if not names:
+    if not (names := asked or run.plan.late):
         return ()
     from kbench_rescoring.rescoring import add
 

@@ -179,8 +179,7 @@ class Rescoring:
         name = PLAIN[truth.task].name
         predictions = []
         for number, stored in enumerate(result.of_seeds(name)):
-            data = self._run.journal.blob(result.address, blob_of_seed(number), most)
-            if data is None:
+            if (data := self._run.journal.blob(result.address, blob_of_seed(number), most)) is None:
                 raise DatasetError("no predictions are stored")
             unpacked = unpack(data, result.task_key, n_rows, n_classes)
             label = f"learner {cell.cell.learner.name!r}"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
 import traceback
 import unittest
 import warnings
@@ -16,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kbench import features
 from kbench.errors import KbenchError, PluginError, SuiteError
-from kbench.features import Plugin, build, importable, list_plugins
+from kbench.features import build, importable, list_plugins
 from kbench.records import Cell, TaskType
 from kbench_testing import (
     _classifiers,
@@ -44,29 +41,6 @@ _AGAIN_S = 1.0
 
 class TimeLimitExceeded(BaseException):
     """A block has taken too long. Code that catches every `Exception` lets it pass."""
-
-
-@contextlib.contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TimeLimitExceeded` in a block that takes longer.
-
-    Only the main thread can be interrupted, by a signal that Windows does not have: elsewhere
-    there is no limit. The signal comes again where the block has caught it.
-    """
-    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(*_: object) -> None:
-        raise TimeLimitExceeded
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 if TYPE_CHECKING:
@@ -205,7 +179,8 @@ def components(
             for kind in CHECKS
             if kind not in ("plugin", "feature")
             for name, record in registry.all(kind).items()  # type: ignore[arg-type]
-            if _same(registry.owner(kind, name), plugin_)  # type: ignore[arg-type]
+            if (owner := registry.owner(kind, name)).name == plugin_.name  # type: ignore[arg-type]
+            and owner.distribution == plugin_.distribution
             for task in _tasks(kind, record)
         ]
     return subjects
@@ -215,10 +190,6 @@ def _tasks(kind: str, record: Any) -> Iterable[TaskType | None]:
     """Return the tasks for which a component is checked; None where it sees no targets."""
     sees_targets = kind == "learner" or (kind == "feature map" and record.supervised)
     return tuple(record.tasks) if sees_targets else (None,)
-
-
-def _same(first: Plugin, second: Plugin) -> bool:
-    return (first.name, first.distribution) == (second.name, second.distribution)
 
 
 def parametrize_with_checks(
@@ -304,7 +275,7 @@ def run(checked: Iterable[Subject], slow: bool = True) -> Iterator[CheckResult]:
             yield CheckResult(subject, check.__name__, "skipped", f"{first} did not end")
             continue
         try:
-            with time_limit(TIME_S):
+            with features.limit_time(TIME_S, TimeLimitExceeded, _AGAIN_S):
                 result = _result(subject, check)
         except TimeLimitExceeded:
             hung[str(subject)] = check.__name__

@@ -216,8 +216,7 @@ def check_sklearn(subject: Subject) -> None:
         outcomes = check_estimator(
             estimator, on_fail=None, on_skip=None, expected_failed_checks=expected
         )
-    failed = [outcome for outcome in outcomes if outcome["status"] == "failed"]
-    if failed:
+    if failed := [outcome for outcome in outcomes if outcome["status"] == "failed"]:
         lines = [
             f"  {outcome['check_name']}: {named_error(outcome['exception'])}" for outcome in failed
         ]

@@ -108,8 +108,7 @@ def check_run(subject: Subject) -> None:
                 f"{DEADLINE_S:g} s after the last task, and other hooks none"
             ) from error
         n_results = len(list(Journal(state / machine_id() / "journal.jsonl").read("result")))
-    left_out = [line for line in done.stderr.splitlines() if f"{subject.name!r}" in line]
-    if left_out:
+    if left_out := [line for line in done.stderr.splitlines() if f"{subject.name!r}" in line]:
         raise subject.fail(f"is left out of a run: {left_out[0]}")
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["nothing was printed"])[-1]

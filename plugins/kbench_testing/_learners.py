@@ -234,8 +234,7 @@ def check_simpler(subject: Subject) -> None:
         if direction not in ("smaller", "larger"):
             raise subject.fail(f"simpler says {direction!r} of {name!r}; {how}")
         values = list(subject.record.grid.get(name, ()))
-        strange = [value for value in values if not is_number(value)]
-        if strange:
+        if strange := [value for value in values if not is_number(value)]:
             raise subject.fail(
                 f"simpler orders {name!r}, and its grid has {strange[0]!r}, which is not a "
                 "Python number: the one-standard-error rule would skip it"

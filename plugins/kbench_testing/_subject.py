@@ -405,8 +405,7 @@ def find(plugin: Named, installed: Sequence[Plugin], optional: bool = False) -> 
 def _find_by_name(name: str, among: Iterable[_Named]) -> list[_Named]:
     """Return those of a name; if there are none, of a module, and then of a distribution."""
     for attribute in ("name", "module", "distribution"):
-        matches = [e for e in among if _normalized(getattr(e, attribute)) == _normalized(name)]
-        if matches:
+        if matches := [e for e in among if _normalized(getattr(e, attribute)) == _normalized(name)]:
             return matches
     return []
 

@@ -131,10 +131,8 @@ class Imports:
         """Return whether a module counts by itself, not as a part of a distribution."""
         if name in self._loaded:
             return True
-        top = name.partition(".")[0]
-        if top not in self._tops:
-            module = sys.modules.get(top)
-            if module is None:
+        if (top := name.partition(".")[0]) not in self._tops:
+            if (module := sys.modules.get(top)) is None:
                 return top in self.own
             spec = getattr(module, "__spec__", None)
             places = [spec.origin] if spec is not None and spec.has_location else []
@@ -187,8 +185,7 @@ class Imports:
 
         def find_spec(name: str, package: str | None = None) -> Any:
             importer = sys._getframe(1).f_globals.get("__name__")
-            spec = find(name, package)
-            if spec is None:
+            if (spec := find(name, package)) is None:
                 self._missing(importer, name)
             else:
                 self._note(importer, [spec.name])
@@ -234,8 +231,7 @@ class Imports:
         if "*" in names:
             names += map(str, getattr(sys.modules.get(base), "__all__", ()))
         for name in names:
-            inner = f"{base}.{name}"
-            if inner in sys.modules:
+            if (inner := f"{base}.{name}") in sys.modules:
                 modules.append(inner)
                 continue
             package = sys.modules.get(base) if name != "*" and self._is_own(base) else None
@@ -296,8 +292,7 @@ class Imports:
         name = str(getattr(spec, "name", None) or module.__name__)
         path = str(spec.origin) if spec is not None and spec.has_location else ""
         self.tell_loaded(name, spec)
-        is_own = bool(path) and not self._is_foreign(name, path)
-        if is_own:
+        if path and not self._is_foreign(name, path):
             # one that is loaded from a path is not in `sys.modules`, and counts all the same;
             # of a source, `get_code` has the bytes that are executed
             self._loaded[name] = hash_file(path), path

@@ -87,8 +87,7 @@ class SharedMemory:
 
     def _record_mapped(self, pid: int) -> None:
         # the list of mappings is long; without resident pages, it has none of these
-        resident = processes.memory(pid).shared
-        if resident == self._mapped.get(pid, 0):
+        if (resident := processes.memory(pid).shared) == self._mapped.get(pid, 0):
             return
         self._mapped[pid] = resident
         with contextlib.suppress(OSError):
@@ -124,8 +123,7 @@ def creations() -> int | None:
     """Return a descriptor that can be read whenever a file appears in the folder."""
     if not processes.LINUX:
         return None
-    descriptor = _libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-    if descriptor < 0:  # the user has no more of them: files are seen somewhat later
+    if (descriptor := _libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)) < 0:
         return None
     _libc.inotify_add_watch(descriptor, os.fsencode(FOLDER), _IN_CREATE | _IN_MOVED_TO)
     return int(descriptor)

@@ -125,7 +125,8 @@ def default_uri(folder: Path | None = None) -> str:
     ``MLFLOW_TRACKING_URI`` if set, else the SQLite database ``mlflow.db`` in
     `folder` (by default the current one), with its absolute path.
     """
-    return os.environ.get("MLFLOW_TRACKING_URI") or sqlite_uri(_folder(folder) / "mlflow.db")
+    path = (folder or Path.cwd()).absolute() / "mlflow.db"
+    return os.environ.get("MLFLOW_TRACKING_URI") or sqlite_uri(path)
 
 
 def check_store(text: str) -> None:
@@ -150,7 +151,3 @@ def ui_environment(uri: str) -> dict[str, str]:
         # off: half the time to start and a quarter of the memory
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     }
-
-
-def _folder(folder: Path | None) -> Path:
-    return (Path.cwd() if folder is None else folder).absolute()

@@ -38,12 +38,14 @@ def read_only(path: Path, timeout: float) -> sqlite3.Connection:
 
 def prepare(path: Path) -> None:
     """Create a new store; StoreError for an existing one, or a folder, that MLflow cannot use."""
-    if not is_text(path):
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
         raise StoreError(
             f"the MLflow store {sqlite_uri(path)} is in a folder whose name is not UTF-8, which "
             "MLflow does not support: rename the folder, or choose another store "
             f"({option('store')})"
-        )
+        ) from None
     if not path.exists() or not path.stat().st_size:
         create(path)
         return
@@ -59,7 +61,9 @@ def prepare(path: Path) -> None:
     except sqlite3.DatabaseError as error:
         raise StoreError(f"the MLflow store {name} cannot be read: {error}") from error
     # MLflow would migrate in place, and an interrupted migration cannot be resumed.
-    needed = _schema()
+    from mlflow.store.db import utils
+
+    needed = str(vars(utils)["_get_latest_schema_revision"]())
     if versions != [needed]:
         raise StoreError(
             f"the MLflow store {name} has schema {', '.join(versions) or 'none'} where the "
@@ -67,15 +71,6 @@ def prepare(path: Path) -> None:
             f"and run `mlflow db upgrade {shlex.quote(name)}`; if its creation was interrupted, "
             "move the file away; kbench creates a new store and uploads all results again"
         )
-
-
-def is_text(path: Path) -> bool:
-    """Return whether every program can encode a path."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def check_lock(path: Path) -> None:
@@ -146,14 +141,6 @@ def _remove(folder: Path, prefix: str) -> None:
             path.unlink(missing_ok=True)
 
 
-def _schema() -> str:
-    """Return the schema of the installed MLflow."""
-    from mlflow.store.db import utils
-
-    revision: Any = utils._get_latest_schema_revision
-    return str(revision())
-
-
 def file_system(path: Path) -> str:
     """Return the type of the file system of `path`; "" where the platform does not say."""
     import psutil
@@ -205,8 +192,7 @@ def suites_without_mlflow(uri: str) -> list[str] | None:
 
 def _selected(uri: str, query: str, *given: str) -> list[tuple[str, ...]] | None:
     """Return the rows of a query; none where the store is gone, None where it cannot be asked."""
-    path = sqlite_path(uri)
-    if path is None:
+    if (path := sqlite_path(uri)) is None:
         return None
     if not path.exists() or not path.stat().st_size:
         return []

@@ -301,8 +301,7 @@ class Store:
         Empty if the experiment does not exist.
         """
         with self._calls(f"cannot read experiment {experiment_name!r}") as client:
-            experiment = client.get_experiment_by_name(experiment_name)
-            if experiment is None:
+            if (experiment := client.get_experiment_by_name(experiment_name)) is None:
                 return []
             runs = self._live(client, experiment.experiment_id)
             newest, _ = _best(r for r in runs if r.complete and (superseded or not r.superseded))
@@ -340,8 +339,7 @@ def _best(runs: Iterable[StoredRun]) -> tuple[dict[Identity, StoredRun], list[St
     best: dict[Identity, StoredRun] = {}
     others = []
     for run in runs:
-        kept = best.setdefault(run.identity, run)
-        if kept is not run:
+        if (kept := best.setdefault(run.identity, run)) is not run:
             worse, best[run.identity] = sorted([run, kept], key=lambda stored: stored.preference)
             others.append(worse)
     return best, others

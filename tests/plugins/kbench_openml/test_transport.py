@@ -96,14 +96,3 @@ def test_an_api_key_is_never_shown(connect_openml, monkeypatch):
             with pytest.raises(DatasetError) as caught:
                 load(data_id=61)
         assert "5ec2e7" not in str(caught.value)
-
-
-def test_progress_tells_of_bytes(connect_openml):
-    said = []
-    with OpenMLServer() as server:
-        connect_openml(server)
-        with _transport.limit_time(lambda *what: said.append(what)):
-            load(data_id=61)
-    address, received, of = said[-2] if "qualities" in said[-1][0] else said[-1]
-    assert "download/61" in address
-    assert 0 < received == of
