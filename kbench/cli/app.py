@@ -10,6 +10,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,7 +21,7 @@ from kbench.cli.command_options import add_options
 from kbench.cli.echo import echo, put_flags
 from kbench.errors import FeatureError, KbenchError
 from kbench.registry.features import Command as About
-from kbench.registry.features import Feature, features, get_options, working
+from kbench.registry.features import Feature, features, get_options, read, working
 
 if TYPE_CHECKING:
     from typer._click import Command as ClickCommand
@@ -31,33 +32,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of all commands: no text is wider than can be read."""
 
 
-CORE: Mapping[str, About] = {
-    "suite": About(
-        "Run a suite: evaluate every cell and log it to MLflow.",
-        "kbench.cli.suite:suite",
-        examples=(
-            ("Run a suite of 20 seconds:", "kbench suite uci-small"),
-            ("Show what would run, and how long it would take:", "kbench suite uci --dry-run"),
-            ("Add a map to a suite, and rank it:", "kbench suite uci --add-feature-map rff"),
-            ("Run one dataset with two learners:",
-             "kbench suite uci --dataset iris --learner ridge --learner linear-svm"),
-        ),
-        while_loading="reading the suite",
-    ),
-    "results": About(
-        "Print the results of a suite, read back from MLflow: one row per cell.",
-        "kbench.cli.results:results",
-        examples=(
-            ("Print all cells:", "kbench results uci"),
-            ("Find the best methods on sonar that fit within 20 ms:",
-             "kbench results uci --dataset sonar --max-fit-time 0.02"),
-            ("Compare one method with every other method:",
-             "kbench results uci --highlight 'rff + ridge'"),
-            ("Write the cells to a file:", "kbench results uci --format csv > uci.csv"),
-        ),
-        while_loading="reading results",
-    ),
-}  # fmt: skip
+CORE: Mapping[str, About] = read(Path(__file__).with_name("commands.toml")).commands
 """Commands of the core, in the order of the help page, which imports none of them."""
 
 

@@ -74,9 +74,9 @@ _MAPPINGS = {
 
 def collect(plugin: Plugin) -> list[Record]:
     """Import a plugin, call its hooks and check their records."""
-    # text that a plugin prints at import must not end up in `--json` output
-    # and stores and files are named relative to the current folder
-    with contextlib.redirect_stdout(sys.stderr), contextlib.chdir("."):
+    # stores and files are named relative to the current folder, which a plugin must not change;
+    # and what it prints must not end up in `--json` output
+    with contextlib.chdir("."), contextlib.redirect_stdout(sys.stderr):
         return _collect(plugin.load(), plugin.name)
 
 
