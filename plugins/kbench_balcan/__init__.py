@@ -11,7 +11,6 @@ from kbench import BANDWIDTH_FACTORS, DatasetSource, FeatureMap, KernelSpec, Ref
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "_closure": ["TensorProductMap", "concatenate", "tensor"],
         "_data": ["HiddenSubset", "conic", "conic_margin", "hidden_subset"],
         "_map": ["BalcanF1", "BalcanF2", "BalcanF3"],
         "_theory": ["TheorySizes", "theory_sizes"],

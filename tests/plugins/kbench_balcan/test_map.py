@@ -16,7 +16,7 @@ import kbench_balcan
 import kbench_balcan._map as map_module
 from kbench.kernels import Cosine, Gaussian, Linear, Polynomial, Similarity
 from kbench.registry.callables import resolve
-from kbench_balcan import BalcanF1, BalcanF2, BalcanF3, TensorProductMap, concatenate, tensor
+from kbench_balcan import BalcanF1, BalcanF2, BalcanF3
 from kbench_learners import LinearSVM
 from kbench_testing import is_psd
 
@@ -281,25 +281,6 @@ def test_constant_columns_and_equal_rows():
     assert BalcanF2(n_landmarks=5).fit_transform(X).shape == (30, 1)
     X[:, 0] = np.arange(30)
     assert np.isfinite(BalcanF2(n_landmarks=5).fit_transform(X)).all()
-
-
-def test_closure_on_maps(points):
-    left = BalcanF2(Polynomial(2), n_landmarks=40, random_state=0)  # exact: rank 10
-    right = BalcanF2(Linear(), n_landmarks=40, random_state=0)  # exact: rank 3
-    Z = concatenate([left, right], [2.0, 0.5]).fit_transform(points)
-    K = (2.0 * Polynomial(2) + 0.5 * Linear())(points)
-    np.testing.assert_allclose(Z @ Z.T, K, atol=1e-8 * K.max())
-    Z = tensor([left, right]).fit_transform(points)
-    K = (Polynomial(2) * Linear())(points)
-    assert Z.shape == (120, 30)
-    np.testing.assert_allclose(Z @ Z.T, K, atol=1e-8 * np.abs(K).max())
-    assert len(tensor([left, right]).fit(points).get_feature_names_out()) == 30
-    assert tensor([left, right]).fit_transform(points.astype(np.float32)).dtype == np.float32
-    for bad in ([], [left, right, left]):
-        with pytest.raises(ValueError, match=r"maps must|weights must"):
-            concatenate(bad, [1.0, -1.0])
-    with pytest.raises(ValueError, match=r"maps must .*got \[\]"):
-        TensorProductMap([]).fit(points)
 
 
 def test_records(points):
