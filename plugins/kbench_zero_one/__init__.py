@@ -16,14 +16,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "_features": ["ZeroOneFeatures"],
         "_kernel": ["ZeroOneKernel"],
         "_sigmoid": ["SigmoidHalfspace"],
-        "_theory": [
-            "learn_sigmoid",
-            "sample_size_ball",
-            "sample_size_erm",
-            "sigmoid",
-            "sigmoid_polynomial",
-            "worst_case_B",
-        ],
+        "_theory": ["sigmoid", "sigmoid_polynomial", "worst_case_B"],
     },
 )
 

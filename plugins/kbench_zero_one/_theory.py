@@ -54,69 +54,6 @@ def sigmoid(a, L):
     return 0.5 + 0.5 * np.tanh(2.0 * L * np.asarray(a, dtype=float))
 
 
-def sample_size_erm(L, epsilon, delta):
-    """Return the sample size with which ERM learns an L-Lipschitz transfer function, Theorem 1.
-
-    Parameters
-    ----------
-    L : float
-        Lipschitz constant, positive.
-    epsilon, delta : float
-        Excess error and probability of failure, in (0, 1).
-
-    Returns
-    -------
-    int
-        The least m with m >= ((2 L + 3 sqrt(2 ln(8/delta))) / epsilon)^2.
-
-    Examples
-    --------
-    >>> sample_size_erm(L=3.0, epsilon=0.1, delta=0.05)
-    24205
-    """
-    check_number(L, "L", above=0)
-    check_number(epsilon, "epsilon", above=0, below=1)
-    check_number(delta, "delta", above=0, below=1)
-    return math.ceil(((2 * L + 3 * math.sqrt(2 * math.log(8 / delta))) / epsilon) ** 2)
-
-
-def sample_size_ball(epsilon, delta, nu=0.5, *, B=None, log_B=None):
-    """Return the sample size with which ERM learns the ball H_B, Theorem 3.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Excess error and probability of failure, in (0, 1).
-    nu : float, default 0.5
-        Parameter of the kernel, in (0, 1).
-    B : float, optional
-        Squared radius, at least 1.
-    log_B : float, optional
-        Its logarithm, instead of `B`.
-
-    Returns
-    -------
-    Bound
-        (B / ((1 - nu) epsilon^2)) (2 + 9 sqrt(ln(8/delta)))^2. The paper's leading 2B
-        is B times the largest K(x, x) at nu = 1/2, which is 1 / (1 - nu) in general.
-
-    Examples
-    --------
-    >>> sample_size_ball(epsilon=0.1, delta=0.05, B=100.0).value.__round__()
-    9923808
-    """
-    for name, value in (("epsilon", epsilon), ("delta", delta), ("nu", nu)):
-        check_number(value, name, above=0, below=1)
-    if (B is None) == (log_B is None):
-        raise ValueError(f"exactly one of B and log_B must be given, got {B!r} and {log_B!r}")
-    if log_B is None:
-        check_number(B, "B", least=1)
-        log_B = math.log(B)
-    check_number(log_B, "log_B", least=0)
-    factor = 2 + 9 * math.sqrt(math.log(8 / delta))
-    return _bound(log_B - math.log1p(-nu) + 2 * math.log(factor / epsilon))
-
-
 def worst_case_B(L, epsilon):
     """Return a squared radius that always holds the sigmoid up to epsilon, Lemma 2.
 
@@ -140,48 +77,6 @@ def worst_case_B(L, epsilon):
     check_number(L, "L", least=3)
     check_number(epsilon, "epsilon", above=0, below=1)
     return _bound(float(np.logaddexp(math.log(2 * L**4), 7 * L * math.log(2 * L / epsilon) + 3)))
-
-
-class Theorem2(NamedTuple):
-    """B and the sample size m that Theorem 2 requires.
-
-    `B` is as the theorem states it, Lemma 2 at epsilon; `B_proof` as its proof uses it,
-    Lemma 2 at epsilon / 2. `m` and `m_proof` are the sample sizes for either: Theorem 3 at
-    epsilon / 2.
-    """
-
-    B: Bound
-    B_proof: Bound
-    m: Bound
-    m_proof: Bound
-
-
-def learn_sigmoid(L, epsilon, delta):
-    """Return B and the sample size with which the algorithm learns H_sig, Theorem 2.
-
-    Parameters
-    ----------
-    L : float
-        Lipschitz constant, at least 3.
-    epsilon, delta : float
-        Excess error and probability of failure, in (0, 1).
-
-    Returns
-    -------
-    Theorem2
-        B of Lemma 2 and m = (8 B / epsilon^2)(2 + 9 sqrt(ln(8/delta)))^2. The theorem
-        states Lemma 2's B at epsilon; its proof spends epsilon / 2 on the approximation
-        and needs B at epsilon / 2: both are given.
-
-    Examples
-    --------
-    >>> bounds = learn_sigmoid(L=3.0, epsilon=0.1, delta=0.05)
-    >>> bounds.B.log < bounds.B_proof.log, bounds.m.log > bounds.B.log
-    (True, True)
-    """
-    stated, proof = worst_case_B(L, epsilon), worst_case_B(L, epsilon / 2)
-    m, m_proof = (sample_size_ball(epsilon / 2, delta, log_B=B.log) for B in (stated, proof))
-    return Theorem2(stated, proof, m, m_proof)
 
 
 class SigmoidPolynomial(NamedTuple):
