@@ -1,4 +1,4 @@
-"""Printing of methods next to others: one, those of a leaderboard, and imported ones."""
+"""Printing of one method, of leaderboards, and of imported results."""
 
 from __future__ import annotations
 

@@ -73,8 +73,11 @@ def results(
 
     if (columns or families) and not leaderboard:
         raise SuiteError(f"--{'columns' if columns else 'family'} is for --leaderboard")
-    if leaderboard and machine == "all":
-        raise SuiteError("--leaderboard compares the runs of one machine; name it with --machine")
+    if machine == "all" and (leaderboard or highlight):
+        raise SuiteError(
+            f"--{'leaderboard' if leaderboard else 'highlight'} compares the runs of one machine; "
+            "name it with --machine"
+        )
     notice = partial(echo, err=True)
     try:
         stored = read_results(Query(suite, get_given(), machine, outdated=outdated, notice=notice))
@@ -95,17 +98,14 @@ def results(
                 f"--{'leaderboard' if leaderboard else 'highlight'}"
             )
         rows = one_method.filter_rows(rows, dataset or [], max_fit_time, metric)
+    chosen = paper.select_methods(rows, highlight, "highlight") if highlight else ()
     if leaderboard:
-        chosen = paper.select_methods(rows, highlight, "highlight") if highlight else ()
         one_method.print_leaderboard(
             rows, metric, form, paper.split_names(columns), families or (), chosen
         )
     elif highlight:
         if form is not Form.table:
             raise SuiteError("--highlight prints no table; leave out --format")
-        if machine == "all":
-            raise SuiteError("--highlight compares the runs of one machine; name it with --machine")
-        chosen = paper.select_methods(rows, highlight, "highlight")
         one_method.print_focus(printing.console(), rows, chosen, metric)
     elif form is Form.table:
         registry = load_registry()

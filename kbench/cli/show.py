@@ -48,8 +48,7 @@ def print_rows(
     """
     places = result_rows.ranks(rows, metric) if ranked else [None] * len(rows)
     ranks = list(zip(rows, places, strict=True))
-    if shortened:
-        ranks = _best(ranks)
+    ranks = _best(ranks) if shortened else ranks
     lines = []
     for row, place in ranks:
         line = {name: row.value(name) for name in columns} | {"rank": place}

@@ -90,8 +90,7 @@ def read_description(plugin: Plugin) -> Description | None:
         values = read_kept(_path(plugin))
         if values.pop("key") != _key(plugin):
             return None
-        state = ImportState(**values.pop("state"))
-        description = Description(**values, state=state)
+        description = Description(**values | {"state": ImportState(**values["state"])})
     except _WRONG:
         return None
     expired = description.expires and not 0 <= description.expires - time.time() <= AGAIN_S

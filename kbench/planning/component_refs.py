@@ -57,14 +57,14 @@ class Lines:
         for index, line in enumerate(lines):
             at = f"{place}[{index}]"
             self.placed += [(at, ref) for ref in self._read_line(at, line)]
-        self._refuse_equal_labels(place)
+        self._refuse_equal_labels()
 
     @property
     def refs(self) -> tuple[Ref, ...]:
         """The refs, in the order of the lines."""
         return tuple(ref for _, ref in self.placed)
 
-    def _refuse_equal_labels(self, place: str) -> None:
+    def _refuse_equal_labels(self) -> None:
         seen: dict[str, str] = {}
         for at, ref in self.placed:
             if ref.label in seen:
@@ -260,9 +260,7 @@ def _read_allowed(record: object, task: TaskType | None = None) -> Mapping[str, 
         return None
     merged = dict(readable[0])
     for parameters in readable[1:]:
-        for name, parameter in parameters.items():
-            if not parameter.is_required or name not in merged:
-                merged[name] = parameter
+        merged |= {n: p for n, p in parameters.items() if n not in merged or not p.is_required}
     return merged
 
 

@@ -197,8 +197,7 @@ class Planner:
 
     def equivalence(self, cell: Cell) -> str:
         """Return a key that methods share which differ only by a rotation of the features."""
-        learner = self._registry.get("learner", cell.learner.name)
-        if not learner.rotation_invariant:
+        if not self._registry.get("learner", cell.learner.name).rotation_invariant:
             return ""
         self._spans.find([cell.feature_map])
         spanned = self._spans.get(cell.feature_map)

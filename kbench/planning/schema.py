@@ -85,9 +85,7 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
     @classmethod
     def _one_model(cls, value: Any) -> Any:
         # pydantic would report a wrong value once per member of the union
-        if isinstance(value, dict):
-            return _TunedSteps.model_validate(value)
-        return value
+        return _TunedSteps.model_validate(value) if isinstance(value, dict) else value
 
     @field_validator("threads", mode="before")
     @classmethod

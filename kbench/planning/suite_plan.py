@@ -57,9 +57,8 @@ class SuitePlan:
         self.suite = expand_datasets(self.suite, expanded)
         if problems := cell_problems(self.suite, self.registry):
             raise SuiteError(*dict.fromkeys(problems))
-        for ref in self.suite.datasets:
-            if (facts := self.planner.dataset(ref)) is not None:
-                self.datasets[ref.label] = facts
+        found = {ref.label: self.planner.dataset(ref) for ref in self.suite.datasets}
+        self.datasets |= {label: facts for label, facts in found.items() if facts is not None}
 
     @property
     def missing(self) -> list[Ref]:

@@ -192,7 +192,9 @@ class _Reader:
 
     def form(self, value: Any, depth: int = 0) -> Any:
         """Return the form of a callable: that of a class or function is a text."""
-        if isinstance(value, type | FunctionType) or _is_function_of_module(value):
+        is_built_in = isinstance(value, BuiltinFunctionType)
+        is_of_module = is_built_in and isinstance(value.__self__, ModuleType | None)
+        if isinstance(value, type | FunctionType) or is_of_module:
             return self._name(value, value.__qualname__)
         if isinstance(value, MethodType):
             # the class of the object decides, which may have inherited the method
@@ -254,12 +256,6 @@ class _Reader:
             target = getattr(target, part, None)
         self.is_importable = self.is_importable and target is value
         return f"{module}:{name}"
-
-
-def _is_function_of_module(value: object) -> bool:
-    if not isinstance(value, BuiltinFunctionType):
-        return False
-    return value.__self__ is None or isinstance(value.__self__, ModuleType)
 
 
 def _refusal(value: object, why: str) -> PluginError:

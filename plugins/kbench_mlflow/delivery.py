@@ -363,8 +363,7 @@ def _deliver(
                 delivery = Delivery(store, suite, journal, machine, views)
                 cells, delivery.metric = plans.cells(suite, planned_for)
                 delivery.budget = plans.budget(suite, planned_for)
-                delivered = delivery.finish(cells)
-                if not delivered.problem:
+                if not (delivered := delivery.finish(cells)).problem:
                     plans.settle(suite, name)
         except _Busy:
             continue

@@ -156,10 +156,8 @@ def _links(address: Address, runs: Sequence[StoredRun]) -> dict[Labels, str]:
 def _hint(name: str, stored: Sequence[str]) -> str:
     """Say which stored suite may be meant, or how runs of an installed one are made."""
     installed = runnable(load_registry())
-    if name in installed:
-        hint = f"; `kbench suite {name}` creates them"
-    else:
-        hint = similar(name, stored) or similar(name, installed)
+    command = f"; `kbench suite {name}` creates them" if name in installed else ""
+    hint = command or similar(name, stored) or similar(name, installed)
     if stored and "did you mean" not in hint:
         hint += f"; it has runs of {list_some(stored)}"
     return hint

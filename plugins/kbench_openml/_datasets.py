@@ -158,7 +158,7 @@ def _check_data(openml, data_id, label, offline) -> tuple[Any, Table]:
                 described = openml.datasets.get_dataset(
                     data_id, download_data=True, force_refresh_cache=refresh
                 )
-            return described, _parse_splits(openml, described, data_id, folder, label, offline)
+            return described, _parse_splits(described, data_id, folder, label, offline)
         except DamagedError as error:
             damage = str(error)
         if offline:
@@ -173,7 +173,7 @@ def _check_data(openml, data_id, label, offline) -> tuple[Any, Table]:
     raise DatasetError(f"{label}: {damage} ({where}). Try again later, or report it to OpenML.")
 
 
-def _parse_splits(openml, described, data_id, folder, label, offline) -> Table:
+def _parse_splits(described, data_id, folder, label, offline) -> Table:
     if described.dataset_id != data_id:
         raise DamagedError(f"the description is that of dataset {described.dataset_id} instead")
     if str(described.format).lower() not in ("arff", "sparse_arff"):

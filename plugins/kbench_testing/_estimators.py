@@ -188,8 +188,7 @@ def check_unfitted(subject: Subject) -> None:
 def check_metrics(subject: Subject) -> None:
     """`metrics` returns finite or NaN floats under names that MLflow takes."""
     X, y = sample(subject)
-    fitted = subject.fitted(X, y)
-    metrics = resolve(subject.record.metrics)(fitted, X, y)
+    metrics = resolve(subject.record.metrics)(subject.fitted(X, y), X, y)
     for name, value in dict(metrics).items():
         if not isinstance(name, str) or not _METRIC_NAME.fullmatch(name):
             raise subject.fail(f"metrics returns the name {name!r}; use letters, digits and _ only")

@@ -59,8 +59,7 @@ def check_targets(subject: Subject) -> None:
             continue
         with subject.failing(f"the command {name!r} cannot be used: {{error}}"):
             build_command(name, feature.load(command.target))
-    targets = {**feature.metadata.functions, **feature.metadata.completions}
-    for name, target in targets.items():
+    for name, target in {**feature.metadata.functions, **feature.metadata.completions}.items():
         with subject.failing(f"{name!r} cannot be used: {{error}}"):
             if not callable(feature.load(target)):
                 raise subject.fail(f"{name!r} is {target}, which is not a function")

@@ -199,12 +199,10 @@ def _agreement(subject: Subject, one: object, other: object, X: np.ndarray, y: n
 def _check_linear(subject: Subject, how: str, fitted: Estimator, X: np.ndarray) -> None:
     """Refuse predictions that are not those of the linear functions."""
     values, predicted = LinearModels([fitted]).values(X)[0], subject.output(fitted, X)
-    if subject.task == "regression":
-        is_linear = np.allclose(values[:, 0], predicted, rtol=1e-6, atol=1e-6)
-    else:
-        is_linear = np.array_equal(labels(values, fitted.classes_), predicted)
     subject.fail_if(
-        not is_linear,
+        not np.allclose(values[:, 0], predicted, rtol=1e-6, atol=1e-6)
+        if subject.task == "regression"
+        else not np.array_equal(labels(values, fitted.classes_), predicted),
         f"predicts something else than X @ coef_.T + intercept_ after {how}; kbench predicts "
         "blocks of rows with these",
     )

@@ -141,8 +141,7 @@ class _Segment(NamedTuple):
 def _segments() -> list[_Segment]:
     with contextlib.suppress(OSError):
         head, *lines = Path("/proc/sysvipc/shm").read_text().splitlines()
-        names = head.split()
-        rows = [dict(zip(names, line.split(), strict=True)) for line in lines]
+        rows = [dict(zip(head.split(), line.split(), strict=True)) for line in lines]
         columns = ("shmid", "cpid", "nattch", "rss")
         return [_Segment(*(int(row[column]) for column in columns)) for row in rows]
     return []

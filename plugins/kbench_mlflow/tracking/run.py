@@ -219,9 +219,8 @@ def _split_hashes(by_split: Mapping[str, Mapping[int, float]]) -> dict[str, str]
         for index, value in by_split[name].items():
             rows.setdefault(index, []).append(f"{name}={value!r}")
     hashes = {str(index): sha("\n".join(rows[index]))[:8] for index in sorted(rows)}
-    if len(hashes) > 500:  # too long for a tag: one hash of all
-        return {"all": sha(json.dumps(hashes))[:8]}
-    return hashes
+    # more would be too long for a tag: one hash of all
+    return {"all": sha(json.dumps(hashes))[:8]} if len(hashes) > 500 else hashes
 
 
 BOOKKEEPING = {f"kbench.{name}" for name in ("host", "pid", "pid_start", "writing", "digest")}
