@@ -28,7 +28,7 @@ from kbench.records import TaskType
 _LENGTH = struct.Struct(">I")
 _MAX_HEADER = 1 << 16
 _KINDS = "iufU"
-_ROWS = ("train", "test", "unlabeled", "y_train", "weight_train")
+_ROWS = ("train", "test", "unlabeled", "y_train", "weight_train", "parts_train")
 _INDICES = ("train", "test", "unlabeled")
 _PREDICTIONS = ("predicted", "probabilities", "decision", "label_probabilities", "sd")
 _SEED = "seed{}_"

@@ -7,12 +7,13 @@ import socket
 import struct
 import threading
 import types
+from dataclasses import fields
 
 import numpy as np
 import pytest
 from sklearn.preprocessing import FunctionTransformer
 
-from kbench import Dataset, Protocol
+from kbench import Dataset, Protocol, Split
 from kbench.evaluation.checked_predictions import Committed, Predictions
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
@@ -248,6 +249,24 @@ def test_the_rows_of_a_split_come_as_they_are_in_few_bytes_where_they_are_consec
     labels = 8 * len(given.train)
     rows = 0 if splits == "ordered" else 8 * n
     assert sum(sizes) == pytest.approx(labels + rows, abs=1000)
+
+
+def test_a_task_gets_all_that_it_may_see():
+    n, rows = 40, np.arange(40)
+    splits = [Split(k, rows[rows % 4 != k], rows[rows % 4 == k]) for k in range(4)]
+    X, y = np.zeros((n, 1)), rows % 2
+    data = Dataset("d", X, y, splits=splits, sample_weight=1.0 + rows)
+    assignment = assign(data, Protocol(cv="official", inner_cv="official"), 1)
+    ours, theirs = socket.socketpair()
+    host = threading.Thread(target=Handover(assignment), args=(ours,), daemon=True)
+    host.start()
+    visible = receive_visible(theirs, 1)
+    theirs.close()
+    host.join(10)
+    for field in fields(visible):
+        expected = getattr(assignment.visible, field.name)
+        assert expected is not None, field.name
+        np.testing.assert_array_equal(getattr(visible, field.name), expected, field.name)
 
 
 def of_seeds(n_given, n_default, map_seeds):
