@@ -109,6 +109,13 @@ class HeldOutRegressor(HeldOut, Regressor):
 ROUNDS = 100
 """Maximum number of rounds if nothing is held out: the library's default."""
 
+LEAST_GAIN = 0.1
+"""Gain of the log-likelihood of the held-out rows below which a classifier's rounds end.
+
+With a penalty, hundreds of late rounds gain next to nothing. On splits of digits, segment, vowel
+and credit-g, this halved the time of ten candidates; their mean accuracy changed by 0.000.
+"""
+
 
 def count_bins(X, most: int) -> int:
     """Return the number of bins that hold each different value of every column, up to `most`.
@@ -147,6 +154,8 @@ class _Boosting(Weighted):
     def _fit_model(self, model, X, y, stops, sample_weight):
         # the same trees: unused bins of the histograms take time
         model.set_params(max_bins=count_bins(X, model.max_bins))
+        if is_classifier(self):
+            model.set_params(tol=LEAST_GAIN / (SHARE * len(y)))
         model.fit(X, y, sample_weight=sample_weight)
         self.n_iter_ = model.n_iter_
         return model
@@ -155,8 +164,8 @@ class _Boosting(Weighted):
 class GradientBoostingClassifier(_Boosting, HeldOutClassifier):
     """Histogram gradient boosting with early stopping on held-out rows.
 
-    It is scikit-learn's ``HistGradientBoostingClassifier``. Rounds end when the loss of a
-    stratified tenth of the training rows has not improved for `n_iter_no_change` of them. With
+    It is scikit-learn's ``HistGradientBoostingClassifier``. Rounds end when `n_iter_no_change` of
+    them raise the log-likelihood of a stratified tenth of the training rows by less than 0.1. With
     fewer than 500 rows, one row of a class or more classes than held-out rows, nothing is held
     out, and there are 100 rounds. The default search space is a discretised form of those that
     [2]_ and [3]_ draw from.

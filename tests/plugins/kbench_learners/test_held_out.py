@@ -112,6 +112,7 @@ def test_boosting_is_scikit_learn_s(digits):
             min_samples_leaf=10,
             l2_regularization=1.0,
             random_state=0,
+            tol=1.0 / len(y),  # 0.1 for all rows of the held-out tenth
             **{"max_iter": 500, "early_stopping": True, **options},
         ).fit(X, y)
         assert ours.n_iter_ == theirs.n_iter_
@@ -119,6 +120,15 @@ def test_boosting_is_scikit_learn_s(digits):
     X, y = load_wine(return_X_y=True)
     assert GradientBoostingClassifier().fit(X, y).n_iter_ == 100
     assert GradientBoostingClassifier(early_stopping=False, max_iter=120).fit(X, y).n_iter_ == 120
+
+
+def test_rounds_that_gain_next_to_nothing_end(digits):
+    X, y = digits
+    model = GradientBoostingClassifier(0.3, 7, 20, 10.0, random_state=0).fit(X, y % 2).model_
+    scores = model.validation_score_
+    last, before = (max(scores[end - 10 : end]) - scores[end - 11] for end in (len(scores), -1))
+    assert model.n_iter_ < 500
+    assert last < 1.0 / len(y) < before
 
 
 @pytest.mark.parametrize("library", ["scikit-learn", "lightgbm"])
