@@ -225,7 +225,7 @@ def n_candidates(cell: Cell, registry: Registry) -> int:
     """Return the number of candidates that the search of a cell compares."""
     maps = _n_values(cell.feature_map, "feature map", registry)
     n = len(cell.protocol.scaling) * maps * _n_values(cell.learner, "learner", registry)
-    return min(n, cell.protocol.n_candidates) if cell.protocol.search_method == "random" else n
+    return min(n, cell.protocol.n_candidates) if cell.protocol.draws_candidates else n
 
 
 def _n_values(ref: Ref, kind: Kind, registry: Registry) -> int:

@@ -45,7 +45,7 @@ _FOLDS = ("cv", ("stratified", "group_duplicates"))
 _HOLDOUT = ("cv", ("holdout", "ordered"))
 
 _NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "n_candidates": ("search_method", ("random",)),
+    "n_candidates": ("search_method", ("random", "racing")),
     "n_folds": _FOLDS,
     "train_size": _HOLDOUT,
     "test_size": _HOLDOUT,

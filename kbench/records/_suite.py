@@ -132,13 +132,12 @@ class Protocol:
         Type of blocks of embedded rows, for learners that are fitted from sums over blocks
         (`refit_maps_in_inner_folds` false); the sums are float64. "float32" is used only if
         the penalties are large enough for it.
-    search_method : {"grid", "random", "halving"}
+    search_method : {"grid", "random", "racing"}
         All combinations of the searched parameters; or at most `n_candidates`
-        of them, drawn without replacement by seed; or successive halving: all
-        of them on a part of the rows, the best third on three times as many,
-        until the best are compared on all rows.
+        of them, drawn without replacement by seed; or a race of these: all on one
+        inner fold, and the better half of them on each further one.
     n_candidates : int, default 12
-        Maximum number of candidates of the random search.
+        Maximum number of candidates of the random search, and of a race.
     one_standard_error : bool, default False
         Choose the simplest candidate within one standard error of the best, by
         the learner's `simpler`; else the best.
@@ -174,7 +173,7 @@ class Protocol:
     inner_cv: Literal["random", "official"] = "random"
     refit_maps_in_inner_folds: bool = True
     block_dtype: Literal["float64", "float32"] = "float64"
-    search_method: Literal["grid", "random", "halving"] = "grid"
+    search_method: Literal["grid", "random", "racing"] = "grid"
     n_candidates: int = 12
     one_standard_error: bool = False
     search_metric: str | None = None
@@ -184,6 +183,11 @@ class Protocol:
     threads: int = 1
     gram_error_rows: int = 1000
     seed: int = 0
+
+    @property
+    def draws_candidates(self) -> bool:
+        """Whether a search compares `n_candidates` at most."""
+        return self.search_method in ("random", "racing")
 
 
 _OF_A_SEARCH = (

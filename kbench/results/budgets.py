@@ -117,13 +117,8 @@ def _budget(method: Method, rows: Sequence[Row], metric: Metric) -> Budget:
 
 
 def search_note(row: Row) -> str:
-    """Return what a number of candidates does not say: "halving", or "whole grid".
-
-    A search of the whole grid ended before its budget.
-    """
+    """Return "whole grid" for a search that had no more to try: it ended before its budget."""
     n = row.metrics.get("n_candidates", 0)
-    if n > 1 and row.protocol.get("search_method") == "halving":
-        return "halving"
     return "whole grid" if n > 1 and n >= row.metrics.get("grid_size", math.inf) else ""
 
 

@@ -149,7 +149,7 @@ class Leader:
     candidates: float | None = None
     """The maximum number of candidates of a search."""
     search_note: str = ""
-    """`Budget.note`: "whole grid", "halving" or empty."""
+    """`Budget.note`: "whole grid" or empty."""
     front: str | None = None
     """Where it is on the front of the metric against the fit time: "frontier", "dominated" or
     "undecided".

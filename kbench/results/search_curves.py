@@ -26,8 +26,8 @@ def search_curves(runs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
     A point is the best that inner cross-validation found with one value of one
     parameter, for any values of the other parameters: in each split, the candidate
-    of that value with the best mean. Candidates that failed, or that a search left before
-    they had seen all rows, are in no point. A search by a metric of a plugin has no curve:
+    of that value with the best mean. Candidates that failed, or that a race left before
+    the last inner fold, are in no point. A search by a metric of a plugin has no curve:
     its direction is unknown.
 
     Parameters
@@ -130,7 +130,7 @@ def summarise_choice(splits: Sequence[Candidates], metric: Metric | None) -> dic
 
 
 def is_whole(candidate: Mapping[str, Any]) -> bool:
-    """Whether a candidate did not fail, and was fitted on all rows."""
+    """Whether a candidate did not fail, and was scored on all inner folds."""
     return not candidate.get("error") and candidate.get("share", 1.0) == 1.0
 
 

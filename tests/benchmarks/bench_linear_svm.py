@@ -3,7 +3,7 @@
     python tests/benchmarks/bench_linear_svm.py PART [--folder FOLDER] [--only NAME] [--map NAME]
 
 Parts, each of them at most 3 minutes on a quiet core: path, search (with
-``--only`` and ``--map``: one data set and map), halving, large, logistic, rows, schemes,
+``--only`` and ``--map``: one data set and map), racing, large, logistic, rows, schemes,
 machine. Data are OpenML's, fetched, or read from ``FOLDER/<id>.arff.gz``; what
 cannot be had is left out. Every figure is a median or a single long run of CPU
 seconds, and every ratio is theirs over ours: above 1, ours is faster.
@@ -203,9 +203,9 @@ def _best(scores):
     return means[place], scores[place].std(ddof=1) / np.sqrt(scores.shape[2])
 
 
-def bench_halving(folder, only=None):
-    """Successive halving against the whole grid, with a path and without."""
-    print("halving: kernel-svm, 5 bandwidths x 6 values of C; nystroem, 4 bandwidths x 11, 3 folds")
+def bench_racing(folder, only=None):
+    """A race against the whole grid, with a path and without."""
+    print("racing: kernel-svm, 5 bandwidths x 6 values of C; nystroem, 4 bandwidths x 11, 3 folds")
     for name in ("segment", "satimage"):
         data = openml(name, folder) if only in (None, name) else None
         if data is None:
@@ -226,17 +226,17 @@ def bench_halving(folder, only=None):
         }
         for title, (feature_map, learner) in methods.items():
             found = {}
-            for way in ("grid", "halving"):
+            for way in ("grid", "racing"):
                 protocol = Protocol(scaling=("none",), search_method=way)
                 found[way] = search(Fitting(Method(feature_map, learner), part, protocol, 0))
-            grid, halved = found["grid"], found["halving"]
+            grid, raced = found["grid"], found["racing"]
             scores = {repr(score.candidate.params): score for score in grid.scores}
-            best, chosen = (scores[repr(each.best.params)] for each in (grid, halved))
+            best, chosen = (scores[repr(each.best.params)] for each in (grid, raced))
             distance = (chosen.gain - best.gain) / best.standard_error if best.gain < 1 else 0.0
             print(
                 f"  {name:9} {title:11} grid {grid.cpu_seconds:6.2f} s, score {best.gain:.4f}  "
-                f"halving {halved.cpu_seconds:6.2f} s, score {chosen.gain:.4f} "
-                f"({distance:+.1f} se)  ratio {grid.cpu_seconds / halved.cpu_seconds:4.1f}",
+                f"racing {raced.cpu_seconds:6.2f} s, score {chosen.gain:.4f} "
+                f"({distance:+.1f} se)  ratio {grid.cpu_seconds / raced.cpu_seconds:4.1f}",
                 flush=True,
             )
 
@@ -443,7 +443,7 @@ def main():
     parts = {
         "path": bench_path,
         "search": lambda: bench_search(options.folder, options.only, options.map),
-        "halving": lambda: bench_halving(options.folder, options.only),
+        "racing": lambda: bench_racing(options.folder, options.only),
         "large": bench_large,
         "logistic": bench_logistic,
         "rows": bench_rows,

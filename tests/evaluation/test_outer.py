@@ -514,15 +514,6 @@ def test_metrics_of_plugins_get_rows_that_belong_together(in_blocks, monkeypatch
     assert found.metrics["right"] == np.mean(found.predictions.predicted[:20] == y_test)
 
 
-def test_halving_selects_rows_of_the_shared_embedding(monkeypatch):
-    protocol = replace(OUTER, search_method="halving")
-    in_memory, found = both(monkeypatch, DATA["two"], 0, method_for(DATA["two"]), protocol)
-    assert found.details.search == in_memory.details.search
-    assert min(row.get("share", 1.0) for row in found.details.search) < 1.0
-    # the search has one matrix, the fit has not
-    assert (found.metrics["shared_pass"], found.metrics["embedding_passes"]) == (0.0, 1.0)
-
-
 def test_a_budget_stops_between_maps(in_blocks):
     searched = replace(RFF, params={"n_components": 30}, space={"gamma": (5.0, 0.5, 0.1)})
     protocol = replace(OUTER, search_timeout_s=1e-9)

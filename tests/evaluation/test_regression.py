@@ -233,12 +233,12 @@ def test_a_search_by_log_loss_needs_probabilities():
         )
 
 
-def test_halving_draws_rows_of_targets(prices):
-    protocol = Protocol(scaling=("none",), search_method="halving")
+def test_a_race_goes_by_errors(prices):
+    protocol = Protocol(scaling=("none",), search_method="racing")
     data = Data(prices.X, prices.y, task="regression")
     learner = EstimatorSpec(Ridge, space={"alpha": tuple(np.geomspace(1e-3, 1e6, 10))})
     found = search(IDENTITY, learner, data, protocol, 0)
-    assert {score.share for score in found.scores} == {1 / 3, 1.0}
+    assert {score.share for score in found.scores} == {1 / 3, 2 / 3, 1.0}
     assert found.best.learner["alpha"] < 100
 
 

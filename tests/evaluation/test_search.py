@@ -10,12 +10,12 @@ from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import LinearSVC
 
 from kbench import DatasetError, Protocol
 from kbench.evaluation.embedding import Data, has_converged
 from kbench.evaluation.search import candidates
-from kbench.evaluation.search._halving import shares, subset
+from kbench.evaluation.search._racing import survivors
 from kbench.evaluation.search._result import Score, SearchResult, choose_score
 from kbench.evaluation.specs import Candidate, EstimatorSpec, Nested
 from kbench.evaluation.splits import derive_seed, stratified_folds
@@ -370,91 +370,69 @@ def long_line():
 
 
 CUTS = tuple(np.linspace(0.05, 0.6, 12).round(2).tolist())
-HALVING = Protocol(scaling=("none",), search_method="halving")
+RACING = Protocol(scaling=("none",), search_method="racing")
 
 
-def test_halving_judges_many_candidates_on_few_rows_and_few_on_all(long_line):
-    found = search(
-        EstimatorSpec(Identity), EstimatorSpec(Counting, space={"cut": CUTS}), long_line, HALVING, 0
+def test_a_race_scores_all_candidates_on_one_fold_and_the_better_half_on_the_next(long_line):
+    learner = EstimatorSpec(Counting, space={"cut": CUTS})
+    raced, plain = (
+        search(EstimatorSpec(Identity), learner, long_line, protocol, 0)
+        for protocol in (RACING, RAW)
     )
-    assert found.best.learner == {"cut": 0.5}
-    rows = [n for _, n in Counting.fits]
-    # 12, 4 and 2 candidates in three folds of 360 training rows
-    assert {n: rows.count(n) for n in set(rows)} == {40: 36, 120: 12, 360: 6}
-    by_share = {s.candidate.learner["cut"]: s.share for s in found.scores}
-    assert sorted(by_share.values()) == [1 / 9] * 8 + [1 / 3] * 2 + [1.0] * 2
-    assert by_share[0.5] == 1.0
-    assert [s.candidate.learner["cut"] for s in found.scores] == list(CUTS)
-    assert all(len(s.values) == 3 for s in found.scores)
+    assert raced.best.learner == plain.best.learner == {"cut": 0.5}
+    # the default stays beside the better half
+    assert [len(score.values) for score in raced.scores].count(1) == 12 - 7
+    assert [len(score.values) for score in raced.scores].count(3) == 5
+    assert len(Counting.fits) == (12 + 7 + 5) + 3 * 12
+    assert {n for _, n in Counting.fits} == {360}
+    for one, other in zip(raced.scores, plain.scores, strict=True):
+        assert one.candidate.params == other.candidate.params
+        assert one.values == other.values[: len(one.values)]
+        assert len(one.converged) == len(one.values) == 3 * one.share
+    assert raced.n_compared == 12
 
 
-def test_halving_treats_a_learner_with_a_path_as_one_without(long_line):
+def test_a_race_treats_a_learner_with_a_path_as_one_without(long_line):
     one = EstimatorSpec(Counting, space={"cut": CUTS})
     path = EstimatorSpec(Counting, space={"cut": CUTS}, path="cut")
-    first, other, again = (
-        search(EstimatorSpec(Identity), learner, long_line, HALVING, 0)
-        for learner in (one, path, one)
+    first, other = (
+        search(EstimatorSpec(Identity), learner, long_line, RACING, 0) for learner in (one, path)
     )
     assert first.best == other.best
     assert list(first.scores) == list(other.scores)
-    assert list(first.scores) == list(again.scores)
 
 
-def test_the_last_round_of_halving_is_the_plain_search(long_line):
-    learner = EstimatorSpec(Threshold, space={"cut": CUTS})
-    halved, plain = (
-        search(EstimatorSpec(Identity), learner, long_line, protocol, 0)
-        for protocol in (HALVING, RAW)
-    )
-    for one, other in zip(halved.scores, plain.scores, strict=True):
-        if one.share == 1.0:
-            assert one.values == other.values
+def test_a_race_draws_the_candidates_of_a_random_search():
+    space = {"cut": CUTS}
+    feature_map, learner = EstimatorSpec(Identity), EstimatorSpec(Threshold, space=space)
+    few = {"n_candidates": 5}
+    drawn = [
+        candidates(feature_map, learner, Protocol(search_method=way, **few), 0)
+        for way in ("random", "racing")
+    ]
+    assert len(drawn[0]) == 5
+    assert drawn[0] == drawn[1]
 
 
-def test_halving_needs_candidates_and_rows():
-    assert shares(3, 10_000, 2) == [1.0]
-    assert shares(4, 10_000, 2) == [1 / 3, 1.0]
-    assert shares(100, 59, 2) == [1.0]
-    assert shares(100, 60, 2) == [1 / 3, 1.0]
-    assert shares(100, 10_000, 2) == [1 / 81, 1 / 27, 1 / 9, 1 / 3, 1.0]
+def raced(*means, error=""):
+    scores = [score([mean] if mean is not None else [], C=i) for i, mean in enumerate(means)]
+    scores[-1].error = error
+    return [each.candidate.learner["C"] for each in survivors(scores)]
 
 
-def test_parts_of_the_rows_are_stratified_grow_and_have_every_class():
-    y = np.array([0] * 100 + [1] * 50 + [2])
-    rows = np.arange(1, 151)
-    ninth, third = (subset(rows, y, share, seed=0) for share in (1 / 9, 1 / 3))
-    assert set(ninth) < set(third) < set(rows)
-    assert list(ninth) == sorted(ninth)
-    assert [int((y[third] == k).sum()) for k in range(3)] in ([33, 17, 1], [32, 17, 1])
-    assert 150 in ninth
-    assert subset(rows, y, 1.0, seed=0) is rows
+def test_those_who_equal_the_last_survivor_stay_in_a_race_and_those_who_failed_do_not():
+    assert raced(0.1, 0.9, 0.8, 0.7, 0.6, 0.5) == [0, 1, 2, 3]
+    assert raced(0.9, 0.7, 0.7, 0.7, 0.6) == [0, 1, 2, 3]
+    assert raced(0.2, 0.9, 0.8) == [0, 1, 2]
+    assert raced(0.9, None, 0.8, 0.7, 0.6, 0.5, 0.4) == [0, 1, 2, 3, 4]
+    assert raced(0.1, 0.8, 0.7, 0.9, error="cannot fit") == [0, 1, 2]
+    assert raced(0.1, error="cannot fit") == []
 
 
-class Greedy(Identity):
-    """Cannot be fitted on fewer rows than it is wide."""
-
-    def fit(self, X, y=None):
-        if len(X) < self.width:
-            raise ValueError(f"{len(X)} rows are too few")
-        return super().fit(X, y)
-
-
-def test_halving_judges_nobody_by_rows_that_were_too_few(long_line):
-    feature_map = EstimatorSpec(Greedy, space={"width": (1, 200)})
-    found = search(
-        feature_map, EstimatorSpec(Threshold, space={"cut": CUTS[6:]}), long_line, HALVING, 0
-    )
-    wide = [s for s in found.scores if s.candidate.feature_map["width"] == 200]
-    assert {(s.share, s.error) for s in wide} == {(1.0, "")}
-    assert found.best.learner == {"cut": 0.5}
-
-
-def test_halving_of_gram_matrices_slices_rows_and_columns(long_line):
-    gram = Data(long_line.X @ long_line.X.T, long_line.y, pairwise=True)
-    learner = EstimatorSpec(SVC, {"kernel": "precomputed"}, {"C": (0.01, 0.1, 1.0, 10.0, 100.0)})
-    found = search(EstimatorSpec(Identity), learner, gram, HALVING, 0)
-    assert {s.share for s in found.scores} == {1 / 3, 1.0}
-    assert not any(s.error for s in found.scores)
+def test_a_race_without_a_finisher_raises_the_first_error(line):
+    learner = EstimatorSpec(Threshold, {"fail": True}, {"cut": (0.4, 0.5, 0.6)})
+    with pytest.raises(ValueError, match=r"cannot fit with cut=0\.4"):
+        search(EstimatorSpec(Identity), learner, line, RACING, 0)
 
 
 def score(mean, **learner):
@@ -644,12 +622,12 @@ def test_a_budget_tries_the_maps_in_no_order_of_the_grid(line, ticking):
     assert tried != sorted(tried)
 
 
-def test_a_round_of_halving_that_was_stopped_does_not_count(long_line, ticking):
+def test_a_round_of_a_race_that_was_stopped_does_not_count(long_line, ticking):
     learner = EstimatorSpec(Threshold, space={"cut": CUTS})
-    protocol = budget(40.5, search_method="halving")
+    protocol = budget(13.5, search_method="racing")
     found = search(EstimatorSpec(Identity), learner, long_line, protocol, 0)
-    # 36 fits of the first round, and two of the second
-    assert {s.share for s in found.scores} == {1 / 9}
+    # 12 fits of the first round, and one of the second
+    assert {s.share for s in found.scores} == {1 / 3}
     assert found.n_compared == 12
     assert not found.complete
 

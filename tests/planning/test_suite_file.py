@@ -132,7 +132,7 @@ def test_a_wrong_line_is_named_with_its_place(registry, line, words):
         ("train_size = 0.9\ntest_size = 0.9", "more than 1 together"),
         ("unlabeled_size = -1", "protocol.unlabeled_size"),
         ('n_folds = "5"', "protocol.n_folds must be a valid integer, got '5'"),
-        ('search_method = "halve"', "must be 'grid', 'random' or 'halving', got 'halve'"),
+        ('search_method = "race"', "must be 'grid', 'random' or 'racing', got 'race'"),
         (
             'refit_maps_in_inner_folds = "once"',
             "protocol.refit_maps_in_inner_folds must be a valid boolean, got 'once'",
@@ -140,6 +140,10 @@ def test_a_wrong_line_is_named_with_its_place(registry, line, words):
         (
             'block_dtype = "float32"',
             'block_dtype = "float32" needs refit_maps_in_inner_folds = false',
+        ),
+        (
+            'search_method = "racing"\nrefit_maps_in_inner_folds = false',
+            'search_method = "racing" needs refit_maps_in_inner_folds = true',
         ),
         ("search_timeout_s = 0", "protocol.search_timeout_s must be greater than 0, got 0"),
         ("one_standard_error = 1", "protocol.one_standard_error must be a valid boolean, got 1"),
@@ -360,8 +364,8 @@ def test_mistakes_in_the_protocol_of_a_dataset(registry):
     assert "dataset_protocols.iris.n_fold: no such key" in problems(text, registry)[0]
     text = LISTS + "[dataset_protocols.iris]\nn_candidates = 4\n"
     assert problems(text, registry) == (
-        'dataset_protocols.iris.n_candidates has an effect only with search_method = "random"; '
-        'search_method is "grid"',
+        'dataset_protocols.iris.n_candidates has an effect only with search_method = "random" '
+        'or search_method = "racing"; search_method is "grid"',
     )
     text = LISTS + '[dataset_protocols.iris]\ncv = "ordered"\n[limits]\nn_splits = 3\n'
     assert problems(text, registry) == ('limits.n_splits must be 1 with cv = "ordered", got 3',)
@@ -592,13 +596,8 @@ def test_the_canonical_form_of_a_protocol_has_all_of_it():
     [
         (
             "n_candidates = 3",
-            'protocol.n_candidates has an effect only with search_method = "random"; '
-            'search_method is "grid"',
-        ),
-        (
-            'search_method = "halving"\nn_candidates = 3',
-            'protocol.n_candidates has an effect only with search_method = "random"; '
-            'search_method is "halving"',
+            'protocol.n_candidates has an effect only with search_method = "random" or '
+            'search_method = "racing"; search_method is "grid"',
         ),
         (
             "train_size = 0.5",

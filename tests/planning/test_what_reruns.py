@@ -40,9 +40,9 @@ learners = [{ name = "kernel-svm", kernel = { name = "gaussian" } }]
 
 [[block]]
 datasets = [{ name = "two-moons", n_samples = 60 }]
-feature_maps = [{ name = "rff", label = "halved" }]
+feature_maps = [{ name = "rff", label = "raced" }]
 learners = ["ridge"]
-protocol = { search_method = "halving" }
+protocol = { search_method = "racing" }
 
 [[block]]
 datasets = [{ name = "two-moons", n_samples = 60 }]
@@ -51,7 +51,7 @@ learners = ["ridge"]
 protocol = { calibration = "sigmoid" }
 """
 FOURIER = {*(f"rff + {each}" for each in ("linear-svm", "ridge", "winnow"))}
-FOURIER |= {"halved + ridge", "calibrated + ridge"}
+FOURIER |= {"raced + ridge", "calibrated + ridge"}
 NBCS = {"nbcs + linear-svm", "nbcs + ridge"}
 EVERY = {*FOURIER, *NBCS, "identity + kernel-svm"}
 
@@ -197,7 +197,7 @@ def test_a_constant_of_every_module_counts(manifests, copied, edit):
     ("module", "affected"),
     [
         ("kbench.evaluation.splits", EVERY),
-        ("kbench.evaluation.search._halving", {"halved + ridge"}),
+        ("kbench.evaluation.search._racing", {"raced + ridge"}),
         ("kbench.evaluation.calibration", {"calibrated + ridge"}),
         ("kbench_nbcs._forest", NBCS),
         ("kbench_baselines._fourier", FOURIER),

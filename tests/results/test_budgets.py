@@ -37,16 +37,14 @@ def test_a_budget_is_over_datasets():
 
 
 def test_a_search_of_the_whole_grid_is_said():
-    halving = {"search_method": "halving"}
     rows = [
         *(searched(name, "rff", 30, grid_size=30) for name in ("iris", "wine")),
         *(searched(name, "few", 30, grid_size=98) for name in ("iris", "wine")),
         *(searched(name, "mixed", 30, grid_size=n) for name, n in (("iris", 30), ("wine", 98))),
-        *(searched(name, "half", 30, grid_size=30, protocol=halving) for name in ("iris", "wine")),
         *(searched(name, "old", 30) for name in ("iris", "wine")),
     ]
     notes = {found.method[0]: found.note for found in budgets(rows, ["iris", "wine"])}
-    assert notes == {"rff": "whole grid", "few": "", "mixed": "", "half": "halving", "old": ""}
+    assert notes == {"rff": "whole grid", "few": "", "mixed": "", "old": ""}
     assert "30 (whole grid)" in write(leaderboard_table(leaderboard(rows)), "markdown")
 
 

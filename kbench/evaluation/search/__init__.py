@@ -15,7 +15,7 @@ from kbench.evaluation.metrics import Criterion
 from kbench.evaluation.search._folds import FoldScorer, inner_folds
 from kbench.evaluation.search._result import Score, SearchResult, choose_score
 from kbench.evaluation.specs import Candidate, EstimatorSpec, is_number
-from kbench.evaluation.splits import derive_seed, strata
+from kbench.evaluation.splits import derive_seed
 from kbench.records import Protocol
 
 
@@ -62,32 +62,27 @@ def search(fitting: Fitting) -> SearchResult:
 def _score_all(scorer: FoldScorer, compared: list[Candidate]) -> tuple[list[Score], bool]:
     """Score the candidates, and return whether there was time for all.
 
-    A round of halving counts only if there was time for all of it, so that all compared
-    candidates were scored on the same rows.
+    A round of a race counts only if there was time for all of it, so that all compared
+    candidates were scored on the same folds.
     """
-    y = strata(scorer.fitting.data.y, scorer.fitting.data.task)
-    shares = [1.0]
-    if scorer.fitting.protocol.search_method == "halving":
-        from kbench.evaluation.search import _halving
+    rounds = [scorer.folds]
+    if scorer.fitting.protocol.search_method == "racing":
+        # imported here, it counts for results of this protocol only
+        from kbench.evaluation.search._racing import survivors
 
-        n_rows = min(len(train) for train, _ in scorer.folds)
-        shares = _halving.shares(len(compared), n_rows, len(np.unique(y)))
+        rounds = [[fold] for fold in scorer.folds]
     scores = {id(candidate): Score(candidate, scorer.criterion.metric) for candidate in compared}
     remaining = list(scores.values())
-    for number, share in enumerate(shares):
+    for number, folds in enumerate(rounds):
+        if number:
+            remaining = survivors(remaining)
         for score in remaining:
-            score.share = share
-        folds = scorer.folds
-        if share < 1.0:
-            seed = scorer.fitting.seed
-            folds = [(_halving.subset(train, y, share, seed), test) for train, test in folds]
+            score.share = (number + 1) / len(rounds)
         complete = scorer.score(remaining, folds)
         if complete or number == 0:
             scores |= {id(score.candidate): score for score in remaining}
         if not complete:
             return list(scores.values()), False
-        if share < 1.0:
-            remaining = _halving.survivors(remaining)
     return list(scores.values()), True
 
 
@@ -96,12 +91,12 @@ def candidates(
 ) -> list[Candidate]:
     """Return the candidates that a search compares, the default first.
 
-    They are all combinations ("halving" begins with all of them too), or the first
-    `n_candidates` of a random order. The default has the first value of each list. In
-    the random order, the settings of all parameters but that of the learner's path are
-    shuffled with `seed` after the default's, and each setting comes with the whole path:
-    it shares its embeddings and its fits. So a larger search has all candidates of a
-    smaller one, and spaces of the same size are searched in the same order.
+    They are all combinations, or the first `n_candidates` of a random order ("random" and
+    "racing"). The default has the first value of each list. In the random order, the settings of
+    all parameters but that of the learner's path are shuffled with `seed` after the default's,
+    and each setting comes with the whole path: it shares its embeddings and its fits. So a larger
+    search has all candidates of a smaller one, and spaces of the same size are searched in the
+    same order.
     """
     settings = [
         [
@@ -113,7 +108,7 @@ def candidates(
         for learner_params in _product(_split_space(learner, False))
     ]
     n = grid_size(feature_map, learner, protocol)
-    if protocol.search_method == "random" and n > protocol.n_candidates:
+    if protocol.draws_candidates and n > protocol.n_candidates:
         n = protocol.n_candidates
         order = np.random.default_rng(seed).permutation(len(settings) - 1) + 1
         settings = [settings[0], *(settings[i] for i in order)]

@@ -57,8 +57,7 @@ class OuterScorer(FoldScorer):
         candidates = [score.candidate for score in group]
         try:
             shared, is_large = fit_shared_map(self.fitting, candidates)
-            # in halving, the training rows of a fold are not those of the other folds
-            if is_large and self.fitting.protocol.search_method != "halving":
+            if is_large:
                 if not takes_sums(self.fitting.learner, candidates):
                     return self._score_in_blocks(shared, group, folds)
                 passed = pass_over(shared, self.fitting, candidates, [test for _, test in folds])

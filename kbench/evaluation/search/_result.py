@@ -21,8 +21,8 @@ class Score:
 
     `values` has the metric on each inner fold that has it, and is empty if the search did
     not reach it; `converged` has it for each fit; `error` says why a fit failed. `share` is the
-    share of the rows of each inner training set that it was fitted on, and `seconds` the wall
-    clock of its fits and predictions, with an equal part of what several candidates share.
+    share of the inner folds after which the search left it, and `seconds` the wall clock of its
+    fits and predictions, with an equal part of what several candidates share.
     """
 
     candidate: Candidate
@@ -153,7 +153,7 @@ def choose_score(
     (Classification and Regression Trees, 1984, section 3.4.3): the simplest of the
     candidates that differ from that one only in the parameters named in `simpler`, and
     whose mean is at most one standard error of its mean worse. Candidates that were
-    scored on fewer rows than others are not compared.
+    scored on fewer folds than others are not compared.
 
     `simpler` names the direction in which parameters of the learner make a simpler
     model, "smaller" or "larger"; the first parameter counts before the second.

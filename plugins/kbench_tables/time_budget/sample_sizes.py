@@ -212,7 +212,7 @@ def refinements(planned: PlannedCell, registry: Registry) -> Iterator[Cell]:
     """
     cell = planned.cell
     before, protocol = n_candidates(cell, registry), cell.protocol
-    if protocol.search_method == "random" and before > 1:
+    if protocol.draws_candidates and before > 1:
         more = replace(cell, protocol=replace(protocol, n_candidates=MORE * before))
         if (n := n_candidates(more, registry)) > before:
             learner = _add_suffix(cell.learner, f"{n:,} candidates")
