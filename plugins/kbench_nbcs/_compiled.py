@@ -48,6 +48,26 @@ def corner_coordinates(X, low, scale, out):
         target += d + U(1)
 
 
+@njit([types.void(array(x, 2), _vector, _scratch) for x in _floats], **OPTIONS)
+def subtract(X, low, out):
+    x, a, d = X.reshape(-1), out.reshape(-1), U(X.shape[1])
+    row = U(0)
+    for _ in range(X.shape[0]):
+        for j in range(d):
+            a[row + j] = x[row + j] - low[j]
+        row += d
+
+
+@njit(types.void(_scratch, _vector), **OPTIONS)
+def add(alpha, offset):
+    a, width = alpha.reshape(-1), U(alpha.shape[1])
+    row = U(0)
+    for _ in range(alpha.shape[0]):
+        for j in range(width):
+            a[row + j] += offset[j]
+        row += width
+
+
 @njit(types.boolean(_matrix), **OPTIONS)
 def none_negative(alpha):
     values = alpha.reshape(-1)
@@ -89,6 +109,7 @@ def embed_barycentric(alpha, child, root, first_root, first_split, data, indices
     values, children = alpha.reshape(-1), child.reshape(-1)
     data, indices = data.reshape(-1), indices.reshape(-1)
     columns = np.zeros(width * rows)
+    fours = alpha.shape[1] - (alpha.shape[1] - 1) % 4
     smallest = np.empty(TOGETHER)
     slot = np.empty(TOGETHER, dtype=np.int64)
     taken = np.empty(TOGETHER)
@@ -114,7 +135,22 @@ def embed_barycentric(alpha, child, root, first_root, first_split, data, indices
             for q in range(TOGETHER):
                 smallest[q] = columns[q]
                 slot[q] = 0
-            for j in range(1, alpha.shape[1]):
+            # four columns at a time: the smallest so far is loaded and stored once for them
+            for j in range(1, fours, 4):
+                first, second = columns[j * TOGETHER :], columns[(j + 1) * TOGETHER :]
+                third, fourth = columns[(j + 2) * TOGETHER :], columns[(j + 3) * TOGETHER :]
+                for q in range(TOGETHER):
+                    value, k = smallest[q], slot[q]
+                    k = j if first[q] < value else k
+                    value = first[q] if first[q] < value else value
+                    k = j + 1 if second[q] < value else k
+                    value = second[q] if second[q] < value else value
+                    k = j + 2 if third[q] < value else k
+                    value = third[q] if third[q] < value else value
+                    k = j + 3 if fourth[q] < value else k
+                    value = fourth[q] if fourth[q] < value else value
+                    smallest[q], slot[q] = value, k
+            for j in range(fours, alpha.shape[1]):
                 column = columns[j * TOGETHER : (j + 1) * TOGETHER]
                 for q in range(TOGETHER):
                     value = column[q]

@@ -28,6 +28,16 @@ def corner_coordinates(X, low, scale, out):
     np.subtract(1.0, (total[0] + total[1]) + (total[2] + total[3]), out=out[:, 0])
 
 
+def subtract(X, low, out):
+    """Rows minus `low`, into `out`."""
+    np.subtract(X, low, out=out)
+
+
+def add(alpha, offset):
+    """Add a vector to all rows, in place."""
+    alpha += offset
+
+
 def none_negative(alpha):
     """Check that every number is at least 0; NaN is not."""
     return alpha.size == 0 or bool(alpha.min() >= 0.0)

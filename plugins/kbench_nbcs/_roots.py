@@ -50,8 +50,11 @@ class Root:
         if self.matrix is None:
             kernels.corner_coordinates(X, self.low, self.scale, alpha)
             return alpha
-        np.matmul(X - self.low, self.matrix, out=alpha)
-        alpha += self.offset
+        # numpy takes several times as long for each of these passes over short rows
+        shifted = np.empty(X.shape)
+        kernels.subtract(X, self.low, shifted)
+        np.matmul(shifted, self.matrix, out=alpha)
+        kernels.add(alpha, self.offset)
         return alpha
 
     @property
