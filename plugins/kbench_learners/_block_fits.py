@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -68,17 +68,23 @@ class BlockFit:
         """Return the fitted estimators, in the order of the values."""
         for each in self.fitted:
             problems = self._problems[each.C]
-            W = np.hstack([problem.w for problem in problems])
             each.classes_, each.n_features_in_ = self._classes, self._n_features
-            each.coef_, each.intercept_ = W[:-1].T.copy(), self._bias * W[-1]
-            each.converged_ = all(problem.converged for problem in problems)
-            each.n_iter_ = max(problem.n_iter for problem in problems)
             self._finish(each, problems)
             each._warn_unless_converged()
         return self.fitted
 
     def _finish(self, each: LinearClassifier, problems: list[Problem]) -> None:
-        """Set the attributes that only this learner has."""
+        """Set the attributes of a fitted estimator."""
+        set_solution(each, problems, self._bias)
+
+
+def set_solution(estimator: LinearClassifier, problems: list[Problem], bias: float) -> None:
+    """Set the coefficients of an estimator, and whether its problems have converged."""
+    W = np.hstack([problem.w for problem in problems])
+    estimator.coef_ = W[: estimator.n_features_in_].T.copy()
+    estimator.intercept_ = bias * W[-1]
+    estimator.converged_ = all(problem.converged for problem in problems)
+    estimator.n_iter_ = max(problem.n_iter for problem in problems)
 
 
 class SquaredHingeFit(BlockFit):
@@ -117,6 +123,7 @@ class SquaredHingeFit(BlockFit):
             yield Problem(w[:, None], penalty, loss, scale, residual, max_iter)
 
     def _finish(self, each: LinearClassifier, problems: list[Problem]) -> None:
+        super()._finish(each, problems)
         each.objective_ = np.array([problem.objective for problem in problems])
         gaps = [0.5 * float(np.vdot(p.gradient, p.gradient)) / p.objective for p in problems]
         each.gap_ = max(gaps)
@@ -134,32 +141,32 @@ class LogisticFit(BlockFit):
             warnings.simplefilter("ignore", ConvergenceWarning)
             starting = clone(estimator).set_params(tol=_START_TOL)
             starts = starting.fit_path(sample.Z, sample.codes, [scale * C for C in values])
-        n_classes = len(sample.classes)
-        joint = n_classes > 2 and estimator.multiclass == "multinomial"
-        coding = coding_matrix(n_classes, "ovr")
         found = []
         for C, start in zip(values, starts, strict=True):
             W = np.vstack([start.coef_.T, start.intercept_[None, :]])
-            if joint:
-                W -= W.mean(axis=1, keepdims=True)
-
-            def residual(_: float, g: np.ndarray, C: float = C) -> float:
-                return float(np.abs(g).max()) / (estimator.tol * C * n)
-
-            penalty = np.append(np.ones(len(W) - 1), 0.0 if self._bias else 1.0)
-            options = scale, residual, estimator.max_iter
-            if joint:
-                problems = [Problem(W, penalty, Multinomial(C), *options)]
-            else:
-                problems = [
-                    Problem(w[:, None], penalty, Logistic(C, signs), *options)
-                    for w, signs in zip(W.T, coding, strict=True)
-                ]
-            found.append(problems)
+            found.append(logistic_problems(estimator, C, W, len(sample.classes), n, scale))
         return found
 
-    def _finish(self, each: LinearClassifier, problems: list[Problem]) -> None:
-        each.solver_ = "blocks"
+
+def logistic_problems(
+    estimator: LinearClassifier, C: float, W: np.ndarray, n_classes: int, n: float, scale: float
+) -> list[Problem]:
+    """Return the joint problem of the classes, or one for each against the rest.
+
+    They start at `W`, whose last row is that of the intercept, and have `n` rows.
+    """
+
+    def residual(_: float, g: np.ndarray) -> float:
+        return float(np.abs(g).max()) / (estimator.tol * C * n)
+
+    penalty = np.append(np.ones(len(W) - 1), 0.0 if estimator.fit_intercept else 1.0)
+    options = scale, residual, estimator.max_iter
+    if n_classes > 2 and estimator.multiclass == "multinomial":
+        return [Problem(W, penalty, Multinomial(C), *options)]
+    return [
+        Problem(w[:, None], penalty, Logistic(C, signs), *options)
+        for w, signs in zip(W.T, coding_matrix(n_classes, "ovr"), strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -208,12 +215,15 @@ class Multinomial:
     C: float
 
     def of(self, scores: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
-        log_shares = log_softmax(scores, axis=1)
+        derivatives = scores - scores.max(axis=1, keepdims=True)
         rows = np.arange(len(codes))
-        value = -self.C * float(log_shares[rows, codes].sum())
-        derivatives = self.C * np.exp(log_shares)
+        value = -float(derivatives[rows, codes].sum())
+        np.exp(derivatives, out=derivatives)
+        totals = derivatives.sum(axis=1, keepdims=True)
+        value += float(np.log(totals).sum())
+        derivatives *= self.C / totals
         derivatives[rows, codes] -= self.C
-        return value, derivatives
+        return self.C * value, derivatives
 
     def curvature(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         shares = softmax(scores, axis=1)

@@ -14,17 +14,21 @@ where rounding hides the differences of values.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import lapack
 
+from kbench_learners._design import Design
+
 _KEPT_STEPS = 20
 _MAX_TRIALS = 12
 _PROGRESS = 0.1  # of the slope in a step, above which the Hessian is not good enough
 _SAMPLE_ROWS = 4096  # that are multiplied together
-_PATIENCE = 30  # passes without a smaller residual
+_PATIENCE = 30  # passes without progress, where a pass embeds all rows again
+_PATIENCE_IN_MEMORY = 500
+_MAX_FACTOR_ENTRIES = 20_000_000  # of all factors that a problem in memory keeps
 
 
 Solve = Callable[[np.ndarray], np.ndarray]
@@ -69,6 +73,7 @@ class Problem:
         self._slope, self._length, self._trials = 0.0, 1.0, 0
         self._steps: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=_KEPT_STEPS)
         self._best, self._best_iter, self._renewed = np.inf, 0, 0
+        self._patience = _PATIENCE
 
     @property
     def nbytes(self) -> int:
@@ -84,25 +89,56 @@ class Problem:
         """Take the Hessians of the loss on the sample, by each column of `w`."""
         self._solve = make_solver(hessians, self._penalty)
 
-    def advance(self, loss: float, adjoint: np.ndarray, hessians: list[np.ndarray]) -> None:
+    def solve_in_memory(self, design: Design, codes: np.ndarray, is_factored: bool) -> bool:
+        """Take steps on rows in memory until the problem is done.
+
+        The first matrix is the diagonal of the Hessian, and the Hessian once a factorisation
+        takes no longer than the steps so far. Where the Hessian `is_factored`, as it had to be
+        for a start nearby, it is the first matrix. Returns whether it was factorised.
+        """
+        self._patience, self.needs_hessian = _PATIENCE_IN_MEMORY, True
+        fits = self.w.size * len(self.w) <= _MAX_FACTOR_ENTRIES
+        is_factored = is_factored and fits
+        while not self.done:
+            if fits and not is_factored and self.n_iter >= design.factor_steps:
+                is_factored = self.needs_hessian = True
+            scores = design.margins(self.w)
+            loss, derivatives = self.loss.of(scores, codes)
+            hessians: Iterable[np.ndarray] = ()
+            if is_factored or not self.is_prepared:
+                hessians = self._hessians(design, codes, scores, is_factored)
+            self.advance(loss, design.adjoint(derivatives), hessians)
+        return is_factored
+
+    def _hessians(
+        self, design: Design, codes: np.ndarray, scores: np.ndarray, is_factored: bool
+    ) -> Iterator[np.ndarray]:
+        for weights in self.loss.curvature(scores, codes).T:
+            yield design.gram(weights=weights) if is_factored else design.squared_columns(weights)
+
+    def advance(self, loss: float, adjoint: np.ndarray, hessians: Iterable[np.ndarray]) -> None:
         """Take the sums of a pass at `w`, and move `w` to the point of the next one.
 
-        `hessians` are those of the loss by each column of `w`, if they were needed.
+        `hessians` are those of the loss by each column of `w`, or their diagonals. They are
+        used if they are needed, and none may be given where they are not.
         """
         self.n_iter += 1
         penalised = self._penalty * self.w
         objective = 0.5 * float(np.vdot(self.w, penalised)) + loss
         gradient = penalised + adjoint
         residual = self._residual(objective, gradient)
-        if residual < 0.9 * self._best:
-            self._best, self._best_iter = residual, self.n_iter
+        # the residual may grow for many steps while the objective falls
+        if residual < 0.9 * self._best or objective < 0.999 * self.objective:
+            self._best, self._best_iter = min(residual, self._best), self.n_iter
         self.converged = residual <= 1.0
         if self.converged or self._direction is None or self._is_acceptable(objective, gradient):
-            self._accept(objective, gradient, hessians)
+            self._accept(objective, gradient)
+            if not self.converged:
+                self._set_direction(hessians)
         else:
             self._shorten(gradient)
         # rounding errors may hide the rest of the way
-        is_stuck = self._trials > _MAX_TRIALS or self.n_iter - self._best_iter >= _PATIENCE
+        is_stuck = self._trials > _MAX_TRIALS or self.n_iter - self._best_iter >= self._patience
         self.done = self.converged or is_stuck or self.n_iter >= self._max_iter
         if self.done:
             self.w, self._solve = self._base, None
@@ -115,23 +151,30 @@ class Problem:
         is_close = objective <= self.objective + 1e-6 * abs(self.objective)
         return is_close and abs(slope) <= 0.8 * abs(self._slope)
 
-    def _accept(self, objective: float, gradient: np.ndarray, hessians: list[np.ndarray]) -> None:
+    def _accept(self, objective: float, gradient: np.ndarray) -> None:
         if self._direction is not None:
             step, change = self.w - self._base, gradient - self.gradient
             curvature = float(np.vdot(step, change))
             if curvature > 0.0:
                 self._steps.append((step, change, curvature))
-        if hessians:
-            self._solve, self._renewed = make_solver(hessians, self._penalty), self.n_iter
-            if len(hessians) == 1:  # otherwise blocks of the Hessian are missing
-                self._steps.clear()
         self.objective, self.gradient, self._base = objective, gradient, self.w
-        expected = self._slope
-        self._direction = -self._inverse_times(gradient)
-        self._slope = float(np.vdot(gradient, self._direction))
-        self.needs_hessian = self._slope < _PROGRESS * expected < 0.0 and self._may_renew
+
+    def _set_direction(self, hessians: Iterable[np.ndarray]) -> None:
+        expected, is_new = self._slope, bool(hessians) and self.needs_hessian
+        if is_new:
+            self._renew(hessians)
+        self._direction = -self._inverse_times(self.gradient)
+        self._slope = float(np.vdot(self.gradient, self._direction))
         self._length, self._trials = 1.0, 0
+        self.needs_hessian = self._slope < _PROGRESS * expected < 0.0 and self._may_renew
+        if self.needs_hessian and hessians and not is_new:
+            self._set_direction(hessians)
         self.w = self._base + self._direction
+
+    def _renew(self, hessians: Iterable[np.ndarray]) -> None:
+        self._solve, self._renewed = make_solver(hessians, self._penalty), self.n_iter
+        if self.w.shape[1] == 1:  # otherwise blocks of the Hessian are missing
+            self._steps.clear()
 
     @property
     def _may_renew(self) -> bool:
@@ -274,18 +317,18 @@ class Descent:
         self._begin_pass()
 
 
-def make_solver(hessians: list[np.ndarray], penalty: np.ndarray) -> Solve:
+def make_solver(hessians: Iterable[np.ndarray], penalty: np.ndarray) -> Solve:
     """Return a function that solves with the Hessians of a loss and its penalty.
 
-    Each is that of one column; their upper triangles are read. Of several
-    columns the sum of a row stays zero: the same change of all scores changes no
+    Each is that of one column, of which the upper triangle is read, or its diagonal. Of
+    several columns the sum of a row stays zero: the same change of all scores changes no
     multinomial loss, whose Hessian is zero along it.
     """
     factors = [_factor(H, penalty.ravel()) for H in hessians]
 
     def solve(gradient: np.ndarray) -> np.ndarray:
         columns = [
-            lapack.dpotrs(factor, g, lower=1)[0]
+            g / factor if factor.ndim == 1 else lapack.dpotrs(factor, g, lower=1)[0]
             for factor, g in zip(factors, gradient.T, strict=True)
         ]
         found = np.column_stack(columns)
@@ -295,11 +338,16 @@ def make_solver(hessians: list[np.ndarray], penalty: np.ndarray) -> Solve:
 
 
 def _factor(H: np.ndarray, penalty: np.ndarray) -> np.ndarray:
-    """Return the Cholesky factor; sums of float32 may be indefinite without a larger diagonal."""
-    diagonal = H.diagonal() + penalty
+    """Return the Cholesky factor; sums of float32 may be indefinite without a larger diagonal.
+
+    A diagonal is returned as one.
+    """
+    diagonal = (H if H.ndim == 1 else H.diagonal()) + penalty
     largest = float(diagonal.max())
     # a column without penalty and without curvature
     diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
+    if H.ndim == 1:
+        return diagonal
     for shift in (0.0, 1e-7, 1e-5, 1e-3, 1e-1):
         shifted = H.copy()
         shifted.flat[:: len(H) + 1] = diagonal + shift * largest

@@ -18,6 +18,10 @@ from scipy.linalg import blas, lapack, solve_triangular
 _DENSE_FROM = 0.4
 _DENSE_ENTRIES = 32_000_000
 
+# Costs of an entry in a product with a vector, in operations of a product of arrays.
+DENSE_PRODUCT = 8.0
+SPARSE_PRODUCT = 20.0
+
 # A product of sparse matrices takes some 400 times as long per multiplication as
 # one of arrays, and needs the square of the density as many.
 SPARSE_GRAM = 400.0
@@ -114,6 +118,13 @@ class Design:
         self._basis: np.ndarray | None = None
         self.gram_: np.ndarray | None = None
         self._row_gram: np.ndarray | None = None
+
+    @property
+    def factor_steps(self) -> float:
+        """Number of products ``X w`` and ``X' a`` that cost as much as factorising ``X' D X``."""
+        n, p = self.shape
+        product = SPARSE_PRODUCT if self.sparse else DENSE_PRODUCT
+        return (n * self.gram_cost + p**3 / 1.5) / (4.0 * product * max(1, self.entries))
 
     def _taken(self, rows) -> np.ndarray:
         """Return the inputs of some rows, by slice or row numbers."""

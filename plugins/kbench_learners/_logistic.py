@@ -1,33 +1,19 @@
-"""Logistic regression by the quicker of scikit-learn's solvers."""
+"""Logistic regression along a path of C."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, log_expit, softmax
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 from kbench.parameters import choice, integer, number
-from kbench_learners._block_fits import LogisticFit
-from kbench_learners._estimator import LinearClassifier, PathClassifier, binary_problems
+from kbench_learners._block_fits import LogisticFit, logistic_problems, set_solution
+from kbench_learners._design import Design, dense_where_quicker
+from kbench_learners._estimator import LinearClassifier, PathClassifier
 
-_MAX_NEWTON_COEFFICIENTS = 500
-
-
-def quicker_solver(n_columns: int, n_classes: int, C: float) -> str:
-    """Return the solver of `LogisticRegression` that is expected to be the quicker one.
-
-    A Newton step factorises a matrix of the size of all coefficients, and lbfgs needs the
-    more iterations the larger C is. Both were timed at ``tol=1e-6`` for C in 2^-3, 2^3 and
-    2^11 on 1,000 to 20,000 rows, both of the inputs of six data sets and of their Fourier and
-    Nystroem features: they take equal time at about 140, 280 and 500 coefficients.
-    """
-    n_coefficients = n_columns * (n_classes if n_classes > 2 else 1)
-    few = n_coefficients <= min(200 * C ** (1 / 6), _MAX_NEWTON_COEFFICIENTS)
-    return "newton-cholesky" if few else "lbfgs"
+# Steps that a factorisation may take where it is made before any are taken.
+_FEW_STEPS = 10.0
 
 
 @dataclass(eq=False, repr=False)
@@ -35,11 +21,12 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
     """Logistic regression with L2 penalty, multinomial or one-vs-rest.
 
     Minimises ``1/2 sum_k ||w_k||^2 + C sum_i -log p(y_i | x_i)`` with ``p(k | x)`` proportional to
-    ``exp(w_k.x + b_k)``. It is scikit-learn's ``LogisticRegression``, with the solver
-    "newton-cholesky" for few coefficients, up to 500 depending on C, and "lbfgs" for more. Along
-    a path each C starts from the solution of the next smaller one. An embedding that is too
-    large for one matrix is taken in blocks of rows: limited-memory steps, one for each pass,
-    with the Hessian matrix of a sample as the first, until the same gradient.
+    ``exp(w_k.x + b_k)``, which is the problem of scikit-learn's ``LogisticRegression``. The solver
+    takes limited-memory quasi-Newton steps (L-BFGS). Their first matrix is the block of the
+    Hessian of each class, factorised where this is quick, otherwise its diagonal. Along a path
+    each C starts from the solution of the next smaller one. An embedding that is too large for
+    one matrix is taken in blocks of rows, one step for each pass, with the Hessian of a sample
+    as the first matrix, until the same gradient.
 
     Parameters
     ----------
@@ -68,16 +55,14 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
         Whether the gradient of each problem reached `tol`; otherwise there is a ConvergenceWarning.
     n_iter_ : int
         Iterations, the most of any problem.
-    solver_ : str
-        The solver that was used; "blocks" for blocks of rows.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> logistic = LogisticClassifier().fit(X, y)
-    >>> logistic.solver_, round(logistic.score(X, y), 3)
-    ('newton-cholesky', 0.973)
+    >>> logistic.converged_, round(logistic.score(X, y), 3)
+    (True, 0.973)
     """
 
     _path = "C"
@@ -106,35 +91,16 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
         return LogisticFit(self, sample, values)
 
     def _fit_together(self, X, codes, estimators) -> None:
-        n_classes, targets = len(self.classes_), [codes]
-        if n_classes > 2 and self.multiclass == "ovr":
-            targets = [signs > 0 for _, signs in binary_problems(codes, n_classes, "ovr")]
-            n_classes = 2
-        rising = sorted(estimators, key=lambda estimator: estimator.C)
-        for estimator in rising:
-            estimator.solver_ = quicker_solver(X.shape[1], n_classes, estimator.C)
-        paths = [list(self._path_of(X, target, rising)) for target in targets]
-        for estimator, problems in zip(rising, zip(*paths, strict=True), strict=True):
-            coefs, intercepts, steps, solved = zip(*problems, strict=True)
-            estimator.coef_, estimator.intercept_ = np.vstack(coefs), np.concatenate(intercepts)
-            estimator.n_iter_, estimator.converged_ = max(steps), all(solved)
-
-    def _path_of(self, X, target, rising):
-        """Yield coefficients, intercepts, iterations and convergence for rising C."""
-        model = LogisticRegression(
-            tol=self.tol,
-            max_iter=self.max_iter,
-            fit_intercept=self.fit_intercept,
-            warm_start=len(rising) > 1,
-        )
-        for estimator in rising:
-            model.set_params(C=estimator.C, solver=estimator.solver_)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", ConvergenceWarning)
-                model.fit(X, target)
-            solved = not any(issubclass(each.category, ConvergenceWarning) for each in caught)
-            intercept = np.broadcast_to(model.intercept_, len(model.coef_))
-            yield model.coef_.copy(), intercept.copy(), int(model.n_iter_.max()), solved
+        n_classes, bias = len(self.classes_), float(self.fit_intercept)
+        design = Design(dense_where_quicker(X), bias)
+        is_factored = design.factor_steps <= _FEW_STEPS
+        W = np.zeros((design.shape[1], n_classes if n_classes > 2 else 1))
+        for estimator in sorted(estimators, key=lambda estimator: estimator.C):
+            problems = logistic_problems(estimator, estimator.C, W, n_classes, len(codes), 1.0)
+            for problem in problems:
+                is_factored = problem.solve_in_memory(design, codes, is_factored)
+            set_solution(estimator, problems, bias)
+            W = np.hstack([problem.w for problem in problems])
 
     def _complaints(self) -> list[str]:
         return [

@@ -28,13 +28,11 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.special import expit
 
-from kbench_learners._design import Design
+from kbench_learners._design import DENSE_PRODUCT, SPARSE_PRODUCT, Design
 
 # Rough costs in units of one floating-point operation of a matrix product,
 # which is what a factorisation consists of.
 _CG_PRODUCTS = 4.0  # operations per entry of X in one iteration
-_DENSE_PRODUCT = 8.0
-_SPARSE_PRODUCT = 20.0
 _GATHER = 20.0
 _MAX_ROWS = 3000
 
@@ -91,7 +89,7 @@ class ActiveRows:
     def _costs(self, J, members):
         design, m = self.design, len(J)
         n, p = design.shape
-        product = _SPARSE_PRODUCT if design.sparse else _DENSE_PRODUCT
+        product = SPARSE_PRODUCT if design.sparse else DENSE_PRODUCT
         entries = design.entries * m / n
         costs = {"cg": _CG_PRODUCTS * product * entries}  # of one iteration
         if m <= _MAX_ROWS:

@@ -93,8 +93,7 @@ def _compare_solvers(title, Z, y):
         calls = {each: (lambda fit=fit: fit.fit(Z, y)) for each, fit in fits.items()}
         times = medians(calls, 1)
         best = min(solvers, key=times.get)
-        chosen = fits["ours"].solver_
-        print(f"  {title}, C = {C:5g}: {told(times, best)}  {chosen}", flush=True)
+        print(f"  {title}, C = {C:5g}: {told(times, best)}", flush=True)
 
 
 def bench_cvm(folder):
