@@ -68,7 +68,6 @@ class BlockFits:
         `parts` are row numbers. A training set is all parts but one, in their order; a single
         part is one itself. Fits that do not converge in float32 are made again in float64.
         """
-        self.shared.check_rows(fitting.data.X)
         fits = self._fit(fitting, candidates, parts)
         converged = all(flag for fitted in fits for _, flag in fitted)
         if not converged and self.shared.dtype == np.float32:
@@ -118,7 +117,7 @@ class BlockFits:
         table = np.cumsum(counts > 0) - 1
         with self.transform:
             drawn = self._draw(data, rows, labels, derive_seed(fitting.seed, "sample"))
-            Z = self.shared.embed(data.X[drawn]).astype(np.float64, copy=False)
+            Z = self.shared.embed(data.X[drawn], drawn).astype(np.float64, copy=False)
         self.n_embedded += len(drawn)
         classes = labels.classes[present]
         sample = Sample(Z, table[labels.codes[drawn]], classes, counts[present])
@@ -150,7 +149,7 @@ class BlockFits:
         return [fit.learners() for fit in fits]
 
     def _pass(self, taking: list[_BlockFit], data: Data, rows: np.ndarray, labels: Targets) -> None:
-        for numbers, Z in self.shared.embed_blocks(data.X, rows, self.transform):
+        for numbers, Z in self.shared.embed_blocks(data.X, rows, self.transform, True):
             with self.solving:
                 codes = labels.codes[numbers]
                 for fit in taking:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
@@ -22,14 +21,8 @@ from kbench.evaluation.block_fits import BlockFits
 from kbench.evaluation.checked_predictions import FittedLearner, Predictions, validate_decision
 from kbench.evaluation.embedding import Embedding, Fitting
 from kbench.evaluation.lazy_rows import Matrix
-from kbench.evaluation.passes import Pass, fit_from_sums, fit_shared_map, pass_over, takes_sums
-from kbench.evaluation.search._folds import (
-    Embedded,
-    embed_fold,
-    fit_learners,
-    inner_folds,
-    make_fold_selector,
-)
+from kbench.evaluation.passes import Pass, fit_from_sums, fit_map, pass_over, takes_sums
+from kbench.evaluation.search._folds import embed_fold, inner_folds, make_fold_selector
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.splits import Fold, rare_classes
 from kbench.evaluation.timing import Stopwatch
@@ -104,25 +97,20 @@ def _fits(
     Yield the learner, the embedded test rows of the fold in blocks, and whether all fits
     converged.
     """
-    embed: Callable[[Fold], Embedded]
-    data = fitting.data
+    data, candidates, select = fitting.data, [candidate], None
     if not fitting.protocol.refit_maps_in_inner_folds and not data.pairwise:
-        shared, is_large = fit_shared_map(fitting, [candidate])
+        shared, _, is_large = fit_map(fitting, candidates)
         if is_large:
             fits, fits_of_folds = _over_blocks(shared, fitting, candidate, folds)
             for ((fitted, converged),), (_, test) in zip(fits_of_folds, folds, strict=True):
                 blocks = fits.shared.embed_blocks(data.X, test, Stopwatch())
                 yield fitted, (Z for _, Z in blocks), converged and fits.shared.converged
             return
-        embed = make_fold_selector(shared.embed_all(data.X), shared.converged)
-    else:
-        embed = partial(embed_fold, fitting, candidate)
-    args = [candidate], fitting.learner_seed
-    for fold in folds:
-        Z, Z_test, map_converged = embed(fold)
-        y, weight = data.scale_targets(fold[0])[1], data.weights(fold[0])
-        ((fitted, converged),) = fit_learners(fitting.learner, Z, y, weight, *args)
-        yield fitted, [Z_test], converged and map_converged
+        select = make_fold_selector(fitting, shared.embed_all(data.X), shared.converged)
+    for number, fold in enumerate(folds):
+        embedded = select(number, fold) if select else embed_fold(fitting, candidates, fold)
+        ((fitted, converged),) = embedded.fit(candidates)
+        yield fitted, embedded.embed_test_rows(), converged and embedded.converged
 
 
 def _over_blocks(

@@ -6,14 +6,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from kbench.errors import PluginError
 from kbench.evaluation.checked_predictions import FittedLearner, FittedMap, check_embedding
-from kbench.evaluation.lazy_rows import Matrix, Rows, blocks, is_sparse, iterate_row_numbers, whole
+from kbench.evaluation.lazy_rows import Matrix, Rows, is_sparse, iterate_row_numbers, take, whole
 from kbench.evaluation.method import Method
-from kbench.evaluation.preprocessing import Preprocessing, stack_rows
+from kbench.evaluation.preprocessing import Preprocessing
 from kbench.evaluation.specs import Candidate, EstimatorSpec
 from kbench.evaluation.splits import derive_seed
 from kbench.evaluation.targets import Scale
@@ -61,11 +62,14 @@ class Data:
     parts: np.ndarray | None = None
     """Numbers of what inner folds keep together."""
 
-    def rows(self, rows: np.ndarray, columns: np.ndarray | None = None) -> Matrix:
-        """Return inputs of `rows`; of a Gram matrix, against `columns`."""
-        if self.pairwise:
-            return whole(self.X)[np.ix_(rows, rows if columns is None else columns)]
-        return self.X[rows]
+    def rows(self, rows: np.ndarray, columns: np.ndarray) -> Matrix | Rows:
+        """Return inputs of `rows`, not copied; of a Gram matrix, against `columns`."""
+        return whole(self.X)[np.ix_(rows, columns)] if self.pairwise else take(self.X, rows)
+
+    def select(self, rows: np.ndarray) -> Data:
+        """Return the data of some rows, without a copy of their inputs."""
+        X, weight = self.rows(rows, rows), self.weights(rows)
+        return replace(self, X=X, y=self.y[rows], weight=weight, parts=None)
 
     def weights(self, rows: np.ndarray | None) -> np.ndarray | None:
         """Return the weights of some rows, or of all."""
@@ -108,6 +112,14 @@ class Fitting:
         """The seed of learners."""
         return derive_seed(self.seed, "learner")
 
+    def select(self, rows: np.ndarray | None) -> Fitting:
+        """Return the same on some rows, or on all."""
+        return self if rows is None else replace(self, data=self.data.select(rows))
+
+    def build_map(self, candidate: Candidate) -> Any:
+        """Return the map of a candidate, not fitted."""
+        return self.feature_map.build(candidate.feature_map, derive_seed(self.seed, "map"))
+
     def steps(self, candidate: Candidate) -> Preprocessing:
         """Return the preprocessing of a candidate, not fitted."""
         data = self.data
@@ -141,20 +153,26 @@ class Embedding:
 
     @classmethod
     def fit_rows(
-        cls, fitting: Fitting, candidate: Candidate, rows: np.ndarray | None = None, run: Run = once
-    ) -> tuple[Embedding, Matrix]:
-        """Fit preprocessing and map on some rows, or all, in memory; return these rows too.
+        cls, fitting: Fitting, candidate: Candidate, run: Run = once
+    ) -> tuple[Embedding, Matrix | None]:
+        """Fit preprocessing and map; return the training rows too, preprocessed, up to 256 MiB.
 
-        They are preprocessed, as all steps but the map are. `run` runs the fit of the map.
+        Larger inputs are preprocessed in blocks. `run` runs the fit of the map.
         """
-        data = fitting.data
-        X, y = (whole(data.X), data.y) if rows is None else (data.rows(rows), data.y[rows])
-        unlabeled = whole(data.unlabeled)
-        steps = fitting.steps(candidate)
-        X = steps.fit_transform(X, y, unlabeled)
-        more = None if unlabeled is None else steps.transform(unlabeled)
-        _, targets = data.scale_targets(rows)
-        return cls._fit(fitting, candidate, steps, (X, targets, more), run), X
+        data, steps = fitting.data, fitting.steps(candidate)
+        supervised, targets = fitting.feature_map.supervised, data.scale_targets()[1]
+        if data.pairwise or len(data.y) * take(data.X).row_bytes() <= FIT_BYTES:
+            X, unlabeled = whole(data.X), whole(data.unlabeled)
+            X = steps.fit_transform(X, data.y, unlabeled)
+            inputs = X if supervised or unlabeled is None else steps.transform(unlabeled)
+            return cls._fit(fitting, candidate, steps, (inputs, targets), run), X
+        parts = [take(X) for X in (data.X, data.unlabeled) if X is not None]
+        steps.fit_blocks(parts, parts, data.y)
+        rows = parts[0 if supervised else -1]
+        rows_to_fit = getattr(fitting.build_map(candidate), "rows_to_fit", None)
+        chosen = None if rows_to_fit is None else rows_to_fit(rows.shape[0])
+        inputs = preprocess(steps, rows, chosen, rows is parts[0])
+        return cls._fit(fitting, candidate, steps, (inputs, targets), run), None
 
     @classmethod
     def share(cls, fitting: Fitting, candidate: Candidate, dtype: str = "float64") -> Embedding:
@@ -165,17 +183,13 @@ class Embedding:
         feature_map, data = fitting.feature_map, fitting.data
         if feature_map.supervised:
             raise PluginError(explain_shared_targets(feature_map.label))
-        parts = [X for X in (data.X, data.unlabeled) if X is not None]
+        parts = [take(X) for X in (data.X, data.unlabeled) if X is not None]
         samples = [_sample(X, derive_seed(fitting.seed, "sample")) for X in parts]
-        steps = fitting.steps(candidate)
-        sample = samples[0] if len(samples) == 1 else stack_rows(*map(whole, samples))
-        steps.fit_blocks(lambda: chain.from_iterable(map(blocks, parts)), sample)
-        type_ = np.dtype(dtype)
-        inputs = _preprocess(steps, samples[-1], type_)
-        del sample
-        embedding = cls._fit(fitting, candidate, steps, (inputs, data.y, None), time_step)
+        steps = fitting.steps(candidate).fit_blocks(parts, samples)
+        inputs = preprocess(steps, samples[-1], dtype=np.dtype(dtype))
+        embedding = cls._fit(fitting, candidate, steps, (inputs, data.y), time_step)
         n_fitted, n_rows = inputs.shape[0], parts[-1].shape[0]
-        return replace(embedding, dtype=type_, n_fitted=n_fitted, n_rows=n_rows)
+        return replace(embedding, dtype=np.dtype(dtype), n_fitted=n_fitted, n_rows=n_rows)
 
     @classmethod
     def _fit(
@@ -183,18 +197,15 @@ class Embedding:
         fitting: Fitting,
         candidate: Candidate,
         steps: Preprocessing,
-        data: tuple[Matrix, np.ndarray, Matrix | None],
+        data: tuple[Matrix, np.ndarray],
         run: Run,
     ) -> Embedding:
-        """Fit a map on preprocessed inputs, their targets and unlabeled inputs."""
-        feature_map, (X, y, unlabeled) = fitting.feature_map, data
+        """Fit a map on preprocessed inputs, and their targets where it uses them."""
+        feature_map, (X, y) = fitting.feature_map, data
 
         def fit() -> FittedMap:
-            estimator = feature_map.build(candidate.feature_map, derive_seed(fitting.seed, "map"))
-            more = X if unlabeled is None else unlabeled
-            fitted: FittedMap = (
-                estimator.fit(X, y) if feature_map.supervised else estimator.fit(more)
-            )
+            estimator = fitting.build_map(candidate)
+            fitted: FittedMap = estimator.fit(X, y) if feature_map.supervised else estimator.fit(X)
             return fitted
 
         with warnings.catch_warnings(record=True) as caught:
@@ -219,9 +230,9 @@ class Embedding:
             return []
         return [f"the map was fitted on {self.n_fitted:,} of {self.n_rows:,} rows"]
 
-    def embed(self, X: Matrix) -> Matrix:
-        """Embed rows, which are preprocessed first."""
-        return self.map_.transform(_convert(self.steps.transform(X), self.dtype))
+    def embed(self, X: Matrix, rows: np.ndarray | None = None) -> Matrix:
+        """Embed training rows with these numbers, or others, which are preprocessed first."""
+        return self.map_.transform(_convert(self.steps.transform(X, rows), self.dtype))
 
     def embed_all(self, X: Matrix | Rows) -> Matrix:
         """Embed all rows as one matrix."""
@@ -230,27 +241,27 @@ class Embedding:
         return Z
 
     def embed_blocks(
-        self, X: Matrix | Rows, rows: np.ndarray, clock: Stopwatch
+        self, X: Matrix | Rows, rows: np.ndarray, clock: Stopwatch, is_training: bool = False
     ) -> Iterator[tuple[np.ndarray, Matrix]]:
-        """Yield blocks of row numbers with their embedding in `dtype`, dense or CSR."""
+        """Yield blocks of row numbers with their embedding in `dtype`, dense or CSR.
+
+        `is_training` tells that `X` are the training rows.
+        """
         for part in iterate_row_numbers(rows):
             with clock:
-                Z = self.embed(X[part]).astype(self.dtype, copy=False)
+                Z = self.embed(X[part], part if is_training else None)
+                Z = Z.astype(self.dtype, copy=False)
             check_embedding(Z, len(part), self.label)
             yield part, Z
 
-    def check_rows(self, X: Matrix | Rows) -> None:
-        """Raise a PluginError unless a block is embedded as its rows are one by one."""
+    def allows_blocks(self, X: Matrix | Rows) -> bool:
+        """Return whether a block is embedded as its rows are one by one."""
         block = next(iterate_row_numbers(np.arange(X.shape[0])))[:CHECKED_ROWS]
         rows = block[:: max(1, len(block) // 4)]
         together = _dense(self.embed(X[block]))[rows]
         alone = np.vstack([_dense(self.embed(X[rows[i : i + 1]])) for i in range(len(rows))])
         size = np.abs(together).max(initial=0.0)
-        if together.shape != alone.shape or not np.allclose(together, alone, 1e-3, 1e-3 * size):
-            raise PluginError(
-                f"{self.label} embeds rows differently in a block than alone; it cannot be "
-                "applied to blocks"
-            )
+        return together.shape == alone.shape and np.allclose(together, alone, 1e-3, 1e-3 * size)
 
 
 def _dense(Z: Matrix) -> np.ndarray:
@@ -262,26 +273,38 @@ def _convert(X: Matrix, dtype: np.dtype) -> Matrix:
     return X.astype(dtype, copy=False) if dtype == np.float32 else X
 
 
-def _sample(X: Matrix | Rows, seed: int) -> Rows:
+def _sample(X: Rows, seed: int) -> Rows:
     """Return all rows, or as many as have 256 MiB, in order, without a copy of them."""
     n = X.shape[0]
-    rows = X if isinstance(X, Rows) else Rows(X, np.arange(n))
-    n_fitted = int(FIT_BYTES / max(1.0, rows.row_bytes()))
+    n_fitted = int(FIT_BYTES / max(1.0, X.row_bytes()))
     if n <= n_fitted:
-        return rows
+        return X
     drawn = np.random.default_rng(seed).choice(n, n_fitted, replace=False)
-    return Rows(rows.matrix, rows.numbers[np.sort(drawn)])
+    return take(X, np.sort(drawn))
 
 
-def _preprocess(steps: Preprocessing, rows: Rows, dtype: np.dtype) -> Matrix:
-    """Preprocess rows in blocks, so that there is one copy of them at a time."""
-    parts = (_convert(steps.transform(X), dtype) for X in blocks(rows))
+def preprocess(
+    steps: Preprocessing,
+    X: Rows,
+    rows: np.ndarray | None = None,
+    is_training: bool = False,
+    dtype: np.dtype = DOUBLE,
+) -> Matrix:
+    """Preprocess some rows, or all, in blocks, so that there is one copy of them at a time.
+
+    `is_training` tells that `X` are the training rows.
+    """
+    rows = np.arange(X.shape[0]) if rows is None else rows
+    parts = (
+        _convert(steps.transform(X[part], part if is_training else None), dtype)
+        for part in iterate_row_numbers(rows)
+    )
     first = next(parts)
     if is_sparse(first):
         from scipy.sparse import vstack
 
         return vstack([first, *parts], format="csr")
-    out = np.empty((rows.shape[0], first.shape[1]), first.dtype)
+    out = np.empty((len(rows), first.shape[1]), first.dtype)
     start = 0
     for part in chain([first], parts):
         out[start : start + len(part)] = part

@@ -341,21 +341,17 @@ def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, M
             np.asarray(X)[np.ix_(test, train)],
         )
 
-    def part(rows: np.ndarray) -> Matrix | Rows:
-        return Rows(X, rows) if not protocol.refit_maps_in_inner_folds else Rows(X, rows)[:]
-
-    more = part(unlabeled) if len(unlabeled) else None
     data = Data(
-        part(train),
+        Rows(X, train),
         visible.y_train,
-        more,
+        Rows(X, unlabeled) if len(unlabeled) else None,
         tuple(inputs.kinds),
         protocol.missing,
         task=inputs.task,
         weight=visible.weight_train,
         parts=visible.parts_train,
     )
-    return data, part(test)
+    return data, Rows(X, test)
 
 
 def _warm_up(fitting: Fitting, best: Candidate) -> None:
@@ -370,9 +366,8 @@ def _warm_up(fitting: Fitting, best: Candidate) -> None:
         rng = np.random.default_rng(fitting.seed)
         first = np.unique(strata(data.y, data.task), return_index=True)[1]
         rows = np.union1d(first, rng.permutation(len(rows))[: WARM_UP_ROWS - len(first)])
-    small = replace(data, X=data.rows(rows), y=data.y[rows], weight=data.weights(rows))
     try:
-        fit_in_memory(replace(fitting, data=small), best).predict(small.X)
+        fit_in_memory(fitting, best, rows).predict(data.rows(rows, rows))
     except Exception:
         # There may be too few rows for these parameters, which is not a failure of
         # the method; a real one comes again on all rows, where it is reported.

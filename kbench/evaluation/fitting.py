@@ -18,9 +18,9 @@ from kbench.evaluation.checked_predictions import (
     check_embedding,
     predict_all,
 )
-from kbench.evaluation.embedding import Embedding, Fitting, has_converged
-from kbench.evaluation.lazy_rows import BLOCK_ROWS, Matrix, Rows, whole
-from kbench.evaluation.passes import Pass, fit_from_sums, fit_shared_map, pass_over, takes_sums
+from kbench.evaluation.embedding import Embedding, Fitting, has_converged, preprocess
+from kbench.evaluation.lazy_rows import BLOCK_ROWS, Matrix, Rows, take, whole
+from kbench.evaluation.passes import Pass, fit_from_sums, fit_map, pass_over, takes_sums
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.targets import Scale
 from kbench.evaluation.timing import Clock, Run, Stopwatch, Timed, once, time_step, times
@@ -211,13 +211,11 @@ def fit(
     """
     if default is not None and default.map_key != candidate.map_key:
         default = None
-    if fitting.protocol.refit_maps_in_inner_folds or fitting.data.pairwise:
-        return fit_in_memory(fitting, candidate, run=run, default=default)
     if passed is not None:
         return _fit_from_sums(fitting, candidate, passed, run, True, default)
-    shared, is_large = fit_shared_map(fitting, [candidate])
+    shared, X, is_large = fit_map(fitting, [candidate], run)
     if not is_large:
-        fitted = fit_in_memory(fitting, candidate, None, shared, run, default)
+        fitted = fit_in_memory(fitting, candidate, None, (shared, X), run, default)
         if fitting.protocol.block_dtype == "float64":
             return fitted
         return replace(fitted, notes=["float64 instead of float32: the embedding is one matrix"])
@@ -235,22 +233,22 @@ def fit_in_memory(
     fitting: Fitting,
     candidate: Candidate,
     rows: np.ndarray | None = None,
-    shared: Embedding | None = None,
+    fitted_map: tuple[Embedding, Matrix | None] | None = None,
     run: Run = once,
     default: Candidate | None = None,
 ) -> FittedMethod:
     """Fit a candidate on some rows, or all, with the embedding as one matrix.
 
-    Preprocessing and map are fitted too, unless they are `shared`. The `default` candidate
-    has the same ones.
+    Preprocessing and map are fitted too, unless they are given in `fitted_map`, perhaps with the
+    preprocessed rows. The `default` candidate has the same ones.
     """
+    fitting = fitting.select(rows)
     data = fitting.data
-    if shared is None:
-        embedding, X = Embedding.fit_rows(fitting, candidate, rows, run)
-    else:
-        embedding, X = shared, shared.steps.transform(whole(data.X))
-    scale, y = data.scale_targets(rows)
-    weight = data.weights(rows)
+    embedding, X = fitted_map or Embedding.fit_rows(fitting, candidate, run)
+    if X is None:
+        X = preprocess(embedding.steps, take(data.X), is_training=True)
+    scale, y = data.scale_targets()
+    weight = data.weight
 
     def fitted(chosen: Candidate) -> FittedLearner:
         return fitting.learner.fit(chosen.learner, fitting.learner_seed, Z.value, y, weight)

@@ -45,6 +45,10 @@ class Rows:
         """Copy some of the rows."""
         return self.matrix[self.numbers[rows]].astype(np.float64, copy=False)
 
+    def column(self, number: int) -> np.ndarray:
+        """Copy a column of a dense matrix."""
+        return np.asarray(self.matrix[self.numbers, number], dtype=np.float64)
+
     def row_bytes(self) -> float:
         """Return the mean size of a row in float64."""
         n, d = self.matrix.shape
@@ -56,6 +60,12 @@ def is_sparse(X: object) -> TypeGuard[csr_matrix]:
     return hasattr(X, "indptr")
 
 
+def take(X: Matrix | Rows, rows: np.ndarray | None = None) -> Rows:
+    """Return some rows of a matrix, or all, without a copy."""
+    every = X if isinstance(X, Rows) else Rows(X, np.arange(X.shape[0]))
+    return every if rows is None else Rows(every.matrix, every.numbers[rows])
+
+
 def whole(X: Matrix | Rows) -> Matrix:
     """Return all rows as one matrix."""
     return X[:] if isinstance(X, Rows) else X
@@ -65,12 +75,6 @@ def iterate_row_numbers(rows: np.ndarray) -> Iterator[np.ndarray]:
     """Yield row numbers, `BLOCK_ROWS` at a time."""
     for start in range(0, len(rows), BLOCK_ROWS):
         yield rows[start : start + BLOCK_ROWS]
-
-
-def blocks(X: Matrix | Rows) -> Iterator[Matrix]:
-    """Yield all rows of a matrix, `BLOCK_ROWS` at a time."""
-    for rows in iterate_row_numbers(np.arange(X.shape[0])):
-        yield X[rows]
 
 
 def row_hashes(X: Matrix) -> np.ndarray:

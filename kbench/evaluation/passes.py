@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from kbench.errors import PluginError
 from kbench.evaluation.checked_predictions import FittedLearner
 from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
 from kbench.evaluation.gram_sums import Sums, Targets
-from kbench.evaluation.lazy_rows import is_sparse, iterate_row_numbers
+from kbench.evaluation.lazy_rows import Matrix, is_sparse, iterate_row_numbers
 from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
-from kbench.evaluation.timing import Stopwatch
+from kbench.evaluation.timing import Run, Stopwatch, once
 
 WHOLE_BYTES = 2**28
 """Size of an embedding in float64 up to which it is held as one matrix."""
@@ -55,7 +56,7 @@ class Pass:
         return self.targets.select_present(Sums.combine(rest), rows)
 
     def total(self) -> Sums:
-        """Return the sums over all rows."""
+        """Return the sums over all rows of the targets."""
         total = Sums.combine(self.parts)
         return self.targets.select_present(total, np.arange(self.targets.n_rows))
 
@@ -75,7 +76,7 @@ class Pass:
         self.parts = []
         for rows in parts:
             sums = None
-            for numbers, Z in self.shared.embed_blocks(data.X, rows, self.transform):
+            for numbers, Z in self.shared.embed_blocks(data.X, rows, self.transform, True):
                 with self.products:
                     if shift is None and is_sparse(Z):
                         shift = np.zeros(Z.shape[1])
@@ -91,32 +92,48 @@ class Pass:
             self.parts.append(sums)
 
 
-def fit_shared_map(fitting: Fitting, candidates: Sequence[Candidate]) -> tuple[Embedding, bool]:
-    """Fit the map that candidates share, and return whether its embedding is too large to hold.
+def fit_map(
+    fitting: Fitting, candidates: Sequence[Candidate], run: Run = once
+) -> tuple[Embedding, Matrix | None, bool]:
+    """Fit the map that candidates share.
 
-    It is never too large for a learner that needs it as one matrix.
+    Return its preprocessed training rows, if there is a copy of them, and whether the embedding
+    is too large to hold. It is never too large for a learner that needs it as one matrix.
     """
     learner, data, dtype = fitting.learner, fitting.data, fitting.protocol.block_dtype
+    refits = fitting.protocol.refit_maps_in_inner_folds or data.pairwise
 
-    def fitted(dtype: str) -> Embedding:
-        return Embedding.share(fitting, candidates[0], dtype)
+    def fitted(dtype: str) -> tuple[Embedding, Matrix | None]:
+        if refits:
+            return Embedding.fit_rows(fitting, candidates[0], run)
+        return Embedding.share(fitting, candidates[0], dtype), None
 
-    if not (takes_sums(learner, candidates) or _all_have("begin_fit", learner, candidates)):
-        return fitted("float64"), False
-    shared = fitted(dtype)
     n = data.X.shape[0]
+    if (
+        data.pairwise
+        or n * 12 * MAX_COLUMNS <= WHOLE_BYTES
+        or not (takes_sums(learner, candidates) or _all_have("begin_fit", learner, candidates))
+    ):
+        return *fitted("float64"), False
+    shared, X = fitted(dtype)
     Z = shared.embed(data.X[np.arange(1)])
     row_bytes: float = 8 * Z.shape[1]
     if is_sparse(Z):
         if shared.dtype != np.float64:
-            shared = fitted("float64")  # sums of sparse rows are not shifted
+            shared, X = fitted("float64")  # sums of sparse rows are not shifted
         rows = next(iterate_row_numbers(np.arange(n)))
         some = shared.embed(data.X[rows])
         row_bytes = 12 * (some.nnz if is_sparse(some) else some.size) / len(rows)
         del some  # a map may be fitted below, which needs the memory
     if Z.shape[1] <= MAX_COLUMNS and n * row_bytes > WHOLE_BYTES:
-        return shared, True
-    return shared if dtype == "float64" else fitted("float64"), False
+        if shared.allows_blocks(data.X):
+            return shared, None, True
+        if not refits:
+            raise PluginError(
+                f"{shared.label} embeds rows differently in a block than alone; it cannot be "
+                "applied to blocks"
+            )
+    return *((shared, X) if dtype == "float64" else fitted("float64")), False
 
 
 def pass_over(
@@ -130,7 +147,6 @@ def pass_over(
     Where a penalty is too small for blocks in float32, the pass is made again in float64.
     """
     learner, data = fitting.learner, fitting.data
-    shared.check_rows(data.X)
     passed = Pass(candidates[0], shared, Targets(data.y, data.task, data.weight))
     passed.over(data, parts)
     if shared.dtype == np.float32:

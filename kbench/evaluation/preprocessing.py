@@ -7,13 +7,14 @@ encoded by the targets, and therefore never once for all inner folds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.evaluation.lazy_rows import Matrix, Rows, is_sparse, whole
+from kbench.evaluation.lazy_rows import Matrix, Rows, is_sparse, iterate_row_numbers, take
 from kbench.evaluation.splits import strata, stratified_folds
 from kbench.messages import SHARED_CATEGORIES
 from kbench.records import TaskType
@@ -67,23 +68,32 @@ class CategoryMeans:
     def __init__(self, columns: Sequence[int], task: TaskType) -> None:
         self.columns, self.task = list(columns), task
 
-    def fit_transform(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Learn the means of all rows; encode each part of them by the means of the others."""
+    def fit(self, codes: np.ndarray, y: np.ndarray) -> CategoryMeans:
+        """Learn the means of all rows, and those of the rows outside of each part of them."""
         targets = self._targets(np.asarray(y))
-        codes = X[:, self.columns]
         self._encoders = _encoders(codes, targets)
-        n_folds = min(CROSS_FOLDS, len(y) // 2)
-        encoded = _means(self._encoders, codes)
+        n_folds, self._parts = min(CROSS_FOLDS, len(y) // 2), np.zeros(len(y), dtype=np.int8)
+        self._encoders_of_parts = [self._encoders]
         if n_folds > 1:
             labels = np.unique(y, return_inverse=True)[1] if self.task == "classification" else y
             # the folds are no part of a comparison: one draw for all methods
             for train, test in stratified_folds(strata(labels, self.task), n_folds, 0):
-                encoded[test] = _means(_encoders(codes[train], targets[train]), codes[test])
-        return self._join(X, encoded)
+                self._parts[test] = len(self._encoders_of_parts)
+                self._encoders_of_parts.append(_encoders(codes[train], targets[train]))
+        return self
 
-    def transform(self, X: np.ndarray) -> np.ndarray:
-        """Encode other rows; new categories get the mean of all."""
-        return self._join(X, _means(self._encoders, X[:, self.columns]))
+    def transform(self, X: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """Encode training rows with these numbers, or others; new categories get the mean of all.
+
+        Each part of the training rows is encoded by the means of the others.
+        """
+        codes = X[:, self.columns]
+        parts = np.zeros(len(codes), dtype=np.int8) if rows is None else self._parts[rows]
+        encoded = np.empty((len(codes), len(self.columns) * len(self._encoders)))
+        for part in np.unique(parts):
+            encoded[parts == part] = _means(self._encoders_of_parts[part], codes[parts == part])
+        numeric = np.delete(np.asarray(X, dtype=np.float64), self.columns, axis=1)
+        return np.hstack([numeric, encoded])
 
     def _targets(self, y: np.ndarray) -> np.ndarray:
         """Return what is averaged: numbers, the second of two classes, or each class."""
@@ -92,10 +102,6 @@ class CategoryMeans:
         classes = np.unique(y)
         averaged = classes[1:] if len(classes) == 2 else classes
         return np.asarray(y[:, None] == averaged, dtype=np.float64)
-
-    def _join(self, X: np.ndarray, encoded: np.ndarray) -> np.ndarray:
-        numeric = np.delete(np.asarray(X, dtype=np.float64), self.columns, axis=1)
-        return np.hstack([numeric, encoded])
 
 
 def _encoders(codes: np.ndarray, targets: np.ndarray) -> list[Any]:
@@ -120,30 +126,24 @@ class Imputer:
     """
 
     def __init__(self, kinds: Sequence[str], indicates: bool = False) -> None:
-        self._nominal = np.array([kind == "onehot" for kind in kinds], dtype=bool)
+        self._kinds = kinds
         self._indicates = indicates
 
-    def fit(self, X: np.ndarray) -> Imputer:
+    def fit(self, columns: Iterable[np.ndarray]) -> Imputer:
         """Learn one value per column; 0 for a column without values."""
-        self.values_ = np.zeros(X.shape[1])
-        self._indicated = np.empty(0, dtype=np.intp)
-        if self._indicates:
-            is_missing = np.isnan(X)
-            columns = np.flatnonzero(is_missing.any(axis=0))
-            first: dict[bytes, int] = {}
-            for column in columns.tolist():
-                first.setdefault(is_missing[:, column].tobytes(), column)
-            self._indicated = np.array(list(first.values()), dtype=np.intp)
-        for column in range(X.shape[1]):
-            values = X[:, column]
-            values = values[~np.isnan(values)]
-            if not len(values):
-                continue
-            if self._nominal[column]:
+        learnt: list[float] = []
+        first: dict[bytes, int] = {}
+        for column, kind in zip(columns, chain(self._kinds, repeat("numeric")), strict=False):
+            is_missing = np.isnan(column)
+            if self._indicates and is_missing.any():
+                first.setdefault(np.packbits(is_missing).tobytes(), len(learnt))
+            values = column[~is_missing]
+            if kind == "onehot" and len(values):
                 levels, counts = np.unique(values, return_counts=True)
-                self.values_[column] = levels[counts.argmax()]
-            else:
-                self.values_[column] = np.median(values)
+                values = levels[[counts.argmax()]]
+            learnt.append(float(np.median(values)) if len(values) else 0.0)
+        self.values_ = np.array(learnt)
+        self._indicated = np.array(list(first.values()), dtype=np.intp)
         return self
 
     def transform(self, X: np.ndarray) -> np.ndarray:
@@ -180,46 +180,68 @@ class Preprocessing:
 
     def fit(self, X: Matrix) -> Preprocessing:
         """Fit every step on training inputs, shape (n_samples, n_features)."""
-        return self.fit_blocks(lambda: (X,), X)
+        return self.fit_blocks([take(X)], [take(X)])
 
     def fit_transform(self, X: Matrix, y: np.ndarray, unlabeled: Matrix | None = None) -> Matrix:
         """Fit every step on training inputs and return them; `unlabeled` inputs count too.
 
         Only categories use the targets.
         """
-        self._categories = None
-        if categories := find_categories(self.kinds):
-            self._categories = CategoryMeans(categories, self.task)
-            X = self._categories.fit_transform(X, y)
-            if unlabeled is not None:
-                unlabeled = self._categories.transform(unlabeled)
-        everything = stack_rows(X, unlabeled)
-        self._fit(lambda: (everything,), everything)
+        self._fit_categories(take(X), y)
+        X = self._encode(X, np.arange(X.shape[0]))
+        everything = stack_rows(X, None if unlabeled is None else self._encode(unlabeled))
+        self._fit(lambda: (everything,), lambda: everything.T, is_sparse(everything))
         return self._scale(X)
 
     def fit_blocks(
-        self, blocks: Callable[[], Iterable[Matrix]], sample: Matrix | Rows
+        self, parts: Sequence[Rows], samples: Sequence[Rows], y: np.ndarray | None = None
     ) -> Preprocessing:
-        """Fit every step on training inputs in blocks of rows, which `blocks` yields.
+        """Fit every step in blocks of rows on training inputs and, if given, unlabeled ones.
 
-        Imputed values are those of `sample`. DatasetError is raised for columns of categories,
-        which need the targets.
+        Imputed values are those of `samples` of both. DatasetError is raised for columns of
+        categories without the targets of the training inputs.
         """
-        if find_categories(self.kinds):
-            raise DatasetError(SHARED_CATEGORIES)
-        self._categories = None
-        self._fit(blocks, sample)
+        self._fit_categories(parts[0], y)
+
+        def iterate_blocks() -> Iterator[Matrix]:
+            for part in parts:
+                for rows in iterate_row_numbers(np.arange(part.shape[0])):
+                    yield self._encode(part[rows], rows if part is parts[0] else None)
+
+        def iterate_columns() -> Iterator[np.ndarray]:
+            numeric = np.delete(np.arange(parts[0].shape[1]), find_categories(self.kinds))
+            for column in numeric:
+                yield np.concatenate([sample.column(column) for sample in samples])
+            # means of categories are never missing: any row will do
+            yield from self._encode(parts[0][:1])[:, len(numeric) :].T
+
+        self._fit(iterate_blocks, iterate_columns, is_sparse(parts[0].matrix))
         return self
 
-    def _fit(self, blocks: Callable[[], Iterable[Matrix]], sample: Matrix | Rows) -> None:
+    def _fit_categories(self, X: Rows, y: np.ndarray | None) -> None:
+        self._categories = None
+        if categories := find_categories(self.kinds):
+            if y is None:
+                raise DatasetError(SHARED_CATEGORIES)
+            codes = np.column_stack([X.column(column) for column in categories])
+            self._categories = CategoryMeans(categories, self.task).fit(codes, y)
+
+    def _encode(self, X: Matrix, rows: np.ndarray | None = None) -> Matrix:
+        """Encode the categories of training rows with these numbers, or of others."""
+        return X if self._categories is None else self._categories.transform(X, rows)
+
+    def _fit(
+        self,
+        blocks: Callable[[], Iterable[Matrix]],
+        columns: Callable[[], Iterable[np.ndarray]],
+        sparse: bool,
+    ) -> None:
         """Fit the steps after the categories."""
-        sparse = hasattr(sample.matrix if isinstance(sample, Rows) else sample, "indptr")
         self._steps: list[Any] = []
         if self.missing in IMPUTING and not sparse:
             kinds = [kind for kind in self.kinds if kind != "target_encoded"]
-            kinds += ["numeric"] * (sample.shape[1] - len(kinds))
             imputer = Imputer(kinds, self.missing == "impute_with_indicators")
-            self._steps.append(imputer.fit(whole(sample)))
+            self._steps.append(imputer.fit(columns()))
         for name in self._names():
             step = _make(name, sparse)
             for X in blocks():
@@ -233,9 +255,9 @@ class Preprocessing:
                         "their negative values stay negative"
                     )
 
-    def transform(self, X: Matrix) -> Matrix:
-        """Apply the fitted steps to other rows."""
-        return self._scale(X if self._categories is None else self._categories.transform(X))
+    def transform(self, X: Matrix, rows: np.ndarray | None = None) -> Matrix:
+        """Apply the fitted steps to training rows with these numbers, or to others."""
+        return self._scale(self._encode(X, rows))
 
     def _scale(self, X: Matrix) -> Matrix:
         """Apply the steps after the categories."""

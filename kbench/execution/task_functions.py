@@ -28,7 +28,7 @@ from kbench.errors import (
 from kbench.evaluation import block_fits, embedding, passes, timing
 from kbench.evaluation.evaluate import evaluate_split, run_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
-from kbench.evaluation.search import _outer
+from kbench.evaluation.search import _blocks
 from kbench.evaluation.specs import EstimatorSpec
 from kbench.evaluation.targets import Scale
 from kbench.execution import global_state, recording
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 OF_ALL_ROWS = (
     (passes, "WHOLE_BYTES"),
-    (_outer, "WHOLE_BYTES"),
+    (_blocks, "WHOLE_BYTES"),
     (embedding, "FIT_BYTES"),
     (block_fits, "SAMPLE_BYTES"),
 )

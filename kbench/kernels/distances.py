@@ -45,8 +45,7 @@ def median_distance(X: MatrixLike, *, metric: Metric = "l2", n_rows: int = 500) 
     """
     X = check_rows(X, "X")
     if X.shape[0] > n_rows:
-        rows = np.random.default_rng(0).choice(X.shape[0], n_rows, replace=False)
-        X = X[np.sort(rows)]
+        X = X[rows_of_median(X.shape[0], n_rows)]
     values = X.data if hasattr(X, "tocsr") else X
     if not np.isfinite(np.sum(values)):
         raise ValueError("X must be finite, got NaN, infinite or too large values")
@@ -57,6 +56,11 @@ def median_distance(X: MatrixLike, *, metric: Metric = "l2", n_rows: int = 500) 
     if median == 0.0 and distances.any():
         median = float(np.median(distances[distances > 0]))
     return unit * median or 1.0
+
+
+def rows_of_median(n: int, n_rows: int = 500) -> np.ndarray:
+    """Return the numbers of those of `n` rows that `median_distance` is taken of."""
+    return np.sort(np.random.default_rng(0).choice(n, min(n, n_rows), replace=False))
 
 
 def _distances_of_pairs(X: Matrix, metric: Metric) -> np.ndarray:

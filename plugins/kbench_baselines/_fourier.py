@@ -20,6 +20,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from kbench.estimators import DifferentiableMap
 from kbench.kernels import Gaussian
+from kbench.kernels.distances import rows_of_median
 from kbench.parameters import choice, integer, number
 from kbench_baselines._base import dense, resolve_bandwidth
 
@@ -144,6 +145,11 @@ class _FourierMap(DifferentiableMap):
     bandwidth: float | str = number("median", above=0, otherwise=("median",))
     bandwidth_factor: float = number(1.0, above=0)
     random_state: int | np.random.RandomState | None = None
+
+    @staticmethod
+    def rows_to_fit(n_rows):
+        """Numbers of those of the training rows that the fit depends on."""
+        return rows_of_median(n_rows)
 
     def _resolve_bandwidth(self, X):
         return resolve_bandwidth(self, X, "l2")

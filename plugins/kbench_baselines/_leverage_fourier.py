@@ -74,6 +74,8 @@ class LeverageFourierFeatures(_FourierMap):
     ridge: float | str = number("auto", above=0, otherwise=("auto",))
     n_rows: int = integer(2000, least=1)
 
+    rows_to_fit = None  # the scores are of rows of their own
+
     def _fit(self, X):
         rng = check_random_state(self.random_state)
         self.bandwidth_ = self._resolve_bandwidth(X)

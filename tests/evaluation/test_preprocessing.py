@@ -87,13 +87,13 @@ def test_statistics_come_from_the_fitted_rows_only():
 
 def test_numeric_columns_get_medians_and_nominal_ones_the_commonest_value():
     X = np.array([[1.0, 1.0], [2.0, 0.0], [9.0, 0.0], [np.nan, np.nan]])
-    fitted = Imputer(("numeric", "onehot")).fit(X)
+    fitted = Imputer(("numeric", "onehot")).fit(X.T)
     np.testing.assert_array_equal(fitted.transform(X)[3], [2.0, 0.0])
 
 
 def test_a_column_without_any_value_becomes_zero():
     X = np.full((3, 1), np.nan)
-    assert (Imputer(("numeric",)).fit(X).transform(X) == 0).all()
+    assert (Imputer(("numeric",)).fit(X.T).transform(X) == 0).all()
 
 
 def test_imputing_is_the_first_step():

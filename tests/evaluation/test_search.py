@@ -283,7 +283,8 @@ def test_equal_rows_stay_together_in_the_inner_folds_too():
 def test_a_gram_matrix_is_sliced_in_rows_and_columns():
     gram = np.arange(16.0).reshape(4, 4)
     data = Data(gram, np.array([0, 1, 0, 1]), pairwise=True)
-    np.testing.assert_array_equal(data.rows(np.array([0, 2])), gram[np.ix_([0, 2], [0, 2])])
+    rows = np.array([0, 2])
+    np.testing.assert_array_equal(data.rows(rows, rows), gram[np.ix_([0, 2], [0, 2])])
     columns = np.array([0, 2])
     np.testing.assert_array_equal(data.rows(np.array([3]), columns), gram[np.ix_([3], columns)])
 

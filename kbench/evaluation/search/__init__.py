@@ -55,7 +55,15 @@ def search(fitting: Fitting) -> SearchResult:
         raise next(iter(scorer.failures), DatasetError(undefined))
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
     limits = ends(feature_map, learner)
-    result = SearchResult(best.candidate, scores, seconds, cpu_seconds, complete, limits)
+    result = SearchResult(
+        best.candidate,
+        scores,
+        seconds,
+        cpu_seconds,
+        complete,
+        limits,
+        n_embedded=scorer.n_embedded,
+    )
     return result if with_passes is None else with_passes(result)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -18,9 +19,10 @@ from kbench.evaluation.checked_predictions import (
     predict_all,
     unstandardise,
 )
-from kbench.evaluation.embedding import Embedding, Fitting, has_converged
-from kbench.evaluation.lazy_rows import Matrix, whole
+from kbench.evaluation.embedding import Fitting, has_converged, preprocess
+from kbench.evaluation.lazy_rows import Matrix, take, whole
 from kbench.evaluation.metrics import COMPUTE, Criterion, applies
+from kbench.evaluation.passes import fit_map
 from kbench.evaluation.search._result import Score
 from kbench.evaluation.specs import Candidate, EstimatorSpec, Fit
 from kbench.evaluation.splits import (
@@ -34,8 +36,53 @@ from kbench.evaluation.splits import (
 )
 from kbench.evaluation.targets import Truth
 
-Embedded = tuple[Matrix, Matrix, bool]
-"""Embedded training and test rows of a fold, and whether the fit of the map converged."""
+
+class EmbeddedFold(Protocol):
+    """A fold with an embedding."""
+
+    n_embedded: int
+    """Rows that were embedded in blocks and not counted yet."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fit of the map converged."""
+
+    def fit(self, candidates: Sequence[Candidate]) -> list[Fit]:
+        """Fit the learners of one path, or of one candidate, on the training rows."""
+
+    def embed_test_rows(self) -> Iterator[Matrix]:
+        """Yield the embedded test rows, in blocks."""
+
+    def score(
+        self, estimators: Sequence[FittedLearner], truth: Truth, criterion: Criterion
+    ) -> Iterable[float | None]:
+        """Return a metric of the predictions of each learner for the test rows."""
+
+
+@dataclass
+class FoldInMemory:
+    """Embedded training and test rows of a fold."""
+
+    fitting: Fitting
+    train: np.ndarray
+    Z: Matrix
+    Z_test: Matrix
+    converged: bool
+    n_embedded: int = 0
+
+    def fit(self, candidates: Sequence[Candidate]) -> list[Fit]:
+        learner, data, seed = self.fitting.learner, self.fitting.data, self.fitting.learner_seed
+        y, weight = data.scale_targets(self.train)[1], data.weights(self.train)
+        return fit_learners(learner, self.Z, y, weight, candidates, seed)
+
+    def embed_test_rows(self) -> Iterator[Matrix]:
+        yield self.Z_test
+
+    def score(
+        self, estimators: Sequence[FittedLearner], truth: Truth, criterion: Criterion
+    ) -> Iterable[float | None]:
+        name = self.fitting.learner.label
+        return [compute_score(each, self.Z_test, truth, criterion, name) for each in estimators]
 
 
 def inner_folds(fitting: Fitting) -> Folds:
@@ -55,7 +102,7 @@ class FoldScorer:
 
     Learners with a path are fitted along it. After `deadline`, a time of `time.monotonic`, no
     further fit begins once there is a candidate to choose. `failures` has what fits raised, in
-    order.
+    order, and `n_embedded` counts the rows that were embedded in blocks.
     """
 
     fitting: Fitting
@@ -63,6 +110,7 @@ class FoldScorer:
     criterion: Criterion
     deadline: float | None = None
     failures: list[Exception] = field(default_factory=list)
+    n_embedded: int = 0
     _has_choice: bool = False
 
     def score(self, scores: Sequence[Score], folds: Sequence[Fold] | None = None) -> bool:
@@ -94,7 +142,7 @@ class FoldScorer:
         self,
         folds: Sequence[Fold],
         group: list[Score],
-        embed: Callable[[Fold], Embedded | Exception],
+        embed: Callable[[int, Fold], EmbeddedFold | Exception],
     ) -> bool:
         """Score the candidates of one map, which `embed` applies to the rows of a fold.
 
@@ -105,16 +153,17 @@ class FoldScorer:
         units = (
             [group] if self.deadline is None else group_by_path(group, self.fitting.learner.path)
         )
-        embedded: dict[int, Embedded | Exception] = {}
+        embedded: dict[int, EmbeddedFold | Exception] = {}
         for unit in units:
             for number, fold in enumerate(folds):
                 if self._is_over():
                     clear(unit)
                     return False
-                Z = embedded.get(number) or embed(fold)
+                Z = embedded.get(number) or embed(number, fold)
                 if len(units) > 1:
                     embedded[number] = Z
                 self._score_fold(Z, fold, unit)
+                del Z  # before the next one
             self._has_choice = self._has_choice or any(score.has_value for score in unit)
         return True
 
@@ -132,13 +181,15 @@ class FoldScorer:
         over = self.deadline is not None and time.monotonic() > self.deadline
         return over and self._has_choice
 
-    def _embed(self, group: list[Score], fold: Fold) -> Embedded | Exception:
+    def _embed(self, group: list[Score], _: int, fold: Fold) -> EmbeddedFold | Exception:
         try:
-            return embed_fold(self.fitting, group[0].candidate, fold)
+            return embed_fold(self.fitting, [score.candidate for score in group], fold)
         except Exception as error:
             return error
 
-    def _score_fold(self, embedded: Embedded | Exception, fold: Fold, unit: list[Score]) -> None:
+    def _score_fold(
+        self, embedded: EmbeddedFold | Exception, fold: Fold, unit: list[Score]
+    ) -> None:
         """Score the candidates of one map on one inner fold."""
         if isinstance(embedded, Exception):
             self._record_failure(unit, embedded)
@@ -147,30 +198,19 @@ class FoldScorer:
             begun = time.perf_counter()
             self._score_path(embedded, fold, scores)
             _add_seconds(scores, time.perf_counter() - begun)
+        self.n_embedded += embedded.n_embedded
+        embedded.n_embedded = 0
 
-    def _score_path(self, embedded: Embedded, fold: Fold, scores: list[Score]) -> None:
+    def _score_path(self, embedded: EmbeddedFold, fold: Fold, scores: list[Score]) -> None:
         """Score the candidates of one path on one inner fold.
 
         Where the path fails, its candidates are fitted one by one: one value of the path
         may be the cause.
         """
-        Z, Z_test, map_converged = embedded
-        train, data = fold[0], self.fitting.data
         truth = self._truth(fold)
-        y, weight = truth.scale.standardise(data.y[train]), data.weights(train)
         try:
-            fitted = fit_learners(
-                self.fitting.learner,
-                Z,
-                y,
-                weight,
-                [score.candidate for score in scores],
-                self.fitting.learner_seed,
-            )
-            values = [
-                compute_score(estimator, Z_test, truth, self.criterion, self.fitting.learner.label)
-                for estimator, _ in fitted
-            ]
+            fitted = embedded.fit([score.candidate for score in scores])
+            values = list(embedded.score([each for each, _ in fitted], truth, self.criterion))
         except Exception as error:
             if len(scores) == 1:
                 self._record_failure(scores, error)
@@ -179,7 +219,7 @@ class FoldScorer:
                 self._score_path(embedded, fold, [score])
             return
         for score, value, (_, converged) in zip(scores, values, fitted, strict=True):
-            score.add(value, converged and map_converged)
+            score.add(value, converged and embedded.converged)
 
     def _truth(self, fold: Fold) -> Truth:
         """Return what predictions of the test rows of a fold are scored against."""
@@ -222,23 +262,34 @@ def _group(scores: Sequence[Score], key: Callable[[Score], str]) -> list[list[Sc
     return list(groups.values())
 
 
-def embed_fold(fitting: Fitting, candidate: Candidate, fold: Fold) -> Embedded:
-    """Fit preprocessing and map on the fold's training rows; embed both parts."""
+def embed_fold(fitting: Fitting, candidates: Sequence[Candidate], fold: Fold) -> EmbeddedFold:
+    """Fit the preprocessing and map of candidates on the fold's training rows; embed both parts."""
     train, test = fold
-    embedding, X = Embedding.fit_rows(fitting, candidate, train)
-    X_test = embedding.steps.transform(fitting.data.rows(test, train))
+    training = fitting.select(train)
+    embedding, X, is_large = fit_map(training, candidates)
+    if is_large:
+        # imported here, it counts for results with large embeddings only
+        from kbench.evaluation.search._blocks import FoldInBlocks
+
+        return FoldInBlocks.fit_alone(training, candidates, embedding, fitting.data.X, test)
+    if X is None:
+        X = preprocess(embedding.steps, take(training.data.X), is_training=True)
+    X_test = embedding.steps.transform(whole(fitting.data.rows(test, train)))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         Z, Z_test = embedding.map_.transform(X), embedding.map_.transform(X_test)
     # a candidate whose features are not finite must not win, and fail in the refit
     check_embedding(Z, len(train), embedding.label)
     check_embedding(Z_test, len(test), embedding.label)
-    return Z, Z_test, embedding.converged and has_converged(embedding.map_, caught)
+    converged = embedding.converged and has_converged(embedding.map_, caught)
+    return FoldInMemory(fitting, train, Z, Z_test, converged)
 
 
-def make_fold_selector(Z: Matrix, converged: bool) -> Callable[[Fold], Embedded]:
+def make_fold_selector(
+    fitting: Fitting, Z: Matrix, converged: bool
+) -> Callable[[int, Fold], EmbeddedFold]:
     """Return a function that selects the rows of a fold from the embedding of all rows."""
-    return lambda fold: (Z[fold[0]], Z[fold[1]], converged)
+    return lambda _, fold: FoldInMemory(fitting, fold[0], Z[fold[0]], Z[fold[1]], converged)
 
 
 def fit_learners(
