@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 
     from kbench.kernels.arrays import Matrix, MatrixLike
 
+ROW_SHARE = 1.0
+"""Part of the training rows that this process has: less than 1 where a trial predicts a cost.
+
+Let a limit on pairs of rows, from which an estimator computes in another way, be that for all.
+"""
+
 
 def is_validated(
     estimator: BaseEstimator, X: MatrixLike, dtypes: tuple[type, ...] = (np.float64,)

@@ -190,13 +190,12 @@ class Trial(AsJson):
 
     n_rows: int
     """Training rows."""
-    is_whole: bool
-    """The search had all of its candidates. Else it had the first two, and metrics that are
-    computed from a number of rows had a sample of them too."""
+    has_metrics: bool
+    """Metrics that are computed from a number of rows had all of these. Else they had a sample."""
     status: Status
     """That of a task."""
     seconds: float
-    """CPU time of the task; with several threads, its wall clock."""
+    """CPU time of the task."""
     memory_mib: float
     """Its peak memory."""
     n_threads: int = 1
@@ -210,8 +209,8 @@ class Cost:
     memory_mib: Estimate
     """Peak memory, in units of 2**20 bytes."""
     seconds: Estimate | None = None
-    """CPU time on this machine, which is the wall clock on an idle machine; wall clock, if the
-    protocol has several threads. None if no trial of the whole search ended in time."""
+    """CPU time on this machine, which is the wall clock of one thread on an idle machine. None
+    if no trial ended in time."""
     is_least: bool = False
     """A trial has hit the limit of memory: the task needs at least `memory_mib`."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import threading
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -36,28 +35,26 @@ from kbench.messages import plural
 from kbench.records import Cell, Cost, Manifest, Problem, Task, Trial
 from kbench.records.canonical import to_json
 from kbench_costs import prediction as cost
-from kbench_costs.trials import MAX_ROWS, Samples, narrower, needs_trials, rows_of_width, shorten
+from kbench_costs.prediction import too_long
+from kbench_costs.trials import MAX_ROWS, Samples, narrower, needs_trials, rows_of_width
 
-SHARE, MIN_S, MAX_S = 0.1, 0.5, 5.0
-"""CPU time of the trials of one kind, short searches or whole ones.
+SHARE, MIN_S, MAX_S = 0.05, 1.0, 20.0
+"""CPU time of the trials of a cell.
 
-It is a share of that of all tasks of the cell, between two bounds.
+It is a share of that predicted for all its tasks, between two bounds.
 """
 
-CHEAP_S = 4.0
-"""CPU time of a trial after which there is a second one in any case."""
+CHEAP_S = 0.5
+"""CPU time of the first trial up to which there is a second one in any case."""
 
-FIRST_ROWS = 2048
+FIRST_ROWS = 256
 """Training rows of the smallest trial."""
 
-STEP = 4
-"""Rows of a trial over those of the one before."""
+STEPS = (4, 2)
+"""Rows of a trial over those of the one before, the best first."""
 
-CELL_S = 30.0
-"""Wall clock of all trials of a cell; trials that confirm a skip may take as long again."""
-
-THREADS_S = 0.5
-"""Wall clock of the trial with all threads beyond the CPU time of that with one."""
+TRIAL_S = 30.0
+"""Wall clock of a trial."""
 
 BEYOND = 1.25
 """A cell is skipped if a sample hits the limit of memory that should need this much of it."""
@@ -79,27 +76,22 @@ class Prediction:
 
 @dataclass
 class _Subject:
-    """A cell that trials are made of, under the key of its trials; they end at `until`."""
+    """A cell that trials are made of, under the key of its trials."""
 
     key: str
     cell: Cell
     task: Task
     samples: Samples
     trials: list[Trial]
+    pairs: float
     manifest: Manifest = field(default_factory=Manifest)
-    until: float = field(default_factory=lambda: time.monotonic() + CELL_S)
-
-    @property
-    def left_s(self) -> float:
-        """Wall clock that is left for its trials."""
-        return self.until - time.monotonic()
 
     def cost(self) -> Cost | None:
-        return cost.predict(self.trials, self.samples.n_rows)
+        return cost.predict(self.trials, self.samples.n_rows, self.pairs)
 
 
 def predict_costs(run: Run, cells: Sequence[PlannedCell]) -> None:
-    """Predict the costs of large cells; those that cannot fit into memory are skipped.
+    """Predict the costs of large cells; those that cannot stay within a limit are skipped.
 
     A run with a limited time does not spend it on that.
     """
@@ -117,8 +109,11 @@ def predict_costs(run: Run, cells: Sequence[PlannedCell]) -> None:
         # times of workers are not those of this machine
         cost = prediction.cost
         cell.cost = replace(cost, seconds=None) if run.offer else cost
-        if prediction.refusal:
-            cell.problem = Problem("skipped", prediction.refusal)
+        refusal, timeout_s = prediction.refusal, run.suite.limits.task_timeout_s
+        if not refusal and not cell.done and cell.takes_longer(timeout_s):
+            refusal = too_long(cost, timeout_s, cell.cell.protocol.threads)
+        if refusal:
+            cell.problem = Problem("skipped", refusal)
 
 
 class _Costs:
@@ -141,7 +136,7 @@ class _Costs:
         if n:
             self._run.notice(
                 f"predicting memory and time by fits of {plural(n, 'cell')} on samples of the "
-                f"rows, at most {CELL_S:.0f} s each"
+                f"rows, at most {MAX_S:.0f} s each"
             )
         # wide embeddings last: narrower ones say whether a trial is worth its time
         of_wide = narrower(cells, WHOLE_BYTES)
@@ -168,7 +163,7 @@ class _Costs:
             made = [t.seconds for t in self._known.get(other.key, ()) if t.status == "ok"]
             if made and other.key in found:
                 first[_width(other)], costs[_width(other)] = made[0], found[other.key].cost
-        width, short_s = _width(cell), CELL_S / TRIALS_OF_CELL
+        width, short_s = _width(cell), MAX_S / TRIALS_OF_CELL
         by_width = sorted(first.items())
         if not first or cost.TIME_BY_WIDTH.predict(by_width, width).value <= short_s:
             return self._work(cell, 0)
@@ -200,13 +195,14 @@ class _Costs:
         predicted = subject.cost()
         if predicted is None or not predicted.exceeds(limit) or planned.done:
             return Prediction(predicted) if predicted else None
-        subject.until = time.monotonic() + CELL_S
         is_confirmed = self._is_over(subject)
         predicted = subject.cost() or predicted
         return Prediction(predicted, self._refusal(predicted, subject) if is_confirmed else "")
 
     def _subject(self, key: str, cell: Cell, task: Task, samples: Samples) -> _Subject:
-        return _Subject(key, cell, task, samples, list(self._known.get(key, ())))
+        learner = self._run.registry.get("learner", cell.learner.name)
+        pairs = cost.PAIRS_OF_KERNEL if learner.uses_kernel else cost.PAIRS
+        return _Subject(key, cell, task, samples, list(self._known.get(key, ())), pairs)
 
     def _make_samples(self, task: Task) -> Samples:
         protocol = task.cell.protocol
@@ -222,46 +218,34 @@ class _Costs:
     # -- trials
 
     def _try(self, subject: _Subject, n_splits: int) -> None:
-        """Make trials on ever more rows, short searches first; the last one has all threads."""
-        self._grow(subject, is_whole=False, n_splits=n_splits)
-        if subject.trials[-1].status == "ok":
-            most = max(trial.n_rows for trial in subject.trials)
-            self._grow(subject, is_whole=True, n_splits=n_splits, most=most)
-        n_threads = subject.cell.protocol.threads
-        whole = [t for t in subject.trials if t.is_whole and t.status == "ok"]
-        if n_threads > 1 and whole:
-            # more than that says that other programs have the cores
-            time_s = min(THREADS_S + whole[-1].seconds, CELL_S)
-            self._trial(subject, whole[-1].n_rows, True, n_threads, time_s)
+        """Make trials on ever more rows, one with metrics, and one with all threads."""
+        self._grow(subject, n_splits)
+        good = [trial.n_rows for trial in subject.trials if trial.status == "ok"]
+        if good:
+            self._trial(subject, good[0], has_metrics=True)
+        if good and subject.cell.protocol.threads > 1:
+            self._trial(subject, good[-1], n_threads=subject.cell.protocol.threads)
 
-    def _grow(
-        self, subject: _Subject, is_whole: bool, n_splits: int = 1, most: int = MAX_ROWS
-    ) -> None:
-        """Make trials of one kind until the next would take too long.
-
-        There are at least two, unless one is not cheap.
-        """
-        n_all, made = subject.samples.n_rows, list[Trial]()
-        protocol = subject.cell.protocol
+    def _grow(self, subject: _Subject, n_splits: int = 1) -> None:
+        """Make trials until the next takes more than a small share of what they predict."""
+        most, protocol = min(subject.samples.n_rows, MAX_ROWS), subject.cell.protocol
         # each inner fold of the first trial has a block of the largest size already
         refits = protocol.refit_maps_in_inner_folds
-        n = FIRST_ROWS if refits else BLOCK_ROWS * protocol.inner_folds
-        n = min(n, n_all)
-        while n <= most:
-            made.append(self._trial(subject, n, is_whole))
-            if made[-1].status != "ok" or n == n_all:
+        first = FIRST_ROWS if refits else BLOCK_ROWS * protocol.inner_folds
+        made = [self._trial(subject, min(first, most))]
+        if made[0].status == "timed_out" and first > FIRST_ROWS:
+            made = [self._trial(subject, min(FIRST_ROWS, most))]
+        while made[-1].status == "ok" and made[-1].n_rows < most:
+            predicted = subject.cost()
+            tasks_s = n_splits * predicted.seconds.value if predicted and predicted.seconds else 0.0
+            left = min(MAX_S, max(MIN_S, SHARE * tasks_s)) - sum(trial.seconds for trial in made)
+            if len(made) == 1 and made[0].seconds <= CHEAP_S:
+                left = math.inf
+            following = (min(step * made[-1].n_rows, most) for step in STEPS)
+            n = next((rows for rows in following if cost.seconds_of(made, rows) <= left), None)
+            if n is None:
                 return
-            spent, last = sum(trial.seconds for trial in made), made[-1].seconds
-            budget = min(MAX_S, max(MIN_S, SHARE * n_splits * last * n_all / n))
-            step = min(STEP, n_all / n)
-            # in proportion to the rows at first, and then like the step before
-            before = made[-2].seconds if len(made) > 1 else last / STEP
-            following = last + max(0.0, last - before) * (step - 1) / (1 - 1 / STEP)
-            if (len(made) > 1 or last > CHEAP_S) and spent + following > budget:
-                return
-            if following > subject.left_s:
-                return
-            n = min(STEP * n, n_all)
+            made.append(self._trial(subject, n))
 
     def _is_over(self, subject: _Subject) -> bool:
         """Whether a sample that should exceed the limit of memory does.
@@ -278,26 +262,20 @@ class _Costs:
         """Make one more trial, unless it is known what one on fewer rows needs."""
         most = max(trial.n_rows for trial in subject.trials)
         if n_rows is not None and n_rows > most:
-            self._trial(subject, min(n_rows, subject.samples.n_rows, MAX_ROWS), is_whole=False)
+            self._trial(subject, min(n_rows, subject.samples.n_rows, MAX_ROWS))
             self._keep(subject)
 
     def _trial(
-        self,
-        subject: _Subject,
-        n_rows: int,
-        is_whole: bool,
-        n_threads: int = 1,
-        time_s: float | None = None,
+        self, subject: _Subject, n_rows: int, has_metrics: bool = False, n_threads: int = 1
     ) -> Trial:
         """Run a task on a sample of its rows, as a further trial of the subject.
 
-        With one thread its CPU time is measured, which other programs do not lengthen much.
+        Its CPU time is measured, which other programs do not lengthen much.
         """
-        task, samples = subject.task, subject.samples
-        cell = subject.cell if is_whole else shorten(subject.cell)
+        task, cell, samples = subject.task, subject.cell, subject.samples
         share, protocol = samples.share(n_rows), cell.protocol
-        if not is_whole:
-            # nothing hides how memory grows if samples for metrics shrink too
+        if not has_metrics:
+            # nothing hides how costs grow if samples for metrics shrink too
             n_gram_rows = max(2, int(share * protocol.gram_error_rows))
             protocol = replace(protocol, gram_error_rows=n_gram_rows)
         payload = {
@@ -310,21 +288,19 @@ class _Costs:
             "split": task.split_index,
             "share": share,
         }
-        # what metrics cost on a number of rows is in all whole trials
-        sample = samples.first(n_rows, *([protocol.gram_error_rows] if is_whole else []))
+        sample = samples.first(n_rows, protocol.gram_error_rows)
         with self._run.session.parents.using(task.plugins) as sandbox:
             outcome = sandbox.run(
                 "kbench.execution.task_functions:evaluate_sample",
                 payload,
-                time_s=min(max(MIN_S, time_s or subject.left_s), self._limits.task_timeout_s),
+                time_s=min(TRIAL_S, self._limits.task_timeout_s),
                 memory_mib=self._limits.task_memory_mib,
                 converse=Handover(sample, protocol.map_seeds),
             )
         subject.manifest |= self._planner.present.build(outcome.recorded) or Manifest()
-        seconds = outcome.cpu_s if n_threads == 1 else outcome.seconds
         least = self._limits.task_memory_mib if outcome.status == "out_of_memory" else 0.0
         memory = max(outcome.peak_memory_mib, least)
-        trial = Trial(n_rows, is_whole, outcome.status, seconds, memory, n_threads)
+        trial = Trial(n_rows, has_metrics, outcome.status, outcome.cpu_s, memory, n_threads)
         subject.trials.append(trial)
         return trial
 
@@ -365,7 +341,7 @@ class _Costs:
         key = f"{subject.key}/{WIDTH}={width}"
         other = self._subject(key, cell, subject.task, subject.samples)
         if not other.trials:
-            self._grow(other, is_whole=False)
+            self._grow(other)
             self._keep(other)
         return other.cost()
 

@@ -8,9 +8,6 @@ from statistics import median
 from kbench.features import ReportData, Row, Section
 from kbench.messages import plural
 
-CLOCKS = ("task_time_s", "task_time_cpu_s")
-"""Measured times of a task: wall clock, CPU."""
-
 
 def memory_errors(rows: Iterable[Row]) -> list[float]:
     """Return predicted over measured memory, minus one, of the rows that have both."""
@@ -23,9 +20,7 @@ def memory_errors(rows: Iterable[Row]) -> list[float]:
 
 
 def time_errors(rows: Iterable[Row]) -> tuple[list[float], int]:
-    """Return predicted over measured times, minus one, and how many intervals have the latter.
-
-    They are times of the CPU, or, with several threads, of the wall clock.
+    """Return predicted over measured CPU times, minus one, and how many intervals have the latter.
 
     Examples
     --------
@@ -37,8 +32,7 @@ def time_errors(rows: Iterable[Row]) -> tuple[list[float], int]:
     """
     errors, n_inside = [], 0
     for row in rows:
-        clock = CLOCKS[row.protocol.get("threads", "1") == "1"]
-        guess, true = row.metrics.get("predicted_time_s"), row.metrics.get(clock)
+        guess, true = map(row.metrics.get, ("predicted_time_s", "task_time_cpu_s"))
         if row.status != "ok" or not guess or not true:
             continue
         errors.append(guess / true - 1)

@@ -10,7 +10,7 @@ from kbench.features import hookimpl
 
 @hookimpl
 def kbench_cells_planned(run: features.Run, cells: Sequence[features.PlannedCell]) -> None:
-    """Predict the costs of large cells; those that cannot fit into memory are skipped."""
+    """Predict the costs of large cells; those that cannot stay within a limit are skipped."""
     from kbench_costs.costs import predict_costs
 
     predict_costs(run, cells)

@@ -14,13 +14,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbench.messages import format_memory
+from kbench.messages import format_memory, format_seconds, plural
 from kbench.records import Cost, Estimate, Trial
 
 SPREAD = 1.645
 """Standard deviations at the ends of an interval that has nine cases of ten."""
 
 _EXPONENTS = np.arange(10, 61) / 20
+
+PAIRS, PAIRS_OF_KERNEL = 0.01, 5.0
+"""Weight of the exponent 2, that of all pairs of rows, relative to the assumed exponent: of any
+method, and of learners with kernels."""
 
 Point = tuple[float, float]
 """A number of rows, and a cost."""
@@ -40,20 +44,15 @@ class Growth:
     drift: float
     exponent: float = 1.0
 
-    def predict(
-        self, points: Sequence[Point], n_rows: float, beside: Sequence[Point] = ()
-    ) -> Estimate:
+    def predict(self, points: Sequence[Point], n_rows: float, pairs: float = PAIRS) -> Estimate:
         """Predict the cost of a number of rows from costs of fewer rows.
 
         Laws with all exponents are fitted to the points by relative errors, and weighed by
-        how well they fit. There must be at least one point; costs are positive. Points
-        `beside` are of another cost that grows with the same exponent.
+        how well they fit. There must be at least one point; costs are positive.
         """
         errors, costs, variances = _laws(points, n_rows)
-        if beside:
-            errors = errors + _laws(beside, n_rows)[0]
         # of a Cauchy distribution: another exponent is unlikely, and not impossible
-        prior = 1 / (1 + ((_EXPONENTS - self.exponent) / self.exponent_scale) ** 2)
+        prior = self._prior(self.exponent) + pairs * self._prior(2.0)
         weights = prior * np.exp((errors.min() - errors) / (2 * self.noise**2))
         logs = np.log(costs)
         mean = float(np.average(logs, weights=weights))
@@ -64,10 +63,8 @@ class Growth:
         sd = math.hypot(math.sqrt(variance), self.drift * beyond)
         return estimate(mean, math.hypot(sd, self.noise))
 
-    def single(self, cost: float) -> Estimate:
-        """Return the estimate of a cost that was measured once."""
-        # the difference of two measured costs
-        return estimate(math.log(cost), math.sqrt(2) * self.noise)
+    def _prior(self, exponent: float) -> np.ndarray:
+        return np.asarray(1 / (1 + ((_EXPONENTS - exponent) / self.exponent_scale) ** 2))
 
 
 def _laws(points: Sequence[Point], n_rows: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -111,12 +108,13 @@ TIME = Growth(exponent_scale=0.05, noise=0.06, drift=0.06)
 MEMORY = Growth(exponent_scale=0.05, noise=0.03, drift=0.04)
 """Growth of memory: the sizes of matrices with a row for each row of the data."""
 
-LAST = 3
-"""Trials that memory is predicted from: those on the most rows."""
+HELD = 0.5
+"""Part of the memory of a search that is held beside the samples of metrics, which follow it."""
 
-RATIO_SD = 0.3
-"""Standard deviation of the logarithm of the ratio of a whole search to a short one, between
-those rows on which both were made and all rows."""
+LAST, LAST_OF_KERNEL = 3, 2
+"""Trials that memory is predicted from: those on the most rows. Small Gram matrices are lost in
+the rest.
+"""
 
 TIME_BY_WIDTH = Growth(exponent=2.0, exponent_scale=0.5, noise=0.06, drift=0.1)
 """Growth of seconds with the columns of the embedding, between a product and a decomposition."""
@@ -124,53 +122,66 @@ TIME_BY_WIDTH = Growth(exponent=2.0, exponent_scale=0.5, noise=0.06, drift=0.1)
 MEMORY_BY_WIDTH = Growth(exponent=1.5, exponent_scale=0.5, noise=0.03, drift=0.1)
 """Growth of memory with them: blocks of rows and Gram matrices."""
 
-THREADS_SD = 0.25
-"""Standard deviation of the logarithm of what several threads save."""
+THREADS_SD = 0.1
+"""Standard deviation of the logarithm of the CPU time with several threads over that with one."""
 
-MIN_MB, MIN_S = 8.0, 0.1
+MIN_MB, MIN_S = 8.0, 0.03
 """Costs whose growth is lost in others: they are added before the fit, and taken off after."""
 
 
-def predict(trials: Sequence[Trial], n_rows: int) -> Cost | None:
+def predict(trials: Sequence[Trial], n_rows: int, pairs: float = PAIRS) -> Cost | None:
     """Predict the cost of a task with `n_rows` training rows; None without a good trial.
 
-    Memory grows as that of short searches, and is at least that of any trial. Time is
-    that of the whole searches, extrapolated with the exponent of the short ones, which had
-    more rows; of a single whole search, that of the short ones times their ratio. A trial of
-    the whole search on all rows is the task itself. A trial with several threads says what
-    they save.
+    Costs of the trials are extrapolated; `pairs` is the weight of those in proportion to pairs
+    of rows. Costs of metrics, whose samples have the same size for any number of rows, are
+    added: they are in trials with metrics only, or in all. Memory is at least that of any
+    trial. A trial with several threads shows what they add.
 
     Examples
     --------
-    >>> trials = [Trial(n, whole, "ok", n / 1000 * (4 if whole else 1), n / 100)
-    ...           for n, whole in [(2000, True), (2000, False), (4000, False), (8000, False)]]
+    >>> trials = [Trial(n, False, "ok", n / 1000, n / 100) for n in (2000, 4000, 8000)]
     >>> cost = predict(trials, 80_000)
-    >>> 750 < cost.memory_mib.value < 850, 300 < cost.seconds.value < 350
+    >>> 750 < cost.memory_mib.value < 850, 75 < cost.seconds.value < 85
     (True, True)
     """
-    together = [trial for trial in trials if trial.n_threads > 1]
     good = [trial for trial in trials if trial.status == "ok" and trial.n_threads == 1]
-    for trial in good:
-        if trial.is_whole and trial.n_rows == n_rows:  # it is the task
-            seconds = TIME.single(max(1e-3, trial.seconds))
-            return Cost(
-                MEMORY.single(max(1.0, trial.memory_mib)), _scale_time(seconds, good, together)
-            )
     over = [trial for trial in trials if trial.status == "out_of_memory"]
     if not (good or over):
         return None
+    of_rows: dict[bool, dict[int, Trial]] = {False: {}, True: {}}
+    for trial in good:
+        of_rows[trial.has_metrics][trial.n_rows] = trial
+    with_metrics, plain = of_rows[True], of_rows[False] or of_rows[True]
+    if n_rows in with_metrics:  # it is the task
+        plain = {n_rows: with_metrics[n_rows]}
+    together = [
+        (trial, plain[trial.n_rows])
+        for trial in trials
+        if trial.n_threads > 1 and trial.status == "ok" and trial.n_rows in plain
+    ]
+    seconds = None
+    if plain:
+        both = [(trial, plain[n]) for n, trial in with_metrics.items() if n in plain]
+        metrics_s = max([0.0, *(trial.seconds - other.seconds for trial, other in both)])
+        seconds = TIME.predict(_points(plain), n_rows, pairs).less(MIN_S - metrics_s)
+        for trial, alone in together:
+            factor = min(max(1.0, trial.seconds / max(1e-3, alone.seconds)), trial.n_threads)
+            seconds = wider(seconds.scale(factor), THREADS_SD)
+        less = [trial.seconds for trial in good if trial.n_rows < n_rows]
+        seconds = seconds.at_least(max(less, default=0.0))
     least = max(trial.memory_mib for trial in trials)
     if over:
         # it grows in proportion to the rows, or faster
         least = max(trial.memory_mib * n_rows / trial.n_rows for trial in over)
     memory = Estimate(least, least, least)
-    short, whole = (_regress_on_rows(good, kind, "memory_mib") for kind in (False, True))
-    if trials_ := short or whole:
-        with_more = MEMORY.predict(_points(trials_, MIN_MB)[-LAST:], n_rows)
-        more = [t.memory_mib - whole[t.n_rows] for t in together if t.status == "ok"]
-        memory = with_more.less(MIN_MB - max([0.0, *more])).at_least(least)
-    alone = _seconds(good, n_rows)
-    return Cost(memory, alone and _scale_time(alone, good, together), bool(over))
+    if plain:
+        points = _points(plain, "memory_mib")[-(LAST_OF_KERNEL if pairs > 1 else LAST) :]
+        memory = MEMORY.predict(points, n_rows, pairs).less(MIN_MB)
+        metrics = [trial.memory_mib - HELD * other.memory_mib for trial, other in both]
+        memory = memory.at_least(max([0.0, *metrics]) + HELD * memory.value)
+        more = [trial.memory_mib - alone.memory_mib for trial, alone in together]
+        memory = memory.less(-max([0.0, *more])).at_least(least)
+    return Cost(memory, seconds, bool(over))
 
 
 def predict_wider(costs: Mapping[int, Cost], width: int) -> Cost:
@@ -188,21 +199,6 @@ def _wider(costs: Mapping[int, Estimate], width: int, growth: Growth) -> Estimat
     return wider(growth.predict(points, width), _sd(costs[max(costs)]))
 
 
-def _scale_time(alone: Estimate, good: Sequence[Trial], together: Sequence[Trial]) -> Estimate:
-    """Return the wall clock with several threads, from the CPU time with one.
-
-    It is between that and its part for each thread: more would be the work of other
-    programs, and so is a trial with several threads that took too long.
-    """
-    for trial in together:
-        of_one = [t.seconds for t in good if t.is_whole and t.n_rows == trial.n_rows]
-        if trial.status != "ok" or not of_one or of_one[-1] <= 0:
-            return wider(alone, THREADS_SD)
-        saved = min(1.0, max(1 / trial.n_threads, trial.seconds / of_one[-1]))
-        return wider(alone.scale(saved), THREADS_SD)
-    return alone
-
-
 def rows_that_need(trials: Sequence[Trial], memory_mib: float, n_rows: int) -> int:
     """Return how many of `n_rows` rows should need an amount of memory; at most all."""
 
@@ -213,27 +209,17 @@ def rows_that_need(trials: Sequence[Trial], memory_mib: float, n_rows: int) -> i
     return bisect_left(range(n_rows), True, lo=1, key=needs)
 
 
-def _seconds(good: Sequence[Trial], n_rows: int) -> Estimate | None:
-    whole, short = (_regress_on_rows(good, kind, "seconds") for kind in (True, False))
-    if not whole:
-        return None
-    of_short, of_whole = _points(short, MIN_S), _points(whole, MIN_S)
-    if len(whole) > 1 or max(whole) not in short:
-        predicted = TIME.predict(of_whole, n_rows, beside=of_short)
-    else:
-        ratio = of_whole[-1][1] / (short[max(whole)] + MIN_S)
-        predicted = wider(TIME.predict(of_short, n_rows).scale(ratio), RATIO_SD)
-    return predicted.less(MIN_S).at_least(max(whole.values()))
+def seconds_of(trials: Sequence[Trial], n_rows: int) -> float:
+    """Predict the CPU time of one more trial."""
+    return TIME.predict(_points({t.n_rows: t for t in trials}), n_rows).value - MIN_S
 
 
-def _regress_on_rows(trials: Sequence[Trial], is_whole: bool, cost: str) -> dict[int, float]:
-    """Return the costs of whole searches, or of short ones, by rows."""
-    return {trial.n_rows: getattr(trial, cost) for trial in trials if trial.is_whole == is_whole}
+_ADDED = {"memory_mib": MIN_MB, "seconds": MIN_S}
 
 
-def _points(costs: Mapping[int, float], more: float) -> list[Point]:
+def _points(trials: Mapping[int, Trial], cost: str = "seconds") -> list[Point]:
     """Return costs by rows, in the order of the rows, with a constant added."""
-    return [(n, cost + more) for n, cost in sorted(costs.items())]
+    return sorted((n, getattr(trial, cost) + _ADDED[cost]) for n, trial in trials.items())
 
 
 MARGIN = 0.95
@@ -307,3 +293,17 @@ def too_large(
         return sentence
     which = " and ".join(narrow + wide)
     return f"{sentence}; {name} {which} should fit{', in blocks' if wide else ''}"
+
+
+def too_long(cost: Cost, timeout_s: float, n_threads: int) -> str:
+    """Say that a task does not end before its timeout.
+
+    >>> from kbench.records import Estimate
+    >>> estimate = Estimate(1, 1, 1)
+    >>> too_long(Cost(estimate, Estimate(36_000, 30_000, 43_000)), 1800, 2)
+    'needs 10 h of CPU time; 2 threads have at most 60 min before the timeout'
+    """
+    assert cost.seconds is not None
+    need, most = map(format_seconds, (cost.seconds.value, n_threads * timeout_s))
+    have = f"{plural(n_threads, 'thread')} {'has' if n_threads == 1 else 'have'}"
+    return f"needs {need} of CPU time; {have} at most {most} before the timeout"

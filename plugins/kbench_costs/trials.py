@@ -1,11 +1,11 @@
-"""Which cells need trials, their short searches, and the nested samples of their rows."""
+"""Which cells need trials, and the nested samples of their rows."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from kbench.records.canonical import to_json
 
 ROWS = 20_000
 """Rows of a dataset from which the cost of its cells is predicted."""
-
-SHORT = 2
-"""Candidates of a short search: a path, a choice, and a refit are in it."""
 
 MAX_WIDER = 8
 """Times as many components as an embedding has from which a wider one is predicted."""
@@ -73,12 +70,6 @@ def narrower(cells: Iterable[PlannedCell], whole_bytes: int) -> dict[str, list[P
             if near:
                 by_key[planned.key] = near
     return by_key
-
-
-def shorten(cell: Cell) -> Cell:
-    """Return a cell whose search has two candidates only."""
-    protocol = replace(cell.protocol, search_method="random", n_candidates=SHORT)
-    return replace(cell, protocol=protocol)
 
 
 MAX_ROWS = 2**23

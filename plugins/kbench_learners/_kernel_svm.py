@@ -14,6 +14,7 @@ from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from kbench import estimators
 from kbench.kernels import Gaussian, Linear, Polynomial, resolve_kernel
 from kbench.parameters import choice, integer, number
 from kbench_learners._estimator import SCHEMES, PathClassifier, binary_problems
@@ -21,6 +22,9 @@ from kbench_learners._kernel_machine import KernelMixin, kernel_sums
 
 _MAX_GRAM_ENTRIES = 2**27
 """A larger Gram matrix, more than 1 GiB, is not formed where libsvm has the kernel."""
+
+_CACHE_MIB = 200
+"""Kernel values that libsvm keeps: the others are computed again in each step."""
 
 _MAX_DENSE_COLUMNS = 128
 """Up to so many columns libsvm's own kernel is quicker than a Gram matrix for one fit.
@@ -67,7 +71,8 @@ def needs_no_gram(kernel, X, n_fits: int) -> bool:
     if own_kernel(kernel) is None:
         return False
     quick = not sp.issparse(X) and X.shape[1] <= _MAX_DENSE_COLUMNS
-    return (n_fits == 1 and quick) or X.shape[0] ** 2 > _MAX_GRAM_ENTRIES
+    n_pairs = (X.shape[0] / estimators.ROW_SHARE) ** 2
+    return (n_fits == 1 and quick) or n_pairs > _MAX_GRAM_ENTRIES
 
 
 def machines_along(
@@ -82,7 +87,8 @@ def machines_along(
     largest, previous = np.inf, 0.0
     for C in Cs:
         if largest >= previous:
-            machines = _solve(SVC(C=C, **parameters), X, codes, scheme)
+            cache = _CACHE_MIB * estimators.ROW_SHARE**2
+            machines = _solve(SVC(C=C, cache_size=cache, **parameters), X, codes, scheme)
             largest, previous = np.abs(machines.coef).max(initial=0.0), C * (1 - 1e-12)
         yield machines
 

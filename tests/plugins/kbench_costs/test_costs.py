@@ -169,7 +169,7 @@ def test_a_run_predicts_and_keeps_what_it_predicted(runner, store_uri):
 
 @pytest.mark.slow
 def test_a_hanging_map_costs_its_own_prediction(runner, monkeypatch):
-    monkeypatch.setattr(costs, "CELL_S", 5.0)
+    monkeypatch.setattr(costs, "TRIAL_S", 5.0)
     execute(runner(wide(3))[0])  # fetches the data
     plan = preview(runner(wide(3), wide(4), wide(5, "hang"), wide(6, "exit"))[0])
     costs_of = {cell.cell.feature_map.label: cell.cost for cell in plan.cells}

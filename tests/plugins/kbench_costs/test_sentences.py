@@ -7,8 +7,8 @@ from kbench_reporting.page import page
 from tests.support.report_rows import changed, content, row
 
 
-def predicted(name, memory, seconds, threads="1"):
-    made = changed(
+def predicted(name, memory, seconds):
+    return changed(
         row("iris", name),
         predicted_memory_mib=memory,
         peak_memory_mib=100.0,
@@ -18,7 +18,6 @@ def predicted(name, memory, seconds, threads="1"):
         task_time_cpu_s=10.0,
         task_time_s=20.0,
     )
-    return changed(made, protocol={**made.protocol, "threads": threads})
 
 
 def test_errors_are_summed_up():
@@ -30,8 +29,8 @@ def test_errors_are_summed_up():
     assert sentences(rows[:1])[0] == "Memory of 1 cell: median error 10%."
 
 
-def test_with_several_threads_the_wall_clock_counts():
-    assert costs.time_errors([predicted("a", 100, 20.0, threads="2")]) == ([0.0], 1)
+def test_the_cpu_time_counts():
+    assert costs.time_errors([predicted("a", 100, 10.0)]) == ([0.0], 1)
 
 
 def test_rows_that_failed_or_were_not_predicted_do_not_count():
