@@ -40,10 +40,7 @@ if TYPE_CHECKING:
     from kbench.kernels.arrays import Matrix, MatrixLike
 
 ROW_SHARE = 1.0
-"""Part of the training rows that this process has: less than 1 where a trial predicts a cost.
-
-Let a limit on pairs of rows, from which an estimator computes in another way, be that for all.
-"""
+"""Part of the training rows that this process has: less than 1 in trials that predict a cost."""
 
 
 def is_validated(

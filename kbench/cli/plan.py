@@ -110,10 +110,7 @@ def _note(cell: PlannedCell) -> str:
     if cell.problem:
         skipped = "skipped: " if cell.problem.status == "skipped" else ""
         return f"{skipped}{cell.problem.reason}"
-    if cell.dataset is None:
-        return "dataset not loaded yet"
-    is_slow = cell.cost is not None and cell.cost.seconds is None
-    return "no time estimate: the search on a sample took too long" if is_slow else ""
+    return "dataset not loaded yet" if cell.dataset is None else ""
 
 
 def _written_cost(cell: PlannedCell) -> tuple[str, str]:

@@ -180,22 +180,14 @@ def _author(cell: PlannedCell) -> str:
 def _retries(report: Report, repeat: str, again: Sequence[str]) -> list[tuple[str, str]]:
     """Return the commands that compute again what failed, or was skipped."""
     commands = []
-    limits = report.suite.limits
-    too_much = [cell for cell in report.cells if cell.status == "out_of_memory"]
-    limited = [cell for cell in report.cells if cell.status == "skipped" and cell.problem]
-    by_time = [cell for cell in limited if cell.takes_longer(limits.task_timeout_s)]
+    limit = report.suite.limits.task_memory_mib
     # memory that is enough is not the limit that was hit
-    by_memory = too_much + [cell for cell in limited if cell not in by_time]
-    n_failed = sum(cell.status not in ("ok", "unavailable") for cell in report.cells)
-    if len(by_memory) + len(by_time) < n_failed or any(added.failed for added in report.added):
+    by_memory = [each for each in report.cells if each.status == "out_of_memory"]
+    by_memory += [c for c in report.cells if c.problem and c.cost and c.cost.exceeds(limit)]
+    others = {c.status for c in report.cells} - {"ok", "unavailable", "skipped", "out_of_memory"}
+    if others or any(added.failed for added in report.added):
         commands.append((f"{repeat} --retry-failed", "compute failed tasks again"))
-    if by_time:
-        ends = [cell.cost.seconds.high for cell in by_time if cell.cost and cell.cost.seconds]
-        longer = shlex.join(["kbench", "suite", *_drop_option("--task-timeout", again)])
-        label = f"compute {plural(len(by_time), 'cell')} that would take too long"
-        commands.append((f"{longer} --task-timeout {math.ceil(max(ends))}", label))
     if by_memory:
-        limit = limits.task_memory_mib
         needed = max(_sufficient_mib(cell, limit) for cell in by_memory)
         higher = shlex.join(["kbench", "suite", *_drop_option("--memory-limit", again)])
         command = f"{higher} --memory-limit {needed}"

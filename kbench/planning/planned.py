@@ -96,16 +96,6 @@ class PlannedCell:
         """Results of the splits that are ok, in order."""
         return [result for result in self.in_order if result.is_ok]
 
-    def takes_longer(self, timeout_s: float) -> bool:
-        """Whether a task is predicted to take longer than a wall clock, in nine cases of ten.
-
-        Its threads share its CPU time. A search with a timeout of its own ends earlier.
-        """
-        seconds, protocol = self.cost and self.cost.seconds, self.cell.protocol
-        if not seconds or protocol.search_timeout_s is not None:
-            return False
-        return seconds.low > protocol.threads * timeout_s
-
     @property
     def in_order(self) -> list[Result]:
         """Results of all splits that are done, in order."""

@@ -216,7 +216,7 @@ class Cost:
 
     def exceeds(self, limit_mib: float) -> bool:
         """Whether the memory is larger than a limit in nine cases of ten."""
-        return self.memory_mib.low > limit_mib
+        return self.is_least or self.memory_mib.low > limit_mib
 
 
 @dataclass(frozen=True)

@@ -50,11 +50,14 @@ CHEAP_S = 0.5
 FIRST_ROWS = 256
 """Training rows of the smallest trial."""
 
+MAX_BEYOND = 32
+"""Rows of the task over those of the first trial, where that has blocks."""
+
 STEPS = (4, 2)
 """Rows of a trial over those of the one before, the best first."""
 
-TRIAL_S = 30.0
-"""Wall clock of a trial."""
+TRIAL_S = 60.0
+"""Wall clock of a trial: on a machine that is busy with other work, that of some CPU seconds."""
 
 BEYOND = 1.25
 """A cell is skipped if a sample hits the limit of memory that should need this much of it."""
@@ -110,8 +113,8 @@ def predict_costs(run: Run, cells: Sequence[PlannedCell]) -> None:
         cost = prediction.cost
         cell.cost = replace(cost, seconds=None) if run.offer else cost
         refusal, timeout_s = prediction.refusal, run.suite.limits.task_timeout_s
-        if not refusal and not cell.done and cell.takes_longer(timeout_s):
-            refusal = too_long(cost, timeout_s, cell.cell.protocol.threads)
+        if not refusal and not cell.done and cell.cost.seconds is not None:
+            refusal = too_long(cell.cost.seconds, timeout_s, cell.cell.protocol)
         if refusal:
             cell.problem = Problem("skipped", refusal)
 
@@ -229,9 +232,10 @@ class _Costs:
     def _grow(self, subject: _Subject, n_splits: int = 1) -> None:
         """Make trials until the next takes more than a small share of what they predict."""
         most, protocol = min(subject.samples.n_rows, MAX_ROWS), subject.cell.protocol
-        # each inner fold of the first trial has a block of the largest size already
-        refits = protocol.refit_maps_in_inner_folds
-        first = FIRST_ROWS if refits else BLOCK_ROWS * protocol.inner_folds
+        first = FIRST_ROWS
+        if not protocol.refit_maps_in_inner_folds:
+            # where rows are many, each inner fold has a block of the largest size already
+            first = max(first, min(BLOCK_ROWS * protocol.inner_folds, most // MAX_BEYOND))
         made = [self._trial(subject, min(first, most))]
         if made[0].status == "timed_out" and first > FIRST_ROWS:
             made = [self._trial(subject, min(FIRST_ROWS, most))]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbench.messages import format_memory, format_seconds, plural
-from kbench.records import Cost, Estimate, Trial
+from kbench.messages import format_memory, format_seconds, option
+from kbench.records import Cost, Estimate, Protocol, Trial
 
 SPREAD = 1.645
 """Standard deviations at the ends of an interval that has nine cases of ten."""
@@ -295,15 +295,19 @@ def too_large(
     return f"{sentence}; {name} {which} should fit{', in blocks' if wide else ''}"
 
 
-def too_long(cost: Cost, timeout_s: float, n_threads: int) -> str:
-    """Say that a task does not end before its timeout.
+def too_long(seconds: Estimate, timeout_s: float, protocol: Protocol) -> str:
+    """Say that a task does not end before its timeout; empty if it may, in one case of twenty.
 
-    >>> from kbench.records import Estimate
-    >>> estimate = Estimate(1, 1, 1)
-    >>> too_long(Cost(estimate, Estimate(36_000, 30_000, 43_000)), 1800, 2)
-    'needs 10 h of CPU time; 2 threads have at most 60 min before the timeout'
+    Its threads share its CPU time. A search with a timeout of its own ends earlier.
+
+    >>> too_long(Estimate(36_000, 30_000, 43_000), 1800, Protocol(threads=2))
+    'needs 10 h of CPU time, more than `task_timeout=1800` allows; `task_timeout=21500` should do'
     """
-    assert cost.seconds is not None
-    need, most = map(format_seconds, (cost.seconds.value, n_threads * timeout_s))
-    have = f"{plural(n_threads, 'thread')} {'has' if n_threads == 1 else 'have'}"
-    return f"needs {need} of CPU time; {have} at most {most} before the timeout"
+    n_threads = protocol.threads
+    if protocol.search_timeout_s is not None or seconds.low <= n_threads * timeout_s:
+        return ""
+    allowed, enough = (
+        option("task_timeout", math.ceil(limit)) for limit in (timeout_s, seconds.high / n_threads)
+    )
+    need = format_seconds(seconds.value)
+    return f"needs {need} of CPU time, more than {allowed} allows; {enough} should do"

@@ -8,8 +8,8 @@ Without a suite, the cells are those of `CELLS` on synthetic rows. The suite's n
 is as for ``kbench suite``; datasets of fewer than 20,000 rows have no predictions. Journal
 and MLflow store are in a temporary folder, so that every trial is made.
 
-Times are CPU seconds, which other programs disturb less than the wall clock; of a suite with
-several threads, wall clock. *trials* are the seconds of a cell's trials.
+Times are CPU seconds, which other programs disturb less than the wall clock. *trials* are
+the seconds of a cell's trials.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def show(folder: Path, given: argparse.Namespace) -> None:
         name = str(file)
     registry = load_registry()
     chosen = (given.dataset, given.feature_map, given.learner)
-    options = Options(f"sqlite:///{folder / 'mlflow.db'}", given.jobs)
+    options = Options(given.jobs, given={"store": f"sqlite:///{folder / 'mlflow.db'}"})
     fetch = [sys.executable, "-m", "kbench.cli", "data", "fetch", name]
     subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
     # the number of splits is not in the key of a cell: the run has the trials of the plan
@@ -105,8 +105,7 @@ def show(folder: Path, given: argparse.Namespace) -> None:
             f"{cell.cell.name[:50]:50} {cost.memory_mib.value:7.0f} {true:9.0f} {memory[-1]:+6.0%}"
         )
         if cost.seconds is not None:
-            # with several threads the wall clock is predicted
-            took = result.cpu_s if cell.cell.protocol.threads == 1 else result.seconds
+            took = result.cpu_s
             time.append(cost.seconds.value / took - 1)
             inside += cost.seconds.low <= took <= cost.seconds.high
             line += f"   {cost.seconds.value:7.2f} {took:9.2f} {time[-1]:+6.0%}"

@@ -13,7 +13,7 @@ from kbench.cli.plan import print_plan
 from kbench.evaluation.split_view import assign
 from kbench.execution import task_functions
 from kbench.planning.suite_file import read
-from kbench.records import Protocol
+from kbench.records import Cost, Estimate, Protocol
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench.results.row_builders import make_full_row, make_row
@@ -241,6 +241,59 @@ def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, sto
     assert [cell.status for cell in raised.cells] == ["ok", "ok"]
     assert seen.tasks == 1
     assert {run.status for run in Store(store_uri).read("trial")} == {"ok"}
+
+
+def test_a_cell_is_skipped_whose_task_cannot_end_before_its_timeout(runner, monkeypatch, capfd):
+    def predict(self, cells):
+        memory = Estimate(10.0, 9.0, 11.0)
+        times = {"work 3": Estimate(500.0, 400.0, 600.0), "work 4": Estimate(100.0, 50.0, 200.0)}
+        labels = {cell.key: cell.cell.feature_map.label for cell in cells}
+        return {key: costs.Prediction(Cost(memory, times[label])) for key, label in labels.items()}
+
+    monkeypatch.setattr(costs._Costs, "predict", predict)
+    report = execute(runner(wide(3), wide(4))[0])
+    assert [cell.status for cell in report.cells] == ["skipped", "ok"]
+    reason = report.cells[0].problem.reason
+    assert "500 s" in reason or "8.3 min" in reason
+    assert "task_timeout=60" in reason
+    assert "task_timeout=600" in reason
+    print_report(report)
+    printed = capfd.readouterr().out
+    assert "skipped" in printed
+    assert "--memory-limit" not in printed
+    assert "--retry-failed" not in printed
+
+
+METHODS = """
+datasets = [{ name = "polytope", n_samples = 7000 }]
+feature_maps = ["identity"]
+[protocol]
+cv = "holdout"
+inner_folds = 3
+[limits]
+n_splits = 1
+[[block]]
+learners = [
+    { name = "kernel-svm", kernel = { name = "gaussian" }, C = { tune = [1.0, 64.0] } },
+    { name = "knn", n_neighbors = { tune = [5, 1, 21] } },
+    { name = "gradient-boosting", learning_rate = { tune = [0.1, 0.3] } },
+]
+[[block]]
+feature_maps = [{ name = "rff", n_components = 256, bandwidth_factor = { tune = [1.0, 2.0] } }]
+learners = [{ name = "linear-svm", C = { tune = [1.0, 16.0, 256.0] } }]
+"""
+
+
+@pytest.mark.slow
+def test_predicted_cpu_times_are_close_to_those_measured(store_uri, monkeypatch):
+    """Kernel SVM and k-NN grow with the pairs of rows."""
+    monkeypatch.setattr(trials, "ROWS", 5000)
+    registry = build(list_plugins())
+    options = Options(given={"store": store_uri})
+    report = execute(Run(read(METHODS, "methods", registry), registry, options))
+    for cell in report.cells:
+        (result,) = cell.done
+        assert 0.4 < cell.cost.seconds.value / result.cpu_s < 2.5, cell.cell.name
 
 
 @pytest.mark.slow

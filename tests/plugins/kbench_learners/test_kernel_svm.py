@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from kbench import estimators
 from kbench.kernels import Gaussian, LaplaceBalcan, Linear, Polynomial
 from kbench_learners import KernelSVM, _kernel_svm
 from kbench_learners._kernel_svm import solve_box_qp
@@ -146,6 +147,18 @@ def test_a_gram_matrix_and_libsvm_s_own_kernel_agree(kernel, multiclass, monkeyp
         fits.append(svm.decision_function(X))
         np.testing.assert_array_equal(svm.support_, np.sort(svm.support_))
     np.testing.assert_allclose(*fits, atol=1e-5)
+
+
+def test_a_trial_on_some_rows_is_computed_as_all_rows_are(monkeypatch):
+    kernel, X, y = Gaussian(1.0), np.random.default_rng(0).normal(size=(200, 3)), np.arange(200) % 2
+    margins = KernelSVM(kernel, C=0.5).fit(X, y).decision_function(X)
+    sizes, svc = [], _kernel_svm.SVC
+    monkeypatch.setattr(_kernel_svm, "SVC", lambda **p: sizes.append(p["cache_size"]) or svc(**p))
+    assert not _kernel_svm.needs_no_gram(kernel, X, 2)
+    monkeypatch.setattr(estimators, "ROW_SHARE", 0.01)  # of 20,000 rows
+    assert _kernel_svm.needs_no_gram(kernel, X, 2)
+    np.testing.assert_allclose(KernelSVM(kernel, C=0.5).fit(X, y).decision_function(X), margins)
+    assert sizes == pytest.approx([200 / 100**2])
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
