@@ -63,8 +63,9 @@ class DatasetSource:
         ``{".csv": {}, ".tsv": {"delimiter": "\t"}}``. The commands for a user's
         file give `load` the parameter ``path`` and, if it has them, ``target``, ``drop``,
         ``categorical``, ``date_formats``, ``target_encode``, ``strip_units``, ``delimiter``,
-        ``decimal``, ``thousands``, ``encoding``, ``na_values`` and ``sheet``. The parameters
-        ``path`` and ``split_file`` are names of files: data are read again once a file has changed.
+        ``decimal``, ``thousands``, ``encoding``, ``na_values``, ``sheet`` and ``header_row``. The
+        parameters ``path`` and ``split_file`` are names of files: data are read again once a file
+        has changed.
     table : callable or "module:name", optional
         ``table(**params) -> DataFrame``: the user's table before it is
         encoded, with all rows and columns of the file in their order; for
@@ -74,6 +75,8 @@ class DatasetSource:
         its files are written where the parameters do not say it. The commands for a user's
         file look at the columns before they load it; without `rows` they read `table`.
         None stands for a file that has no table, such as one of sparse rows.
+    text_blocks : "module:name", optional
+        Reads files of text for `kbench predict` and in exported models, which have its module.
     """
 
     name: str
@@ -86,6 +89,7 @@ class DatasetSource:
     extensions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     table: Make | None = None
     rows: Make | None = None
+    text_blocks: str | None = None
 
 
 @dataclass(frozen=True)

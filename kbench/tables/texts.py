@@ -1,4 +1,4 @@
-"""How the strings of a table are read: numbers, units, dates, missing values, lines before names.
+"""How the strings of a table are read: numbers, units, dates, missing values.
 
 Numbers may have signs around them: `$1,200`, `45 %`, `20 °C`, `(1 200)`. All values of a
 column have one unit, which is left out: 45 % is 45. Dates become days since 1970, and the place
@@ -7,7 +7,6 @@ in the year, the week and the day. This module leaves with an exported model.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -314,34 +313,3 @@ def _moment(value: Any, format_: str) -> datetime:
         value = datetime(value.year, value.month, value.day)
     moment: datetime = value
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-
-
-PREAMBLE = 1 << 16
-"""Characters in which lines before that of column names are looked for."""
-
-SEP = re.compile(r'"?sep=(.)"?[\s;,]*', re.IGNORECASE)
-"""A first line that names the delimiter."""
-
-
-def preamble(text: str) -> tuple[int, str]:
-    r"""Count the lines before that of column names, and return the delimiter that one names.
-
-    They begin with ``#``, unless the only one of them is a line of names itself; or the first
-    is ``sep=;``, as Excel takes it.
-
-    >>> preamble("sep=;\na;b\n1;2"), preamble("# a\n# b\nc,d"), preamble("#a,b\n1,2")
-    ((1, ';'), (2, ''), (0, ''))
-    """
-    lines = text[:PREAMBLE].splitlines()
-    named = SEP.fullmatch(lines[0]) if lines else None
-    n = 1 if named else 0
-    while n < len(lines) and lines[n].startswith("#"):
-        n += 1
-    following = next(csv.reader(lines[n : n + 1], delimiter=named[1] if named else ","), [])
-    has_numbers = any(
-        build_unsigned_pattern(".", "").fullmatch(value.strip().removeprefix("-").removeprefix("+"))
-        for value in following
-    )
-    if n - bool(named) == 1 and (has_numbers or n == len(lines)):
-        n -= 1
-    return n, named[1] if named else ""

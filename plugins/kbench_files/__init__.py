@@ -41,6 +41,7 @@ def kbench_datasets():
             rows=None
             if form == "svmlight"
             else f"kbench_files.{'_csv' if form == 'csv' else '_typed'}:{form}_rows",
+            text_blocks="kbench_files._text_blocks:TextBlocks" if form == "csv" else None,
         )
         for form, endings in FORMS.items()
     ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import csv
 import io
-import re
+import itertools
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,9 @@ from kbench.tables.table import find_repeated
 from kbench.tables.table_rows import Opened, Scan
 from kbench.tables.texts import MISSING, is_number
 from kbench_files._columns import is_numeric, text_places
-from kbench_files._dialect import Dialect, detect, not_encoded
+from kbench_files._dialect import Dialect, detect, lay_out, not_encoded, parse
 from kbench_files._encoding import block_rows
+from kbench_files._layout import Row
 from kbench_files._reading import existing, first_line, open_bounded
 
 if TYPE_CHECKING:
@@ -32,9 +34,6 @@ OPTIONS: dict[str, object] = {
     "low_memory": False,
 }
 """How pandas reads a CSV file."""
-
-UNNAMED = re.compile(r"Unnamed: \d+$")
-"""What pandas calls a column without a name."""
 
 RAGGED = 10
 """Rows with too few or too many values that a message lists."""
@@ -61,14 +60,33 @@ def csv_rows(path: str | Path, drop: Sequence[str] = (), **given: object) -> Ope
     return Opened(rows, guessed, detected.sentence, detected.doubts)
 
 
-@contextlib.contextmanager
-def _open_text(file: Path, label: str, dialect: Dialect) -> Iterator[io.BufferedReader]:
-    """Open a file at its line of column names."""
-    # a stream, not a name: pandas would fetch what looks like an address
-    with open_bounded(file, label, dialect.delimiter, dialect.encoding) as stream:
-        for _ in range(dialect.skip):
-            stream.readline()
-        yield stream
+class _Rewritten(io.RawIOBase):
+    """The table in a file as a CSV file with names in its first line and nothing else.
+
+    Parsers replace an error by one of their own: it is `problem`.
+    """
+
+    def __init__(self, rows: Iterable[Row], dialect: Dialect) -> None:
+        self.problem: ValueError | None = None
+        self._rows, self._rest = iter(rows), b""
+        self._encode = codecs.getincrementalencoder(dialect.encoding)().encode
+        self._delimiter = dialect.delimiter
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:
+        try:
+            while not self._rest and (rows := [*itertools.islice(self._rows, 1000)]):
+                text = io.StringIO(newline="")
+                csv.writer(text, delimiter=self._delimiter).writerows(rows)
+                self._rest = self._encode(text.getvalue())
+        except ValueError as error:
+            self.problem = error
+            raise
+        n = len(data := self._rest[: len(buffer)])
+        buffer[:n], self._rest = data, self._rest[n:]
+        return n
 
 
 class CsvRows:
@@ -83,6 +101,7 @@ class CsvRows:
         file, self.what = existing(path)
         self.files = [file]
         self._dialect = dialect.check(self.what)
+        self._layout = lay_out(file, self.what, dialect) if dialect.header_row else None
         self.names = self._header(drop)
         self._options = {**_options(self._dialect), "names": self.names, "header": 0}
         self._types: dict[str, object] = {}
@@ -204,7 +223,7 @@ class CsvRows:
         # not by pandas, which takes a second for a row of ten thousand texts
         with self._explain_errors(), self._open() as opened:
             # the text is read ahead: bytes after the line are another error
-            reader = self._parse(opened, errors="surrogateescape")
+            reader = parse(opened, self._dialect, errors="surrogateescape")
             rows = (row for row in reader if "".join(row).strip() or len(row) > 1)
             written = [name.strip() for name in next(rows, ())]
             encoding = self._dialect.encoding
@@ -213,20 +232,30 @@ class CsvRows:
             raise DatasetError(f"{self.what}: cannot be read as CSV: No columns to parse from file")
         self._n_names = len(written)
         # as pandas calls columns without a name
-        read = [name or f"Unnamed: {place}" for place, name in enumerate(written)]
+        places = self._layout.places if self._layout else range(len(written))
+        read = [n or f"Unnamed: {place}" for place, n in zip(places, written, strict=True)]
         _check_header(written, read, self.what, drop, self._dialect)
         return read
 
-    def _open(self) -> contextlib.AbstractContextManager[io.BufferedReader]:
-        return _open_text(self.files[0], self.what, self._dialect)
-
-    def _parse(self, opened: io.BufferedReader, errors: str = "strict") -> Any:
-        """Return the reader of the standard library for an open file."""
-        encoding = self._dialect.encoding
-        if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
-            encoding = "utf-8-sig"  # pandas leaves a byte order mark out
-        stream = io.TextIOWrapper(opened, encoding=encoding, errors=errors, newline="")
-        return csv.reader(stream, delimiter=self._dialect.delimiter, skipinitialspace=True)
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[io.BufferedReader]:
+        """Open the file, or the table that its layout describes."""
+        # a stream, not a name: pandas would fetch what looks like an address
+        dialect, layout = self._dialect, self._layout
+        with open_bounded(self.files[0], self.what, dialect.delimiter, dialect.encoding) as stream:
+            if layout is None:
+                yield stream
+                return
+            rows = itertools.chain([layout.names], layout.select(parse(stream, dialect)))
+            rewritten = _Rewritten(rows, dialect)
+            try:
+                yield io.BufferedReader(rewritten, 1 << 18)
+            except Exception:
+                if isinstance(rewritten.problem, UnicodeDecodeError):
+                    raise rewritten.problem from None
+                if rewritten.problem is not None:
+                    raise DatasetError(f"{self.what}: {rewritten.problem}") from None
+                raise
 
     @contextlib.contextmanager
     def _explain_errors(self) -> Iterator[None]:
@@ -262,14 +291,13 @@ class CsvRows:
         """Refuse rows with more or fewer values than there are names."""
         dialect, lines, n_ragged = self._dialect, [], 0
         with self._open() as opened:
-            reader = self._parse(opened)
+            reader = parse(opened, dialect)
             with contextlib.suppress(csv.Error, UnicodeDecodeError):
                 for row in reader:
                     if len(row) not in (0, self._n_names):
                         n_ragged += 1
                         if len(lines) < RAGGED:
-                            number = reader.line_num + dialect.skip
-                            lines.append(f"line {number:,} has {len(row):,}")
+                            lines.append(f"line {reader.line_num:,} has {len(row):,}")
         if n_ragged:
             more = f", and {n_ragged - RAGGED:,} more" if n_ragged > RAGGED else ""
             raise DatasetError(
@@ -392,13 +420,17 @@ def refuse_unnamed(
     names: Sequence[str], read: Sequence[str], label: str, drop: Sequence[str]
 ) -> None:
     """Raise an error for columns without a name; `read` has the names that pandas gives them."""
-    for place, name in enumerate(names):
-        if not name and read[place] not in drop:
-            # most often the row numbers that pandas writes, which may reveal the labels
-            raise DatasetError(
-                f"{label}: column {place + 1} has no name; add a name, or drop it: "
-                f"{option('drop', [read[place]])}"
-            )
+    # most often the row numbers that pandas writes, which may reveal the labels
+    places = [p for p, name in enumerate(names) if not name and read[p] not in drop]
+    if places:
+        columns = (
+            f"{'column' if len(places) == 1 else 'columns'} {', '.join(str(p + 1) for p in places)}"
+        )
+        raise DatasetError(
+            f"{label}: {columns} {'has' if len(places) == 1 else 'have'} no name; add names, name "
+            f"their row with {option('header_row', '2')}, or drop them: "
+            f"{option('drop', [read[place] for place in places])}"
+        )
 
 
 def _other_delimiter(line: str, delimiter: str) -> str | None:

@@ -10,15 +10,19 @@ import codecs
 import contextlib
 import csv
 import io
+import lzma
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from kbench import DatasetError
-from kbench.messages import option, plural
-from kbench.tables.texts import BLANKS, MISSING, build_sign_pattern, build_translation, preamble
+from kbench.messages import option
+from kbench.tables.texts import BLANKS, MISSING, build_sign_pattern, build_translation
+from kbench_files._layout import SEP, Layout, Row, find_layout, survey
 from kbench_files._reading import open_bounded
 
 if TYPE_CHECKING:
@@ -55,8 +59,8 @@ class Dialect:
     encoding: str = "utf-8"
     na_values: Sequence[str] = ()
     """Strings that stand for missing values, in addition to the usual ones."""
-    skip: int = 0
-    """Lines before that of column names."""
+    header_row: str = ""
+    """The row of column names, ``"4"``, or ``"2-3"``; notes and totals below are left out then."""
 
     def check(self, label: str) -> Dialect:
         """Return the dialect; DatasetError where it has a wrong value."""
@@ -114,22 +118,54 @@ def detect(file: Path, label: str, fixed: Mapping[str, object]) -> Found:
     content = _decode(raw, dialect.encoding, label)
     if more:  # the last line is cut
         content = content[: content.rfind("\n") + 1] or content
-    if "skip" not in fixed and dialect.encoding.lower()[:6] not in ("utf-16", "utf-32"):
-        skip, sign = preamble(content)
-        dialect = replace(dialect, skip=skip)
-        if sign and "delimiter" not in fixed:
-            dialect = replace(dialect, delimiter=sign)
-            fixed = {**fixed, "delimiter": sign}
-    content = "".join(content.splitlines(keepends=True)[dialect.skip :])
+    sign = SEP.fullmatch(content.partition("\n")[0].strip())
     if "delimiter" not in fixed:
-        delimiter, doubt = _delimiter(content)
+        delimiter, doubt = (sign[1], []) if sign and sign[1] else _delimiter(content)
         dialect = replace(dialect, delimiter=delimiter)
         doubts += doubt
+    layout = lay_out(file, label, dialect)
+    rows: Iterable[Row] = [row for row in _rows(content, dialect.delimiter) if row][1:]
+    if not layout.is_plain:
+        dialect = replace(dialect, header_row=layout.header_row)
+        doubts += layout.notices
+        rows = layout.select(
+            row for row in _rows(content, dialect.delimiter) if len(row) in (0, layout.width)
+        )
     if "decimal" not in fixed or "thousands" not in fixed:
-        rows = list(_rows(content, dialect.delimiter))
-        dialect, doubt = _marks(dialect, rows[1:], fixed)
+        dialect, doubt = _marks(dialect, list(rows), fixed)
         doubts += doubt
     return Found(dialect, _sentence(dialect, has_bom), doubts)
+
+
+def lay_out(file: Path, label: str, dialect: Dialect) -> Layout:
+    """Find the table in a file; errors in the file are left to its reader."""
+    try:
+        with open_rows(file, label, dialect) as rows:
+            known = survey(rows)
+    except (csv.Error, UnicodeError, EOFError, OSError, zlib.error, lzma.LZMAError):
+        known = ([], [], 0)
+    try:
+        return find_layout(*known, dialect.header_row)
+    except ValueError as error:
+        if dialect.header_row:
+            raise DatasetError(f"{label}: {error}") from None
+    return Layout((), (), 0, "", (0, 0), (), is_plain=True)
+
+
+@contextlib.contextmanager
+def open_rows(file: Path, label: str, dialect: Dialect) -> Iterator[Iterator[Row]]:
+    """Open a file as rows of texts."""
+    with open_bounded(file, label, dialect.delimiter, dialect.encoding) as stream:
+        yield parse(stream, dialect)
+
+
+def parse(stream: IO[bytes], dialect: Dialect, errors: str = "strict") -> Any:
+    """Return the rows of an open file, as the standard library reads them."""
+    encoding = dialect.encoding
+    if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
+        encoding = "utf-8-sig"  # pandas leaves a byte order mark out
+    text = io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="")
+    return csv.reader(text, delimiter=dialect.delimiter, skipinitialspace=True)
 
 
 def _sentence(dialect: Dialect, has_bom: bool) -> str:
@@ -141,9 +177,8 @@ def _sentence(dialect: Dialect, has_bom: bool) -> str:
         mark = "a blank" if dialect.thousands in BLANKS else f"`{dialect.thousands}`"
         parts.append(f"{mark} between thousands")
     parts.append(dialect.encoding + (" with a byte order mark" if has_bom else ""))
-    if dialect.skip:
-        lines = plural(dialect.skip, "line")
-        parts.append(f"{lines} before the header skipped")
+    if dialect.header_row:
+        parts.append(f"names in row {dialect.header_row}")
     return ", ".join(parts)
 
 
@@ -205,29 +240,29 @@ def not_encoded(error: UnicodeDecodeError, label: str) -> str:
 
 
 def _rows(data: str, delimiter: str) -> Iterator[list[str]]:
-    """Yield the rows of a sample that are not empty."""
+    """Yield the rows of a sample."""
     reader = csv.reader(io.StringIO(data, newline=""), delimiter=delimiter, skipinitialspace=True)
     with contextlib.suppress(csv.Error):  # a cut or huge value: what was read suffices
         for number, row in enumerate(reader):
             if number > SAMPLE_ROWS:
                 return
-            if row:
-                yield row
+            yield row
 
 
 def _delimiter(content: str) -> tuple[str, list[str]]:
-    """Guess the sign that divides most rows into as many values as the first one."""
+    """Guess the sign that divides most rows into the same number of values."""
     candidates = []
     for sign in DELIMITERS:
-        widths = [len(row) for row in _rows(content, sign)]
-        if widths and widths[0] > 1:
-            agree = sum(width == widths[0] for width in widths) / len(widths)
-            candidates.append((agree, widths[0], sign))
+        widths = [len(row) for row in _rows(content, sign) if row]
+        for width, n in Counter(widths).most_common(1):
+            if width > 1:  # titles above the names may have any width
+                below = len(widths) - widths.index(width)
+                candidates.append((n / len(widths), n / below, width, sign))
     if not candidates:
         return ",", []
-    candidates.sort(key=lambda each: (-each[0], -each[1], DELIMITERS.index(each[2])))
-    (agree, _, sign), *rest = candidates
-    rivals = [other for share, _, other in rest if share == agree == 1.0]
+    candidates.sort(key=lambda each: (*(-n for n in each[:3]), DELIMITERS.index(each[3])))
+    (agree, *_, sign), *rest = candidates
+    rivals = [other for share, *_, other in rest if share == agree == 1.0]
     if not rivals:
         return sign, []
     doubt = (

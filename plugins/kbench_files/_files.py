@@ -35,7 +35,7 @@ from kbench_files._typed import ENDINGS, ParquetRows, arff_frame, excel_rows, re
 _OWN = {
     "csv": tuple(each.name for each in fields(Dialect)),
     "parquet": (),
-    "excel": ("sheet",),
+    "excel": ("sheet", "header_row"),
     "arff": (),
     "svmlight": ("n_features",),
 }
@@ -59,7 +59,7 @@ def load_table(
     thousands: str = "",
     encoding: str = "utf-8",
     na_values: Sequence[str] = (),
-    skip: int = 0,
+    header_row: str = "",
     sheet: str = "",
     n_features: int | None = None,
     dataset_family: str = "",
@@ -109,8 +109,10 @@ def load_table(
         Encoding of the file; a byte order mark is left out.
     na_values : sequence of str, optional
         Strings that stand for missing values, in addition to the usual ones.
-    skip : int, default 0
-        Lines before that of column names.
+    header_row : str, optional
+        Row of the column names, such as ``"4"``, or the first and the last of two rows, ``"2-3"``.
+        Rows above it, empty rows and columns, comments, and what stands below the table are left
+        out then: totals, notes and other tables. By default all rows below the first one are read.
     sheet : str, optional
         Name of the sheet; the first one by default.
     n_features : int, optional
@@ -173,12 +175,12 @@ def load_table(
             data = to_dataset(table, what, roles.target, tuple(drop), task, weight, **facts)
             n_rows = table.n_rows
         else:
-            dialect = Dialect(delimiter, decimal, thousands, encoding, tuple(na_values), int(skip))
+            dialect = Dialect(delimiter, decimal, thousands, encoding, tuple(na_values), header_row)
             rows: TableRows
             if form == "csv":
                 rows = CsvRows(path, dialect, drop)
             elif form == "excel":
-                rows = excel_rows(path, sheet, drop).rows
+                rows = excel_rows(path, sheet, drop, header_row, detects=False).rows
             else:
                 rows = ParquetRows(path) if form == "parquet" else arff_frame(path)
             grouped = () if groups is None else (groups,)

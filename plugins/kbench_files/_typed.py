@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -15,8 +16,9 @@ from kbench.tables.arff import is_sparse_arff, read_arff
 from kbench.tables.limits import check_values
 from kbench.tables.table import find_repeated
 from kbench.tables.table_rows import FrameRows, Opened, Scan
-from kbench_files._csv import UNNAMED, refuse_unnamed
+from kbench_files._csv import refuse_unnamed
 from kbench_files._encoding import block_rows
+from kbench_files._layout import Row, find_layout, survey
 from kbench_files._reading import existing, existing_files, first_line
 
 if TYPE_CHECKING:
@@ -216,18 +218,29 @@ def _fit(one: pyarrow.DataType, other: pyarrow.DataType) -> bool:
     return is_text or (_number_type(one) is not None and _number_type(other) is not None)
 
 
-def _read(path: str | Path, sheet: str) -> tuple[Any, list[str]]:
-    """Return a sheet, by default the first one, and the names of all sheets."""
+def _read_cells(path: str | Path, sheet: str) -> tuple[list[Row], str, list[str]]:
+    """Return the cells of a sheet, its name, by default the first one, and those of all sheets."""
     import pandas
 
     file, label = existing(path)
     try:
-        with pandas.ExcelFile(file.absolute()) as book:
+        # merged cells are known only if the whole book is in memory
+        needs_all = {"read_only": False} if _has_merged_cells(file) else None
+        with pandas.ExcelFile(file.absolute(), engine_kwargs=needs_all) as book:
             sheets = [str(name) for name in book.sheet_names]
             if sheet and sheet not in sheets:
                 hint = did_you_mean(sheet, sheets) or f"; available: {list_some(sheets)}"
                 raise DatasetError(f"{label}: no sheet is named {sheet!r}{hint}")
-            frame = pandas.read_excel(book, sheet_name=sheet or sheets[0], na_values=["?"])
+            chosen = sheet or sheets[0]
+            frame = pandas.read_excel(
+                book, sheet_name=chosen, header=None, dtype=object, na_filter=False
+            )
+            rows = frame.to_numpy().tolist()
+            for merged in book.book[chosen].merged_cells.ranges if needs_all else ():
+                # a cell above several rows is that of each of them
+                column, top, bottom = merged.min_col - 1, merged.min_row - 1, merged.max_row
+                for row in rows[top + 1 : bottom]:
+                    row[column] = rows[top][column]
     except ImportError as error:
         needed = "openpyxl" if file.suffix.lower() == ".xlsx" else "xlrd"
         extra = "pip install 'kbench-core[excel]'" if needed == "openpyxl" else "pip install xlrd"
@@ -239,13 +252,24 @@ def _read(path: str | Path, sheet: str) -> tuple[Any, list[str]]:
     except Exception as error:  # the readers' errors have no common base
         why = f"it cannot be read as an Excel file: {first_line(error)}"
         raise DatasetError(f"{label}: {why}") from None
-    names = [str(name).strip() for name in frame.columns]
-    # pandas tells columns of one name apart by a number
-    twice = [name for name in names if name.endswith(".1") and name[:-2].strip() in names]
-    if twice:
-        raise DatasetError(f"{label}: several columns are named {twice[0][:-2]!r}; rename them")
-    frame.columns = names
-    check_values(frame.size, label, f"{len(frame):,} rows with {len(names):,} columns")
+    check_values(frame.size, label, f"{frame.shape[0]:,} rows with {frame.shape[1]:,} columns")
+    return rows, chosen, sheets
+
+
+def _has_merged_cells(file: Path) -> bool:
+    if not zipfile.is_zipfile(file):
+        return False
+    with zipfile.ZipFile(file) as book:
+        names = [name for name in book.namelist() if name.startswith("xl/worksheets/sheet")]
+        return any(b"<mergeCell " in book.read(name) for name in names)
+
+
+def _read_types(names: Sequence[str], rows: Iterable[Row]) -> Any:
+    """Return rows of cells as pandas reads a sheet; texts that are numbers become these."""
+    import pandas
+    from pandas.io.parsers import TextParser
+
+    frame = TextParser([names, *map(list, rows)], header=0, na_values=["?"]).read()
     for name in names:
         if frame[name].dtype == object or str(frame[name].dtype) == "str":
             values = frame[name].map(_strip_strings)
@@ -253,25 +277,48 @@ def _read(path: str | Path, sheet: str) -> tuple[Any, list[str]]:
             with contextlib.suppress(ValueError, TypeError):  # numbers in cells of text
                 values = pandas.to_numeric(values)
             frame[name] = values
-    return frame, sheets
+    return frame
 
 
 def _strip_strings(value: object) -> object:
     return value.strip() if isinstance(value, str) else value
 
 
-def excel_rows(path: str | Path, sheet: str = "", drop: Sequence[str] = (), **_: object) -> Opened:
+def excel_rows(
+    path: str | Path,
+    sheet: str = "",
+    drop: Sequence[str] = (),
+    header_row: str = "",
+    detects: bool = True,
+    **_: object,
+) -> Opened:
     """Return a sheet of an Excel file as a table in blocks."""
-    frame, sheets = _read(path, sheet)
-    label = existing(path)[1]
+    cells, chosen, sheets = _read_cells(path, sheet)
+    file, label = existing(path)
     if not sheet and len(sheets) > 1:
         another = f"{option('sheet')} reads another one: {list_some(sheets[1:])}"
-        label = f"{label}, sheet {sheets[0]!r} ({another})"
-    read = list(frame.columns)
-    refuse_unnamed(["" if UNNAMED.match(name) else name for name in read], read, label, drop)
-    rows = FrameRows(frame, label)
-    rows.files = [existing(path)[0]]
-    return Opened(rows, {}, f"the sheet {sheet or sheets[0]!r}")
+        label = f"{label}, sheet {chosen!r} ({another})"
+    if not cells:
+        raise DatasetError(f"{label}: it has no rows")
+    written, places, body = cells[0], range(len(cells[0])), iter(cells[1:])
+    params, notices, sentence = {}, (), f"the sheet {chosen!r}"
+    if detects or header_row:
+        try:
+            layout = find_layout(*survey(cells), header_row)
+        except ValueError as error:
+            raise DatasetError(f"{label}: {error}") from None
+        if not layout.is_plain:
+            written, places, body = layout.names, layout.places, layout.select(cells)
+            params, notices = {"header_row": layout.header_row}, layout.notices
+            sentence += f", names in row {layout.header_row}"
+    names = [str(name).strip() for name in written]
+    if twice := find_repeated(filter(None, names)):
+        raise DatasetError(f"{label}: several columns are named {twice[0]!r}; rename them")
+    read = [n or f"Unnamed: {place}" for place, n in zip(places, names, strict=True)]
+    refuse_unnamed(names, read, label, drop)
+    rows = FrameRows(_read_types(read, body), label)
+    rows.files = [file]
+    return Opened(rows, params, sentence, notices)
 
 
 ONLY_DENSE = ("categorical", "date_formats", "target_encode", "strip_units", "groups")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,7 @@ import typer
 
 from kbench import features
 from kbench.errors import ExportError, KbenchError
-from kbench.features import echo, options_from
+from kbench.features import echo, options_from, put_flags
 from kbench.messages import plural
 from kbench_tables.commands.recommend import READING, Given
 
@@ -84,8 +84,7 @@ def predict(
         if type(error).__module__.startswith(f"{package.partition('.')[0]}."):
             raise ExportError(f"{error}; nothing was written") from error
         raise
-    for sentence in outcome.sentences:
-        echo(f"kbench: {sentence}", err=True)
+    _show(outcome.sentences)
     echo(f"{output}: {plural(outcome.n_rows, 'row')}{', replaced' if replaced else ''}")
 
 
@@ -94,7 +93,6 @@ def _opened(
 ) -> tuple[Iterator[Mapping[str, Any]], dict[str, Any] | None]:
     """Return the rows of a file in blocks, and its dialect; None if that is the training file's."""
     from kbench_tables.export.package_writer import DIALECT
-    from kbench_tables.export.predicting import csv_blocks
 
     registry = features.import_registry()
     target = model.facts.get("target_column") or "target"
@@ -106,49 +104,49 @@ def _opened(
     ref = features.dataset_of_file(file, target, registry=registry, **reading)
     trained = {**model.facts["dialect"]}
     params = dict(ref.params)
-    taken = features.read_parameters(source.load)
-    is_text = taken is not None and "delimiter" in taken
-    if is_text and trained["na_values"]:
+    if source.text_blocks and trained["na_values"]:
         params.setdefault("na_values", tuple(trained["na_values"]))
     table = features.resolve(source.rows)(**params)
     if table is None:
         raise ExportError(f"file {file!r}: sparse rows cannot be predicted; write them as CSV")
-    if not is_text:
+    if not source.text_blocks:
+        _show(table.warnings)
         return _blocks(table.rows), None
-    path, settings = Path(ref.params["path"]), {**DIALECT, **params, **table.params}
+    settings = {**DIALECT, **params, **table.params}
     dialect = {name: settings[name] for name in trained}
     asked = {name: ref.params[name] for name in trained if name in ref.params}
     as_trained = {**trained, "encoding": dialect["encoding"], **asked}
-    if _can_be_read(path, as_trained, model):  # the training dialect fits, so nothing is detected
+
+    def read(dialect: Mapping[str, Any]) -> Any:
+        path, row = Path(ref.params["path"]), ref.params.get("header_row", "")
+        blocks = features.resolve(source.text_blocks)
+        return blocks(path, dialect["delimiter"], dialect["encoding"], row)
+
+    def texts(dialect: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: dialect[name] for name in ("decimal", "thousands", "na_values")}
+
+    try:  # whether the first rows are what the model's columns hold, in the training dialect
+        params = {**model.encoder.get_params(deep=False), **texts(as_trained)}
+        model.encoder.__class__(**params).transform(next(iter(read(as_trained))))
         dialect = as_trained
-    else:
-        for doubt in table.warnings:
-            echo(f"kbench: {doubt}", err=True)
+    except ValueError:
+        _show(table.warnings)
+    blocks = read(dialect)
+    if dialect is as_trained:
+        _show(blocks.notices)
     changed = [
         f"{name} {dialect[name]!r} instead of {trained[name]!r}"
         for name in ("delimiter", "decimal", "thousands", "encoding")
         if dialect[name] != trained[name]
     ]
     if changed:
-        echo(
-            f"kbench: the file has another format than the training file: {', '.join(changed)}",
-            err=True,
-        )
-    texts = {name: dialect[name] for name in ("decimal", "thousands", "na_values")}
-    return csv_blocks(path, dialect["delimiter"], dialect["encoding"]), texts
+        _show([f"the file has another format than the training file: {', '.join(changed)}"])
+    return blocks, texts(dialect)
 
 
-def _can_be_read(path: Path, dialect: Mapping[str, Any], model: Model) -> bool:
-    """Whether the first rows of a file are what the model's columns hold, in a dialect."""
-    from kbench_tables.export.predicting import csv_blocks
-
-    texts = {name: dialect[name] for name in ("decimal", "thousands", "na_values")}
-    encoder = model.encoder.__class__(**{**model.encoder.get_params(deep=False), **texts})
-    try:
-        encoder.transform(next(csv_blocks(path, dialect["delimiter"], dialect["encoding"])))
-    except ValueError:
-        return False
-    return True
+def _show(notices: Iterable[str]) -> None:
+    for notice in notices:
+        echo(f"kbench: {put_flags(notice)}", err=True)
 
 
 def _blocks(rows: Any) -> Iterator[dict[str, np.ndarray | list[object]]]:

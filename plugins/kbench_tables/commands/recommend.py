@@ -33,7 +33,7 @@ FIRST = ("feature_map", "learner", "status")
 COSTS = ("fit_time_s", "predict_time_s", "n_components")
 
 
-READING = ("delimiter", "decimal", "thousands", "encoding", "na_values", "sheet")
+READING = ("delimiter", "decimal", "thousands", "encoding", "na_values", "sheet", "header_row")
 """Options that say how a file is written."""
 
 COLUMNS = (

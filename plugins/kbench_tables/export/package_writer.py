@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import ExportError
+from kbench.features import import_registry
 from kbench.messages import option
 from kbench.records import Cell
 from kbench_tables.export import plain_objects
@@ -50,10 +51,11 @@ _SCRIPT = '''"""Predict the rows of a CSV file: python predict.py FILE -o FILE; 
 import sys
 
 from {package} import load
+from {package}.{module} import {reader}
 from {package}.kbench_tables.export.predicting import main
 
 if __name__ == "__main__":
-    sys.exit(main(load))
+    sys.exit(main(load, {reader}))
 '''
 
 
@@ -106,7 +108,8 @@ def write_package(
         raise ExportError(
             f"this model cannot be saved without pickle: {error}; {option('format', 'joblib')} can"
         ) from error
-    code = collect_code(names, owners)
+    module, _, reader = str(import_registry().get("dataset", "csv").text_blocks).partition(":")
+    code = collect_code({*names, module}, {*owners, module.partition(".")[0]})
     facts["needed"] = list(code.needed)
     target = folder / package
     for path, content in code.files.items():
@@ -119,7 +122,10 @@ def write_package(
         _write(target / name, content)
     checksums = {name: hashlib.sha256(content).hexdigest() for name, content in data.items()}
     _write(target / "__init__.py", _init(cell, checksums))
-    _write(folder / "predict.py", _SCRIPT.format(package=package).encode())
+    _write(
+        folder / "predict.py",
+        _SCRIPT.format(package=package, module=module, reader=reader).encode(),
+    )
     requirements = _requirements(code)
     _write(folder / "requirements.txt", "".join(f"{r}\n" for r in requirements).encode())
     return {

@@ -1,24 +1,18 @@
 """Write the predictions of a model for a table to a CSV file; bundled with each model.
 
-The rows of a CSV file are read in blocks, all cells as strings. Cells that a spreadsheet program
-would run as a formula get an apostrophe in front.
+Cells that a spreadsheet program would run as a formula get an apostrophe in front.
 """
 
 from __future__ import annotations
 
 import argparse
-import bz2
 import contextlib
 import csv
-import gzip
-import io
-import lzma
 import os
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,93 +20,7 @@ import numpy as np
 
 from kbench.errors import KbenchError
 from kbench.messages import list_some, plural
-from kbench.tables.texts import PREAMBLE, preamble
 from kbench_tables.export.model import Finding, Model, merge_findings
-
-BLOCK = 20_000
-"""Rows of a block."""
-
-LONGEST_LINE = 10_000_000
-"""Maximum number of characters per line: a file that unpacks to one line would fill the memory."""
-
-_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-
-
-def csv_blocks(
-    path: Path, delimiter: str = ",", encoding: str = "utf-8", n_rows: int = BLOCK
-) -> Iterator[dict[str, list[str]]]:
-    """Yield the columns of a CSV file by name, for consecutive rows; at least one block.
-
-    Lines that begin with ``#`` before that of column names are left out, and a first line
-    ``sep=;`` names the delimiter.
-
-    ValueError names the error in the file and its line.
-    """
-    label = f"file {str(path)!r}"
-    try:
-        with _open_csv(path, encoding) as stream:
-            n_before, named = preamble(stream.read(PREAMBLE))
-            stream.seek(0)
-            for _ in range(n_before):
-                stream.readline()
-            yield from _blocks(stream, label, named or delimiter, n_rows, n_before)
-    except UnicodeError as error:
-        byte = getattr(error, "object", b"")[getattr(error, "start", 0) :][:1]
-        raise ValueError(
-            f"{label}: it is not {encoding} (byte {byte.hex() or '?'}); name its encoding, such as "
-            "--encoding cp1252"
-        ) from None
-    except LookupError:
-        raise ValueError(f"{label}: no encoding is named {encoding!r}") from None
-    except (csv.Error, EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise ValueError(f"{label}: {error}") from None
-
-
-def _open_csv(path: Path, encoding: str) -> Any:
-    opener = _OPENERS.get(path.suffix.lower(), open)
-    encoding = "utf-8-sig" if encoding.lower().replace("_", "-") == "utf-8" else encoding
-    return io.TextIOWrapper(opener(path, "rb"), encoding=encoding, newline="")
-
-
-def _lines(stream: Any, label: str) -> Iterator[str]:
-    while line := stream.readline(LONGEST_LINE + 1):
-        if len(line) > LONGEST_LINE:
-            raise ValueError(f"{label}: a line has more than {LONGEST_LINE:,} characters")
-        yield line
-
-
-def _blocks(
-    stream: Any, label: str, delimiter: str, n_rows: int, n_before: int
-) -> Iterator[dict[str, list[str]]]:
-    reader = csv.reader(_lines(stream, label), delimiter=delimiter, skipinitialspace=True)
-    header = next((row for row in reader if row), None)
-    if header is None:
-        raise ValueError(f"{label} is empty")
-    names = [name.strip() for name in header]
-    if len(set(names)) < len(names):
-        twice = min(name for name in set(names) if names.count(name) > 1)
-        raise ValueError(f"{label}: several columns are named {twice!r}")
-    rows = _rows(reader, len(names), label, n_before)
-    block = list(islice(rows, n_rows))
-    while True:
-        columns = map(list, zip(*block, strict=True)) if block else ([] for _ in names)
-        yield dict(zip(names, columns, strict=True))
-        block = list(islice(rows, n_rows))
-        if not block:
-            return
-
-
-def _rows(reader: Any, n_names: int, label: str, n_before: int) -> Iterator[list[str]]:
-    """Yield rows that are not empty; `ValueError` where one has too many values or too few."""
-    for row in reader:
-        if row and len(row) != n_names:
-            raise ValueError(
-                f"{label}: line {reader.line_num + n_before:,} has {len(row):,} values, and the "
-                f"first line has {n_names:,} names"
-            )
-        if row:
-            yield row
-
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First characters of cells that spreadsheet programs run as formulas, unless they are numbers."""
@@ -284,8 +192,10 @@ class _Guard:
         return f"'{cell}"
 
 
-def main(load: Callable[[], Model], arguments: Sequence[str] | None = None) -> int:
-    """Predict the rows of a CSV file; return the exit code."""
+def main(
+    load: Callable[[], Model], read: Callable[..., Any], arguments: Sequence[str] | None = None
+) -> int:
+    """Predict the rows of a CSV file, which `read` reads in blocks; return the exit code."""
     parser = argparse.ArgumentParser("predict.py", description="Predict the rows of a CSV file.")
     parser.add_argument("file", type=Path, help="a CSV file with a header line")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the file to write")
@@ -296,6 +206,7 @@ def main(load: Callable[[], Model], arguments: Sequence[str] | None = None) -> i
     parser.add_argument("--decimal", help="decimal mark; default: as in training")
     parser.add_argument("--thousands", help="thousands separator; default: as in training")
     parser.add_argument("--encoding", help="encoding of the file; default: as in training")
+    parser.add_argument("--header-row", default="", help="row of the names, such as 4 or 2-3")
     parser.add_argument(
         "--na-value",
         dest="na_values",
@@ -310,9 +221,10 @@ def main(load: Callable[[], Model], arguments: Sequence[str] | None = None) -> i
             if (value := getattr(options, name)) is not None:
                 dialect[name] = value
         delimiter, encoding = dialect.pop("delimiter"), dialect.pop("encoding")
+        blocks = read(options.file, delimiter, encoding, options.header_row)
         outcome = predict_file(
             model,
-            csv_blocks(options.file, delimiter, encoding),
+            blocks,
             options.output,
             texts=dialect,
             ids=options.id,
@@ -322,7 +234,7 @@ def main(load: Callable[[], Model], arguments: Sequence[str] | None = None) -> i
     except (ValueError, RuntimeError, OSError, KbenchError) as error:
         print(f"predict.py: {error}", file=sys.stderr)
         return 2
-    for sentence in outcome.sentences:
+    for sentence in (*blocks.notices, *outcome.sentences):
         print(f"predict.py: {sentence}", file=sys.stderr)
     print(f"{options.output}: {plural(outcome.n_rows, 'row')}")
     return 0

@@ -199,6 +199,7 @@ def recommend(
     encoding: str | None = None,
     na_values: Names = None,
     sheet: str | None = None,
+    header_row: str | None = None,
     **features: str,
 ) -> Recommendation:
     """Compare methods on your table and recommend one, as ``kbench recommend`` does.
@@ -258,6 +259,8 @@ def recommend(
         Additional string to read as missing (NA) in a CSV file.
     sheet : str, optional
         Sheet of an Excel file; the first by default.
+    header_row : str, optional
+        Row of the column names in a CSV or Excel file, e.g. 4, or 2-3; detected by default.
     **features
         Options of features: ``store``, the MLflow store.
 
@@ -296,6 +299,7 @@ def recommend(
     passed = check_options("recommend", features)
     texts = {"task": task, "group": group, "time_column": time_column, "delimiter": delimiter}
     texts |= {"decimal": decimal, "thousands": thousands, "encoding": encoding, "sheet": sheet}
+    texts |= {"header_row": header_row}
     lists = {"drop": drop, "categorical": categorical, "keep": keep, "date": date}
     lists |= {"na_values": na_values}
     options = {**texts, **{option: names_in(passed) or None for option, passed in lists.items()}}

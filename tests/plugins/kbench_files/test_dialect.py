@@ -288,23 +288,23 @@ ROWS = "".join(f"{i},5;{'ab'[i % 2]}\n" for i in range(30))
 
 
 @pytest.mark.parametrize(
-    ("before", "skip"),
+    ("before", "row"),
     [
-        ("sep=;\n", 1),
-        ('"sep=;"\r\n', 1),
-        ("\ufeffsep=;\n", 1),
-        ("# from a program\n# on a day, in a month\n", 2),
-        ("sep=;\n# a comment\n", 2),
-        ("# one comment\n", 1),
+        ("sep=;\n", "2"),
+        ('"sep=;"\r\n', "2"),
+        ("\ufeffsep=;\n", "2"),
+        ("# from a program\n# on a day, in a month\n", "3"),
+        ("sep=;\n# a comment\n", "3"),
+        ("# one comment\n", "2"),
     ],
 )
-def test_lines_before_the_names_are_left_out(tmp_path, before, skip):
+def test_lines_before_the_names_are_left_out(tmp_path, before, row):
     path = tmp_path / "t.csv"
     path.write_text(before + "x;y\n" + ROWS, encoding="utf-8")
     opened = csv_rows(path)
     assert list(opened.rows.names) == ["x", "y"]
-    assert opened.params["skip"] == skip
-    assert "before the header skipped" in opened.sentence
+    assert opened.params["header_row"] == row
+    assert f"names in row {row}" in opened.sentence
     data = load_csv(str(path), "y", **opened.params)
     assert data.X[:3].ravel().tolist() == [0.5, 1.5, 2.5]
     assert opened.rows.scan({}) == 30
@@ -315,12 +315,11 @@ def test_a_name_may_begin_with_a_hash(tmp_path):
     path.write_text("#x;y\n" + ROWS)
     opened = csv_rows(path)
     assert list(opened.rows.names) == ["#x", "y"]
-    assert "skip" not in opened.params
+    assert "header_row" not in opened.params
 
 
 def test_lines_of_a_message_are_those_of_the_file(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("sep=;\nx;y\n" + ROWS + "1;2;3\n")
-    opened = csv_rows(path)
     with pytest.raises(DatasetError, match="line 33 has 3"):
-        opened.rows.scan({})
+        csv_rows(path).rows.scan({})

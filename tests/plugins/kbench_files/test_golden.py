@@ -11,8 +11,8 @@ from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_files import load_table
 from kbench_files._files import find_form
+from kbench_files._text_blocks import TextBlocks
 from kbench_tables.export.fit import refit
-from kbench_tables.export.predicting import csv_blocks
 from kbench_tables.recommend.table_preview import add_preview, preview
 from tests.support.table_files import digest_of, write_all
 
@@ -112,7 +112,7 @@ def test_predictions_are_equal(files, registry):
         protocol = Protocol(inner_folds=2, missing="impute_with_indicators", **few)
         cell = Cell(ref, Ref("identity"), Ref("ridge"), protocol)
         fitted = refit(cell, data, registry)
-        block = next(csv_blocks(path, *[ref.params.get("delimiter", ",")]))
+        block = next(iter(TextBlocks(path, ref.params.get("delimiter", ","))))
         name = "predict" if data.task == "regression" else "decision_function"
         answers = np.asarray(getattr(fitted.pipeline, name)(block))[:4].tolist()
         found[path.name] = " ".join(f"{answer:.6g}" for answer in answers)

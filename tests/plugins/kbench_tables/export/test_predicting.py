@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from kbench_tables.export.predicting import csv_blocks
+from kbench_files._text_blocks import TextBlocks
 
 TABLE = {"a": ["1", "3"], "b": ["x", "y"]}
 
@@ -24,24 +24,24 @@ def test_lines_before_the_names_are_left_out(tmp_path, text, encoding, packed):
     path = tmp_path / ("t.csv.gz" if packed else "t.csv")
     raw = text.encode(encoding)
     path.write_bytes(gzip.compress(raw) if packed else raw)
-    assert list(csv_blocks(path, ",", encoding.removesuffix("-sig"))) == [TABLE]
+    assert list(TextBlocks(path, ",", encoding.removesuffix("-sig"))) == [TABLE]
 
 
 def test_a_first_line_of_names_may_begin_with_a_sharp(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("#a,b\n1,2\n")
-    assert list(csv_blocks(path)) == [{"#a": ["1"], "b": ["2"]}]
+    assert list(TextBlocks(path)) == [{"#a": ["1"], "b": ["2"]}]
 
 
 def test_lines_of_messages_are_those_of_the_file(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("sep=;\na;b\n1;x\n3\n")
-    with pytest.raises(ValueError, match="line 4 has 1 values, and the first line has 2 names"):
-        list(csv_blocks(path))
+    with pytest.raises(ValueError, match="line 4 has 1 values, and there are 2 names"):
+        list(TextBlocks(path))
 
 
 def test_blocks_have_the_rows_in_their_order(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("# one\n# two\na\n" + "".join(f"{n}\n" for n in range(7)))
-    blocks = list(csv_blocks(path, n_rows=3))
+    blocks = list(TextBlocks(path, n_rows=3))
     assert [block["a"] for block in blocks] == [["0", "1", "2"], ["3", "4", "5"], ["6"]]

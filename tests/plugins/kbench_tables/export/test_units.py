@@ -8,9 +8,10 @@ from kbench import Cell, DatasetError, Protocol, Ref
 from kbench.registry.callables import resolve
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
+from kbench_files._text_blocks import TextBlocks
 from kbench_tables.export.fit import refit
 from kbench_tables.export.model import Model
-from kbench_tables.export.predicting import csv_blocks, predict_file
+from kbench_tables.export.predicting import predict_file
 from kbench_tables.recommend.table_preview import add_preview, preview
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
@@ -111,7 +112,7 @@ def test_an_exported_model_reads_the_same_texts(registry, tmp_path):
     data = resolve(registry.get("dataset", "csv").load)(**ref.params)
     fitted = refit(Cell(ref, Ref("identity"), Ref("ridge"), FEW), data, registry)
     encoder = fitted.pipeline[0]
-    blocks = list(csv_blocks(path))
+    blocks = list(TextBlocks(path))
     np.testing.assert_array_equal(encoder.transform(blocks[0]), np.asarray(data.X))
     plain = pandas.DataFrame(values, columns=COLUMNS).assign(mixed=table(values)["mixed"])
     np.testing.assert_array_equal(encoder.transform(plain), np.asarray(data.X))
@@ -139,6 +140,6 @@ def test_the_table_of_a_model_with_units_is_predicted_to_a_file(registry, tmp_pa
     facts = {"task": "classification", "takes_missing": True, "columns": seen, "cell": "c"}
     model = Model(fitted.pipeline, facts)
     out = tmp_path / "out.csv"
-    outcome = predict_file(model, csv_blocks(path), out, ids=["price"])
+    outcome = predict_file(model, TextBlocks(path), out, ids=["price"])
     assert outcome.n_rows == len(frame)
     assert pandas.read_csv(out)["prediction"].tolist() == list(fitted.pipeline[1:].predict(encoded))

@@ -1,0 +1,343 @@
+"""Where the table lies among the rows of a file: the names of its columns, and the rows below.
+
+Files from spreadsheet programs have titles above the names, names in two rows, totals, notes and
+other tables. This module leaves with an exported model, which reads new files in the same way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+
+from kbench.messages import list_some, option, plural
+
+Row = Sequence[object]
+Numbered = tuple[int, Row]
+
+HEAD, TAIL = 60_000, 12_000
+"""Cells at the beginning and at the end of a file in which the table is looked for."""
+
+MAX_ABOVE = 50
+"""Rows among which that of the names is."""
+
+_VALUE = re.compile(r"[-+(\s$\u20ac\u00a3]*[.,]?\d[\d.,:'\u2019/\s%\u20ac$TZeE)+-]*|[-+]?inf", re.I)
+"""A number or a date, but no name."""
+
+SEP = re.compile(r'"?sep=(.?)"?[\s;,]*', re.IGNORECASE)
+"""A first line that names the delimiter, as Excel takes it."""
+
+_MEAN = r"averages?|mean|mittelwert|durchschnitt|moyenne|media|promedio"
+_TOTAL = re.compile(
+    rf"((grand |sub-?|all )?totals?|sum|(gesamt)?summe|gesamt|insgesamt|somme|suma|{_MEAN})\s*:?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The rows and columns of a file that are a table; rows are counted from 1."""
+
+    names: tuple[str, ...]
+    """A name for each column in `places`, empty if it has none."""
+    places: tuple[int, ...]
+    """Columns of the file, from 0."""
+    width: int
+    """Cells of each row."""
+    header_row: str
+    """The row of names, or the first and the last one: ``"2-3"``."""
+    rows: tuple[int, int]
+    """First and last row of values."""
+    notices: tuple[str, ...]
+    """What is not read."""
+    is_plain: bool
+    """Whether names are in the first row, and everything below it is read."""
+
+    def select(self, rows: Iterable[Row]) -> Iterator[list[object]]:
+        """Yield the values of the table, of all rows of a file.
+
+        ValueError names a row with too many or too few values.
+        """
+        first, last = self.rows
+        unread = [p for p in range(self.places[0], self.places[-1]) if p not in self.places]
+        for number, row in enumerate(islice(rows, last), 1):
+            if number < first or _is_skipped(row):
+                continue
+            if len(row) != self.width:
+                raise ValueError(
+                    f"line {number:,} has {len(row):,} values, and there are {self.width:,} names"
+                )
+            if any(_is_filled(row[place]) for place in unread):
+                raise ValueError(f"line {number:,} has a value where no column has a name")
+            yield [row[place] for place in self.places]
+
+
+def survey(rows: Iterable[Row]) -> tuple[list[Row], list[Row], int]:
+    """Return the first and the last rows of a file, and the number of all rows."""
+    head: list[Row] = []
+    n_cells, numbered = 0, enumerate(rows, 1)
+    for _, row in numbered:
+        head.append(row)
+        n_cells += len(row)
+        if n_cells > HEAD and len(head) >= MAX_ABOVE:
+            break
+    tail = deque(numbered, maxlen=max(MAX_ABOVE, TAIL * len(head) // max(n_cells, 1)))
+    return head, [row for _, row in tail], tail[-1][0] if tail else len(head)
+
+
+def find_layout(
+    head: Sequence[Row], tail: Sequence[Row] = (), n_rows: int = 0, header_row: str = ""
+) -> Layout:
+    """Find the table among the first and the last rows of a file.
+
+    A given `header_row` is not looked for. If no row can be that of the names, the first one is
+    taken, and all rows are read. ValueError is raised for a wrong `header_row`, and without rows.
+    """
+    n_rows = n_rows or len(head)
+    lengths = Counter(len(row) for row in head if not _is_skipped(row))
+    if not lengths:
+        raise ValueError("there are no rows")
+    width = max(lengths, key=lengths.__getitem__)
+    first, last = _parse(header_row, len(head)) if header_row else _find_names(head, width)
+    if not last:
+        start = next(i for i, row in enumerate(head, 1) if row)
+        names = [str(cell).strip() if _is_filled(cell) else "" for cell in head[start - 1]]
+        places, rows = tuple(range(len(names))), (start + 1, n_rows)
+        return Layout(tuple(names), places, len(names), str(start), rows, (), True)
+    names, notices = _join(head[first - 1 : last], width), []
+    above = [text for row in head[: first - 1] for text in _texts(row) if not SEP.fullmatch(text)]
+    if above or first < last:
+        spot = f"row {last} has" if first == last else f"rows {first} and {last} have"
+        below = f", below {list_some(above, 3)}" if above else ""
+        other = f"; {option('header_row')} names another row"
+        notices.append(f"{spot} the names of the columns{below}{other}")
+    rows = [*islice(enumerate(head, 1), last, None), *enumerate(tail, n_rows - len(tail) + 1)]
+    header_row = str(last) if first == last else f"{first}-{last}"
+    table = _Values(row for _, row in rows)
+    if rows and table.has_units(rows[0][1]):
+        notices.append(f"row {last + 1} is not read: {list_some(_texts(rows[0][1]), 3)}")
+        rows, last = rows[1:], last + 1
+    kept, about = _cut(rows, table)
+    notices += about
+    if skipped := [number for number, row in kept if row and _is_skipped(row)]:
+        n_skipped = plural(len(skipped), "empty row or comment", "empty rows or comments")
+        notices.append(f"{n_skipped} not read, the first is row {skipped[0]:,}")
+    places, about = _find_columns(kept, names)
+    is_first = first == last == 1 + sum(not row for row in head[: first - 1])
+    return Layout(
+        names=tuple(names[place] for place in places),
+        places=places,
+        width=width,
+        header_row=header_row,
+        rows=(last + 1, kept[-1][0] if kept and len(kept) < len(rows) else n_rows),
+        notices=(*notices, *about),
+        is_plain=is_first
+        and not notices
+        and not about
+        and not any(r for _, r in rows[len(kept) :]),
+    )
+
+
+def _is_filled(cell: object) -> bool:
+    if isinstance(cell, str):
+        return bool(cell.strip())
+    return cell is not None and cell == cell
+
+
+def _filled(row: Row) -> set[int]:
+    """Return the places of the cells that have a value."""
+    return {place for place, cell in enumerate(row) if _is_filled(cell)}
+
+
+def _texts(row: Row) -> list[str]:
+    """Return the different values of a row, for messages."""
+    return list(dict.fromkeys(str(row[place]).strip()[:40] for place in sorted(_filled(row))))
+
+
+def _is_skipped(row: Row) -> bool:
+    """Whether a row is empty, or a comment that begins with ``#``."""
+    places = _filled(row)
+    return not places or (len(places) == 1 and str(row[min(places)]).lstrip().startswith("#"))
+
+
+def _is_value(cell: object) -> bool:
+    return bool(_VALUE.fullmatch(cell)) if isinstance(cell, str) else _is_filled(cell)
+
+
+def _number(cell: object) -> float:
+    """Return a number, whichever of the marks in it is the decimal one; 0 for other values."""
+    whole, mark, rest = re.sub(r"[^\d.,-]", "", str(cell)).rpartition(
+        "." if "." in str(cell) else ","
+    )
+    try:
+        return float(re.sub(r"[.,]", "", whole if mark else rest) + (f".{rest}" if mark else ""))
+    except ValueError:
+        return 0.0
+
+
+def _parse(header_row: str, n_known: int) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", header_row)
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not (1 <= first <= last <= min(first + 1, n_known)):
+        raise ValueError(
+            f"header_row must be a row among the first {n_known:,}, such as 4, or two, such as "
+            f"2-3, got {header_row!r}"
+        )
+    return first, last
+
+
+def _join(rows: Sequence[Row], width: int) -> list[str]:
+    """Return the names in one row, or those that two rows have together.
+
+    A name in the upper row belongs to all columns up to the next one.
+    """
+    *above, lower = (
+        [str(cell).strip() if _is_filled(cell) else "" for cell in (*row, *[""] * width)][:width]
+        for row in rows
+    )
+    group, names = "", []
+    for upper, name in zip(above[0] if above else lower, lower, strict=True):
+        group = upper or group
+        names.append(
+            upper if not name else name if group in ("", name) or not above else f"{group} {name}"
+        )
+    return names
+
+
+class _Values:
+    """The columns of a table that have values, and of those the ones that have numbers or dates."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        filled = [(row, _filled(row)) for row in rows if not _is_skipped(row)]
+        counts = Counter(place for _, places in filled for place in places)
+        self.usual = {place for place, n in counts.items() if n >= len(filled) / 2}
+        values = Counter(p for row, places in filled for p in places if _is_value(row[p]))
+        self.numeric = {place for place in self.usual if values[place] > 0.8 * counts[place]}
+
+    def are_names(self, rows: Sequence[Row], width: int) -> bool:
+        """Whether these rows have a different name for each column."""
+        if any(not _filled(row) or len(row) > width for row in rows):
+            return False
+        cells = [[row[place] for place in _filled(row)] for row in rows]
+        if any(2 * sum(map(_is_value, each)) > len(each) for each in cells):
+            return False
+        joined = _join(rows, width)
+        names = list(filter(None, joined))
+        is_named = all(joined[place] for place in self.usual if place < width)
+        return is_named and len({*names}) == len(names) > 1
+
+    def has_units(self, row: Row) -> bool:
+        """Whether a row has several texts, such as units, where numbers belong, and no number."""
+        cells = [row[place] for place in self.numeric & _filled(row)]
+        return len(cells) > 1 and not any(map(_is_value, cells))
+
+    def are_other(self, rows: Sequence[Row]) -> bool:
+        """Whether rows below an empty one begin with names, so that they are another table."""
+        places = _filled(rows[0])
+        has_names = places & self.numeric and not any(_is_value(rows[0][p]) for p in places)
+        is_narrow = all(2 * len(_filled(row)) <= len(self.usual) for row in rows)
+        return bool(
+            len(rows) > 1 < len(places) and (has_names or is_narrow) and not _label(rows[0])
+        )
+
+    def is_note(self, row: Row, is_apart: bool) -> bool:
+        """Whether a row has one text only, that is not a value of the table."""
+        texts = _texts(row)
+        if len(_filled(row)) > 1 or len(self.usual) < 2 or _is_value(texts[0]):
+            return False
+        is_sentence = len(self.usual) > 2 and len(texts[0].split()) > 2
+        return is_apart or is_sentence or len(row) <= max(self.usual)
+
+    def are_totals(self, row: Row, rows: Sequence[Row]) -> bool:
+        """Whether a row begins with a word for totals, and has values that can be some."""
+        places = self.numeric & _filled(row)
+        if not _label(row) or not places:
+            return False
+        if self.usual - self.numeric - _filled(row):  # no other row lacks them
+            return True
+        columns = [(_number(row[p]), [_number(r[p]) for r in rows if p < len(r)]) for p in places]
+        if re.match(_MEAN, _label(row), re.IGNORECASE):
+            return all(min(column) <= value <= max(column) for value, column in columns if column)
+        n_sums = sum(value >= sum(column) * (1 - 1e-6) > 0 for value, column in columns)
+        return 2 * n_sums >= len(columns)
+
+
+def _find_names(head: Sequence[Row], width: int) -> tuple[int, int]:
+    """Return the first and the last row of names; (0, 0) if no rows can be."""
+    is_comment = [bool(row) and str(row[0]).startswith("#") for row in head]
+    start = [*is_comment, False].index(False)
+    if start == 1 and len(head[0]) > 1 and any(map(_is_value, head[1] if len(head) > 1 else ["1"])):
+        start = 0  # the only comment is the row of names
+    for i in range(start, min(MAX_ABOVE, len(head))):
+        row, table = head[i], _Values(head[i + 1 :])
+        if table.are_names([row], width):
+            is_sure = table.numeric and not any(_is_value(row[p]) for p in table.numeric)
+            most = max((len(_texts(above)) for above in head[start:i]), default=0)
+            are_texts = 2 * most < len(table.usual) and not any(map(_is_value, row))
+            return (i + 1, i + 1) if not most or is_sure or are_texts else (0, 0)
+        below, lower = _Values(head[i + 2 :]), head[i + 1 : i + 2]
+        is_pair = lower and len(_texts(row)) > 1 and below.are_names(head[i : i + 2], width)
+        if is_pair and not below.are_names(lower, width):
+            return i + 1, i + 2
+        if table.usual <= _filled(row) != set():  # it may have values
+            return (i + 1, i + 1) if not any(map(_filled, head[start:i])) else (0, 0)
+    return 0, 0
+
+
+def _label(row: Row) -> str:
+    """Return the word for totals that a row begins with, empty if there is none."""
+    text = next(iter(_texts(row)), "")
+    return text if _TOTAL.fullmatch(text) else ""
+
+
+def _cut(rows: Sequence[Numbered], table: _Values) -> tuple[Sequence[Numbered], list[str]]:
+    """Leave out other tables, totals and notes below a table; return notices on them."""
+    notices: list[str] = []
+    blocks = [[*block] for is_in, block in groupby(rows, lambda r: bool(_filled(r[1]))) if is_in]
+    for block in blocks[1:]:
+        if table.are_other([row for _, row in block]):
+            span = f"rows {block[0][0]:,} to {blocks[-1][-1][0]:,}"
+            notices.append(
+                f"{span} are another table and not read: {list_some(_texts(block[0][1]))}"
+            )
+            rows = [each for each in rows if each[0] < block[0][0]]
+            break
+    below = []
+    while rows:
+        number, row = rows[-1]
+        if _filled(row):
+            is_apart = not any(_filled(above) for _, above in rows[-2:-1])
+            is_note = _is_skipped(row) or table.is_note(row, is_apart)
+            if not is_note and not table.are_totals(row, [r for _, r in rows[:-1]]):
+                break
+            below.append(
+                f"row {number:,} ({'a note' if is_note else 'totals'}: {_texts(row)[0]!r})"
+            )
+        rows = rows[:-1]
+    if below:
+        notices.append(f"not read below the table: {', '.join(below[:6])}")
+    return rows, notices
+
+
+def _find_columns(
+    rows: Sequence[Numbered], names: Sequence[str]
+) -> tuple[tuple[int, ...], list[str]]:
+    """Return the columns of a table, and notices on empty ones and on a table beside it."""
+    filled = {p for _, row in rows for p in _filled(row) if p < len(names)} | {
+        place for place, name in enumerate(names) if name
+    }
+    blocks = [[*b] for is_in, b in groupby(range(len(names)), filled.__contains__) if is_in]
+    ends = [max((n for n, row in rows if _filled(row) & {*b}), default=0) for b in blocks]
+    notices = []
+    if len(filled) < len(names):
+        notices.append("empty columns without a name are not read")
+    beside = []
+    for block, end in zip(blocks, ends, strict=True):
+        if max(ends) - end > max(2, len(rows) / 10):
+            beside += block
+    if beside:
+        shown = list_some([names[place] for place in beside])
+        notices.append(f"columns of a shorter table beside this one are not read: {shown}")
+    return tuple(sorted(filled - {*beside})), notices

@@ -1,0 +1,128 @@
+"""The table in a file from a spreadsheet program is the one that a clean file has."""
+
+import csv
+import io
+
+import pytest
+
+from kbench import DatasetError
+from kbench_files import load_csv, load_excel
+from kbench_files._csv import csv_rows
+from kbench_files._layout import find_layout, survey
+from kbench_files._text_blocks import TextBlocks
+from kbench_files._typed import excel_rows
+
+NAMES = ["city", "rooms", "price", "sold"]
+ROWS = [[["Oslo", "Rome", "Paris"][i % 3], i % 9 + 1, i + 0.5, "yn"[i % 2]] for i in range(40)]
+TOTAL = ["Total", sum(row[1] for row in ROWS), sum(row[2] for row in ROWS), ""]
+WIDE = [[row[0], *row[1:3], *row[1:3], row[3]] for row in ROWS]
+EMPTY = [""] * 4
+
+FILES = {
+    "titles": ([["Report", "", "", ""], ["North", "", "", ""], EMPTY, NAMES, *ROWS], "4", "below"),
+    "a short title": ([["Report"], [], NAMES, *ROWS], "3", "'Report'"),
+    "totals": ([NAMES, *ROWS, TOTAL], "1", "row 42 (totals: 'Total')"),
+    "totals apart": ([NAMES, *ROWS, EMPTY, TOTAL], "1", "row 43 (totals: 'Total')"),
+    "a mean": ([NAMES, *ROWS, ["Mean", 5, 20, ""]], "1", "totals: 'Mean'"),
+    "notes": ([NAMES, *ROWS, [], ["Source: us"]], "1", "row 43 (a note: 'Source: us')"),
+    "comments": ([NAMES, *ROWS[:9], ["# by hand"], *ROWS[9:]], "1", "the first is row 11"),
+    "groups of names": ([["", "size", "", "end"], NAMES, *ROWS], "2", "'size', 'end'"),
+    "units": ([NAMES, ["", "n", "EUR", ""], *ROWS], "1", "row 2 is not read: 'n', 'EUR'"),
+    "two tables": ([NAMES, *ROWS, EMPTY, ["a", "b", "", ""], ["x", 1, "", ""]], "1", "another"),
+    "a table beside": (
+        [[*NAMES, "", "k"], *[[*row, "", i if i < 5 else ""] for i, row in enumerate(ROWS)]],
+        "1",
+        "a shorter table beside",
+    ),
+    "empty columns": ([["", *NAMES, ""], *[["", *row, ""] for row in ROWS]], "1", "empty columns"),
+}
+
+
+def as_texts(rows):
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue()
+
+
+def as_cells(rows):
+    return list(csv.reader(io.StringIO(as_texts(rows))))
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_the_table_is_found_and_the_rest_is_named(what):
+    rows, header_row, notice = FILES[what]
+    layout = find_layout(*survey(as_cells(rows)))
+    assert (list(layout.names), layout.header_row) == (NAMES, header_row)
+    assert list(layout.select(as_cells(rows))) == as_cells(ROWS)
+    assert notice in " | ".join(layout.notices)
+    again = find_layout(*survey(as_cells(rows)), header_row)
+    assert list(again.select(as_cells(rows))) == as_cells(ROWS)
+
+
+PLAIN = {
+    "a table": [NAMES, *ROWS],
+    "a city that is called Total": [NAMES, *ROWS, ["Total", 3, 4.5, "y"]],
+    "few values in the last row": [NAMES, *ROWS, ["Oslo", "", "", ""]],
+    "no names": ROWS,
+    "no name for the first column": [["", *NAMES], *[[i, *row] for i, row in enumerate(ROWS)]],
+    "texts only": [["a", "b", "c"], *[["x", "y", "z"[i % 1]] for i in range(9)]],
+    "names that are years": [["city", "2019", "2020"], *[row[:3] for row in ROWS]],
+    "missing values in the first row": [["a", "b"], ["NA", "x"], *[[i, "y"] for i in range(9)]],
+}
+
+
+@pytest.mark.parametrize("what", PLAIN)
+def test_other_files_are_read_as_they_are(what):
+    assert find_layout(*survey(as_cells(PLAIN[what]))).is_plain
+
+
+def test_names_in_two_rows_are_joined():
+    above = ["city", "2023", "", "2024", "", "sold"]
+    rows = [above, ["", "n", "price", "n", "price", ""], *WIDE]
+    layout = find_layout(*survey(as_cells(rows)))
+    assert layout.header_row == "1-2"
+    assert layout.names == ("city", "2023 n", "2023 price", "2024 n", "2024 price", "sold")
+
+
+def test_all_readers_find_the_same_table(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="the extra excel is not installed")
+    rows = [["Report", "", "", ""], EMPTY, NAMES, *sorted(ROWS), EMPTY, TOTAL, ["Source: us"]]
+    plain, dirty = tmp_path / "plain.csv", tmp_path / "dirty.csv"
+    plain.write_text(as_texts([NAMES, *sorted(ROWS)]))
+    dirty.write_text("sep=,\n" + as_texts(rows[:-1]) + "Source: us\n")
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append([None if cell == "" else cell for cell in row])
+    for city in ("A4:A17", "A18:A30", "A31:A43"):
+        book.active.merge_cells(city)
+    book.save(tmp_path / "dirty.xlsx")
+    opened, sheet = csv_rows(str(dirty)), excel_rows(str(tmp_path / "dirty.xlsx"))
+    assert (opened.params["header_row"], sheet.params["header_row"]) == ("4", "3")
+    given = {"target": "sold", "label": "t"}
+    read = load_csv(str(plain), **given)
+    for data in (
+        load_csv(str(dirty), **given, **opened.params),
+        load_excel(str(tmp_path / "dirty.xlsx"), **given, **sheet.params),
+    ):
+        assert (data.feature_names, data.target_names) == (read.feature_names, read.target_names)
+        assert (data.X == read.X).all()
+        assert (data.y == read.y).all()
+    blocks = TextBlocks(dirty)
+    assert list(blocks) == list(TextBlocks(plain))
+    assert "totals: 'Total'" in " | ".join(blocks.notices)
+
+
+def test_a_row_that_does_not_fit_is_named(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(as_texts([["Report"], [], NAMES, *ROWS]) + "Oslo,1\n" + as_texts(ROWS))
+    with pytest.raises(DatasetError, match="line 44 has 2 values, and there are 4 names"):
+        csv_rows(str(path)).rows.scan({})
+    with pytest.raises(DatasetError, match="header_row must be a row among"):
+        csv_rows(str(path), header_row="x")
+
+
+def test_columns_without_a_name_are_one_message(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(as_texts([["a", "", "b", ""], *ROWS]))
+    with pytest.raises(DatasetError, match=r"columns 2, 4 have no name.*`header_row='2'`"):
+        csv_rows(str(path))
