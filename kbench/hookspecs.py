@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Options,
         PlannedCell,
         Query,
+        Ref,
         Registry,
         Report,
         ReportData,
@@ -250,6 +251,11 @@ def kbench_predicted_cost(trials: Sequence[Trial], n_rows: int) -> Cost | None:
 @hookspec
 def kbench_sized_cells(text: str, name: str, registry: Registry) -> Sequence[Cell] | None:
     """Return all cells of a suite file with rules on the size of data. One answer at most."""
+
+
+@hookspec
+def kbench_file_preview(ref: Ref, registry: Registry) -> tuple[Ref, Sequence[str]] | None:
+    """Return the parameters that read a user's file, and notices on them. One answer at most."""
 
 
 @hookspec

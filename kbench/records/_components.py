@@ -76,7 +76,7 @@ class DatasetSource:
         file look at the columns before they load it; without `rows` they read `table`.
         None stands for a file that has no table, such as one of sparse rows.
     text_blocks : "module:name", optional
-        Reads files of text for `kbench predict` and in exported models, which have its module.
+        Reads CSV files for `kbench predict` and in exported models, which bundle its module.
     """
 
     name: str

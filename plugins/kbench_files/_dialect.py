@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from kbench import DatasetError
-from kbench.messages import option
+from kbench.messages import list_some, option
 from kbench.tables.texts import BLANKS, MISSING, build_sign_pattern, build_translation
 from kbench_files._layout import SEP, Layout, Row, find_layout, survey
 from kbench_files._reading import open_bounded
@@ -132,8 +132,12 @@ def detect(file: Path, label: str, fixed: Mapping[str, object]) -> Found:
             row for row in _rows(content, dialect.delimiter) if len(row) in (0, layout.width)
         )
     if "decimal" not in fixed or "thousands" not in fixed:
-        dialect, doubt = _marks(dialect, list(rows), fixed)
+        rows = list(rows)
+        dialect, doubt = _marks(dialect, rows, fixed)
         doubts += doubt
+        if infinite := _find_infinite(dialect, rows):
+            dialect = replace(dialect, na_values=(*dialect.na_values, *infinite))
+            doubts.append(f"infinite values are read as missing: {list_some(infinite)}")
     return Found(dialect, _sentence(dialect, has_bom), doubts)
 
 
@@ -154,7 +158,7 @@ def lay_out(file: Path, label: str, dialect: Dialect) -> Layout:
 
 @contextlib.contextmanager
 def open_rows(file: Path, label: str, dialect: Dialect) -> Iterator[Iterator[Row]]:
-    """Open a file as rows of texts."""
+    """Open a file as rows of strings."""
     with open_bounded(file, label, dialect.delimiter, dialect.encoding) as stream:
         yield parse(stream, dialect)
 
@@ -308,6 +312,18 @@ def _marks(
         other = next((tried for tried in best if tried.thousands == "."), None)
     doubt = _doubt(chosen, other, columns) if other else ""
     return chosen, [doubt] if doubt else []
+
+
+def _find_infinite(dialect: Dialect, rows: Sequence[Row]) -> list[str]:
+    """Return the infinite values in columns of numbers, as they are written."""
+    width = max(map(len, rows), default=0)
+    infinite: set[str] = set()
+    for place in range(width):
+        cells = {str(row[place]).strip() for row in rows if place < len(row)} - {*MISSING}
+        signs = {cell for cell in cells if re.fullmatch("[+-]?inf(inity)?", cell, re.IGNORECASE)}
+        if signs and signs < cells and all(map(dialect.number.fullmatch, cells - signs)):
+            infinite |= signs
+    return sorted(infinite)
 
 
 def _doubt(chosen: Dialect, other: Dialect, columns: Sequence[set[str]]) -> str:

@@ -63,14 +63,14 @@ class Layout:
         first, last = self.rows
         unread = [p for p in range(self.places[0], self.places[-1]) if p not in self.places]
         for number, row in enumerate(islice(rows, last), 1):
-            if number < first or _is_skipped(row):
+            if number < first or not row or (not self.is_plain and _is_skipped(row)):
                 continue
             if len(row) != self.width:
                 raise ValueError(
                     f"line {number:,} has {len(row):,} values, and there are {self.width:,} names"
                 )
             if any(_is_filled(row[place]) for place in unread):
-                raise ValueError(f"line {number:,} has a value where no column has a name")
+                raise ValueError(f"line {number:,} has a value in a column without a name")
             yield [row[place] for place in self.places]
 
 
@@ -247,7 +247,7 @@ class _Values:
         texts = _texts(row)
         if len(_filled(row)) > 1 or len(self.usual) < 2 or _is_value(texts[0]):
             return False
-        is_sentence = len(self.usual) > 2 and len(texts[0].split()) > 2
+        is_sentence = len(self.usual) > 2 and bool(re.search(r"\s|:", texts[0]))
         return is_apart or is_sentence or len(row) <= max(self.usual)
 
     def are_totals(self, row: Row, rows: Sequence[Row]) -> bool:
@@ -339,5 +339,5 @@ def _find_columns(
             beside += block
     if beside:
         shown = list_some([names[place] for place in beside])
-        notices.append(f"columns of a shorter table beside this one are not read: {shown}")
+        notices.append(f"columns of a shorter table next to this one are not read: {shown}")
     return tuple(sorted(filled - {*beside})), notices

@@ -316,7 +316,12 @@ def excel_rows(
         raise DatasetError(f"{label}: several columns are named {twice[0]!r}; rename them")
     read = [n or f"Unnamed: {place}" for place, n in zip(places, names, strict=True)]
     refuse_unnamed(names, read, label, drop)
-    rows = FrameRows(_read_types(read, body), label)
+    frame = _read_types(read, body)
+    infinite = [n for n in read if frame[n].dtype.kind == "f" and np.isinf(frame[n]).any()]
+    if infinite:
+        frame = frame.replace([np.inf, -np.inf], np.nan)
+        notices = (*notices, f"infinite values are read as missing in {list_some(infinite)}")
+    rows = FrameRows(frame, label)
     rows.files = [file]
     return Opened(rows, params, sentence, notices)
 

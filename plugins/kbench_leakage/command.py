@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from kbench_leakage.findings import Leakage
 
 
-OWN = ("target", "task", "drop", "categorical", "delimiter", "group", "time_column")
+OWN = (
+    *("target", "task", "drop", "categorical", "date", "group", "time_column"),
+    *("delimiter", "decimal", "thousands", "encoding", "na_values", "sheet", "header_row"),
+)
 """Options for a data file."""
 
 
@@ -72,7 +75,7 @@ def _choose_datasets(
     what: str, own: Mapping[str, Any], patterns: list[str], data: str | None, registry: Registry
 ) -> list[tuple[Ref, Protocol]]:
     """Return the datasets to check, with the protocols that split them."""
-    from kbench.features import dataset_of_file, is_data_file, select_suite
+    from kbench.features import Verbs, dataset_of_file, is_data_file, put_flags, select_suite
     from kbench.records import Protocol
 
     reading = {name: value for name, value in own.items() if value}
@@ -90,7 +93,11 @@ def _choose_datasets(
     if patterns or data:
         named = f"{option('dataset')} and {option('data')}"
         raise DatasetError(f"{what}: {named} is for suites, not for a data file")
-    ref = dataset_of_file(what, registry=registry, **reading)
+    ref, notices = dataset_of_file(what, registry=registry, **reading), []
+    if (found := Verbs().one("kbench_file_preview", ref=ref, registry=registry)) is not None:
+        ref, notices = found
+    for notice in notices:
+        echo(f"kbench: {put_flags(notice)}", err=True)
     is_official = "group" in reading or "time_column" in reading
     return [(ref, Protocol(cv="official" if is_official else "stratified"))]
 

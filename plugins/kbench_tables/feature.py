@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kbench.features import hookimpl
 
 if TYPE_CHECKING:
-    from kbench.features import Cell, Registry, Run, Strategy
+    from kbench.features import Cell, Ref, Registry, Run, Strategy
 
 
 @hookimpl
@@ -24,3 +24,12 @@ def kbench_sized_cells(text: str, name: str, registry: Registry) -> Sequence[Cel
     from kbench_tables.size_rules import list_cells
 
     return list_cells(text, name, registry)
+
+
+@hookimpl
+def kbench_file_preview(ref: Ref, registry: Registry) -> tuple[Ref, Sequence[str]]:
+    """Detect how a user's file is written, and how its columns are encoded."""
+    from kbench_tables.recommend.table_preview import add_preview, preview
+
+    found = preview(ref, registry)
+    return add_preview(ref, found), found.notices() if found else []

@@ -33,6 +33,14 @@ SHOWN = 40
 _ID = re.compile(r"(^|[\W_])(id|ids|uuid|guid|key|index)$|[a-z](Id|ID)$", re.ASCII)
 _LOWER_ID = re.compile(r"(^|[\W_])(id|uuid|guid)([\W_]|$)", re.IGNORECASE | re.ASCII)
 
+_CODE = re.compile(r"(^|[\W_])(zip|plz|postal|post ?code|code|fips|iban|phone)([\W_]|code|$)", re.I)
+_GROUP = re.compile(
+    r"(^|[\W_])(patient|customer|client|user|person|subject|participant|household|device|machine"
+    r"|sensor|store|shop|school|site|hospital|animal|session|account|employee|student)"
+    r"([\W_]?(no|nr|num|number|code|name))?$",
+    re.IGNORECASE,
+)
+
 _SCALES = (
     ("small", "medium", "large"),
     ("low", "medium", "high"),
@@ -439,10 +447,18 @@ def _keeping(name: str) -> str:
 
 
 def repeats(profile: ColumnProfile) -> bool:
-    """Whether a column has the name of an identifier, and most of its values repeat."""
+    """Whether a column has the name of an identifier or a group, and most of its values repeat."""
     n = profile.n_rows - profile.n_missing
     is_few = profile.n_different <= n / 2 and not profile.is_many
-    return _is_id(profile.name) and is_few and profile.n_different > TEXT_ABOVE
+    is_group = _is_id(profile.name) or bool(_GROUP.search(profile.name))
+    return is_group and is_few and profile.n_different > TEXT_ABOVE
+
+
+def is_code(profile: ColumnProfile) -> bool:
+    """Whether numbers have the name of codes, such as zip codes, and about as many digits each."""
+    is_whole = profile.kinds == {"numbers"} and profile.is_whole and profile.low > 0
+    is_wide = is_whole and 1000 <= profile.high < 1000 * profile.low
+    return is_wide and profile.n_different > MIN_NUMBERS and bool(_CODE.search(profile.name))
 
 
 def _is_id(name: str) -> bool:

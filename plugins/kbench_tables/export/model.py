@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from kbench.messages import plural
+from kbench.messages import list_some, plural
 from kbench.tables.encoder import split_columns
 from kbench_tables.export.plain_objects import load
 
@@ -67,6 +67,22 @@ def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
             other.n_rows += each.n_rows
             other.examples = list(dict.fromkeys([*other.examples, *each.examples]))[:EXAMPLES]
     return list(merged.values())
+
+
+def describe(findings: Iterable[Finding]) -> list[str]:
+    """Return a sentence for each finding, or one for many columns with findings of one kind."""
+    by_kind: dict[str, list[Finding]] = {}
+    for each in findings:
+        by_kind.setdefault(each.kind, []).append(each)
+    sentences = []
+    for kind, group in by_kind.items():
+        if len(group) <= EXAMPLES:
+            sentences += map(str, group)
+            continue
+        n_rows = plural(max(each.n_rows for each in group), "row")
+        names = list_some([each.column for each in group], EXAMPLES)
+        sentences.append(f"{len(group):,} columns have {_SAYING[kind]}, in up to {n_rows}: {names}")
+    return sentences
 
 
 def refuse_missing(encoded: np.ndarray, places: Mapping[str, slice], first_row: int) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from kbench.errors import KbenchError
 from kbench.messages import list_some, plural
-from kbench_tables.export.model import Finding, Model, merge_findings
+from kbench_tables.export.model import Finding, Model, describe, merge_findings
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First characters of cells that spreadsheet programs run as formulas, unless they are numbers."""
@@ -81,7 +81,7 @@ def predict_file(
     finally:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
-    outcome.sentences += map(str, findings)
+    outcome.sentences += describe(findings)
     if guard.n_cells:
         outcome.sentences.append(
             f"{plural(guard.n_cells, 'cell')} that a spreadsheet program would run as a formula "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbench.errors import DatasetError
 from kbench.features import Reference, Registry, read_parameters, resolve
-from kbench.messages import option, printable
+from kbench.messages import list_some, option, printable
 from kbench.parameters import list_files
 from kbench.records import Make, Ref
 from kbench.records.canonical import from_json, to_json
@@ -17,7 +17,16 @@ from kbench.tables.table import check_columns, no_column
 from kbench.tables.table_rows import FrameRows, Opened
 from kbench.tables.texts import MISSING, DateColumn, UnitColumn
 from kbench_tables.frames import read_table
-from kbench_tables.profile import BY_TARGET, LEFT_OUT, ColumnProfile, Params, Role, decide, repeats
+from kbench_tables.profile import (
+    BY_TARGET,
+    LEFT_OUT,
+    ColumnProfile,
+    Params,
+    Role,
+    decide,
+    is_code,
+    repeats,
+)
 from kbench_tables.recommend.target import MAX_CLASSES, TargetColumn
 from kbench_tables.text_scan import UnitScan, sentence
 
@@ -194,7 +203,7 @@ def _read_preview(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Preview | N
         warnings=(
             *table.warnings,
             *(f"target {target!r}: {sentence(column)}" for column in unit),
-            *_leaks(profiles, decided.roles, ref.params),
+            *_warn(profiles, decided.roles, ref.params),
         ),
     )
 
@@ -224,15 +233,20 @@ def _strip_unit(
     return pandas.Series(labels.map(numbers), dtype=float), [column]
 
 
-def _leaks(
+def _warn(
     profiles: Mapping[str, ColumnProfile], roles: Sequence[Role], params: Mapping[str, Any]
 ) -> list[str]:
-    """Warn if random splits may be optimistic."""
+    """Warn if numbers look like codes, or random splits may be optimistic."""
+    warnings = []
+    if codes := [r.name for r in roles if r.read_as == "numbers" and is_code(profiles[r.name])]:
+        warnings.append(
+            f"{list_some(codes)}: codes such as zip codes are read as numbers, without leading "
+            f"zeros; {option('categorical', codes)} reads them as categories"
+        )
     if params.get("groups") or params.get("time_column"):
-        return []
+        return warnings
     dates = [role.name for role in roles if role.read_as == "dates"]
     ids = [name for name, profile in profiles.items() if repeats(profile)]
-    warnings = []
     if dates:
         warnings.append(
             f"column {dates[0]!r} has dates: random splits also test on rows older than training "

@@ -32,7 +32,7 @@ FILES = {
     "a table beside": (
         [[*NAMES, "", "k"], *[[*row, "", i if i < 5 else ""] for i, row in enumerate(ROWS)]],
         "1",
-        "a shorter table beside",
+        "a shorter table next to",
     ),
     "empty columns": ([["", *NAMES, ""], *[["", *row, ""] for row in ROWS]], "1", "empty columns"),
 }
