@@ -49,22 +49,12 @@ def corner_coordinates(X, low, scale, out):
 
 
 @njit([types.void(array(x, 2), _vector, _scratch) for x in _floats], **OPTIONS)
-def subtract(X, low, out):
-    x, a, d = X.reshape(-1), out.reshape(-1), U(X.shape[1])
+def add(X, offset, out):
+    x, a, width = X.reshape(-1), out.reshape(-1), U(X.shape[1])
     row = U(0)
     for _ in range(X.shape[0]):
-        for j in range(d):
-            a[row + j] = x[row + j] - low[j]
-        row += d
-
-
-@njit(types.void(_scratch, _vector), **OPTIONS)
-def add(alpha, offset):
-    a, width = alpha.reshape(-1), U(alpha.shape[1])
-    row = U(0)
-    for _ in range(alpha.shape[0]):
         for j in range(width):
-            a[row + j] += offset[j]
+            a[row + j] = x[row + j] + offset[j]
         row += width
 
 
@@ -108,8 +98,8 @@ def embed_barycentric(alpha, child, root, first_root, first_split, data, indices
     stride, rows = U(data.shape[1]), U(TOGETHER)
     values, children = alpha.reshape(-1), child.reshape(-1)
     data, indices = data.reshape(-1), indices.reshape(-1)
-    columns = np.zeros(width * rows)
-    fours = alpha.shape[1] - (alpha.shape[1] - 1) % 4
+    # up to three more columns, which are never the smallest
+    columns = np.full((width + U(3)) * rows, np.inf)
     smallest = np.empty(TOGETHER)
     slot = np.empty(TOGETHER, dtype=np.int64)
     taken = np.empty(TOGETHER)
@@ -136,7 +126,7 @@ def embed_barycentric(alpha, child, root, first_root, first_split, data, indices
                 smallest[q] = columns[q]
                 slot[q] = 0
             # four columns at a time: the smallest so far is loaded and stored once for them
-            for j in range(1, fours, 4):
+            for j in range(1, alpha.shape[1], 4):
                 first, second = columns[j * TOGETHER :], columns[(j + 1) * TOGETHER :]
                 third, fourth = columns[(j + 2) * TOGETHER :], columns[(j + 3) * TOGETHER :]
                 for q in range(TOGETHER):
@@ -150,13 +140,6 @@ def embed_barycentric(alpha, child, root, first_root, first_split, data, indices
                     k = j + 3 if fourth[q] < value else k
                     value = fourth[q] if fourth[q] < value else value
                     smallest[q], slot[q] = value, k
-            for j in range(fours, alpha.shape[1]):
-                column = columns[j * TOGETHER : (j + 1) * TOGETHER]
-                for q in range(TOGETHER):
-                    value = column[q]
-                    less = value < smallest[q]
-                    smallest[q] = value if less else smallest[q]
-                    slot[q] = j if less else slot[q]
             a, o = source, target
             for r in range(size):
                 k = node[r]

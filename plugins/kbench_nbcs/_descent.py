@@ -28,14 +28,9 @@ def corner_coordinates(X, low, scale, out):
     np.subtract(1.0, (total[0] + total[1]) + (total[2] + total[3]), out=out[:, 0])
 
 
-def subtract(X, low, out):
-    """Rows minus `low`, into `out`."""
-    np.subtract(X, low, out=out)
-
-
-def add(alpha, offset):
-    """Add a vector to all rows, in place."""
-    alpha += offset
+def add(X, offset, out):
+    """Add a vector to all rows, into `out`."""
+    np.add(X, offset, out=out)
 
 
 def none_negative(alpha):

@@ -52,9 +52,9 @@ class Root:
             return alpha
         # numpy takes several times as long for each of these passes over short rows
         shifted = np.empty(X.shape)
-        kernels.subtract(X, self.low, shifted)
+        kernels.add(X, -self.low, shifted)
         np.matmul(shifted, self.matrix, out=alpha)
-        kernels.add(alpha, self.offset)
+        kernels.add(alpha, self.offset, alpha)
         return alpha
 
     @property
