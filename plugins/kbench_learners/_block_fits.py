@@ -5,15 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from kbench.parameters import check_parameters
-from kbench_learners._descent import Descent, Problem
+from kbench_learners._descent import Descent, Logistic, Problem, relative_gap
 from kbench_learners._design import Design
 from kbench_learners._estimator import LinearClassifier, check_classes, coding_matrix
 from kbench_learners._paths import binary_path
@@ -113,10 +114,7 @@ class SquaredHingeFit(BlockFit):
         max_iter = estimator.max_iter
         solutions = binary_path(design, y, drawn, "squared_hinge", _START_TOL, max_iter)
         penalty = np.ones(self._n_features + 1)
-
-        def residual(objective: float, g: np.ndarray) -> float:
-            return 0.5 * float(np.vdot(g, g)) / (estimator.tol * objective)
-
+        residual = partial(relative_gap, estimator.tol)
         for C, solution in zip(values, solutions, strict=True):
             w = solution.w if self._bias else np.append(solution.w, 0.0)
             loss = SquaredHinge(C, signs)
@@ -188,24 +186,6 @@ class SquaredHinge:
 
     def curvature(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         return 2.0 * self.C * (self._slack(scores, codes)[0] > 0.0)[:, None]
-
-
-@dataclass(frozen=True)
-class Logistic:
-    """The loss ``C log(1 + exp(-s f))``."""
-
-    C: float
-    coding: np.ndarray
-
-    def of(self, scores: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
-        signs = self.coding[codes]
-        margins = signs * scores[:, 0]
-        value = self.C * float(np.logaddexp(0.0, -margins).sum())
-        return value, (-self.C * signs * expit(-margins))[:, None]
-
-    def curvature(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        shares = expit(scores)
-        return self.C * shares * (1.0 - shares)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import lapack
+from scipy.special import expit
 
 from kbench_learners._design import Design
 
@@ -124,8 +126,7 @@ class Problem:
         """
         self.n_iter += 1
         penalised = self._penalty * self.w
-        objective = 0.5 * float(np.vdot(self.w, penalised)) + loss
-        gradient = penalised + adjoint
+        objective, gradient = 0.5 * float(np.vdot(self.w, penalised)) + loss, penalised + adjoint
         residual = self._residual(objective, gradient)
         # the residual may grow for many steps while the objective falls
         if residual < 0.9 * self._best or objective < 0.999 * self.objective:
@@ -203,6 +204,29 @@ class Problem:
         for (step, change, curvature), share in zip(self._steps, reversed(shares), strict=True):
             q += (share - float(np.vdot(change, q)) / curvature) * step
         return q
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """The loss ``C log(1 + exp(-s f))``."""
+
+    C: float
+    coding: np.ndarray
+
+    def of(self, scores: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
+        signs = self.coding[codes]
+        margins = signs * scores[:, 0]
+        value = self.C * float(np.logaddexp(0.0, -margins).sum())
+        return value, (-self.C * signs * expit(-margins))[:, None]
+
+    def curvature(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        shares = expit(scores)
+        return self.C * shares * (1.0 - shares)
+
+
+def relative_gap(tol: float, objective: float, g: np.ndarray) -> float:
+    """Return the duality gap over `tol` times the objective, if all coefficients are penalised."""
+    return 0.5 * float(np.vdot(g, g)) / (tol * objective)
 
 
 class Descent:

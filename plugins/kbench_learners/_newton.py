@@ -26,7 +26,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.special import expit
 
 from kbench_learners._design import DENSE_PRODUCT, SPARSE_PRODUCT, Design
 
@@ -144,40 +143,6 @@ class ActiveRows:
         return None if beta is None else part.adjoint(beta) - g
 
 
-class AllRows:
-    """Solve with ``I + X' D X`` where all weights change in every step.
-
-    One factorisation serves as preconditioner of conjugate gradients until
-    these take long.
-    """
-
-    def __init__(self, design: Design) -> None:
-        self.design = design
-        self._factor: np.ndarray | None = None
-
-    def refresh(self) -> None:
-        """Discard the factorisation."""
-        self._factor = None
-
-    def direction(self, g, J, weights, accuracy):
-        """Return d with ``(I + X' D X) d = -g`` to a relative residual."""
-        if not self.design.direct:
-            return conjugate_gradients(self.design, g, weights, accuracy)[0]
-        if self._factor is None:
-            H = self.design.gram(weights=weights)
-            H.flat[:: len(H) + 1] += 1.0
-            factor, info = lapack.dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
-            self._factor = None if info else factor
-        solve = None if self._factor is None else self._solve
-        d, steps, _ = conjugate_gradients(self.design, g, weights, accuracy, solve)
-        if steps > 8:
-            self._factor = None
-        return d
-
-    def _solve(self, r):
-        return lapack.dpotrs(self._factor, r, lower=1)[0]
-
-
 def cholesky_solve(H, b):
     """Solve ``H x = b`` for a positive definite C-ordered `H`, which is overwritten.
 
@@ -190,35 +155,28 @@ def cholesky_solve(H, b):
     return x
 
 
-def conjugate_gradients(design, g, weights, accuracy, solve=None, max_iter=_CG_MAX):
+def conjugate_gradients(design, g, weights, accuracy, max_iter=_CG_MAX):
     """Solve ``(I + X' D X) d = -g`` until the residual is `accuracy` times `g` in norm.
 
-    `weights` is the diagonal of D, shape (n_samples,), and `solve` a preconditioner, by
-    default the diagonal. Returns d, the number of iterations, and whether the residual
-    is as small as requested.
+    `weights` is the diagonal of D, shape (n_samples,); that of the matrix is the
+    preconditioner. Returns d, the number of iterations, and whether the residual is as small
+    as requested.
     """
-    if solve is None:
-        diagonal = 1.0 + design.squared_columns(weights)
-
-        def solve(r):
-            return r / diagonal
-
+    diagonal = 1.0 + design.squared_columns(weights)
     d = np.zeros_like(g)
     r = -g
-    s = solve(r)
+    s = r / diagonal
     q = s.copy()
     rs = float(r @ s)
     stop = accuracy * np.linalg.norm(g)
-    n_iter = 0
-    while n_iter < max_iter:
-        n_iter += 1
+    for n_iter in range(1, max_iter + 1):
         Hq = q + design.adjoint(weights * design.margins(q))
         length = rs / float(q @ Hq)
         d += length * q
         r -= length * Hq
         if np.linalg.norm(r) <= stop:
             return d, n_iter, True
-        s = solve(r)
+        s = r / diagonal
         rs, previous = float(r @ s), rs
         q *= rs / previous
         q += s
@@ -304,32 +262,6 @@ class ClippedQuadratic:
         return active
 
 
-class Logistic:
-    """``psi(m) = C log(1 + exp(-m))``."""
-
-    def __init__(self, C: float):
-        self.C = C
-
-    def dual(self, m, part=slice(None)):
-        """Return ``-psi'(m)`` of the margins of some rows, by default all."""
-        return self.C * expit(-m)
-
-    def value(self, m):
-        """Return the sum of psi."""
-        return self.C * sum(float(np.logaddexp(0.0, -m[part]).sum()) for part in _blocks(len(m)))
-
-    def curvature(self, m):
-        """Return all rows and ``psi''``."""
-        p = expit(-m)
-        p *= self.C * (1.0 - p)
-        return None, p
-
-    def bend(self, m, d, part):
-        """Return ``sum psi''(m) d^2`` over some rows."""
-        p = expit(-m)
-        return self.C * float((p * (1.0 - p) * d) @ d)
-
-
 def line_search(loss, m, md, wd, dd, accuracy=0.1, max_iter=30):
     """Minimise the objective along a direction; return the step length.
 
@@ -365,8 +297,8 @@ def line_search(loss, m, md, wd, dd, accuracy=0.1, max_iter=30):
 def minimise(design, y, loss, w, hessian, tol: float, max_iter: int) -> Solution:
     """Minimise ``|w|^2 / 2 + sum psi(y X w)``, starting at `w`.
 
-    `tol` bounds the duality gap relative to the objective. `hessian`, an `ActiveRows` or
-    `AllRows`, solves for directions and keeps its factorisations between calls.
+    `tol` bounds the duality gap relative to the objective. `hessian` solves for directions and
+    keeps its factorisations between calls.
     """
     m = design.margins(w)
     m *= y
@@ -388,20 +320,16 @@ def minimise(design, y, loss, w, hessian, tol: float, max_iter: int) -> Solution
             hessian.refresh()
         previous = min(previous, objective)
         first = gap if n_iter == 0 else first
-        J, weights = loss.curvature(m)
-        d = hessian.direction(g, J, weights, min(0.1, (gap / first) ** 0.25))
-        del J, weights
-        md = design.margins(d)
-        md *= y
-        s = line_search(loss, m, md, float(w @ d), float(d @ d))
-        if s == 0.0:
-            hessian.refresh()
-            d = -g
+        newton = hessian.direction(g, *loss.curvature(m), min(0.1, (gap / first) ** 0.25))
+        for d in (newton, -g):
             md = design.margins(d)
             md *= y
             s = line_search(loss, m, md, float(w @ d), float(d @ d))
-            if s == 0.0:
+            if s != 0.0:
                 break
+            hessian.refresh()
+        if s == 0.0:
+            break
         w = w + s * d
         md *= s
         m += md

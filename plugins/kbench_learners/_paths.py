@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from kbench_learners._descent import Logistic, Problem, relative_gap
 from kbench_learners._design import Design
-from kbench_learners._newton import (
-    ActiveRows,
-    AllRows,
-    ClippedQuadratic,
-    Logistic,
-    Solution,
-    cholesky_solve,
-    minimise,
-)
+from kbench_learners._newton import ActiveRows, ClippedQuadratic, Solution, cholesky_solve, minimise
 
 LOSSES = ("squared_hinge", "hinge", "logistic")
 
@@ -24,13 +18,13 @@ def binary_path(design, y, values, loss, tol, max_iter, start=None) -> list[Solu
     """Fit one binary classifier for every value of C, in the order of `values`.
 
     They are solved in ascending order, each from the one before, with up to `max_iter`
-    Newton steps, until the duality gap is `tol` relative to the objective. `start` are
+    steps, until the duality gap is `tol` relative to the objective. `start` are
     coefficients near those of the smallest C. With fewer rows than columns, a reduced
     design is best.
     """
     if design.is_reduced:  # going back to the columns loses a few digits
         tol = 0.1 * tol
-    hessian = AllRows(design) if loss == "logistic" else ActiveRows(design)
+    hessian = ActiveRows(design)
     w = np.zeros(design.shape[1]) if start is None else start
     dual: np.ndarray | None = None
     solutions: dict[float, Solution] = {}
@@ -39,12 +33,23 @@ def binary_path(design, y, values, loss, tol, max_iter, start=None) -> list[Solu
         if loss == "hinge":
             multipliers = None if dual is None else np.clip(y * dual * (C / previous), 0.0, C)
             solution = _hinge(design, y, C, w, multipliers, hessian, tol, max_iter)
+        elif loss == "squared_hinge":
+            solution = minimise(design, y, ClippedQuadratic(2.0 * C), w, hessian, tol, max_iter)
         else:
-            psi = ClippedQuadratic(2.0 * C) if loss == "squared_hinge" else Logistic(C)
-            solution = minimise(design, y, psi, w, hessian, tol, max_iter)
+            solution = _logistic(design, y, C, w, tol, max_iter)
         w, dual, previous = solution.w, solution.dual, C
         solutions[C] = replace(solution, dual=None)  # would be as long as the data, for every C
     return [solutions[C] for C in values]
+
+
+def _logistic(design, y, C, w, tol, max_iter):
+    loss, residual = Logistic(C, np.array([-1.0, 1.0])), partial(relative_gap, tol)
+    problem = Problem(w[:, None], np.ones(len(w)), loss, 1.0, residual, max_iter)
+    problem.solve_in_memory(design, (y > 0).astype(np.intp), design.direct)
+    gap = 0.5 * float(np.vdot(problem.gradient, problem.gradient))
+    return Solution(
+        problem.w[:, 0], None, problem.objective, gap, problem.n_iter, problem.converged
+    )
 
 
 def _hinge(design, y, C, w, multipliers, hessian, tol, max_iter):
