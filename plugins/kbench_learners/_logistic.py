@@ -23,7 +23,7 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
     Minimises ``1/2 sum_k ||w_k||^2 + C sum_i -log p(y_i | x_i)`` with ``p(k | x)`` proportional to
     ``exp(w_k.x + b_k)``, which is the problem of scikit-learn's ``LogisticRegression``. The solver
     takes limited-memory quasi-Newton steps (L-BFGS). Their first matrix is the block of the
-    Hessian of each class, factorised where this is quick, otherwise its diagonal. Along a path
+    Hessian of each class, factorised if this is quick, otherwise its diagonal. Along a path
     each C starts from the solution of the next smaller one. An embedding that is too large for
     one matrix is taken in blocks of rows, one step for each pass, with the Hessian of a sample
     as the first matrix, until the same gradient.
