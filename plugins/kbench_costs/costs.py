@@ -18,7 +18,6 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.features import (
-    BLOCK_ROWS,
     MAX_COLUMNS,
     WHOLE_BYTES,
     WIDTH,
@@ -38,7 +37,7 @@ from kbench_costs import prediction as cost
 from kbench_costs.prediction import too_long
 from kbench_costs.trials import MAX_ROWS, Samples, narrower, needs_trials, rows_of_width
 
-SHARE, MIN_S, MAX_S = 0.05, 1.0, 20.0
+SHARE, MIN_S, MAX_S = 0.05, 1.5, 20.0
 """CPU time of the trials of a cell.
 
 It is a share of that predicted for all its tasks, between two bounds.
@@ -47,11 +46,14 @@ It is a share of that predicted for all its tasks, between two bounds.
 CHEAP_S = 0.5
 """CPU time of the first trial up to which there is a second one in any case."""
 
-FIRST_ROWS = 256
-"""Training rows of the smallest trial."""
+THIRD_S = 1.5
+"""CPU time up to which there is a third one: two do not show where memory stops growing."""
 
-MAX_BEYOND = 32
-"""Rows of the task over those of the first trial, where that has blocks."""
+FIRST_ROWS = 256
+"""Training rows of the smallest trial, at least."""
+
+MAX_BEYOND = 128
+"""Rows of a task over those of its first trial, at most."""
 
 STEPS = (4, 2)
 """Rows of a trial over those of the one before, the best first."""
@@ -231,11 +233,8 @@ class _Costs:
 
     def _grow(self, subject: _Subject, n_splits: int = 1) -> None:
         """Make trials until the next takes more than a small share of what they predict."""
-        most, protocol = min(subject.samples.n_rows, MAX_ROWS), subject.cell.protocol
-        first = FIRST_ROWS
-        if not protocol.refit_maps_in_inner_folds:
-            # where rows are many, each inner fold has a block of the largest size already
-            first = max(first, min(BLOCK_ROWS * protocol.inner_folds, most // MAX_BEYOND))
+        most = min(subject.samples.n_rows, MAX_ROWS)
+        first = max(FIRST_ROWS, most // MAX_BEYOND)
         made = [self._trial(subject, min(first, most))]
         if made[0].status == "timed_out" and first > FIRST_ROWS:
             made = [self._trial(subject, min(FIRST_ROWS, most))]
@@ -245,6 +244,8 @@ class _Costs:
             left = min(MAX_S, max(MIN_S, SHARE * tasks_s)) - sum(trial.seconds for trial in made)
             if len(made) == 1 and made[0].seconds <= CHEAP_S:
                 left = math.inf
+            elif len(made) == 2:
+                left = max(left, THIRD_S)
             following = (min(step * made[-1].n_rows, most) for step in STEPS)
             n = next((rows for rows in following if cost.seconds_of(made, rows) <= left), None)
             if n is None:
