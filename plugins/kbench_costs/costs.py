@@ -59,7 +59,7 @@ STEPS = (4, 2)
 """Rows of a trial over those of the one before, the best first."""
 
 TRIAL_S = 60.0
-"""Wall clock of a trial: on a machine that is busy with other work, that of some CPU seconds."""
+"""Wall clock of a trial: on a loaded machine, some CPU seconds."""
 
 BEYOND = 1.25
 """A cell is skipped if a sample hits the limit of memory that should need this much of it."""
@@ -248,6 +248,9 @@ class _Costs:
                 left = max(left, THIRD_S)
             following = (min(step * made[-1].n_rows, most) for step in STEPS)
             n = next((rows for rows in following if cost.seconds_of(made, rows) <= left), None)
+            if n is None and len(made) == 1:
+                # one trial does not show how much of its cost is the same for any rows
+                self._trial(subject, max(2, made[0].n_rows // STEPS[0]))
             if n is None:
                 return
             made.append(self._trial(subject, n))

@@ -109,7 +109,7 @@ MEMORY = Growth(exponent_scale=0.05, noise=0.03, drift=0.04)
 """Growth of memory: the sizes of matrices with a row for each row of the data."""
 
 HELD = 0.5
-"""Part of the memory of a search that is held beside the samples of metrics, which follow it."""
+"""Part of the memory of a search that is held while metrics are computed, which follow it."""
 
 LAST, LAST_OF_KERNEL = 3, 2
 """Trials that memory is predicted from: those on the most rows. Small Gram matrices are lost in

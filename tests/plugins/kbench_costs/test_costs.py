@@ -276,7 +276,7 @@ n_splits = 1
 learners = [
     { name = "kernel-svm", kernel = { name = "gaussian" }, C = { tune = [1.0, 64.0] } },
     { name = "knn", n_neighbors = { tune = [5, 1, 21] } },
-    { name = "gradient-boosting", learning_rate = { tune = [0.1, 0.3] } },
+    { name = "gradient-boosting", learning_rate = 0.1 },
 ]
 [[block]]
 feature_maps = [{ name = "rff", n_components = 256, bandwidth_factor = { tune = [1.0, 2.0] } }]
