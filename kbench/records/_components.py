@@ -66,15 +66,13 @@ class DatasetSource:
         ``decimal``, ``thousands``, ``encoding``, ``na_values``, ``sheet`` and ``header_row``. The
         parameters ``path`` and ``split_file`` are names of files: data are read again once a file
         has changed.
-    table : callable or "module:name", optional
-        ``table(**params) -> DataFrame``: the user's table before it is
-        encoded, with all rows and columns of the file in their order; for
-        sources whose `load` has a ``target``.
     rows : callable or "module:name", optional
-        ``rows(**params) -> kbench.tables.table_rows.Opened``: the same table in blocks, and how
-        its files are written where the parameters do not say it. The commands for a user's
-        file look at the columns before they load it; without `rows` they read `table`.
-        None stands for a file that has no table, such as one of sparse rows.
+        ``rows(**params) -> kbench.tables.table_rows.Opened``: the user's table before it is
+        encoded, in blocks, with all rows and columns, and how its files are written where the
+        parameters do not say it; for sources whose `load` has a ``target``. The commands for a
+        user's file look at the columns before they load it. None stands for a file that has no
+        table, such as one of sparse rows. `kbench.tables.table_rows.FrameRows` has the rows of
+        a data frame.
     text_blocks : "module:name", optional
         Reads CSV files for `kbench predict` and in exported models, which bundle its module.
     """
@@ -87,7 +85,6 @@ class DatasetSource:
     env_vars: Sequence[str] = ()
     named_by_label: bool = False
     extensions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    table: Make | None = None
     rows: Make | None = None
     text_blocks: str | None = None
 

@@ -144,23 +144,14 @@ def detect(file: Path, label: str, fixed: Mapping[str, object]) -> Found:
 def lay_out(file: Path, label: str, dialect: Dialect) -> Layout:
     """Find the table in a file; errors in the file are left to its reader."""
     try:
-        with open_rows(file, label, dialect) as rows:
-            known = survey(rows)
+        with open_bounded(file, label, dialect.delimiter, dialect.encoding) as opened:
+            known = survey(parse(opened, dialect))
     except (csv.Error, UnicodeError, EOFError, OSError, zlib.error, lzma.LZMAError):
         known = ([], [], 0)
     try:
         return find_layout(*known, dialect.header_row)
     except ValueError as error:
-        if dialect.header_row:
-            raise DatasetError(f"{label}: {error}") from None
-    return Layout((), (), 0, "", (0, 0), (), is_plain=True)
-
-
-@contextlib.contextmanager
-def open_rows(file: Path, label: str, dialect: Dialect) -> Iterator[Iterator[Row]]:
-    """Open a file as rows of strings."""
-    with open_bounded(file, label, dialect.delimiter, dialect.encoding) as stream:
-        yield parse(stream, dialect)
+        raise DatasetError(f"{label}: {error}") from None
 
 
 def parse(stream: IO[bytes], dialect: Dialect, errors: str = "strict") -> Any:

@@ -81,9 +81,9 @@ def survey(rows: Iterable[Row]) -> tuple[list[Row], list[Row], int]:
     for _, row in numbered:
         head.append(row)
         n_cells += len(row)
-        if n_cells > HEAD and len(head) >= MAX_ABOVE:
+        if n_cells > HEAD and len(head) >= 20:
             break
-    tail = deque(numbered, maxlen=max(MAX_ABOVE, TAIL * len(head) // max(n_cells, 1)))
+    tail = deque(numbered, maxlen=max(20, TAIL * len(head) // max(n_cells, 1)))
     return head, [row for _, row in tail], tail[-1][0] if tail else len(head)
 
 
@@ -93,19 +93,19 @@ def find_layout(
     """Find the table among the first and the last rows of a file.
 
     A given `header_row` is not looked for. If no row can be that of the names, the first one is
-    taken, and all rows are read. ValueError is raised for a wrong `header_row`, and without rows.
+    taken, and all rows are read. ValueError is raised for a wrong `header_row`.
     """
     n_rows = n_rows or len(head)
     lengths = Counter(len(row) for row in head if not _is_skipped(row))
-    if not lengths:
-        raise ValueError("there are no rows")
-    width = max(lengths, key=lengths.__getitem__)
+    width = max(lengths, key=lengths.__getitem__, default=0)
     first, last = _parse(header_row, len(head)) if header_row else _find_names(head, width)
     if not last:
-        start = next(i for i, row in enumerate(head, 1) if row)
-        names = [str(cell).strip() if _is_filled(cell) else "" for cell in head[start - 1]]
-        places, rows = tuple(range(len(names))), (start + 1, n_rows)
-        return Layout(tuple(names), places, len(names), str(start), rows, (), True)
+        first = next((i for i, row in enumerate(head, 1) if row), 1)
+        names = tuple(
+            _join(head[first - 1 : first] or [[]], max(map(len, head[:first]), default=0))
+        )
+        places, rows = tuple(range(len(names))), (first + 1, n_rows)
+        return Layout(names, places, len(names), str(first), rows, (), is_plain=True)
     names, notices = _join(head[first - 1 : last], width), []
     above = [text for row in head[: first - 1] for text in _texts(row) if not SEP.fullmatch(text)]
     if above or first < last:

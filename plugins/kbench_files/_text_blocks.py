@@ -54,6 +54,8 @@ class TextBlocks:
         with self._rows() as rows:
             self._layout = find_layout(*survey(rows), header_row)
         self.notices, names = self._layout.notices, self._layout.names
+        if not names:
+            raise ValueError(f"file {str(path)!r} is empty")
         if len(set(names)) < len(names):
             twice = min(name for name in set(names) if names.count(name) > 1)
             raise ValueError(f"file {str(path)!r}: several columns are named {twice!r}")

@@ -1,4 +1,4 @@
-"""A user's data frame as a parquet file, and a user's file as a data frame."""
+"""A user's data frame as a parquet file."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbench.errors import DatasetError
-from kbench.features import resolve
 from kbench.messages import list_some
-from kbench.records import Make, Ref
 
 if TYPE_CHECKING:
     import pandas
@@ -143,12 +141,3 @@ def _check_one_type(series: pandas.Series, name: str) -> pandas.Series:
     if kind in ("decimal", "mixed-integer-float", "integer", "floating"):
         return pandas.to_numeric(series.where(series.notna(), None), errors="coerce").astype(float)
     return series.where(series.notna(), None)
-
-
-def read_table(table: Make, ref: Ref) -> Any:
-    """Read the table of a dataset by the `table` of its source; None if it has sparse rows."""
-    frame = resolve(table)(**ref.params)
-    if frame is None:  # sparse rows
-        return None
-    frame.columns = [str(name) for name in frame.columns]
-    return frame

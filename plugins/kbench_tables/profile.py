@@ -41,22 +41,6 @@ _GROUP = re.compile(
     re.IGNORECASE,
 )
 
-_SCALES = (
-    ("small", "medium", "large"),
-    ("low", "medium", "high"),
-    ("low", "mid", "high"),
-    ("low", "normal", "high"),
-    ("very low", "low", "medium", "high", "very high"),
-    ("none", "mild", "moderate", "severe"),
-    ("never", "rarely", "sometimes", "often", "always"),
-    ("poor", "fair", "good", "very good", "excellent"),
-    ("bad", "average", "good"),
-    ("xs", "s", "m", "l", "xl", "xxl"),
-    ("cold", "warm", "hot"),
-    ("bronze", "silver", "gold", "platinum"),
-)
-"""Ordinal scales, from the lowest to the highest value."""
-
 
 @dataclass(frozen=True)
 class Role:
@@ -371,9 +355,9 @@ def _encode_units(profile: ColumnProfile, column: UnitColumn) -> Role:
 def _encode_categories(profile: ColumnProfile, asked: Params) -> Role:
     name, k = profile.name, profile.n_different
     is_truth = profile.kinds == {"booleans"}
-    read_as = "booleans" if is_truth else "categories" + _marks(profile)[1]
+    read_as = "booleans" if is_truth else "categories"
     how_many = f"{read_as} ({k:,})" if not is_truth else read_as
-    note = (_marks(profile)[0] + _signs(profile)).removeprefix("; ")
+    note = _signs(profile).removeprefix("; ")
     if k > MAX_INDICATORS and "target_encode" in asked.taken:
         return Role(name, how_many, BY_TARGET, 1, note)
     missing = ", and whether it is missing" if profile.n_missing else ""
@@ -486,22 +470,3 @@ def _formats(profile: ColumnProfile) -> str:
         return ""
     (one, first), (other, second) = formats[:2]
     return f"; dates in several formats, {first!r} ({one}) and {second!r} ({other}): use one"
-
-
-def _marks(profile: ColumnProfile) -> tuple[str, str]:
-    """Return a note on ordinal categories or lists, and a suffix for the type."""
-    if profile.is_many:
-        return "", ""
-    words = {str(value).strip().casefold() for value in profile.different}
-    for scale in _SCALES:
-        if len(words) >= 3 and words <= set(scale):
-            order = " < ".join(word for word in scale if word in words)
-            return f"if ordinal ({order}): write numbers to use the order", " with an order"
-    for sign in (";", "|", ","):
-        lists = [word.split(sign) for word in words]
-        single = {part.strip() for parts in lists for part in parts}
-        several = sum(len(parts) > 1 for parts in lists)
-        if several >= 0.3 * len(words) and len(words) > 5 and 1 < len(single) < len(words):
-            note = f"if lists of {len(single)} words: use a column of 0 and 1 for each word"
-            return note, " that look like lists"
-    return "", ""

@@ -119,7 +119,7 @@ def _opened(
 
     def read(dialect: Mapping[str, Any]) -> Any:
         path, row = Path(ref.params["path"]), ref.params.get("header_row", "")
-        blocks = features.resolve(source.text_blocks)
+        blocks = features.resolve(str(source.text_blocks))
         return blocks(path, dialect["delimiter"], dialect["encoding"], row)
 
     def texts(dialect: Mapping[str, Any]) -> dict[str, Any]:

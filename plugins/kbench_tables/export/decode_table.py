@@ -13,7 +13,6 @@ from kbench.features import Registry, resolve
 from kbench.records import Cell, Dataset
 from kbench.tables.encoder import TableEncoder
 from kbench.tables.texts import ISO, DateColumn
-from kbench_tables.frames import read_table
 
 
 def example_rows(cell: Cell, encoder: TableEncoder, registry: Registry, n_rows: int) -> Any:
@@ -21,12 +20,9 @@ def example_rows(cell: Cell, encoder: TableEncoder, registry: Registry, n_rows: 
     import pandas
 
     source = registry.get("dataset", cell.dataset.name)
-    if source.rows is None:
-        table: Any = read_table(source.table, cell.dataset)
-    else:
-        rows = resolve(source.rows)(**cell.dataset.params).rows
-        rows.scan({})
-        table = next(iter(rows.blocks(rows.names)))
+    rows = resolve(source.rows)(**cell.dataset.params).rows
+    rows.scan({})
+    table = next(iter(rows.blocks(rows.names)))
     return pandas.DataFrame(encoder.select(table)).head(n_rows)
 
 
@@ -41,7 +37,7 @@ def fit_encoder(cell: Cell, dataset: Dataset, registry: Registry) -> tuple[Table
     The data cache has encoded tables only: the user's file is read again.
     """
     encoder, source = dataset.encoder, registry.all("dataset").get(cell.dataset.name)
-    if encoder is None and source is not None and (source.table or source.rows):
+    if encoder is None and source is not None and source.rows:
         again = resolve(source.load)(**cell.dataset.params)
         encoder = again.encoder
         if encoder is not None and not np.array_equal(again.X, dataset.X, equal_nan=True):

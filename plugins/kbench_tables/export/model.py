@@ -74,7 +74,7 @@ def describe(findings: Iterable[Finding]) -> list[str]:
     by_kind: dict[str, list[Finding]] = {}
     for each in findings:
         by_kind.setdefault(each.kind, []).append(each)
-    sentences = []
+    sentences: list[str] = []
     for kind, group in by_kind.items():
         if len(group) <= EXAMPLES:
             sentences += map(str, group)

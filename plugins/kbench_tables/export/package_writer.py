@@ -108,7 +108,8 @@ def write_package(
         raise ExportError(
             f"this model cannot be saved without pickle: {error}; {option('format', 'joblib')} can"
         ) from error
-    module, _, reader = str(import_registry().get("dataset", "csv").text_blocks).partition(":")
+    sources = import_registry().all("dataset").values()
+    module, _, reader = next(s.text_blocks for s in sources if s.text_blocks).partition(":")
     code = collect_code({*names, module}, {*owners, module.partition(".")[0]})
     facts["needed"] = list(code.needed)
     target = folder / package

@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 from kbench.errors import DatasetError
 from kbench.features import Reference, Registry, read_parameters, resolve
 from kbench.messages import list_some, option, printable
-from kbench.parameters import list_files
 from kbench.records import Make, Ref
 from kbench.records.canonical import from_json, to_json
 from kbench.tables.table import check_columns, no_column
-from kbench.tables.table_rows import FrameRows, Opened
 from kbench.tables.texts import MISSING, DateColumn, UnitColumn
-from kbench_tables.frames import read_table
 from kbench_tables.profile import (
     BY_TARGET,
     LEFT_OUT,
@@ -32,9 +29,6 @@ from kbench_tables.text_scan import UnitScan, sentence
 
 if TYPE_CHECKING:
     import pandas
-
-LOOKED_AT_MB = 256
-"""Size up to which a file is inspected if its source has no `rows`: it is read into memory."""
 
 OF_COLUMNS = ("drop", "categorical", "date_formats", "target_encode", "strip_units", "na_values")
 """Parameters of a source that decide the encoding of columns."""
@@ -103,27 +97,20 @@ def preview(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Preview |
     source = registry.all("dataset").get(ref.name)
     if source is None or "target" not in ref.params:
         return None
-    read = source.rows or source.table
-    if read is None:
+    if source.rows is None:
         return None
     taken = read_parameters(source.load)
     asked = {
         "dataset": to_json(ref),
         "keep": list(keep),
         "taken": list(OF_COLUMNS if taken is None else set(OF_COLUMNS) & set(taken)),
-        "in_blocks": source.rows is not None,
     }
     try:
-        size = sum(file.stat().st_size for file in list_files(ref.params["path"]))
-        if source.rows is None and size > LOOKED_AT_MB * 2**20:
-            return None
-        if isinstance(read, Reference):
-            values = read.call(f"{__name__}:preview_in_sandbox", asked)
+        if isinstance(source.rows, Reference):
+            values = source.rows.call(f"{__name__}:preview_in_sandbox", asked)
             return values and Preview.from_json(values)
-        return _read_preview(read, ref, asked)
+        return _read_preview(source.rows, ref, asked)
     except DatasetError:
-        if source.rows is None:
-            return None
         raise
     except Exception:  # pandas' errors have no common base
         return None
@@ -136,14 +123,10 @@ def preview_in_sandbox(read: Make, asked: Mapping[str, Any]) -> dict[str, Any] |
 
 
 def _read_preview(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Preview | None:
-    label, target = f"file {ref.params['path']!r}", ref.params["target"]
-    if asked["in_blocks"]:
-        opened: Opened | None = resolve(read)(**ref.params)
-        if opened is None:
-            return None
-        table, label = opened, opened.rows.what
-    else:
-        table = Opened(FrameRows(read_table(read, ref), label))
+    target, table = ref.params["target"], resolve(read)(**ref.params)
+    if table is None:
+        return None
+    label = table.rows.what
     rows, drop = table.rows, ref.params.get("drop", ())
     if target not in rows.names and str(target).strip() in rows.names:
         target = str(target).strip()

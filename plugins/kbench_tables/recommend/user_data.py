@@ -73,7 +73,7 @@ def prepare_data(
     """
     ref = dataset_of_file(path, registry=registry, **options)
     source = registry.get("dataset", ref.name)
-    if keep and source.rows is None and source.table is None:
+    if keep and source.rows is None:
         raise DatasetError(f"file {path!r}: {option('keep')} does not apply to {ref.name} files")
     # profiling and loading each read the file
     with reject_changes(list_files(Path(path).expanduser()), f"file {path!r}"):

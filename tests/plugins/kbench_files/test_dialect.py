@@ -323,3 +323,15 @@ def test_lines_of_a_message_are_those_of_the_file(tmp_path):
     path.write_text("sep=;\nx;y\n" + ROWS + "1;2;3\n")
     with pytest.raises(DatasetError, match="line 33 has 3"):
         csv_rows(path).rows.scan({})
+
+
+def test_infinite_numbers_are_missing(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "x;z;y\n" + "".join(f"{i},5;{'inf'[: i + 1]};{'ab'[i % 2]}\n" for i in range(30))
+    )
+    assert "na_values" not in csv_rows(path).params
+    path.write_text("x;y\n" + ROWS + "-Inf;a\n")
+    opened = csv_rows(path)
+    assert opened.params["na_values"] == ("-Inf",)
+    assert np.isnan(load_csv(str(path), "y", **opened.params).X[-1, 0])

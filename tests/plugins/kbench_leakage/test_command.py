@@ -51,6 +51,15 @@ n_splits = 1
     return path
 
 
+def test_a_file_is_read_as_for_a_recommendation(table, capfd):
+    lines = table.read_text().replace(",", ";").replace(".", ",")
+    table.write_text(f"Rides of a year;;;;\n;;;;\n{lines};;;;\nSource: the city;;;;\n")
+    code, out, err = command("leakage", table, "--target", "total", capfd=capfd)
+    assert code == 0
+    assert SIGN in out
+    assert "--header-row names another row" in err
+
+
 def test_the_same_numbers_under_other_names_have_these_names(table, capfd):
     command("leakage", table, "--target", "total", capfd=capfd)
     renamed = table.with_name("renamed.csv")

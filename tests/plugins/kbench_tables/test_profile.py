@@ -7,7 +7,7 @@ import pytest
 from kbench import DatasetError
 from kbench.tables.table_rows import FrameRows
 from kbench.tables.texts import DateColumn
-from kbench_tables.profile import ColumnProfile, Params, decide
+from kbench_tables.profile import ColumnProfile, Params, decide, is_code, repeats
 
 N = 120
 RNG = np.random.default_rng(0)
@@ -42,10 +42,10 @@ COLUMNS = {
         "target mean by category",
         1,
     ),
-    "size": (["small", "large", "medium"] * 40, "categories with an order (3)", "3 indicators", 3),
+    "size": (["small", "large", "medium"] * 40, "categories (3)", "3 indicators", 3),
     "tags": (
         ["a;b", "b;c", "a", "c", "a;c", "b;d"] * 20,
-        "categories that look like lists (6)",
+        "categories (6)",
         "6 indicators",
         6,
     ),
@@ -94,10 +94,13 @@ def test_each_column_has_a_fate(name, block):
     assert dated == [name] * (read_as == "dates")
 
 
-def test_advice_names_the_order_and_the_words():
-    found, _ = roles(pandas.DataFrame({name: COLUMNS[name][0] for name in ("size", "tags")}))
-    assert "small < medium < large" in found["size"].note
-    assert "lists of 4 words" in found["tags"].note
+def test_zip_codes_and_repeated_names_are_noticed():
+    values = [10115 + 37 * (i % 60) for i in range(180)]
+    profiles = profiles_of(
+        pandas.DataFrame(dict.fromkeys(("plz", "price", "patient"), values)), 180
+    )
+    assert [name for name in profiles if is_code(profiles[name])] == ["plz"]
+    assert [name for name in profiles if repeats(profiles[name])] == ["patient"]
 
 
 def test_a_column_to_keep_is_kept():

@@ -5,6 +5,15 @@ import gzip
 import pytest
 
 from kbench_files._text_blocks import TextBlocks
+from kbench_tables.export.model import Finding, describe
+
+
+def test_findings_of_one_kind_in_many_columns_are_one_line():
+    found = [Finding(f"x{j}", "below", j + 1, 1, [], 0.0) for j in range(3000)]
+    line, other = describe([*found, Finding("city", "unknown", 1, 7, ["Bergen"])])
+    assert line.startswith("3,000 columns have a value below the training minimum, in up to 3,000")
+    assert other.startswith("column 'city': 1 row has a category")
+
 
 TABLE = {"a": ["1", "3"], "b": ["x", "y"]}
 

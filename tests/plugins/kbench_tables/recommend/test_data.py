@@ -331,9 +331,10 @@ PIPED = """
 import kbench
 import kbench_files
 import pandas
+from kbench.tables.table_rows import FrameRows, Opened
 
-def table(path, **_):
-    return pandas.read_csv(path, sep="|")
+def rows(path, **_):
+    return Opened(FrameRows(pandas.read_csv(path, sep="|"), path))
 
 def load(path, target, categorical=(), dataset_family=""):
     given = {"categorical": categorical, "dataset_family": dataset_family}
@@ -341,7 +342,7 @@ def load(path, target, categorical=(), dataset_family=""):
 
 @kbench.hookimpl
 def kbench_datasets():
-    return [kbench.DatasetSource("piped", load=load, table=table, extensions={".psv": {}})]
+    return [kbench.DatasetSource("piped", load=load, rows=rows, extensions={".psv": {}})]
 """
 
 
