@@ -17,15 +17,14 @@ import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 
 from kbench.estimators import DecisionValues
-from kbench.evaluation.block_fits import BlockFits
 from kbench.evaluation.checked_predictions import FittedLearner, Predictions, validate_decision
-from kbench.evaluation.embedding import Embedding, Fitting
+from kbench.evaluation.embedding import Fitting
 from kbench.evaluation.lazy_rows import Matrix
-from kbench.evaluation.passes import Pass, fit_from_sums, fit_map, pass_over, takes_sums
-from kbench.evaluation.search._folds import embed_fold, inner_folds, make_fold_selector
-from kbench.evaluation.specs import Candidate, Fit
+from kbench.evaluation.passes import fit_map
+from kbench.evaluation.search._blocks import select_in_blocks
+from kbench.evaluation.search._folds import Select, embed_fold, inner_folds, make_fold_selector
+from kbench.evaluation.specs import Candidate
 from kbench.evaluation.splits import Fold, rare_classes
-from kbench.evaluation.timing import Stopwatch
 from kbench.records import Protocol
 
 _SHOWN = 5
@@ -97,35 +96,18 @@ def _fits(
     Yield the learner, the embedded test rows of the fold in blocks, and whether all fits
     converged.
     """
-    data, candidates, select = fitting.data, [candidate], None
+    data, candidates = fitting.data, [candidate]
+    select: Select | None = None
     if not fitting.protocol.refit_maps_in_inner_folds and not data.pairwise:
         shared, _, is_large = fit_map(fitting, candidates)
         if is_large:
-            fits, fits_of_folds = _over_blocks(shared, fitting, candidate, folds)
-            for ((fitted, converged),), (_, test) in zip(fits_of_folds, folds, strict=True):
-                blocks = fits.shared.embed_blocks(data.X, test, Stopwatch())
-                yield fitted, (Z for _, Z in blocks), converged and fits.shared.converged
-            return
-        select = make_fold_selector(fitting, shared.embed_all(data.X), shared.converged)
+            _, select = select_in_blocks(fitting, candidates, shared, folds)
+        else:
+            select = make_fold_selector(fitting, shared.embed_all(data.X), shared.converged)
     for number, fold in enumerate(folds):
         embedded = select(number, fold) if select else embed_fold(fitting, candidates, fold)
         ((fitted, converged),) = embedded.fit(candidates)
         yield fitted, embedded.embed_test_rows(), converged and embedded.converged
-
-
-def _over_blocks(
-    shared: Embedding, fitting: Fitting, candidate: Candidate, folds: Sequence[Fold]
-) -> tuple[Pass | BlockFits, Iterable[list[Fit]]]:
-    """Fit a learner on each fold, from sums or in passes over blocks of one embedding."""
-    learner, candidates, parts = fitting.learner, [candidate], [test for _, test in folds]
-    if not takes_sums(learner, candidates):
-        fits = BlockFits(shared)
-        return fits, fits.fit(fitting, candidates, parts)
-    passed = pass_over(shared, fitting, candidates, parts)
-    return passed, (
-        fit_from_sums(learner, passed.leave_out(number, train), candidates, fitting.learner_seed)
-        for number, (train, _) in enumerate(folds)
-    )
 
 
 def _fit_calibration(values: np.ndarray, fitting: Fitting) -> CalibratedClassifierCV:

@@ -75,15 +75,10 @@ class Data:
         """Return the weights of some rows, or of all."""
         return self.weight if self.weight is None or rows is None else self.weight[rows]
 
-    def scale_targets(self, rows: np.ndarray | None = None) -> tuple[Scale, np.ndarray]:
-        """Return the scale of the targets of some rows, or of all, and these on this scale."""
-        y = self.y if rows is None else self.y[rows]
-        scale = Scale.fit(y, self.task, self.weights(rows))
-        return scale, scale.standardise(y)
-
-    def scale(self, rows: np.ndarray | None = None) -> Scale:
-        """Return the scale of the targets of some rows, or of all."""
-        return self.scale_targets(rows)[0]
+    def scale_targets(self) -> tuple[Scale, np.ndarray]:
+        """Return the scale of the targets, and these on this scale."""
+        scale = Scale.fit(self.y, self.task, self.weight)
+        return scale, scale.standardise(self.y)
 
 
 @dataclass(frozen=True)
@@ -155,13 +150,14 @@ class Embedding:
     def fit_rows(
         cls, fitting: Fitting, candidate: Candidate, run: Run = once
     ) -> tuple[Embedding, Matrix | None]:
-        """Fit preprocessing and map; return the training rows too, preprocessed, up to 256 MiB.
+        """Fit preprocessing and map; return the training rows too, preprocessed, up to 128 MiB.
 
         Larger inputs are preprocessed in blocks. `run` runs the fit of the map.
         """
         data, steps = fitting.data, fitting.steps(candidate)
         supervised, targets = fitting.feature_map.supervised, data.scale_targets()[1]
-        if data.pairwise or len(data.y) * take(data.X).row_bytes() <= FIT_BYTES:
+        n_copies = 2  # of the inputs: as they are, and preprocessed
+        if data.pairwise or n_copies * len(data.y) * take(data.X).row_bytes() <= FIT_BYTES:
             X, unlabeled = whole(data.X), whole(data.unlabeled)
             X = steps.fit_transform(X, data.y, unlabeled)
             inputs = X if supervised or unlabeled is None else steps.transform(unlabeled)

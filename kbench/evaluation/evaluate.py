@@ -328,30 +328,22 @@ def _select_arguments(metrics: MetricFunction, available: dict[str, object]) -> 
 def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, Matrix | Rows]:
     """Return the training data and the inputs of the test set."""
     X, train, test, unlabeled = inputs.X, visible.train, visible.test, visible.unlabeled
+    X_train: Matrix | Rows = Rows(X, train)
+    X_test: Matrix | Rows = Rows(X, test)
     if inputs.pairwise:
-        return (
-            Data(
-                np.asarray(X)[np.ix_(train, train)],
-                visible.y_train,
-                pairwise=True,
-                task=inputs.task,
-                weight=visible.weight_train,
-                parts=visible.parts_train,
-            ),
-            np.asarray(X)[np.ix_(test, train)],
-        )
-
+        X_train, X_test = (np.asarray(X)[np.ix_(rows, train)] for rows in (train, test))
     data = Data(
-        Rows(X, train),
+        X_train,
         visible.y_train,
-        Rows(X, unlabeled) if len(unlabeled) else None,
+        Rows(X, unlabeled) if len(unlabeled) and not inputs.pairwise else None,
         tuple(inputs.kinds),
         protocol.missing,
-        task=inputs.task,
-        weight=visible.weight_train,
-        parts=visible.parts_train,
+        inputs.pairwise,
+        inputs.task,
+        visible.weight_train,
+        visible.parts_train,
     )
-    return data, Rows(X, test)
+    return data, X_test
 
 
 def _warm_up(fitting: Fitting, best: Candidate) -> None:

@@ -314,7 +314,7 @@ def _make_block_method(
     """Return a method whose learner was fitted over blocks, with a sample of its rows."""
     data, (learner, converged) = fitting.data, fit
     rows = np.random.default_rng(fitting.seed).permutation(len(data.y))[:MEASURED_ROWS]
-    scale = data.scale()
+    scale, _ = data.scale_targets()
     return FittedMethod(
         shared,
         learner,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -92,19 +92,6 @@ class Sums:
         self.y += of_y[:-1, -1]
         self.n += float(of_y[-1, -1])
 
-    def select_classes(self, classes: np.ndarray, columns: np.ndarray) -> Sums:
-        """Return the sums with some of the columns of Y, which indicate `classes`."""
-        return Sums(
-            self.shift,
-            self.n,
-            self.z,
-            self.zz,
-            self.y[columns],
-            self.zy[:, columns],
-            self.yy[np.ix_(columns, columns)],
-            classes,
-        )
-
     @property
     def mean(self) -> np.ndarray:
         """Mean of the rows of Z."""
@@ -177,4 +164,5 @@ class Targets:
         if self.classes is None:
             return sums
         columns = np.flatnonzero(np.bincount(self.codes[rows], minlength=self.n_columns) > 0)
-        return sums.select_classes(self.classes[columns], columns)
+        y, zy, yy = sums.y[columns], sums.zy[:, columns], sums.yy[np.ix_(columns, columns)]
+        return replace(sums, y=y, zy=zy, yy=yy, classes=self.classes[columns])

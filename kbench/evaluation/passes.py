@@ -51,14 +51,13 @@ class Pass:
     notes: list[str] = field(default_factory=list)
 
     def leave_out(self, part: int, rows: np.ndarray) -> Sums:
-        """Return the sums of all parts but one, which have `rows`."""
+        """Return the sums of all parts but one, which have `rows`; of a single part its own."""
         rest = [sums for number, sums in enumerate(self.parts) if number != part]
-        return self.targets.select_present(Sums.combine(rest), rows)
+        return self.targets.select_present(Sums.combine(rest or self.parts), rows)
 
     def total(self) -> Sums:
         """Return the sums over all rows of the targets."""
-        total = Sums.combine(self.parts)
-        return self.targets.select_present(total, np.arange(self.targets.n_rows))
+        return self.leave_out(-1, np.arange(self.targets.n_rows))
 
     @property
     def wall(self) -> float:

@@ -24,7 +24,7 @@ class UnitBall:
     """Scale rows by the largest training norm; project longer rows onto the unit ball.
 
     >>> import numpy as np
-    >>> step = UnitBall().fit(np.array([[3., 4.]]))
+    >>> step = UnitBall().partial_fit(np.array([[3., 4.]]))
     >>> step.transform(np.array([[1.5, 2.], [30., 40.]]))
     array([[0.3, 0.4],
            [0.6, 0.8]])
@@ -32,13 +32,8 @@ class UnitBall:
 
     _largest = 0.0
 
-    def fit(self, X: Matrix) -> UnitBall:
-        """Learn the largest norm of a row of a dense or CSR matrix."""
-        self._largest = 0.0
-        return self.partial_fit(X)
-
     def partial_fit(self, X: Matrix) -> UnitBall:
-        """Learn from more rows."""
+        """Learn the largest norm of a row of a dense or CSR matrix, from more rows."""
         self._largest = max(self._largest, float(_row_norms(X).max(initial=0.0)))
         self.scale_ = self._largest or 1.0
         return self
@@ -91,7 +86,10 @@ class CategoryMeans:
         parts = np.zeros(len(codes), dtype=np.int8) if rows is None else self._parts[rows]
         encoded = np.empty((len(codes), len(self.columns) * len(self._encoders)))
         for part in np.unique(parts):
-            encoded[parts == part] = _means(self._encoders_of_parts[part], codes[parts == part])
+            of_part = codes[parts == part]
+            encoded[parts == part] = np.hstack(
+                [encoder.transform(of_part) for encoder in self._encoders_of_parts[part]]
+            )
         numeric = np.delete(np.asarray(X, dtype=np.float64), self.columns, axis=1)
         return np.hstack([numeric, encoded])
 
@@ -108,10 +106,6 @@ def _encoders(codes: np.ndarray, targets: np.ndarray) -> list[Any]:
     from sklearn.preprocessing import TargetEncoder
 
     return [TargetEncoder(target_type="continuous").fit(codes, target) for target in targets.T]
-
-
-def _means(encoders: Sequence[Any], codes: np.ndarray) -> np.ndarray:
-    return np.hstack([encoder.transform(codes) for encoder in encoders])
 
 
 class Imputer:
@@ -178,10 +172,6 @@ class Preprocessing:
         self.missing = missing
         self.task = task
 
-    def fit(self, X: Matrix) -> Preprocessing:
-        """Fit every step on training inputs, shape (n_samples, n_features)."""
-        return self.fit_blocks([take(X)], [take(X)])
-
     def fit_transform(self, X: Matrix, y: np.ndarray, unlabeled: Matrix | None = None) -> Matrix:
         """Fit every step on training inputs and return them; `unlabeled` inputs count too.
 
@@ -210,7 +200,7 @@ class Preprocessing:
 
         def iterate_columns() -> Iterator[np.ndarray]:
             numeric = np.delete(np.arange(parts[0].shape[1]), find_categories(self.kinds))
-            for column in numeric:
+            for column in numeric.tolist():
                 yield np.concatenate([sample.column(column) for sample in samples])
             # means of categories are never missing: any row will do
             yield from self._encode(parts[0][:1])[:, len(numeric) :].T

@@ -334,8 +334,6 @@ class _Costs:
 
     def _in_blocks(self, subject: _Subject, width: int) -> int | None:
         """Return a larger number of components that fits because it is embedded in blocks."""
-        if subject.cell.protocol.refit_maps_in_inner_folds:
-            return None
         wider = cost.round_width(WHOLE_BYTES / (8 * subject.samples.n_rows), up=1)
         if not width < wider <= MAX_COLUMNS:
             return None

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from kbench import Dataset, DatasetError
+from kbench.evaluation.lazy_rows import take
 from kbench.evaluation.preprocessing import (
     Imputer,
     Preprocessing,
@@ -13,13 +14,18 @@ from kbench.evaluation.preprocessing import (
 )
 from kbench.evaluation.split_view import missing_rows, refuse_missing
 
+
+def fit(steps, X):
+    return steps.fit_blocks([take(X)], [take(X)])
+
+
 matrices = arrays(np.float64, (6, 3), elements=st.floats(-1e6, 1e6))
 counts = arrays(np.float64, (6, 3), elements=st.integers(-9, 9).map(float))
 
 
 @given(matrices, matrices)
 def test_minmax_puts_training_and_test_rows_into_the_unit_cube(X, X_test):
-    steps = Preprocessing("minmax").fit(X)
+    steps = fit(Preprocessing("minmax"), X)
     for each in (X, X_test):
         inside = steps.transform(each)
         assert inside.min() >= 0
@@ -28,7 +34,7 @@ def test_minmax_puts_training_and_test_rows_into_the_unit_cube(X, X_test):
 
 @given(matrices, matrices)
 def test_unit_ball_keeps_directions_and_bounds_norms(X, X_test):
-    steps = Preprocessing("unit_ball").fit(X)
+    steps = fit(Preprocessing("unit_ball"), X)
     for each in (X, X_test):
         norms = np.linalg.norm(steps.transform(each), axis=1)
         assert norms.max() <= 1 + 1e-12
@@ -39,34 +45,38 @@ def test_unit_ball_keeps_directions_and_bounds_norms(X, X_test):
 
 @given(counts, counts)
 def test_the_unit_ball_of_sparse_rows_is_that_of_dense_ones(X, X_test):
-    dense = UnitBall().fit(X).transform(X_test)
-    sparse = UnitBall().fit(scipy.sparse.csr_matrix(X)).transform(scipy.sparse.csr_matrix(X_test))
+    dense = UnitBall().partial_fit(X).transform(X_test)
+    sparse = (
+        UnitBall()
+        .partial_fit(scipy.sparse.csr_matrix(X))
+        .transform(scipy.sparse.csr_matrix(X_test))
+    )
     np.testing.assert_allclose(sparse.toarray(), dense, rtol=1e-12)
 
 
 @pytest.mark.parametrize("X", [np.zeros((2, 2)), np.zeros((0, 2))])
 def test_rows_without_length_scale_nothing(X):
-    step = UnitBall().fit(X)
+    step = UnitBall().partial_fit(X)
     found = step.transform(np.array([[0.3, 0.4], [3.0, 4.0], [0.0, 0.0]]))
     np.testing.assert_allclose(found, [[0.3, 0.4], [0.6, 0.8], [0.0, 0.0]])
 
 
 def test_a_map_that_needs_the_unit_ball_gets_it_after_minmax():
     X = np.array([[0.0, 0.0], [10.0, 10.0]])
-    steps = Preprocessing("minmax", requires="unit_ball").fit(X)
+    steps = fit(Preprocessing("minmax", requires="unit_ball"), X)
     np.testing.assert_allclose(np.linalg.norm(steps.transform(X), axis=1), [0, 1])
 
 
 @pytest.mark.parametrize("step", ["standard", "none", "unit_ball"])
 def test_a_map_that_needs_nonnegative_inputs_gets_them(step):
     X = np.array([[-3.0, 1.0], [2.0, -5.0], [0.0, 0.0]])
-    assert Preprocessing(step, requires="nonnegative").fit(X).transform(X).min() >= 0
+    assert fit(Preprocessing(step, requires="nonnegative"), X).transform(X).min() >= 0
 
 
 @pytest.mark.parametrize("step", ["minmax", "standard", "unit_ball", "none"])
 def test_sparse_input_stays_sparse_and_its_zeros_zeros(step):
     X = scipy.sparse.random_array((20, 5), density=0.3, rng=0, format="csr")
-    Z = Preprocessing(step).fit(X).transform(X)
+    Z = fit(Preprocessing(step), X).transform(X)
     assert scipy.sparse.issparse(Z)
     assert Z.nnz == X.nnz
 
@@ -74,12 +84,12 @@ def test_sparse_input_stays_sparse_and_its_zeros_zeros(step):
 def test_sparse_data_that_cannot_be_made_nonnegative_are_refused():
     X = scipy.sparse.csr_matrix([[1.0, 0.0], [0.0, -1.0]])
     with pytest.raises(DatasetError, match="nonnegative"):
-        Preprocessing("minmax", requires="nonnegative").fit(X)
+        fit(Preprocessing("minmax", requires="nonnegative"), X)
 
 
 def test_statistics_come_from_the_fitted_rows_only():
     X = np.array([[0.0], [1.0]])
-    steps = Preprocessing("standard").fit(X)
+    steps = fit(Preprocessing("standard"), X)
     before = steps.transform(np.array([[0.5]]))
     steps.transform(np.array([[1e9]]))
     np.testing.assert_array_equal(steps.transform(np.array([[0.5]])), before)
@@ -98,7 +108,7 @@ def test_a_column_without_any_value_becomes_zero():
 
 def test_imputing_is_the_first_step():
     X = np.array([[0.0], [10.0], [np.nan]])
-    steps = Preprocessing("minmax", kinds=("numeric",), missing="impute").fit(X)
+    steps = fit(Preprocessing("minmax", kinds=("numeric",), missing="impute"), X)
     np.testing.assert_allclose(steps.transform(X).ravel(), [0, 1, 0.5])
 
 
@@ -178,14 +188,14 @@ def test_few_rows_of_a_class_are_encoded_too():
 def test_categories_are_not_encoded_once_for_all_inner_folds():
     X, _ = categories()
     with pytest.raises(DatasetError, match="need refit_maps_in_inner_folds = true"):
-        Preprocessing("minmax", kinds=KINDS).fit(X)
+        fit(Preprocessing("minmax", kinds=KINDS), X)
 
 
 def test_an_indicator_per_pattern_says_what_was_missing():
     X = np.array([[1.0, np.nan, np.nan, 4.0], [2.0, 3.0, 5.0, np.nan], [3.0, 4.0, 6.0, 7.0]])
-    steps = Preprocessing("none", kinds=("numeric",) * 4, missing="impute_with_indicators").fit(X)
+    steps = fit(Preprocessing("none", kinds=("numeric",) * 4, missing="impute_with_indicators"), X)
     np.testing.assert_array_equal(steps.transform(X)[:, 4:], [[1, 0], [0, 1], [0, 0]])
     # the pattern is that of the training rows
     assert steps.transform(np.full((1, 4), np.nan)).shape == (1, 6)
-    complete = Preprocessing("none", kinds=steps.kinds, missing=steps.missing).fit(X[2:])
+    complete = fit(Preprocessing("none", kinds=steps.kinds, missing=steps.missing), X[2:])
     assert complete.transform(X).shape == (3, 4)

@@ -1,9 +1,9 @@
-"""Folds whose embedding is taken in blocks: fits from sums or in passes, and their scores."""
+"""Inner folds whose embedding is taken in blocks: fits from sums or in passes, and their scores."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from kbench.evaluation.metrics import Criterion
 from kbench.evaluation.passes import (
     WHOLE_BYTES,
     LinearModels,
+    Pass,
     fit_from_sums,
     labels,
     pass_over,
@@ -24,6 +25,7 @@ from kbench.evaluation.passes import (
 )
 from kbench.evaluation.search._folds import score_predictions
 from kbench.evaluation.specs import Candidate, Fit
+from kbench.evaluation.splits import Fold
 from kbench.evaluation.targets import Scale, Truth
 from kbench.evaluation.timing import Stopwatch
 
@@ -33,52 +35,23 @@ FROM_SUMS = ("rmse", "rmse_standardized")
 
 @dataclass
 class FoldInBlocks:
-    """A fold whose embedding is taken in blocks.
+    """An inner fold whose embedding is taken in blocks.
 
-    Parameters
-    ----------
-    fitting : Fitting
-        Of the rows that the embedding was fitted on.
-    embedding : Embedding
-    X : Matrix or Rows
-        The inputs that `test` has numbers of.
-    test : ndarray of int
-        The test rows.
-    sums : Sums, optional
-        Over the training rows; without, learners are fitted in passes.
-    held_out : Sums, optional
-        Over the test rows.
-    scale : Scale, optional
-        Of the targets of `sums`.
-    n_embedded : int
-        Rows that were embedded.
+    `test` has numbers of rows of `X`. Learners are fitted from `sums`, with targets on a `scale`,
+    or in passes by `fit_all`, which returns those of all folds. `held_out` has the sums of the
+    test rows, if they were taken.
     """
 
     fitting: Fitting
     embedding: Embedding
     X: Matrix | Rows
     test: np.ndarray
+    fit_all: Callable[[Sequence[Candidate]], tuple[BlockFits, list[list[Fit]]]]
+    number: int = 0
     sums: Sums | None = None
-    held_out: Sums | None = None
     scale: Scale | None = None
+    held_out: Sums | None = None
     n_embedded: int = 0
-
-    @classmethod
-    def fit_alone(
-        cls,
-        fitting: Fitting,
-        candidates: Sequence[Candidate],
-        embedding: Embedding,
-        X: Matrix | Rows,
-        test: np.ndarray,
-    ) -> FoldInBlocks:
-        """Return the fold of an embedding that was fitted on its training rows, with their sums."""
-        fold = cls(fitting, embedding, X, test)
-        if takes_sums(fitting.learner, candidates):
-            passed = pass_over(embedding, fitting, candidates, [np.arange(len(fitting.data.y))])
-            fold.sums, fold.scale = passed.total(), passed.targets.scale
-            fold.n_embedded = passed.n_embedded
-        return fold
 
     @property
     def converged(self) -> bool:
@@ -87,13 +60,14 @@ class FoldInBlocks:
 
     def fit(self, candidates: Sequence[Candidate]) -> list[Fit]:
         """Fit the learners of one path, or of one candidate, on the training rows."""
-        fitting = self.fitting
+        learner, seed = self.fitting.learner, self.fitting.learner_seed
         if self.sums is not None:
-            return fit_from_sums(fitting.learner, self.sums, candidates, fitting.learner_seed)
-        fits = BlockFits(self.embedding)
-        (fitted,) = fits.fit(fitting, candidates, [np.arange(len(fitting.data.y))])
+            return fit_from_sums(learner, self.sums, candidates, seed)
+        fits, fitted = self.fit_all(candidates)
+        self.embedding = fits.shared  # it may be in float64 instead of float32
         self.n_embedded += fits.n_embedded
-        return fitted
+        fits.n_embedded = 0
+        return fitted[self.number]
 
     def embed_test_rows(self) -> Iterator[Matrix]:
         """Yield the embedded test rows, in blocks."""
@@ -104,36 +78,16 @@ class FoldInBlocks:
     def score(
         self, estimators: Sequence[FittedLearner], truth: Truth, criterion: Criterion
     ) -> Iterable[float | None]:
-        """Return a metric of the predictions of each learner for the test rows."""
-        is_of_sums = criterion.metric.name in FROM_SUMS and truth.task == "regression"
-        if self.held_out is not None and self.scale is not None and is_of_sums:
-            return self._errors(estimators, self.held_out, self.scale, truth, criterion)
-        return self._score_predictions(estimators, truth, criterion)
+        """Yield a metric of the predictions of each learner for the test rows.
 
-    def _errors(
-        self,
-        estimators: Sequence[FittedLearner],
-        held_out: Sums,
-        scale: Scale,
-        truth: Truth,
-        criterion: Criterion,
-    ) -> list[float | None]:
-        """Return the root mean squared errors of regressors."""
-        if not held_out.n > 0:
-            return [None for _ in estimators]
-        W = np.column_stack([estimator.coef_ for estimator in estimators])
-        b = np.array([estimator.intercept_ for estimator in estimators])
-        unit = truth.scale.sd if criterion.metric.name == "rmse_standardized" else 1.0
-        return [scale.sd * math.sqrt(error) / unit for error in held_out.squared_errors(W, b)]
-
-    def _score_predictions(
-        self, estimators: Sequence[FittedLearner], truth: Truth, criterion: Criterion
-    ) -> Iterator[float | None]:
-        """Yield the scores of predictions, in another pass over the test rows.
-
-        So many estimators predict together that their values fit into memory.
+        So many learners predict together that their values fit into memory.
         """
-        with_values = criterion.metric.needs != "predictions"
+        metric, held_out, scale = criterion.metric, self.held_out, self.scale
+        if held_out and scale and metric.name in FROM_SUMS and truth.task == "regression":
+            unit = truth.scale.sd if metric.name == "rmse_standardized" else 1.0
+            yield from _errors(held_out, estimators, scale.sd / unit)
+            return
+        with_values = metric.needs != "predictions"
         n_values = np.size(estimators[0].intercept_) if with_values else 1
         step = max(1, WHOLE_BYTES // (8 * n_values * len(self.test)))
         for start in range(0, len(estimators), step):
@@ -146,18 +100,68 @@ class FoldInBlocks:
                         labelled = labels(values, estimator.classes_)
                         several.append(predict_all(estimator, Z, labelled, truth.task))
                     else:
-                        several.append(self._predictions(estimator, values, truth, with_values))
+                        several.append(_predictions(estimator, values, scale, truth, with_values))
             for several in lists:
                 name = self.fitting.learner.label
                 yield score_predictions(Predictions.join(several), truth, criterion, name)
 
-    def _predictions(
-        self, estimator: FittedLearner, values: np.ndarray, truth: Truth, with_values: bool
-    ) -> Predictions:
-        if self.scale is not None and truth.task == "regression":
-            # from the scale of the training set to that of the fold
-            return Predictions(truth.scale.standardise(self.scale.restore(values[:, 0])))
-        decision = values[:, 0] if values.shape[1] == 1 else values
-        return Predictions(
-            labels(values, estimator.classes_), decision=decision if with_values else None
+
+def select_in_blocks(
+    fitting: Fitting, candidates: Sequence[Candidate], shared: Embedding, folds: Sequence[Fold]
+) -> tuple[Pass | None, Callable[[int, Fold], FoldInBlocks]]:
+    """Return a function that selects a fold from one embedding in blocks, and its sums, if any.
+
+    The training rows of a fold are the test rows of the others; of a single fold its own.
+    """
+    X, parts = fitting.data.X, [test for _, test in folds]
+    done: dict[str, tuple[BlockFits, list[list[Fit]]]] = {}
+
+    def fit_all(candidates: Sequence[Candidate]) -> tuple[BlockFits, list[list[Fit]]]:
+        key = repr([candidate.learner for candidate in candidates])
+        if key not in done:
+            fits = BlockFits(shared)
+            done[key] = fits, fits.fit(fitting, candidates, parts)
+        return done[key]
+
+    passed = None
+    if takes_sums(fitting.learner, candidates):
+        passed = pass_over(shared, fitting, candidates, parts)
+
+    def select(number: int, fold: Fold) -> FoldInBlocks:
+        if passed is None:
+            return FoldInBlocks(fitting, shared, X, fold[1], fit_all, number)
+        sums, held_out = passed.leave_out(number, fold[0]), passed.parts[number]
+        n = 0 if number else passed.n_embedded
+        scale = passed.targets.scale
+        return FoldInBlocks(
+            fitting, passed.shared, X, fold[1], fit_all, number, sums, scale, held_out, n
         )
+
+    return passed, select
+
+
+def _errors(
+    held_out: Sums, estimators: Sequence[FittedLearner], unit: float
+) -> list[float] | list[None]:
+    """Return the root mean squared errors of regressors."""
+    if not held_out.n > 0:
+        return [None for _ in estimators]
+    W = np.column_stack([estimator.coef_ for estimator in estimators])
+    b = np.array([estimator.intercept_ for estimator in estimators])
+    return [unit * math.sqrt(error) for error in held_out.squared_errors(W, b)]
+
+
+def _predictions(
+    estimator: FittedLearner,
+    values: np.ndarray,
+    scale: Scale | None,
+    truth: Truth,
+    with_values: bool,
+) -> Predictions:
+    if scale is not None and truth.task == "regression":
+        # from the scale of the training set to that of the fold
+        return Predictions(truth.scale.standardise(scale.restore(values[:, 0])))
+    decision = values[:, 0] if values.shape[1] == 1 else values
+    return Predictions(
+        labels(values, estimator.classes_), decision=decision if with_values else None
+    )

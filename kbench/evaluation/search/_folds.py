@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -34,54 +34,41 @@ from kbench.evaluation.splits import (
     strata,
     stratified_folds,
 )
-from kbench.evaluation.targets import Truth
+from kbench.evaluation.targets import Scale, Truth
 
+if TYPE_CHECKING:
+    from kbench.evaluation.search._blocks import FoldInBlocks
 
-class EmbeddedFold(Protocol):
-    """A fold with an embedding."""
-
-    n_embedded: int
-    """Rows that were embedded in blocks and not counted yet."""
-
-    @property
-    def converged(self) -> bool:
-        """Whether the fit of the map converged."""
-
-    def fit(self, candidates: Sequence[Candidate]) -> list[Fit]:
-        """Fit the learners of one path, or of one candidate, on the training rows."""
-
-    def embed_test_rows(self) -> Iterator[Matrix]:
-        """Yield the embedded test rows, in blocks."""
-
-    def score(
-        self, estimators: Sequence[FittedLearner], truth: Truth, criterion: Criterion
-    ) -> Iterable[float | None]:
-        """Return a metric of the predictions of each learner for the test rows."""
+EmbeddedFold: TypeAlias = "FoldInMemory | FoldInBlocks"
+Select: TypeAlias = "Callable[[int, Fold], EmbeddedFold]"
+"""Returns the embedding of an inner fold, of which it gets the number and the rows."""
 
 
 @dataclass
 class FoldInMemory:
-    """Embedded training and test rows of a fold."""
+    """Embedded training and test rows of a fold, and whether the fit of the map converged."""
 
-    fitting: Fitting
-    train: np.ndarray
+    training: Fitting
     Z: Matrix
     Z_test: Matrix
     converged: bool
     n_embedded: int = 0
 
     def fit(self, candidates: Sequence[Candidate]) -> list[Fit]:
-        learner, data, seed = self.fitting.learner, self.fitting.data, self.fitting.learner_seed
-        y, weight = data.scale_targets(self.train)[1], data.weights(self.train)
-        return fit_learners(learner, self.Z, y, weight, candidates, seed)
+        """Fit the learners of one path, or of one candidate, on the training rows."""
+        learner, data, seed = self.training.learner, self.training.data, self.training.learner_seed
+        _, y = data.scale_targets()
+        return fit_learners(learner, self.Z, y, data.weight, candidates, seed)
 
     def embed_test_rows(self) -> Iterator[Matrix]:
+        """Yield the embedded test rows, all together."""
         yield self.Z_test
 
     def score(
         self, estimators: Sequence[FittedLearner], truth: Truth, criterion: Criterion
     ) -> Iterable[float | None]:
-        name = self.fitting.learner.label
+        """Return a metric of the predictions of each learner for the test rows."""
+        name = self.training.learner.label
         return [compute_score(each, self.Z_test, truth, criterion, name) for each in estimators]
 
 
@@ -224,7 +211,7 @@ class FoldScorer:
     def _truth(self, fold: Fold) -> Truth:
         """Return what predictions of the test rows of a fold are scored against."""
         (train, test), data = fold, self.fitting.data
-        scale = data.scale(train)
+        scale = Scale.fit(data.y[train], data.task, data.weights(train))
         return Truth.make(data.y[test], data.task, data.y[train], scale, data.weights(test))
 
     def _record_failure(self, scores: list[Score], error: Exception) -> None:
@@ -269,9 +256,11 @@ def embed_fold(fitting: Fitting, candidates: Sequence[Candidate], fold: Fold) ->
     embedding, X, is_large = fit_map(training, candidates)
     if is_large:
         # imported here, it counts for results with large embeddings only
-        from kbench.evaluation.search._blocks import FoldInBlocks
+        from kbench.evaluation.search._blocks import select_in_blocks
 
-        return FoldInBlocks.fit_alone(training, candidates, embedding, fitting.data.X, test)
+        alone = np.arange(len(train)), np.arange(len(train))
+        _, select = select_in_blocks(training, candidates, embedding, [alone])
+        return replace(select(0, alone), X=fitting.data.X, test=test, held_out=None)
     if X is None:
         X = preprocess(embedding.steps, take(training.data.X), is_training=True)
     X_test = embedding.steps.transform(whole(fitting.data.rows(test, train)))
@@ -282,14 +271,12 @@ def embed_fold(fitting: Fitting, candidates: Sequence[Candidate], fold: Fold) ->
     check_embedding(Z, len(train), embedding.label)
     check_embedding(Z_test, len(test), embedding.label)
     converged = embedding.converged and has_converged(embedding.map_, caught)
-    return FoldInMemory(fitting, train, Z, Z_test, converged)
+    return FoldInMemory(training, Z, Z_test, converged)
 
 
-def make_fold_selector(
-    fitting: Fitting, Z: Matrix, converged: bool
-) -> Callable[[int, Fold], EmbeddedFold]:
+def make_fold_selector(fitting: Fitting, Z: Matrix, converged: bool) -> Select:
     """Return a function that selects the rows of a fold from the embedding of all rows."""
-    return lambda _, fold: FoldInMemory(fitting, fold[0], Z[fold[0]], Z[fold[1]], converged)
+    return lambda _, fold: FoldInMemory(fitting.select(fold[0]), Z[fold[0]], Z[fold[1]], converged)
 
 
 def fit_learners(

@@ -282,5 +282,5 @@ def _check_part(
     part = Predictions(**some)
     n = len(shown.y_test)
     if data.task == "regression":
-        return unstandardise(part, data.scale(np.arange(len(data.y))), n, label)
+        return unstandardise(part, data.scale_targets()[0], n, label)
     return part.validate(data.task, np.unique(data.y), n, label)
