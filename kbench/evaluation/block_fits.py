@@ -74,7 +74,7 @@ class BlockFits:
             self.notes.append(
                 "float64 instead of float32: a fit over blocks in float32 did not converge"
             )
-            self.shared = Embedding.share(fitting, candidates[0])
+            self.shared, _ = Embedding.fit_rows(fitting, candidates[0])
             fits = self._fit(fitting, candidates, parts)
         return fits
 

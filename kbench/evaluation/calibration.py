@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 
 from kbench.estimators import DecisionValues
-from kbench.evaluation.checked_predictions import FittedLearner, Predictions, validate_decision
+from kbench.evaluation.checked_predictions import Predictions, validate_decision
 from kbench.evaluation.embedding import Fitting
-from kbench.evaluation.lazy_rows import Matrix
-from kbench.evaluation.passes import fit_map
-from kbench.evaluation.search._blocks import select_in_blocks
-from kbench.evaluation.search._folds import Select, embed_fold, inner_folds, make_fold_selector
+from kbench.evaluation.search._blocks import select_shared
+from kbench.evaluation.search._folds import Select, embed_fold, inner_folds
 from kbench.evaluation.specs import Candidate
 from kbench.evaluation.splits import Fold, rare_classes
 from kbench.records import Protocol
@@ -75,39 +73,25 @@ def calibrate(fitting: Fitting, candidate: Candidate, predictions: Predictions) 
 def _out_of_fold(
     fitting: Fitting, folds: Sequence[Fold], candidate: Candidate
 ) -> tuple[np.ndarray, list[bool]]:
-    """Return decision values of all training rows, and which of the fits converged."""
-    values: list[np.ndarray] = []
-    converged = []
-    name = fitting.learner.label
-    for fitted, blocks, has_converged in _fits(fitting, folds, candidate):
-        parts = [validate_decision(fitted.decision_function(Z), Z.shape[0], name) for Z in blocks]
-        decision = np.concatenate(parts)
-        values.append(decision.reshape(len(decision), -1))
-        converged.append(has_converged)
-    order = np.argsort(np.concatenate([test for _, test in folds]))
-    return np.concatenate(values)[order], converged
-
-
-def _fits(
-    fitting: Fitting, folds: Sequence[Fold], candidate: Candidate
-) -> Iterator[tuple[FittedLearner, Iterable[Matrix], bool]]:
     """Fit a candidate on each inner fold, with the seeds of the search.
 
-    Yield the learner, the embedded test rows of the fold in blocks, and whether all fits
-    converged.
+    Return decision values of all training rows, and which of the fits converged.
     """
-    data, candidates = fitting.data, [candidate]
-    select: Select | None = None
-    if not fitting.protocol.refit_maps_in_inner_folds and not data.pairwise:
-        shared, _, is_large = fit_map(fitting, candidates)
-        if is_large:
-            _, select = select_in_blocks(fitting, candidates, shared, folds)
-        else:
-            select = make_fold_selector(fitting, shared.embed_all(data.X), shared.converged)
+    values: list[np.ndarray] = []
+    converged = []
+    candidates, name = [candidate], fitting.learner.label
+    select: Select = lambda _, fold: embed_fold(fitting, candidates, fold)  # noqa: E731
+    if fitting.shares_map:
+        _, select = select_shared(fitting, candidates, folds)
     for number, fold in enumerate(folds):
-        embedded = select(number, fold) if select else embed_fold(fitting, candidates, fold)
-        ((fitted, converged),) = embedded.fit(candidates)
-        yield fitted, embedded.embed_test_rows(), converged and embedded.converged
+        embedded = select(number, fold)
+        ((fitted, has_converged),) = embedded.fit(candidates)
+        for Z in embedded.embed_test_rows():
+            decision = validate_decision(fitted.decision_function(Z), Z.shape[0], name)
+            values.append(decision.reshape(len(decision), -1))
+        converged.append(has_converged and embedded.converged)
+    order = np.argsort(np.concatenate([test for _, test in folds]))
+    return np.concatenate(values)[order], converged
 
 
 def _fit_calibration(values: np.ndarray, fitting: Fitting) -> CalibratedClassifierCV:

@@ -103,6 +103,11 @@ class Fitting:
         return self.method.learner
 
     @property
+    def shares_map(self) -> bool:
+        """Whether all inner folds have one map."""
+        return not (self.protocol.refit_maps_in_inner_folds or self.data.pairwise)
+
+    @property
     def learner_seed(self) -> int:
         """The seed of learners."""
         return derive_seed(self.seed, "learner")
@@ -148,44 +153,42 @@ class Embedding:
 
     @classmethod
     def fit_rows(
-        cls, fitting: Fitting, candidate: Candidate, run: Run = once
+        cls, fitting: Fitting, candidate: Candidate, run: Run = once, dtype: str = "float64"
     ) -> tuple[Embedding, Matrix | None]:
         """Fit preprocessing and map; return the training rows too, preprocessed, up to 128 MiB.
 
-        Larger inputs are preprocessed in blocks. `run` runs the fit of the map.
+        Larger inputs are preprocessed in blocks. A map that all inner folds share is fitted on
+        256 MiB of rows, with the scales of all rows; PluginError is raised if it uses the targets.
+        `run` runs the fit of any other map.
         """
-        data, steps = fitting.data, fitting.steps(candidate)
-        supervised, targets = fitting.feature_map.supervised, data.scale_targets()[1]
+        data, steps, supervised = (
+            fitting.data,
+            fitting.steps(candidate),
+            fitting.feature_map.supervised,
+        )
+        targets = data.scale_targets()[1]
+        parts = [take(X) for X in (data.X, data.unlabeled) if X is not None]
+        if fitting.shares_map:
+            if supervised:
+                raise PluginError(explain_shared_targets(fitting.feature_map.label))
+            samples = [_sample(X, derive_seed(fitting.seed, "sample")) for X in parts]
+            steps.fit_blocks(parts, samples)
+            inputs = preprocess(steps, samples[-1], dtype=np.dtype(dtype))
+            embedding = cls._fit(fitting, candidate, steps, (inputs, targets), time_step)
+            sizes = {"n_fitted": inputs.shape[0], "n_rows": parts[-1].shape[0]}
+            return replace(embedding, dtype=np.dtype(dtype), **sizes), None
         n_copies = 2  # of the inputs: as they are, and preprocessed
-        if data.pairwise or n_copies * len(data.y) * take(data.X).row_bytes() <= FIT_BYTES:
+        if data.pairwise or n_copies * len(data.y) * parts[0].row_bytes() <= FIT_BYTES:
             X, unlabeled = whole(data.X), whole(data.unlabeled)
             X = steps.fit_transform(X, data.y, unlabeled)
             inputs = X if supervised or unlabeled is None else steps.transform(unlabeled)
             return cls._fit(fitting, candidate, steps, (inputs, targets), run), X
-        parts = [take(X) for X in (data.X, data.unlabeled) if X is not None]
         steps.fit_blocks(parts, parts, data.y)
         rows = parts[0 if supervised else -1]
         rows_to_fit = getattr(fitting.build_map(candidate), "rows_to_fit", None)
         chosen = None if rows_to_fit is None else rows_to_fit(rows.shape[0])
         inputs = preprocess(steps, rows, chosen, rows is parts[0])
         return cls._fit(fitting, candidate, steps, (inputs, targets), run), None
-
-    @classmethod
-    def share(cls, fitting: Fitting, candidate: Candidate, dtype: str = "float64") -> Embedding:
-        """Fit preprocessing and map of a candidate, without the targets, on 256 MiB of rows.
-
-        Scales are those of all rows. PluginError is raised for a map that uses the targets.
-        """
-        feature_map, data = fitting.feature_map, fitting.data
-        if feature_map.supervised:
-            raise PluginError(explain_shared_targets(feature_map.label))
-        parts = [take(X) for X in (data.X, data.unlabeled) if X is not None]
-        samples = [_sample(X, derive_seed(fitting.seed, "sample")) for X in parts]
-        steps = fitting.steps(candidate).fit_blocks(parts, samples)
-        inputs = preprocess(steps, samples[-1], dtype=np.dtype(dtype))
-        embedding = cls._fit(fitting, candidate, steps, (inputs, data.y), time_step)
-        n_fitted, n_rows = inputs.shape[0], parts[-1].shape[0]
-        return replace(embedding, dtype=np.dtype(dtype), n_fitted=n_fitted, n_rows=n_rows)
 
     @classmethod
     def _fit(
@@ -197,17 +200,11 @@ class Embedding:
         run: Run,
     ) -> Embedding:
         """Fit a map on preprocessed inputs, and their targets where it uses them."""
-        feature_map, (X, y) = fitting.feature_map, data
-
-        def fit() -> FittedMap:
-            estimator = fitting.build_map(candidate)
-            fitted: FittedMap = estimator.fit(X, y) if feature_map.supervised else estimator.fit(X)
-            return fitted
-
+        given = data if fitting.feature_map.supervised else data[:1]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            map_ = run(fit)
-        return cls(steps, map_, feature_map.label, caught)
+            map_: Timed[FittedMap] = run(lambda: fitting.build_map(candidate).fit(*given))
+        return cls(steps, map_, fitting.feature_map.label, caught)
 
     @property
     def map_(self) -> FittedMap:
@@ -241,7 +238,7 @@ class Embedding:
     ) -> Iterator[tuple[np.ndarray, Matrix]]:
         """Yield blocks of row numbers with their embedding in `dtype`, dense or CSR.
 
-        `is_training` tells that `X` are the training rows.
+        `is_training` is true if `X` are the training rows.
         """
         for part in iterate_row_numbers(rows):
             with clock:
@@ -288,7 +285,7 @@ def preprocess(
 ) -> Matrix:
     """Preprocess some rows, or all, in blocks, so that there is one copy of them at a time.
 
-    `is_training` tells that `X` are the training rows.
+    `is_training` is true if `X` are the training rows.
     """
     rows = np.arange(X.shape[0]) if rows is None else rows
     parts = (

@@ -239,8 +239,8 @@ def fit_in_memory(
 ) -> FittedMethod:
     """Fit a candidate on some rows, or all, with the embedding as one matrix.
 
-    Preprocessing and map are fitted too, unless they are given in `fitted_map`, perhaps with the
-    preprocessed rows. The `default` candidate has the same ones.
+    Preprocessing and map are fitted too, unless they are given in `fitted_map`, which may have the
+    preprocessed rows too. The `default` candidate has the same ones.
     """
     fitting = fitting.select(rows)
     data = fitting.data
@@ -287,7 +287,7 @@ def _fit_from_sums(
     default: Candidate | None,
 ) -> FittedMethod:
     """Fit the learner from the sums of one embedding."""
-    sums = passed.total()
+    sums = passed.leave_out(None, np.arange(len(fitting.data.y)))
 
     def fitted(chosen: Candidate) -> Fit:
         return fit_from_sums(fitting.learner, sums, [chosen], fitting.learner_seed)[0]

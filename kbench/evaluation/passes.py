@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from kbench.errors import PluginError
 from kbench.evaluation.checked_predictions import FittedLearner
 from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
 from kbench.evaluation.gram_sums import Sums, Targets
@@ -50,14 +49,10 @@ class Pass:
 
     notes: list[str] = field(default_factory=list)
 
-    def leave_out(self, part: int, rows: np.ndarray) -> Sums:
-        """Return the sums of all parts but one, which have `rows`; of a single part its own."""
+    def leave_out(self, part: int | None, rows: np.ndarray) -> Sums:
+        """Return the sums of all parts but one, or of all or the only one, which have `rows`."""
         rest = [sums for number, sums in enumerate(self.parts) if number != part]
         return self.targets.select_present(Sums.combine(rest or self.parts), rows)
-
-    def total(self) -> Sums:
-        """Return the sums over all rows of the targets."""
-        return self.leave_out(-1, np.arange(self.targets.n_rows))
 
     @property
     def wall(self) -> float:
@@ -97,42 +92,34 @@ def fit_map(
     """Fit the map that candidates share.
 
     Return its preprocessed training rows, if there is a copy of them, and whether the embedding
-    is too large to hold. It is never too large for a learner that needs it as one matrix.
+    is too large to hold. It is never too large for a learner that needs it as one matrix, or a
+    map that embeds a row differently alone than in a block.
     """
     learner, data, dtype = fitting.learner, fitting.data, fitting.protocol.block_dtype
-    refits = fitting.protocol.refit_maps_in_inner_folds or data.pairwise
-
-    def fitted(dtype: str) -> tuple[Embedding, Matrix | None]:
-        if refits:
-            return Embedding.fit_rows(fitting, candidates[0], run)
-        return Embedding.share(fitting, candidates[0], dtype), None
-
     n = data.X.shape[0]
     if (
         data.pairwise
         or n * 12 * MAX_COLUMNS <= WHOLE_BYTES
         or not (takes_sums(learner, candidates) or _all_have("begin_fit", learner, candidates))
     ):
-        return *fitted("float64"), False
-    shared, X = fitted(dtype)
+        return *Embedding.fit_rows(fitting, candidates[0], run), False
+    shared, X = Embedding.fit_rows(fitting, candidates[0], run, dtype)
     Z = shared.embed(data.X[np.arange(1)])
     row_bytes: float = 8 * Z.shape[1]
     if is_sparse(Z):
         if shared.dtype != np.float64:
-            shared, X = fitted("float64")  # sums of sparse rows are not shifted
+            # sums of sparse rows are not shifted
+            shared, X = Embedding.fit_rows(fitting, candidates[0], run)
         rows = next(iterate_row_numbers(np.arange(n)))
         some = shared.embed(data.X[rows])
         row_bytes = 12 * (some.nnz if is_sparse(some) else some.size) / len(rows)
         del some  # a map may be fitted below, which needs the memory
-    if Z.shape[1] <= MAX_COLUMNS and n * row_bytes > WHOLE_BYTES:
-        if shared.allows_blocks(data.X):
-            return shared, None, True
-        if not refits:
-            raise PluginError(
-                f"{shared.label} embeds rows differently in a block than alone; it cannot be "
-                "applied to blocks"
-            )
-    return *((shared, X) if dtype == "float64" else fitted("float64")), False
+    is_large = Z.shape[1] <= MAX_COLUMNS and n * row_bytes > WHOLE_BYTES
+    if is_large and shared.allows_blocks(data.X):
+        return shared, None, True
+    if dtype != "float64":
+        shared, X = Embedding.fit_rows(fitting, candidates[0], run)
+    return shared, X, False
 
 
 def pass_over(
@@ -156,7 +143,7 @@ def pass_over(
                 f"float64 instead of float32: {learner.path} {least:g} is less than "
                 f"{FLOAT32_PENALTY:g} of the largest eigenvalue of the Gram matrix, {largest:.3g}"
             )
-            passed.shared = Embedding.share(fitting, candidates[0])
+            passed.shared, _ = Embedding.fit_rows(fitting, candidates[0])
             passed.over(data, parts)
     return passed
 

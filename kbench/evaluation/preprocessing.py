@@ -246,7 +246,7 @@ class Preprocessing:
                     )
 
     def transform(self, X: Matrix, rows: np.ndarray | None = None) -> Matrix:
-        """Apply the fitted steps to training rows with these numbers, or to others."""
+        """Apply the fitted steps to training rows with these numbers, or to any rows."""
         return self._scale(self._encode(X, rows))
 
     def _scale(self, X: Matrix) -> Matrix:

@@ -52,7 +52,7 @@ from kbench.evaluation.lazy_rows import BLOCK_ROWS, SALT, hash_values, row_hashe
 from kbench.evaluation.method import Method as FitMethod
 from kbench.evaluation.method import learner_side, map_side, search_side
 from kbench.evaluation.metrics import COMPUTE, Criterion, applies, take_rows, takes_weights
-from kbench.evaluation.passes import MAX_COLUMNS, WHOLE_BYTES, LinearModels, labels
+from kbench.evaluation.passes import WHOLE_BYTES, LinearModels, labels
 from kbench.evaluation.preprocessing import Imputer
 from kbench.evaluation.scores import scores as split_scores
 from kbench.evaluation.search import candidates, search
@@ -333,7 +333,6 @@ __all__ = [
     "LISTS",
     "LOAD_TIME_S",
     "LOCK",
-    "MAX_COLUMNS",
     "MAX_LINES",
     "METRICS",
     "NEVER_RANKED",

@@ -187,7 +187,7 @@ class Learner:
         A linear estimator may also have ``fit_sums(sums, values)``, which returns the same for
         penalised least squares, from sums over rows instead of rows; the parameter weighs
         the penalty against the sum of squared errors. kbench uses it for embeddings that are
-        too large for one matrix, if the protocol has ``refit_maps_in_inner_folds = false``.
+        too large for one matrix.
         `sums` has the number of rows ``n`` (or the sum of their weights), ``mean`` and
         ``target_mean``, the centred products ``gram``, shape (n_features, n_features), and
         ``moments``, shape (n_features, n_targets), and ``classes``: labels, of which the

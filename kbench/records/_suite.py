@@ -129,9 +129,9 @@ class Protocol:
         are fitted once on the training set, for all inner folds; maps that use the targets
         are then rejected.
     block_dtype : {"float64", "float32"}
-        Type of blocks of embedded rows, for learners that are fitted from sums over blocks
-        (`refit_maps_in_inner_folds` false); the sums are float64. "float32" is used only if
-        the penalties are large enough for it.
+        Type of blocks of embedded rows, for learners that are fitted from sums over blocks;
+        the sums are float64. "float32" needs `refit_maps_in_inner_folds` false, and is used
+        only if the penalties are large enough for it.
     search_method : {"grid", "random", "racing"}
         All combinations of the searched parameters; or at most `n_candidates`
         of them, drawn without replacement by seed; or a race of these: all on one

@@ -18,7 +18,6 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.features import (
-    MAX_COLUMNS,
     WHOLE_BYTES,
     WIDTH,
     Handover,
@@ -330,16 +329,7 @@ class _Costs:
         if width is None:
             return cost.too_large(predicted, limit)
         largest = self._largest(predicted, subject, width)
-        return cost.too_large(predicted, limit, WIDTH, largest, self._in_blocks(subject, width))
-
-    def _in_blocks(self, subject: _Subject, width: int) -> int | None:
-        """Return a larger number of components that fits because it is embedded in blocks."""
-        wider = cost.round_width(WHOLE_BYTES / (8 * subject.samples.n_rows), up=1)
-        if not width < wider <= MAX_COLUMNS:
-            return None
-        known = self._cost_of_width(subject, wider)
-        fits = known is not None and known.memory_mib.high <= self._limits.task_memory_mib
-        return wider if fits else None
+        return cost.too_large(predicted, limit, WIDTH, largest)
 
     def _cost_of_width(self, subject: _Subject, width: int) -> Cost | None:
         """Try a cell with another number of components."""

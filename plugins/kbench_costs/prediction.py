@@ -256,43 +256,28 @@ def largest_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
     return max(width, round_width(width * (MARGIN * limit_mib / need) ** (1 / exponent)))
 
 
-def round_width(width: float, up: int = 0) -> int:
-    """Round down to two digits, and then `up` in the last of them.
+def round_width(width: float) -> int:
+    """Round down to two digits.
 
-    >>> round_width(699.05), [round_width(n, up=1) for n in (699.05, 700, 4000)]
-    (690, [700, 710, 4100])
+    >>> round_width(699.05)
+    690
     """
     unit: int = 10 ** max(0, math.floor(math.log10(max(1.0, width))) - 1)
-    return (int(width // unit) + up) * unit
+    return int(width // unit) * unit
 
 
-def too_large(
-    cost: Cost,
-    limit_mib: float,
-    name: str = "",
-    largest: int | None = None,
-    in_blocks: int | None = None,
-) -> str:
+def too_large(cost: Cost, limit_mib: float, name: str = "", largest: int | None = None) -> str:
     """Say that a task does not fit into the limit of memory, and what would.
-
-    An embedding of `in_blocks` columns is never one matrix, so that it fits again.
 
     >>> from kbench.records import Estimate
     >>> cost = Cost(Estimate(41_984, 39_000, 45_000))
     >>> too_large(cost, 4096, "n_components", 2000)
     'needs 41 GiB, the limit is 4 GiB; n_components up to about 2,000 should fit'
-    >>> too_large(cost, 4096, "n_components", in_blocks=3000)
-    'needs 41 GiB, the limit is 4 GiB; n_components from 3,000 on should fit, in blocks'
     """
     least = "at least " if cost.is_least else ""
     need, limit = map(format_memory, (cost.memory_mib.value, limit_mib))
-    sentence = f"needs {least}{need}, the limit is {limit}"
-    narrow = [] if largest is None else [f"up to about {largest:,}"]
-    wide = [] if in_blocks is None else [f"from {in_blocks:,} on"]
-    if not narrow + wide:
-        return sentence
-    which = " and ".join(narrow + wide)
-    return f"{sentence}; {name} {which} should fit{', in blocks' if wide else ''}"
+    advice = "" if largest is None else f"; {name} up to about {largest:,} should fit"
+    return f"needs {least}{need}, the limit is {limit}{advice}"
 
 
 def too_long(seconds: Estimate, timeout_s: float, protocol: Protocol) -> str:

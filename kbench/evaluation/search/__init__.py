@@ -6,6 +6,7 @@ import itertools
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def search(fitting: Fitting) -> SearchResult:
     criterion = fitting.method.criterion or Criterion.built_in(protocol.search_metric, data.task)
     args = fitting, inner_folds(fitting), criterion, deadline
     scorer, with_passes = FoldScorer(*args), None
-    if not protocol.refit_maps_in_inner_folds and not data.pairwise:
+    if fitting.shares_map:
         # imported here, it counts for results of this protocol only
         from kbench.evaluation.search._outer import OuterScorer
 
@@ -55,15 +56,8 @@ def search(fitting: Fitting) -> SearchResult:
         raise next(iter(scorer.failures), DatasetError(undefined))
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
     limits = ends(feature_map, learner)
-    result = SearchResult(
-        best.candidate,
-        scores,
-        seconds,
-        cpu_seconds,
-        complete,
-        limits,
-        n_embedded=scorer.n_embedded,
-    )
+    result = SearchResult(best.candidate, scores, seconds, cpu_seconds, complete, limits)
+    result = replace(result, n_embedded=scorer.n_embedded)
     return result if with_passes is None else with_passes(result)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from kbench.evaluation.block_fits import BlockFits
 from kbench.evaluation.checked_predictions import FittedLearner, Predictions, predict_all
 from kbench.evaluation.embedding import Embedding, Fitting
-from kbench.evaluation.gram_sums import Sums
 from kbench.evaluation.lazy_rows import Matrix, Rows
 from kbench.evaluation.metrics import Criterion
 from kbench.evaluation.passes import (
@@ -19,11 +18,12 @@ from kbench.evaluation.passes import (
     LinearModels,
     Pass,
     fit_from_sums,
+    fit_map,
     labels,
     pass_over,
     takes_sums,
 )
-from kbench.evaluation.search._folds import score_predictions
+from kbench.evaluation.search._folds import FoldInMemory, Select, score_predictions
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.splits import Fold
 from kbench.evaluation.targets import Scale, Truth
@@ -37,42 +37,36 @@ FROM_SUMS = ("rmse", "rmse_standardized")
 class FoldInBlocks:
     """An inner fold whose embedding is taken in blocks.
 
-    `test` has numbers of rows of `X`. Learners are fitted from `sums`, with targets on a `scale`,
-    or in passes by `fit_all`, which returns those of all folds. `held_out` has the sums of the
-    test rows, if they were taken.
+    Its test rows are numbers of rows of `X`. Learners are fitted from the sums of `passed`, or in
+    passes by `fit_all`, which returns those of all folds.
     """
 
     fitting: Fitting
     embedding: Embedding
     X: Matrix | Rows
-    test: np.ndarray
+    fold: Fold
     fit_all: Callable[[Sequence[Candidate]], tuple[BlockFits, list[list[Fit]]]]
-    number: int = 0
-    sums: Sums | None = None
-    scale: Scale | None = None
-    held_out: Sums | None = None
-    n_embedded: int = 0
-
-    @property
-    def converged(self) -> bool:
-        """Whether the fit of the map converged."""
-        return self.embedding.converged
+    number: int
+    passed: Pass | None
+    n_embedded: int
+    converged: bool
 
     def fit(self, candidates: Sequence[Candidate]) -> list[Fit]:
         """Fit the learners of one path, or of one candidate, on the training rows."""
-        learner, seed = self.fitting.learner, self.fitting.learner_seed
-        if self.sums is not None:
-            return fit_from_sums(learner, self.sums, candidates, seed)
+        if self.passed is not None:
+            sums = self.passed.leave_out(self.number, self.fold[0])
+            return fit_from_sums(self.fitting.learner, sums, candidates, self.fitting.learner_seed)
         fits, fitted = self.fit_all(candidates)
-        self.embedding = fits.shared  # it may be in float64 instead of float32
+        # it may be in float64 instead of float32
+        self.embedding, self.converged = fits.shared, fits.shared.converged
         self.n_embedded += fits.n_embedded
         fits.n_embedded = 0
         return fitted[self.number]
 
     def embed_test_rows(self) -> Iterator[Matrix]:
         """Yield the embedded test rows, in blocks."""
-        self.n_embedded += len(self.test)
-        for _, Z in self.embedding.embed_blocks(self.X, self.test, Stopwatch()):
+        self.n_embedded += len(self.fold[1])
+        for _, Z in self.embedding.embed_blocks(self.X, self.fold[1], Stopwatch()):
             yield Z
 
     def score(
@@ -82,14 +76,20 @@ class FoldInBlocks:
 
         So many learners predict together that their values fit into memory.
         """
-        metric, held_out, scale = criterion.metric, self.held_out, self.scale
-        if held_out and scale and metric.name in FROM_SUMS and truth.task == "regression":
+        metric, passed = criterion.metric, self.passed
+        scale = None if passed is None else passed.targets.scale
+        is_of_sums = metric.name in FROM_SUMS and truth.task == "regression"
+        if passed is not None and scale is not None and len(passed.parts) > 1 and is_of_sums:
+            held_out = passed.parts[self.number]
             unit = truth.scale.sd if metric.name == "rmse_standardized" else 1.0
-            yield from _errors(held_out, estimators, scale.sd / unit)
+            W = np.column_stack([estimator.coef_ for estimator in estimators])
+            b = np.array([estimator.intercept_ for estimator in estimators])
+            errors = held_out.squared_errors(W, b) if held_out.n > 0 else len(estimators) * [None]
+            yield from (e if e is None else scale.sd * math.sqrt(e) / unit for e in errors)
             return
         with_values = metric.needs != "predictions"
         n_values = np.size(estimators[0].intercept_) if with_values else 1
-        step = max(1, WHOLE_BYTES // (8 * n_values * len(self.test)))
+        step = max(1, WHOLE_BYTES // (8 * n_values * len(self.fold[1])))
         for start in range(0, len(estimators), step):
             part = estimators[start : start + step]
             models = LinearModels(part)
@@ -104,6 +104,19 @@ class FoldInBlocks:
             for several in lists:
                 name = self.fitting.learner.label
                 yield score_predictions(Predictions.join(several), truth, criterion, name)
+
+
+def select_shared(
+    fitting: Fitting, candidates: Sequence[Candidate], folds: Sequence[Fold]
+) -> tuple[Pass | None, Select]:
+    """Fit one map for all folds; return a function that selects a fold, and the sums, if any."""
+    shared, _, is_large = fit_map(fitting, candidates)
+    if is_large:
+        return select_in_blocks(fitting, candidates, shared, folds)
+    Z = shared.embed_all(fitting.data.X)
+    return None, lambda _, fold: FoldInMemory(
+        fitting.select(fold[0]), Z[fold[0]], Z[fold[1]], shared.converged
+    )
 
 
 def select_in_blocks(
@@ -126,29 +139,13 @@ def select_in_blocks(
     passed = None
     if takes_sums(fitting.learner, candidates):
         passed = pass_over(shared, fitting, candidates, parts)
+        shared = passed.shared
 
     def select(number: int, fold: Fold) -> FoldInBlocks:
-        if passed is None:
-            return FoldInBlocks(fitting, shared, X, fold[1], fit_all, number)
-        sums, held_out = passed.leave_out(number, fold[0]), passed.parts[number]
-        n = 0 if number else passed.n_embedded
-        scale = passed.targets.scale
-        return FoldInBlocks(
-            fitting, passed.shared, X, fold[1], fit_all, number, sums, scale, held_out, n
-        )
+        n = passed.n_embedded if passed and number == 0 else 0
+        return FoldInBlocks(fitting, shared, X, fold, fit_all, number, passed, n, shared.converged)
 
     return passed, select
-
-
-def _errors(
-    held_out: Sums, estimators: Sequence[FittedLearner], unit: float
-) -> list[float] | list[None]:
-    """Return the root mean squared errors of regressors."""
-    if not held_out.n > 0:
-        return [None for _ in estimators]
-    W = np.column_stack([estimator.coef_ for estimator in estimators])
-    b = np.array([estimator.intercept_ for estimator in estimators])
-    return [unit * math.sqrt(error) for error in held_out.squared_errors(W, b)]
 
 
 def _predictions(

@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -123,13 +122,16 @@ class FoldScorer:
 
         With one map for all folds, a subclass embeds the rows once.
         """
-        return self._score_on(folds, group, partial(self._embed, group))
+        candidates = [score.candidate for score in group]
+        return self._score_on(
+            folds, group, lambda _, fold: embed_fold(self.fitting, candidates, fold)
+        )
 
     def _score_on(
         self,
         folds: Sequence[Fold],
         group: list[Score],
-        embed: Callable[[int, Fold], EmbeddedFold | Exception],
+        embed: Select,
     ) -> bool:
         """Score the candidates of one map, which `embed` applies to the rows of a fold.
 
@@ -146,7 +148,10 @@ class FoldScorer:
                 if self._is_over():
                     clear(unit)
                     return False
-                Z = embedded.get(number) or embed(number, fold)
+                try:
+                    Z = embedded.get(number) or embed(number, fold)
+                except Exception as error:
+                    Z = error
                 if len(units) > 1:
                     embedded[number] = Z
                 self._score_fold(Z, fold, unit)
@@ -167,12 +172,6 @@ class FoldScorer:
     def _is_over(self) -> bool:
         over = self.deadline is not None and time.monotonic() > self.deadline
         return over and self._has_choice
-
-    def _embed(self, group: list[Score], _: int, fold: Fold) -> EmbeddedFold | Exception:
-        try:
-            return embed_fold(self.fitting, [score.candidate for score in group], fold)
-        except Exception as error:
-            return error
 
     def _score_fold(
         self, embedded: EmbeddedFold | Exception, fold: Fold, unit: list[Score]
@@ -259,8 +258,8 @@ def embed_fold(fitting: Fitting, candidates: Sequence[Candidate], fold: Fold) ->
         from kbench.evaluation.search._blocks import select_in_blocks
 
         alone = np.arange(len(train)), np.arange(len(train))
-        _, select = select_in_blocks(training, candidates, embedding, [alone])
-        return replace(select(0, alone), X=fitting.data.X, test=test, held_out=None)
+        selected = select_in_blocks(training, candidates, embedding, [alone])[1](0, alone)
+        return replace(selected, X=fitting.data.X, fold=(alone[0], test))
     if X is None:
         X = preprocess(embedding.steps, take(training.data.X), is_training=True)
     X_test = embedding.steps.transform(whole(fitting.data.rows(test, train)))
@@ -272,11 +271,6 @@ def embed_fold(fitting: Fitting, candidates: Sequence[Candidate], fold: Fold) ->
     check_embedding(Z_test, len(test), embedding.label)
     converged = embedding.converged and has_converged(embedding.map_, caught)
     return FoldInMemory(training, Z, Z_test, converged)
-
-
-def make_fold_selector(fitting: Fitting, Z: Matrix, converged: bool) -> Select:
-    """Return a function that selects the rows of a fold from the embedding of all rows."""
-    return lambda _, fold: FoldInMemory(fitting.select(fold[0]), Z[fold[0]], Z[fold[1]], converged)
 
 
 def fit_learners(

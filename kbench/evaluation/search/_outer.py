@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kbench.evaluation.gram_sums import Sums
-from kbench.evaluation.passes import Pass, fit_map
-from kbench.evaluation.search._blocks import select_in_blocks
-from kbench.evaluation.search._folds import FoldScorer, Select, make_fold_selector
+from kbench.evaluation.passes import Pass
+from kbench.evaluation.search._blocks import select_shared
+from kbench.evaluation.search._folds import FoldScorer
 from kbench.evaluation.search._result import Score, SearchResult
 from kbench.evaluation.splits import Fold
 
@@ -29,14 +29,8 @@ class OuterScorer(FoldScorer):
         if self._is_over():
             return False
         candidates = [score.candidate for score in group]
-        select: Select
         try:
-            shared, _, is_large = fit_map(self.fitting, candidates)
-            if is_large:
-                passed, select = select_in_blocks(self.fitting, candidates, shared, folds)
-            else:
-                Z = shared.embed_all(self.fitting.data.X)
-                passed, select = None, make_fold_selector(self.fitting, Z, shared.converged)
+            passed, select = select_shared(self.fitting, candidates, folds)
         except Exception as error:
             self._record_failure(group, error)
             return True
