@@ -76,16 +76,19 @@ def logarithmic(values: Sequence[float], label: str, written: Callable[[float], 
     return Axis(label, low, high, [(mark, written(mark)) for mark in _round(low, high)], log=True)
 
 
-def make_metric_axis(values: Sequence[float], metric: Metric) -> Axis:
+def make_metric_axis(values: Sequence[float], metric: Metric, words: str = "") -> Axis:
     """Return an axis on which better values of a metric come later, whatever its direction.
+
+    Its label begins with `words`, by default those of the metric.
 
     >>> axis = make_metric_axis([0.2, 0.3], Metric("rmse", "lower"))
     >>> axis.label, axis.share(0.2) > axis.share(0.3)
     ('rmse (lower is better)', True)
     """
+    words = words or metric.words
     if metric.better == "higher":
-        return linear(values, metric.words)
-    label = f"{metric.words} (lower is better)"
+        return linear(values, words)
+    label = f"{words} (lower is better)"
     axis = logarithmic(values, label, number) if spans_decade(values) else linear(values, label)
     return replace(axis, low=axis.high, high=axis.low)
 
@@ -237,8 +240,10 @@ def draw_lines(
     ys = [y for points in every for _, y in points]
     spans = min(xs) > 0 and max(xs) >= 4 * min(xs)
     across: Axis = logarithmic(xs, label, written) if spans else linear(xs, label)
-    upwards = _better_up(ys, vertical, metric) if metric else logarithmic(ys, vertical, written_y)
-    frame = Frame(across, upwards)
+    axis = (
+        make_metric_axis(ys, metric, vertical) if metric else logarithmic(ys, vertical, written_y)
+    )
+    frame = Frame(across, axis)
     parts = frame.draw()
     ends: list[float] = []
     seen: Counter[int] = Counter()
@@ -273,12 +278,6 @@ def draw_lines(
     return document(
         WIDTH, HEIGHT, parts, f"{vertical} against {label}", role="group", class_="scatter"
     )
-
-
-def _better_up(values: Sequence[float], label: str, metric: Metric) -> Axis:
-    """Return an axis of a metric, labelled by what the values are."""
-    axis = make_metric_axis(values, metric)
-    return replace(axis, label=axis.label.replace(metric.words, label, 1))
 
 
 # -- looks: a colour for the learner, a shape for the family

@@ -370,13 +370,12 @@ def _choose_units(table: Table) -> Table:
 
 def _json(table: Table) -> str:
     names = [column.name for column in table.columns]
-    rows = [{name: _plain_json(row[name]) for name in names} for row in table.rows]
+    rows = [
+        # JSON has no NaN and no infinities
+        {n: None if isinstance(v := row[n], float) and not math.isfinite(v) else v for n in names}
+        for row in table.rows
+    ]
     return printable_json(rows, indent=1)
-
-
-def _plain_json(value: object) -> object:
-    """Replace NaN and infinities, which JSON does not have."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _csv(table: Table) -> str:

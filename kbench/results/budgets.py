@@ -90,7 +90,8 @@ def budgets(
 
 
 def _budget(method: Method, rows: Sequence[Row], metric: Metric) -> Budget:
-    candidates = {row.dataset: row.metrics["n_candidates"] for row in rows if _is_counted(row)}
+    counts = ((row.dataset, row.metrics.get("n_candidates")) for row in rows)
+    candidates = {dataset: n for dataset, n in counts if n is not None}
     searched = [row for row in rows if row.metrics.get("n_candidates", 0) > 1]
     seconds = [row.metrics.get("search_time_cpu_s", 0.0) for row in searched]
     notes = set(map(search_note, searched))
@@ -120,10 +121,6 @@ def search_note(row: Row) -> str:
     """Return "whole grid" for a search that had no more to try: it ended before its budget."""
     n = row.metrics.get("n_candidates", 0)
     return "whole grid" if n > 1 and n >= row.metrics.get("grid_size", math.inf) else ""
-
-
-def _is_counted(row: Row) -> bool:
-    return "n_candidates" in row.metrics
 
 
 def _mean(rows: Sequence[Row], name: str) -> float | None:

@@ -305,17 +305,14 @@ def budget_sentences(budgets: Sequence[Budget], claimed: str) -> list[str]:
     if not counted:
         return []
     counts = [count for budget in counted for count in budget.candidates.values()]
-    sentences = [f"Each method had {_candidates(min(counts), max(counts))} in its search."]
+    candidates = f"{span(min(counts), max(counts))} candidate{'' if max(counts) == 1 else 's'}"
+    sentences = [f"Each method had {candidates} in its search."]
     if not claimed:
         return sentences
     sentences.append(_within_families(counted))
     if claimed == "seconds":
         sentences += _across_families(counted)
     return sentences
-
-
-def _candidates(least: float, most: float) -> str:
-    return f"{span(least, most)} candidate{'' if most == 1 else 's'}"
 
 
 def _within_families(budgets: Sequence[Budget]) -> str:

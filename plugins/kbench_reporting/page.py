@@ -100,25 +100,27 @@ def page(
     """
     from markupsafe import Markup
 
-    environment = environment_of_pages(__package__)
-    environment.filters |= {
-        "p": p_value,
-        "quoted": shlex.quote,
-        "grouped": _group,
-        "picture": _picture,
-        "subscripts": _with_subscripts,
-    }
-    environment.globals |= {
-        "name_of": format_method,
-        "shown": write_cell,
-        "beside": write_sd,
-        "plural": plural,
-        "most_listed": _MAX_LISTED,
-    }
     numbers = {method: str(i) for i, method in enumerate(content.methods)}
     by_name = {format_method(method): number for method, number in numbers.items()}
-    environment.globals["numbers_of"] = partial(_row_numbers, numbers | by_name)
-    folder = files(__package__) / "templates"
+    environment, sandbox = (environment_of_pages(__package__, each) for each in (False, True))
+    for each in (environment, sandbox):
+        each.filters |= {
+            "p": p_value,
+            "quoted": shlex.quote,
+            "grouped": _group,
+            "picture": lambda svg: Markup(checked_picture(svg)),
+            "subscripts": _with_subscripts,
+        }
+        each.globals |= {
+            "name_of": format_method,
+            "shown": write_cell,
+            "beside": write_sd,
+            "plural": plural,
+            "most_listed": _MAX_LISTED,
+            "numbers_of": partial(_row_numbers, numbers | by_name),
+        }
+    folder = files(__package__) / "templates/page"
+    scripts = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
     names = columns(content.metric, content.task)
     curves = list_curves(content)
     values: dict[str, object] = {
@@ -151,7 +153,7 @@ def page(
         "imported_sentence": IMPORTED,
         "answer": answer_sentences(content.leaderboard, content.focus),
         "css": Markup((files("kbench.report") / "templates/page.css").read_text(encoding="utf-8")),
-        "js": Markup(_scripts(folder / "page")),
+        "js": Markup("\n".join(['"use strict";', *scripts])),
         "data": Markup(_script_json(splits_by_cell(content))),
         "curves": Markup(_script_json(curves)) if curves["methods"] else "",
         "budget_sentences": findings.budget_sentences(
@@ -177,7 +179,7 @@ def page(
         values["of_costs"] = list(charts.cost_charts(content))
         values["of_growth"] = list(charts.growth_charts(content))
     values["sections"] = [
-        _section(name, section, environment, values)
+        _section(name, section, sandbox, values)
         for name, section in sorted(registry.all("dashboard").items())
         if name.endswith(".html.j2")
     ]
@@ -251,11 +253,6 @@ def splits_by_cell(content: ReportData) -> dict[str, object]:
         "no_test": NO_TEST,
         "t": [0.0, 0.0, *critical],
     }
-
-
-def _scripts(folder: Traversable) -> str:
-    parts = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
-    return "\n".join(['"use strict";', *parts])
 
 
 def _row_numbers(numbers: Mapping[Method | str, str], row: TableLine) -> str:
@@ -355,12 +352,6 @@ def _with_subscripts(text: str) -> Markup:
     from markupsafe import Markup, escape
 
     return Markup(_SUBSCRIPT.sub(r"<sub>\1</sub>", str(escape(printable_lines(text)))))
-
-
-def _picture(svg: str) -> Markup:
-    from markupsafe import Markup
-
-    return Markup(checked_picture(svg))
 
 
 _ACTIVE = ("href", "id", "src", "style")

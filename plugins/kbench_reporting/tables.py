@@ -366,10 +366,7 @@ def _without_sides(names: str) -> str:
     >>> _without_sides("feature_map.bandwidth_factor, learner.kernel.degree, scaling")
     'bandwidth_factor, kernel.degree, scaling'
     """
-    sides = ("feature_map.", "learner.")
-    plain = names.split(", ")
-    for side in sides:
-        plain = [name.removeprefix(side) for name in plain]
+    plain = (n.removeprefix("feature_map.").removeprefix("learner.") for n in names.split(", "))
     return ", ".join(dict.fromkeys(plain))
 
 

@@ -35,3 +35,8 @@ def test_why_it_fails_is_said(monkeypatch):
 def test_a_table_of_a_function_is_made_alone(monkeypatch):
     monkeypatch.setattr("kbench.report.tables.collect_sections", lambda *given: 1 / 0)
     assert table_named("ranks", content(grid(3, 2))).is_grid
+
+
+def test_the_templates_of_kbench_need_no_sandbox():
+    sandboxed = [pages.environment_of_pages(is_sandbox=each).sandboxed for each in (False, True)]
+    assert sandboxed == [False, True]
