@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
@@ -29,7 +28,7 @@ def to_json(value: object) -> Any:
     if isinstance(value, tuple | list):
         return [to_json(item) for item in value]
     if isinstance(value, Protocol):
-        return {k: to_json(v) for k, v in dataclasses.asdict(value).items()}
+        return {k: to_json(v) for k, v in vars(value).items()}
     return value
 
 

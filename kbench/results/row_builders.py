@@ -32,9 +32,12 @@ def means(results: Sequence[Result], metric: Metric = ACCURACY) -> dict[str, flo
         for name, value in {**result.metrics, **_costs(result)}.items()
         if not name.startswith(DEFAULT) or name == metric.default_name
     )
-    every = ((name, float(np.mean(each))) for name, each in values.items())
+    every: dict[str, float] = {}
+    for names in group_values((len(each), name) for name, each in values.items()).values():
+        found = np.mean([values[name] for name in names], axis=1)
+        every |= zip(names, found.tolist(), strict=True)
     # the mean of the other splits would favour a method that fails on one
-    averages = {name: value for name, value in every if math.isfinite(value)}
+    averages = {name: every[name] for name in values if math.isfinite(every[name])}
     for name in (*_SPREADS, metric.name):
         if name in averages and len(values[name]) > 1:
             averages[f"{name}_sd"] = float(np.std(values[name], ddof=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -250,17 +251,16 @@ class SharedResult(Line):
 
     def result(self, machine: str, cpu: str) -> Result:
         """Return the record; `machine` is the local name of its machine."""
-        limits = {name: value for name, value in self.limits if value is not None}
-        no_limit = dict.fromkeys(("task_timeout_s", "task_memory_mib"), float("inf"))
-        return Result(
-            **self.model_dump(exclude={"cell", "machine", "limits", "details"}),
-            task_key=task_key(self.cell, self.split),
-            cell_key=self.cell,
-            details=Details(**self.details.model_dump()),
-            limits=Limits(**{**no_limit, **limits}),
-            machine=machine,
-            cpu=cpu,
-        )
+        limits: JsonObject = {n: math.inf if v is None else v for n, v in self.limits}
+        of_task = {
+            "task_key": task_key(self.cell, self.split),
+            "cell_key": self.cell,
+            "details": Details(**dict(self.details)),
+            "limits": Limits(**limits),
+            "machine": machine,
+            "cpu": cpu,
+        }
+        return Result(**{name: value for name, value in self if name != "cell"} | of_task)
 
 
 class SharedDependencies(Line):

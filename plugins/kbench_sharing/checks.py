@@ -117,10 +117,7 @@ def check_result(
     if plain not in metrics:
         raise BundleError(f"{name} is ok and lacks the metric {plain!r}")
     for metric, value in metrics.items():
-        check_component(metric, "metric")
-        low, high = RANGES.get(metric.removeprefix("default_"), (-math.inf, math.inf))
-        if metric.endswith("_s"):
-            low = 0.0
+        low, high = _range(metric)
         if not low - SLACK <= value <= high + SLACK:
             raise BundleError(f"{name} has the {metric} {value:g}, which is out of range")
     for metric in _WITHIN:
@@ -134,6 +131,14 @@ def check_result(
         _check_counts(result, cell.protocol_record, dataset, name)
     except (ArithmeticError, ValueError):
         raise BundleError(f"{name} has an invalid protocol") from None
+
+
+@lru_cache(maxsize=1 << 12)
+def _range(metric: str) -> tuple[float, float]:
+    """Return the range of a metric; raise BundleError for a name that no metric has."""
+    check_component(metric, "metric")
+    low, high = RANGES.get(metric.removeprefix(DEFAULT), (-math.inf, math.inf))
+    return 0.0 if metric.endswith("_s") else low, high
 
 
 def _check_counts(

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from kbench.errors import BundleError
 from kbench.records.canonical import Json, JsonObject, dumps, encodable
 
-BLOCK = 1_000
-"""Number of results of a block."""
+BLOCK = 5_000
+"""Number of results of a block: xz learns the digits of a column anew in each."""
 
 MAX_RESULTS = 200_000
 _OF_A_RESULT = 50
@@ -45,22 +45,18 @@ def pack(results: Iterable[JsonObject], keys: Sequence[str]) -> bytes:
 def _columns(block: Sequence[JsonObject]) -> dict[str, list[Json]]:
     columns: defaultdict[str, list[Json]] = defaultdict(lambda: [None] * len(block))
     for number, result in enumerate(block):
-        for name, value in _fields(result):
-            columns[name][number] = value
+        for name, value in result.items():
+            if name not in _NESTED:
+                columns[name][number] = value
+                continue
+            for inner, each in value.items():
+                names = each[0].keys() if inner == "search" and each else ()
+                if names and all(candidate.keys() == names for candidate in each):
+                    for key in names:
+                        columns[f"{_SEARCH}/{key}"][number] = [c[key] for c in each]
+                else:
+                    columns[f"{name}/{inner}"][number] = each
     return columns
-
-
-def _fields(result: JsonObject) -> Iterator[tuple[str, Json]]:
-    for name, value in result.items():
-        if name not in _NESTED:
-            yield name, value
-            continue
-        for inner, each in value.items():
-            names = each[0].keys() if inner == "search" and each else ()
-            if names and all(candidate.keys() == names for candidate in each):
-                yield from ((f"{_SEARCH}/{key}", [c[key] for c in each]) for key in names)
-            else:
-                yield f"{name}/{inner}", each
 
 
 def unpack(
@@ -87,44 +83,43 @@ def unpack(
                 f"it has more than the {MAX_RESULTS:,} results that can be read at once: split "
                 "it by datasets or methods"
             )
-        most -= n * _OF_A_RESULT + sum(_n_candidates(*column) for column in columns.items())
+        searched = (columns[name] for name in columns if name.startswith(_SEARCH))
+        candidates = (each for column in searched for each in column if isinstance(each, list))
+        most -= n * _OF_A_RESULT + sum(map(len, candidates))
         if most < 0:
             raise BundleError(
                 f"{place} has more results or candidates of searches than are allowed for the "
                 "size of the file: split it by datasets or methods"
             )
-        for number in range(n):
-            yield place, _result(columns, number, keys, place)
+        yield from ((place, result) for result in _results(columns, n, keys, place))
 
 
-def _n_candidates(name: str, column: list[Json]) -> int:
-    lists = column if name.startswith(_SEARCH) else ()
-    return sum(len(each) for each in lists if isinstance(each, list))
-
-
-def _result(
-    columns: dict[str, list[Json]], number: int, keys: Sequence[str], place: str
-) -> JsonObject:
-    """Return a result of a block."""
-    result: JsonObject = {}
-    nested: JsonObject = {name: {} for name in _NESTED}
-    search: JsonObject = {}
+def _results(
+    columns: dict[str, list[Json]], n: int, keys: Sequence[str], place: str
+) -> Iterator[JsonObject]:
+    """Yield the `n` results of a block."""
+    results: list[JsonObject] = [{name: {} for name in _NESTED} for _ in range(n)]
+    searches: list[JsonObject] = [{} for _ in range(n)]
     for name, column in columns.items():
-        value = column[number]
         outer, _, inner = name.partition("/")
-        if outer not in nested:
-            result[name] = value
-        elif name.startswith(f"{_SEARCH}/"):
-            search |= {} if value is None else {name.removeprefix(f"{_SEARCH}/"): value}
-        elif value is not None or outer == "limits":
-            nested[outer][inner] = value
-    cell = result.get("cell")
-    if type(cell) is not int or not 0 <= cell < len(keys):
-        raise BundleError(f"{place} has a result of a cell that the bundle lacks")
-    if search:
-        sizes = {len(each) if isinstance(each, list) else None for each in search.values()}
-        if len(sizes) > 1 or None in sizes:
-            raise BundleError(f"{place} has a search that cannot be read")
-        values = zip(*search.values(), strict=True)
-        nested["details"]["search"] = [dict(zip(search, each, strict=True)) for each in values]
-    return {**result, **nested, "cell": keys[cell]}
+        parts, field = results, name
+        if name.startswith(f"{_SEARCH}/"):
+            parts, field = searches, name.removeprefix(f"{_SEARCH}/")
+        elif outer in _NESTED:
+            parts, field = [result[outer] for result in results], inner
+        is_optional = outer in _NESTED and outer != "limits"
+        for part, value in zip(parts, column, strict=True):
+            if value is not None or not is_optional:
+                part[field] = value
+    for result, search in zip(results, searches, strict=True):
+        cell = result.get("cell")
+        if type(cell) is not int or not 0 <= cell < len(keys):
+            raise BundleError(f"{place} has a result of a cell that the bundle lacks")
+        if search:
+            sizes = {len(each) if isinstance(each, list) else None for each in search.values()}
+            if len(sizes) > 1 or None in sizes:
+                raise BundleError(f"{place} has a search that cannot be read")
+            values = zip(*search.values(), strict=True)
+            result["details"]["search"] = [dict(zip(search, each, strict=True)) for each in values]
+        result["cell"] = keys[cell]
+        yield result

@@ -15,7 +15,7 @@ from kbench.records.canonical import Json, JsonObject
 
 MAX_LABEL = 500
 MAX_LINE = 8 << 20
-MAX_COLUMN = 64 << 20
+MAX_COLUMN = 256 << 20
 """Bytes of a line, and of one that is a column of results."""
 
 _DEEPEST = 40
@@ -99,11 +99,16 @@ def parse_json(line: bytes, place: str, most: int = MAX_LINE) -> Json:
 
 def _depth(value: Json) -> int:
     """Return the depth of nested lists and objects, up to one more than is allowed."""
-    depth, level = 0, [value]
+    depth = -1
+    level: list[Json] = [[value]]
     while level and depth <= _DEEPEST:
-        inner = [each for each in level if isinstance(each, dict | list)]
-        level = [v for each in inner for v in (each.values() if isinstance(each, dict) else each)]
-        depth += bool(inner)
+        level = [
+            each.values() if type(each) is dict else each
+            for inner in level
+            for each in inner
+            if type(each) in (dict, list)
+        ]
+        depth += 1
     return depth
 
 

@@ -75,8 +75,8 @@ MAX_NAME = 200
 
 _SOURCE = re.compile(r"sources/[A-Za-z0-9_.-]+(/[A-Za-z0-9_-]+)*/[A-Za-z0-9_-]+\.py")
 _LINES, _XZ = ".jsonl", ".xz"
-_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0}]
-"""For text: its bytes have no places in words of four."""
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0, "nice_len": 128}]
+"""For text: its bytes have no places in words of four, and records repeat long parts."""
 
 _XZ_MEMORY = 100 << 20
 """Bytes that xz may use to unpack: its presets need 65 MiB at most."""

@@ -23,6 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from kbench.planning.planner import make_key_from_json
+from kbench.records import divide_protocol
+from kbench.records.canonical import digest
 from kbench_sharing import bundle_records, repository, zip_file
 from kbench_sharing.checks import round_metric, round_time
 from kbench_sharing.columns import pack
@@ -128,7 +130,7 @@ def large(paths, n_cells):
                 made = redrawn(result, draw, now)
                 made |= {"cell": line["key"], "split": split, "machine": 0}
                 made["details"]["split_hash"] = hashlib.sha256(
-                    f"{checksum}{json.dumps(line['protocol'], sort_keys=True)}{split}".encode()
+                    f"{checksum}{digest(divide_protocol(line['protocol'])[0])}{split}".encode()
                 ).hexdigest()[:16]
                 now = made["ended_ms"]
                 results.append(made)

@@ -122,6 +122,11 @@ def test_made_up_results_come_back_and_become_the_same_lines(honest, monkeypatch
     assert same(back(blocks, keys), honest)
 
 
+def test_thousands_of_results_are_one_block():
+    some = [{"cell": KEYS[0], "split": split} for split in range(3_000)]
+    assert pack(some, KEYS).count(b"\n") == 1
+
+
 def test_candidates_of_a_search_are_columns():
     written = json.loads(pack([ODD["a grid of shares"]], KEYS))
     assert written["details/search/values"] == [SHARES]
@@ -136,10 +141,10 @@ def search(**lists):
 
 
 HOSTILE = {
-    "no block": ([], "is not a block of up to 1,000 results"),
+    "no block": ([], f"is not a block of up to {columns.BLOCK:,} results"),
     "no columns": ({}, "is not a block"),
     "no results": ({"cell": []}, "is not a block"),
-    "too many in a block": ({"cell": [0] * 1001}, "is not a block"),
+    "too many in a block": ({"cell": [0] * (columns.BLOCK + 1)}, "is not a block"),
     "a text for a column": ({"cell": "0"}, "is not a block"),
     "too few values": ({"cell": [0, 0], "split": [0]}, "is not a block"),
     "a cell from the end": ({"cell": [-1]}, "a cell that the bundle lacks"),
