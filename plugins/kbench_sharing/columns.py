@@ -14,7 +14,7 @@ from kbench.errors import BundleError
 from kbench.records.canonical import Json, JsonObject, dumps, encodable
 
 BLOCK = 5_000
-"""Number of results of a block: xz learns the digits of a column anew in each."""
+"""Number of results of a block; xz compresses long columns better."""
 
 MAX_RESULTS = 200_000
 _OF_A_RESULT = 50
