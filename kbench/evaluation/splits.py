@@ -266,24 +266,24 @@ def inner_parts(dataset: Dataset, protocol: Protocol, rows: np.ndarray) -> np.nd
     """Return the number of the part of each of some rows; None if folds are random.
 
     Where each row is in the test set of one official split, these are the parts: rows of a
-    group are in one. Of a single split, the parts are the places of the rows in its training
-    set, which `make_folds` divides into consecutive blocks; its test rows come last.
+    group are in one. Of one split, or several by order, they are the places of the rows in the
+    first training set, which `make_folds` divides into blocks; its test rows come last.
 
-    Raises DatasetError if the test sets overlap, or leave rows out.
+    Raises DatasetError if the test sets of other splits overlap, or leave rows out.
     """
     if protocol.inner_cv == "random":
         return None
     n, splits = len(dataset.y), dataset.splits
-    if len(splits) == 1:
+    trains = [split.train for split in splits]
+    nested = [np.array_equal(train, trains[0][: len(train)]) for train in trains]
+    if len(set(map(len, trains))) == sum(nested) == len(splits) > 0:
         place = np.full(n, n, dtype=np.int64)
-        place[splits[0].train] = np.arange(len(splits[0].train))
+        place[trains[0]] = np.arange(len(trains[0]))
         return np.argsort(np.argsort(place[rows], kind="stable"), kind="stable")
     part = np.full(n, -1, dtype=np.int64)
-    n_tested = 0
     for split in splits:
         part[split.test] = split.index
-        n_tested += len(split.test)
-    if n_tested != n or (part < 0).any():
+    if sum(len(split.test) for split in splits) != n or (part < 0).any():
         raise DatasetError(
             f'{dataset.name}: inner_cv = "official" needs one official split, or splits whose '
             "test sets have each row exactly once"

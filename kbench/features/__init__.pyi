@@ -93,7 +93,7 @@ from kbench.execution.warm_parents import Preload, WarmParents, make_preload, pr
 from kbench.hookspecs import hookimpl
 from kbench.machine import cluster_id, machine_id
 from kbench.planning.cached_results import Validity, recall, recall_added
-from kbench.planning.cells import WIDTH, cells, get_width, set_width
+from kbench.planning.cells import IDENTITY, WIDTH, cells, get_width, set_width
 from kbench.planning.component_refs import (
     LISTS,
     add_label,
@@ -327,6 +327,7 @@ __all__ = [
     "FILE_PARAMETERS",
     "HERE",
     "HOST",
+    "IDENTITY",
     "IMPORTED",
     "LABELS",
     "LEFT",

@@ -123,7 +123,7 @@ class Protocol:
         Folds of the inner cross-validation.
     inner_cv : {"random", "official"}
         Whether inner folds are drawn by seed, or made of the test sets of the other official
-        splits; of one official split, consecutive blocks of its training rows.
+        splits; of one official split, or several by order, consecutive blocks of training rows.
     refit_maps_in_inner_folds : bool, default True
         Fit preprocessing and maps on the training rows of each inner fold. If false, they
         are fitted once on the training set, for all inner folds; maps that use the targets

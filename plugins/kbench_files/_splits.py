@@ -106,8 +106,8 @@ def _refuse_overlap(is_test: np.ndarray, names: list[str], label: str) -> None:
         )
 
 
-TEST_SHARE, MAX_TEST_ROWS = 0.2, 50_000
-"""Size of the test part of a split by order."""
+TEST_SHARE, MAX_TEST_ROWS, N_BLOCKS = 0.2, 50_000, 3
+"""Size of the test part of a split by order, and the number of such splits."""
 
 
 def add_holdout_splits(
@@ -143,7 +143,7 @@ def add_holdout_splits(
     if groups is not None:
         numbers = pandas.factorize(values.astype(str))[0]
         return split_by_group(dataset, numbers, f"{rows.what}, groups: column {name!r}")
-    splits = [_split_by_time(_places(values, name, dates, rows.what))]
+    splits = _split_by_time(_places(values, name, dates, rows.what), dataset)
     return replace(dataset, splits=splits, checksum="")
 
 
@@ -153,12 +153,22 @@ def _values(rows: TableRows, name: str) -> pandas.Series:
     return pandas.concat([block[name] for block in rows.blocks([name])], ignore_index=True)
 
 
-def _split_by_time(places: np.ndarray) -> Split:
-    """Return one split that tests the last rows."""
-    order = np.argsort(places, kind="stable")
+def _split_by_time(places: np.ndarray, dataset: Dataset) -> list[Split]:
+    """Return splits that test the last rows, the rows before them, and so on.
+
+    Each trains on all rows before its test rows. Training rows of the second and later splits
+    have all classes of the first, and different targets.
+    """
+    order, y = np.argsort(places, kind="stable"), np.asarray(dataset.y)
     n_test = max(1, min(round(TEST_SHARE * len(order)), MAX_TEST_ROWS))
-    # training rows in their order, which inner folds divide into blocks
-    return Split(0, order[:-n_test], np.sort(order[-n_test:]))
+    n_values = len(np.unique(y[order[:-n_test]])) if dataset.task == "classification" else 2
+    splits = list[Split]()
+    for number in range(N_BLOCKS):
+        # training rows in their order, which inner folds divide into blocks
+        train, test = np.split(order[: len(order) - number * n_test], [-n_test])
+        if not number or len(np.unique(y[train])) >= n_values:
+            splits.append(Split(number, train, np.sort(test)))
+    return splits
 
 
 def _places(values: pandas.Series, name: str, dates: Sequence[str], label: str) -> np.ndarray:

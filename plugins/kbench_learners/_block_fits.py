@@ -147,11 +147,18 @@ class LogisticFit(BlockFit):
 
 
 def logistic_problems(
-    estimator: LinearClassifier, C: float, W: np.ndarray, n_classes: int, n: float, scale: float
+    estimator: LinearClassifier,
+    C: float,
+    W: np.ndarray,
+    n_classes: int,
+    n: float,
+    scale: float,
+    weights: np.ndarray | None = None,
 ) -> list[Problem]:
     """Return the joint problem of the classes, or one for each against the rest.
 
-    They start at `W`, whose last row is that of the intercept, and have `n` rows.
+    They start at `W`, whose last row is that of the intercept, and have `n` rows. `weights` are
+    those of the loss of each class.
     """
 
     def residual(_: float, g: np.ndarray) -> float:
@@ -159,10 +166,11 @@ def logistic_problems(
 
     penalty = np.append(np.ones(len(W) - 1), 0.0 if estimator.fit_intercept else 1.0)
     options = scale, residual, estimator.max_iter
+    costs = C * (np.ones(n_classes) if weights is None else weights)
     if n_classes > 2 and estimator.multiclass == "multinomial":
-        return [Problem(W, penalty, Multinomial(C), *options)]
+        return [Problem(W, penalty, Multinomial(costs), *options)]
     return [
-        Problem(w[:, None], penalty, Logistic(C, signs), *options)
+        Problem(w[:, None], penalty, Logistic(costs, signs), *options)
         for w, signs in zip(W.T, coding_matrix(n_classes, "ovr"), strict=True)
     ]
 
@@ -190,21 +198,24 @@ class SquaredHinge:
 
 @dataclass(frozen=True)
 class Multinomial:
-    """The loss ``-C log p(class)`` of probabilities proportional to exp of the scores."""
+    """The loss ``-C log p(class)`` of probabilities proportional to exp of the scores.
 
-    C: float
+    Each class has its `C`.
+    """
+
+    C: np.ndarray
 
     def of(self, scores: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
         derivatives = scores - scores.max(axis=1, keepdims=True)
         rows = np.arange(len(codes))
-        value = -float(derivatives[rows, codes].sum())
+        costs, own = self.C[codes], derivatives[rows, codes]
         np.exp(derivatives, out=derivatives)
         totals = derivatives.sum(axis=1, keepdims=True)
-        value += float(np.log(totals).sum())
-        derivatives *= self.C / totals
-        derivatives[rows, codes] -= self.C
-        return self.C * value, derivatives
+        value = float(costs @ (np.log(totals[:, 0]) - own))
+        derivatives *= costs[:, None] / totals
+        derivatives[rows, codes] -= costs
+        return value, derivatives
 
     def curvature(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         shares = softmax(scores, axis=1)
-        return self.C * shares * (1.0 - shares)
+        return self.C[codes][:, None] * shares * (1.0 - shares)

@@ -208,20 +208,21 @@ class Problem:
 
 @dataclass(frozen=True)
 class Logistic:
-    """The loss ``C log(1 + exp(-s f))``."""
+    """The loss ``C log(1 + exp(-s f))``; each class has its `C`."""
 
-    C: float
+    C: np.ndarray
     coding: np.ndarray
 
     def of(self, scores: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
         signs = self.coding[codes]
         margins = signs * scores[:, 0]
-        value = self.C * float(np.logaddexp(0.0, -margins).sum())
-        return value, (-self.C * signs * expit(-margins))[:, None]
+        costs = self.C[codes]
+        value = float(costs @ np.logaddexp(0.0, -margins))
+        return value, (-costs * signs * expit(-margins))[:, None]
 
     def curvature(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         shares = expit(scores)
-        return self.C * shares * (1.0 - shares)
+        return self.C[codes][:, None] * shares * (1.0 - shares)
 
 
 def relative_gap(tol: float, objective: float, g: np.ndarray) -> float:

@@ -177,10 +177,12 @@ class Predictive:
 
 
 class ProbabilityClassifier(ClassifierMixin, Estimator):
-    """A classifier that predicts by its `predict_proba`."""
+    """A classifier that predicts by its `predict_proba`, divided by the costs of the classes."""
+
+    _costs: ClassVar[np.ndarray | float] = 1.0
 
     def predict(self, X):
-        """Predict the most probable class.
+        """Predict the most probable class, or that of the smallest expected cost.
 
         Parameters
         ----------
@@ -192,7 +194,7 @@ class ProbabilityClassifier(ClassifierMixin, Estimator):
         ndarray, shape (n_samples,)
             Labels.
         """
-        codes = self.predict_proba(X).argmax(axis=1)
+        codes = (self.predict_proba(X) / self._costs).argmax(axis=1)
         return self.classes_[codes]
 
 
@@ -210,6 +212,12 @@ def row_weights(sample_weight, n_samples: int) -> np.ndarray | None:
     if not weight.any():
         raise ValueError("all values of sample_weight are zero")
     return weight
+
+
+def class_shares(codes, weight=None) -> np.ndarray:
+    """Return the shares of the classes 0..n_classes-1 in the weights of the rows."""
+    totals = np.bincount(codes, weights=weight)
+    return totals / totals.sum()
 
 
 SCHEMES = ("ovr", "ovo")

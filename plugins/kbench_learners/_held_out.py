@@ -19,6 +19,7 @@ from kbench_learners._estimator import (
     Regressor,
     Weighted,
     class_numbers,
+    class_shares,
     row_weights,
 )
 
@@ -144,8 +145,10 @@ class _Boosting(Weighted):
 
     def _options(self, stops: bool) -> dict[str, object]:
         short = self.early_stopping and not stops
+        shared = self.get_params(deep=False)
+        shared.pop("balanced", None)
         return {
-            **self.get_params(deep=False),
+            **shared,
             "max_iter": min(ROUNDS, self.max_iter) if short else self.max_iter,
             "early_stopping": stops and self.early_stopping,
             "validation_fraction": SHARE,
@@ -157,10 +160,13 @@ class _Boosting(Weighted):
         if is_classifier(self):
             model.set_params(tol=LEAST_GAIN / (SHARE * len(y)))
         model.fit(X, y, sample_weight=sample_weight)
+        if getattr(self, "balanced", False):
+            self._costs = class_shares(y, sample_weight)
         self.n_iter_ = model.n_iter_
         return model
 
 
+@dataclass(eq=False, repr=False)
 class GradientBoostingClassifier(_Boosting, HeldOutClassifier):
     """Histogram gradient boosting with early stopping on held-out rows.
 
@@ -188,6 +194,10 @@ class GradientBoostingClassifier(_Boosting, HeldOutClassifier):
         Rounds without improvement.
     random_state : int, RandomState or None, default None
         Seed of the held-out rows, and those for the bins beyond 200,000 rows.
+    balanced : bool, default False
+        Whether an error on a class costs the inverse of its frequency: the class is predicted
+        whose probability is the largest multiple of its frequency. Of two classes, the threshold
+        is the frequency of the second. Trees and probabilities stay the same.
 
     Attributes
     ----------
@@ -218,6 +228,8 @@ class GradientBoostingClassifier(_Boosting, HeldOutClassifier):
     """
 
     _library = HistGradientBoostingClassifier
+
+    balanced: bool = False
 
 
 class GradientBoostingRegressor(_Boosting, HeldOutRegressor):

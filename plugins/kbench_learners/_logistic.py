@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, log_expit, softmax
+from sklearn.utils.metaestimators import available_if
 
 from kbench.parameters import choice, integer, number
 from kbench_learners._block_fits import LogisticFit, logistic_problems, set_solution
 from kbench_learners._design import Design, dense_where_quicker
-from kbench_learners._estimator import LinearClassifier, PathClassifier
+from kbench_learners._estimator import LinearClassifier, PathClassifier, class_shares
 
 # Steps that a factorisation may take where it is made before any are taken.
 _FEW_STEPS = 10.0
@@ -35,6 +36,9 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
     multiclass : {"multinomial", "ovr"}, default "multinomial"
         One joint problem, or one of two classes for each class against the rest, whose
         probabilities are divided by their sum.
+    balanced : bool, default False
+        Weight the loss of a class by the inverse of its frequency. Probabilities are corrected
+        for the weights: only decisions favour a rare class.
     tol : float, default 1e-6
         Largest entry of the gradient at which to stop, of the objective over C and the
         number of rows.
@@ -69,10 +73,12 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
 
     C: float = number(1.0, above=0)
     multiclass: str = choice("multinomial", ("multinomial", "ovr"))
+    balanced: bool = False
     tol: float = number(1e-6, above=0)
     max_iter: int = integer(2000, least=1)
     fit_intercept: bool = True
 
+    @available_if(lambda self: not self.balanced)
     def begin_fit(self, sample, values):
         """Begin a fit over blocks of rows, for several values of `C` together.
 
@@ -94,9 +100,13 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
         n_classes, bias = len(self.classes_), float(self.fit_intercept)
         design = Design(dense_where_quicker(X), bias)
         is_factored = design.factor_steps <= _FEW_STEPS
+        shares = class_shares(codes)
+        weights = 1.0 / (n_classes * shares) if self.balanced else None
         W = np.zeros((design.shape[1], n_classes if n_classes > 2 else 1))
         for estimator in sorted(estimators, key=lambda estimator: estimator.C):
-            problems = logistic_problems(estimator, estimator.C, W, n_classes, len(codes), 1.0)
+            estimator._shares = shares
+            options = n_classes, len(codes), 1.0, weights
+            problems = logistic_problems(estimator, estimator.C, W, *options)
             for problem in problems:
                 is_factored = problem.solve_in_memory(design, codes, is_factored)
             set_solution(estimator, problems, bias)
@@ -124,5 +134,10 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
         margins = self._checked_margins(X)
         if len(self.classes_) > 2:
             joint = self.multiclass == "multinomial"
-            return softmax(margins if joint else log_expit(margins), axis=1)
-        return expit(margins * [[-1.0, 1.0]])
+            probabilities = softmax(margins if joint else log_expit(margins), axis=1)
+        else:
+            probabilities = expit(margins * [[-1.0, 1.0]])
+        if self.balanced:
+            probabilities *= self._shares
+            probabilities /= probabilities.sum(axis=1, keepdims=True)
+        return probabilities

@@ -43,7 +43,7 @@ def binary_path(design, y, values, loss, tol, max_iter, start=None) -> list[Solu
 
 
 def _logistic(design, y, C, w, tol, max_iter):
-    loss, residual = Logistic(C, np.array([-1.0, 1.0])), partial(relative_gap, tol)
+    loss, residual = Logistic(np.full(2, C), np.array([-1.0, 1.0])), partial(relative_gap, tol)
     problem = Problem(w[:, None], np.ones(len(w)), loss, 1.0, residual, max_iter)
     problem.solve_in_memory(design, (y > 0).astype(np.intp), design.direct)
     gap = 0.5 * float(np.vdot(problem.gradient, problem.gradient))

@@ -28,6 +28,7 @@ from kbench_learners._estimator import (
     WeightedPathMixin,
     binary_problems,
     check_classes,
+    class_shares,
     row_weights,
 )
 from kbench_learners._newton import cholesky_solve
@@ -43,7 +44,11 @@ class _PathRidge(WeightedPathMixin):
 
     _path = "alpha"
 
-    @available_if(lambda self: getattr(self, "multiclass", "ovr") == "ovr")
+    @available_if(
+        lambda self: (
+            getattr(self, "multiclass", "ovr") == "ovr" and not getattr(self, "balanced", False)
+        )
+    )
     def fit_sums(self, sums, values):
         """Fit for several values of `alpha`, given sums over rows instead of the rows.
 
@@ -105,6 +110,9 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
     multiclass : {"ovr", "ovo"}, default "ovr"
         One least-squares problem for each class against the rest, or for each
         pair of classes, which vote.
+    balanced : bool, default False
+        Weight the rows of a class by the inverse of its frequency, so that all classes have the
+        same weight.
     tol : float, default 1e-6
         Relative residual of conjugate gradients, which are used if rows and
         columns are both too many for a factorisation (4,000 and 3,000).
@@ -139,11 +147,16 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
 
     alpha: float = number(1.0, above=0)
     multiclass: str = choice("ovr", SCHEMES)
+    balanced: bool = False
     tol: float = number(1e-6, above=0)
     max_iter: int = integer(2000, least=1)
 
     def _fit_together(self, X, codes, estimators, sample_weight) -> None:
         weight = row_weights(sample_weight, len(codes))
+        if self.balanced:
+            shares = class_shares(codes, weight)
+            balanced = 1.0 / (len(shares) * shares[codes])
+            weight = balanced if weight is None else balanced * weight
         X, n_classes = dense_where_quicker(X), len(self.classes_)
         options = self._path_options(estimators)
         if n_classes > 2 and self.multiclass == "ovo":

@@ -40,13 +40,15 @@ METHODS = {key: kind for key, kind in LISTS.items() if key != "datasets"}
 
 
 class WhenTable(StrictTable):
-    """A table `when`: inclusive bounds on the size of data."""
+    """A table `when`: inclusive bounds on the size of data, and what else they must be."""
 
     min_rows: Count | None = None
     max_rows: Count | None = None
     min_features: Count | None = None
     max_features: Count | None = None
     sparse: bool | None = None
+    rare: bool | None = None
+    ordered: bool | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> WhenTable:
@@ -93,11 +95,16 @@ class SizedSuiteFile(SuiteFile):
 
 @dataclass(frozen=True)
 class Size:
-    """Size of a dataset: the shape of its inputs, and whether they are a sparse matrix."""
+    """Size of a dataset: the shape of its inputs, and whether they are a sparse matrix.
+
+    `rare` is whether one of its classes is rare, `ordered` whether its splits are by time.
+    """
 
     rows: int
     features: int
     sparse: bool
+    rare: bool = False
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -234,6 +241,8 @@ def _holds(when: WhenTable, size: Size) -> bool:
         within(when.min_rows, size.rows, when.max_rows)
         and within(when.min_features, size.features, when.max_features)
         and when.sparse in (None, size.sparse)
+        and when.rare in (None, size.rare)
+        and when.ordered in (None, size.ordered)
     )
 
 

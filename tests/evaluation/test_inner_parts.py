@@ -39,10 +39,12 @@ def test_no_group_is_on_both_sides_of_an_inner_fold(max_train_rows):
             assert not set(of_train) & set(of_test)
 
 
-def test_folds_by_order_are_blocks_of_it():
-    order = np.random.default_rng(1).permutation(40)
-    split = Split(0, order[:32], np.sort(order[32:]))
-    data = Dataset("d", X=np.zeros((40, 1)), y=np.arange(40) % 2, splits=[split])
+@pytest.mark.parametrize(("n_splits", "split"), [(1, 0), (3, 0), (3, 2)])
+def test_folds_by_order_are_blocks_of_it(n_splits, split):
+    order = np.random.default_rng(1).permutation(56)
+    ends = [32 + 8 * split - 8 * i for i in range(n_splits)]
+    splits = [Split(i, order[:n], np.sort(order[n : n + 8])) for i, n in enumerate(ends)]
+    data = Dataset("d", X=np.zeros((56, 1)), y=np.arange(56) % 2, splits=splits)
     rows = np.sort(order[:32])
     when = np.argsort(order)[rows]  # the time of each row
     for _, test in make_folds(inner_parts(data, OFFICIAL, rows), 4):

@@ -135,8 +135,8 @@ def export(
         echo(f"  SHA-256 of model.json, for `kbench predict --sha256`: {digest}")
     if done.raw:
         echo("  its input is the original table, without the target")
-    if written["measured"] is None:
-        echo("  it was not evaluated here: `kbench suite` or `kbench recommend` evaluates it")
+    if written["measured"] is None and "intervals" not in written:
+        echo("  it was not evaluated with these parameters on all rows")
     echo(f"\n{TRUST_CODE if is_portable else TRUST}")
 
 

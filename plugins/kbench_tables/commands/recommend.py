@@ -209,7 +209,7 @@ def _print(
     from rich.markup import escape
 
     from kbench.features import Column, Table, printing, write_cell
-    from kbench_tables.recommend.advice import size
+    from kbench_tables.recommend.advice import SAMPLED, n_train, size
 
     console = printing.console()
     shape, *further = map(escape, lead.facts)
@@ -226,8 +226,7 @@ def _print(
         floats = row.metrics.get("n_stored_floats")
         style = "bold" if advice and row is advice.chosen else "" if row.status == "ok" else "dim"
         values = [write_cell(name, row.value(name)) for name in columns]
-        n_train = row.metrics.get("n_train")
-        values += [size(floats) if floats else "", f"{n_train:,.0f}" if n_train else ""]
+        values += [size(floats) if floats else "", f"{n_train(row):,.0f}" if n_train(row) else ""]
         values.append(f"{row.n_splits_done}/{row.n_splits}")
         lines.append(values)
         styles.append(style)
@@ -237,7 +236,8 @@ def _print(
             name = f"{row.feature_map} + {row.learner}"
             printing.print_failure(console, row.status, name, row.error)
     reasons = Counter(row.error for row in rows if row.status == "skipped" and row.error)
-    if len(fitted := {row.metrics["n_train"] for row in rows if "n_train" in row.metrics}) > 1:
+    fitted = [n_train(row) for row in rows if n_train(row)]
+    if fitted and min(fitted) < SAMPLED * max(fitted):
         console.print(
             f"rows: training rows, at most {max(fitted):,.0f} . Slow methods, and methods "
             "clearly worse on a smaller sample, are fitted on a sample. The test rows are the "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -38,7 +37,8 @@ def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"code": _code, "duration": _duration, "json": _json, "text": _text}
+    environment.filters |= {"code": _code, "duration": _duration, "text": _text}
+    environment.filters |= {"plural": plural, "score": _score}
     return environment.get_template("card.md.j2").render(
         facts=facts,
         warning=warning,
@@ -48,43 +48,11 @@ def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -
         has_deviations=has_intervals(fitted.pipeline),
         columns=_columns(fitted.pipeline.named_steps.get("encode")),
         n_features=fitted.dataset.X.shape[1],
-        errors=_errors(facts),
+        scores=_SHOWN[facts["task"]],
     )
 
 
-def _errors(facts: Mapping[str, Any]) -> list[str]:
-    """List the scores, with their standard deviations over the splits."""
-    measured, names = facts["measured"] or {}, _SHOWN[facts["task"]]
-    shown = [name for name in names if name in measured]
-    if not shown:
-        label = "accuracy" if facts["task"] == "classification" else "errors"
-        return [
-            f"{label}: not evaluated: `kbench suite` or `kbench recommend` has not computed "
-            "this cell on this machine"
-        ]
-    lines = []
-    for name in shown:
-        value, spread = measured[name], measured.get(f"{name}_sd")
-        if name == "coverage_error_90":
-            score = (
-                f"their coverage was {100 * value:.1f} percentage points off 90 %, on average "
-                "over the splits"
-            )
-        else:
-            score = _number(name, value)
-            score += "" if spread is None else f" ± {_number(name, spread)}"
-        lines.append(f"{names[name]}: {score}")
-    has_spread = measured.get(f"{shown[0]}_sd") is not None
-    lines[0] += (
-        f", mean{' and standard deviation' if has_spread else ''} over "
-        f"{plural(measured['n_splits_done'], 'split')}"
-        f"{', on a cluster' if measured['machine'].startswith('cluster-') else ''}; "
-        "this model was then fitted on all rows"
-    )
-    return lines
-
-
-def _number(name: str, value: float) -> str:
+def _score(value: float, name: str) -> str:
     return f"{value:.4f}" if name in ("accuracy", "r2") else number(value)
 
 
@@ -109,10 +77,6 @@ def _columns(encoder: Any) -> list[tuple[str, str]] | None:
 
 def _duration(seconds: float) -> str:
     return f"{1000 * seconds:.3g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.3g} microseconds"
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, indent=4)
 
 
 def _code(value: object) -> str:

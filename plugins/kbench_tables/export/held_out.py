@@ -63,7 +63,8 @@ def cross_val_predictions(
 def intervals(parts: list[Fold], y: np.ndarray) -> Intervals:
     """Return intervals from out-of-fold residuals, with their coverage at `COVERAGE`.
 
-    The coverage is estimated on each fold with the residuals of the other folds.
+    The coverage is estimated on each fold with the residuals of the other folds. Of splits by
+    time, which leave out the first rows, it is that on the last rows.
     """
     scores = []
     for part in parts:
@@ -72,8 +73,9 @@ def intervals(parts: list[Fold], y: np.ndarray) -> Intervals:
     covered = []
     if len(scores) == 1:  # a split by time: the second half of its rows by the first
         middle = len(scores[0]) // 2
-        scores = [scores[0][:middle], scores[0][middle:]]
-    for fold, values in enumerate(scores):
+        scores = [scores[0][middle:], scores[0][:middle]]
+    is_by_time = sum(map(len, scores)) < len(y)
+    for fold, values in enumerate(scores[:1] if is_by_time else scores):
         rest = np.sort(np.concatenate([s for other, s in enumerate(scores) if other != fold]))
         covered.append(values <= quantile(rest, len(rest), COVERAGE))
     errors = np.sort(np.concatenate(scores))
@@ -87,6 +89,7 @@ def intervals(parts: list[Fold], y: np.ndarray) -> Intervals:
         is_relative=parts[0].sd is not None,
         level=COVERAGE,
         coverage=float(np.concatenate(covered).mean()),
+        lowest=0.0 if y.min() >= 0 else -np.inf,
     )
 
 

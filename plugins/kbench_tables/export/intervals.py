@@ -41,6 +41,8 @@ class Intervals:
         Errors are in standard deviations.
     level, coverage : float
         The fraction of held-out targets inside intervals of a nominal level.
+    lowest : float
+        The smallest possible target: 0 if no target of the training set is negative.
     """
 
     errors: np.ndarray
@@ -48,6 +50,7 @@ class Intervals:
     is_relative: bool
     level: float
     coverage: float
+    lowest: float = -math.inf
 
     def around(
         self, predicted: np.ndarray, sd: np.ndarray | None, level: float
@@ -65,4 +68,4 @@ class Intervals:
                 f"{math.ceil(level / (1 - level))} held-out rows, but there were {self.n_rows}"
             )
         width = half if not self.is_relative or sd is None else half * sd
-        return predicted - width, predicted + width
+        return np.maximum(predicted - width, self.lowest), predicted + width

@@ -257,6 +257,7 @@ def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, more: Mapping[
             "coverage": intervals.coverage,
             "n_rows": intervals.n_rows,
             "is_relative": intervals.is_relative,
+            "rmse": float(np.sqrt(np.mean(intervals.errors**2))),
             "own_splits": cell.protocol.cv == "official" and bool(dataset.splits),
         }
     return facts

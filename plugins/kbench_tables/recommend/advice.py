@@ -9,6 +9,7 @@ shortest fit is recommended.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -24,12 +25,21 @@ from kbench.features import (
     on_dataset,
     p_value,
 )
-from kbench.messages import number, option, plural
+from kbench.messages import number, plural
 from kbench.records import ACCURACY, Metric, TaskType
-from kbench_tables.time_budget.sample_sizes import standard_error
+from kbench_tables.time_budget.sample_sizes import OVER_CLASSES, standard_error
 
-RATIO = 1.5
-"""Minimum ratio of fit times that is reported."""
+LEAST_SHARE = 0.2
+"""Minimum rows of a method compared by a mean over classes, as a share of the most of any method.
+
+On fewer, a rare class has a handful of rows, and the best of many scores is noise.
+"""
+
+SAMPLED = 0.5
+"""Share of the most rows below which a method was fitted on a sample. Splits by time vary less."""
+
+APART = 3.0
+"""Standard errors by which a score of one split differs from that of a baseline."""
 
 BESIDE = "roc_auc"
 """The metric shown next to the balanced accuracy."""
@@ -42,19 +52,14 @@ LARGER_ERROR = 0.02
 class Advice:
     """A recommendation for one dataset."""
 
-    best: Row
-    """The row of the best mean of the metric."""
     chosen: Row
     """The row of the recommended method."""
-    within_noise: list[Row]
-    """Rows within noise of the best, itself included."""
     sentences: tuple[str, ...]
     """The recommendation; the first sentence names the method and its score."""
 
 
 def advise(
     rows: Sequence[Row],
-    uses_kernel: Collection[str] = (),
     baselines: Collection[str] = (),
     metric: Metric = ACCURACY,
     task: TaskType = "classification",
@@ -64,16 +69,20 @@ def advise(
 ) -> Advice | None:
     """Recommend a method from the rows of one dataset; return None if no method finished.
 
-    `uses_kernel`, `baselines` and `boosted` are labels of the learners that a chosen method is
-    compared with: those on kernels, those that ignore the inputs, and those that come first.
+    `baselines` and `boosted` are labels of the learners that a chosen method is compared with:
+    those that ignore the inputs, and those that come first.
     If rows are `nested`, they have the same test sets, and the training rows of one are a
     sample of another's. `shares` are those of the rows of the classes.
     """
     complete = [row for row in rows if row.is_complete and metric.name in row.metrics]
     if not complete:
         return None
+    if metric.name in OVER_CLASSES:
+        tried = [row for row in complete if row.learner not in baselines] or complete
+        least = LEAST_SHARE * max(map(n_train, tried))
+        complete = [row for row in complete if row not in tried or n_train(row) >= least]
     comparison = _Comparison(complete, metric, task, nested, shares)
-    return comparison.advice(rows, uses_kernel, baselines, boosted)
+    return comparison.advice(rows, baselines, boosted)
 
 
 class _Comparison:
@@ -90,7 +99,7 @@ class _Comparison:
         self.complete, self.metric, self.task = complete, metric, task
         self.nested, self.shares = nested, shares
         self.longest = max(complete, key=lambda row: len(row.by_split(metric.name)))
-        self.most_rows = max(row.metrics.get("n_train", 0.0) for row in complete)
+        self.most_rows = max(map(n_train, complete))
         # ties go to the one that is fitted faster
         self.best = min(
             complete,
@@ -103,7 +112,6 @@ class _Comparison:
     def advice(
         self,
         rows: Sequence[Row],
-        uses_kernel: Collection[str],
         baselines: Collection[str],
         boosted: Collection[str],
     ) -> Advice:
@@ -112,9 +120,9 @@ class _Comparison:
         if (ranking := self.by_ranking(equal)) is not None:
             equal = [row for row in equal if ranking.is_within_noise(row)]
         # times are compared on the same rows
-        most = max(row.metrics.get("n_train", 0.0) for row in equal)
+        most = max(map(n_train, equal))
         chosen = min(
-            (row for row in equal if row.metrics.get("n_train", 0.0) >= 0.9 * most),
+            (row for row in equal if n_train(row) >= SAMPLED * most),
             key=lambda row: row.metrics["fit_time_s"],
         )
         beside = self.compare_all() if chosen is self.best else self.beside_best(chosen, len(equal))
@@ -123,12 +131,10 @@ class _Comparison:
             *beside,
             *self.beside_boosting(chosen, boosted),
             *self.beside_baseline(chosen, baselines),
-            *self.beside_kernels(chosen, uses_kernel),
             *self.on_a_sample(chosen),
-            *self.intervals(chosen, equal, baselines),
             *_left_out(rows, len(self.complete)),
         ]
-        return Advice(self.best, chosen, equal, tuple(sentences))
+        return Advice(chosen, tuple(sentences))
 
     # -- values in words
 
@@ -147,21 +153,25 @@ class _Comparison:
         ahead = sum(mine[i] - all_[i] for i in common) / len(common)
         return self.value(self.longest) + ahead
 
-    def margin(self, tested: bool = True) -> float:
-        """Return how much worse a method within noise may be: at most half a standard error.
-
-        Without a significant difference, methods may still differ by more than a short fit is
-        worth. Without a test, the correlation of scores on the few rows of a rare class is unknown.
-        """
-        value = self.value(self.best)
-        most = LARGER_ERROR * abs(value) if self._is_error else ROPE
+    @property
+    def error(self) -> float:
+        """The standard error of the best score on the test rows; 0 if their number is unknown."""
         n_test = self.best.metrics.get("n_test", 0.0) * self.best.n_splits_done
         if not n_test:
-            return most
-        error = standard_error(value, n_test, self.metric, self.shares)
-        if not tested and self.metric.name == "balanced_accuracy" and len(self.shares) == 2:
-            return error
-        return min(most, error / 2)
+            return 0.0
+        return standard_error(self.value(self.best), n_test, self.metric, self.shares)
+
+    @property
+    def margin(self) -> float:
+        """How much worse a method within noise may be: at most half a standard error.
+
+        Without a significant difference, methods may still differ by more than a short fit is
+        worth. Balanced accuracy may be a whole one worse: ROC AUC, which varies less, decides then.
+        """
+        most = LARGER_ERROR * abs(self.value(self.best)) if self._is_error else ROPE
+        if self.error and self.metric.name == "balanced_accuracy":
+            return self.error
+        return min(most, self.error / 2) if self.error else most
 
     def format(self, value: float) -> str:
         return f"{value:.3f}" if self.metric.better == "higher" else number(value)
@@ -176,26 +186,12 @@ class _Comparison:
         return "most accurate" if self._is_error or self.metric == ACCURACY else "best"
 
     @property
-    def nearly(self) -> str:
-        """The condition on a method within noise of the best one."""
-        if self._is_error:
-            return f"an error at most {LARGER_ERROR:.0%} larger".replace("%", " %")
-        if self.metric == ACCURACY:
-            return f"at most {ROPE} less accurate"
-        return f"at most {ROPE} less {self.metric.words}"
-
-    @property
     def _is_error(self) -> bool:
         return self.metric.better == "lower"
 
     def format_row(self, row: Row) -> str:
         """Return the name of a method with its value."""
         return f"{format_method(row.method)} ({self.what}{self.format(self.value(row))})"
-
-    @property
-    def also(self) -> str:
-        """The second metric that methods within noise agree in."""
-        return ", by roc auc too," if self.metric.name == "balanced_accuracy" else ""
 
     # -- decisions
 
@@ -207,8 +203,8 @@ class _Comparison:
         behind = self.metric.gain(self.level(self.best) - self.level(row))
         test = self.test(self.best, row)
         if test is None:
-            return self.nested and behind <= self.margin(tested=False)
-        if behind > self.margin():
+            return self.nested and behind <= self.margin
+        if behind > self.margin:
             return False
         return test.is_zero if test.p is None else test.p > ALPHA
 
@@ -229,19 +225,16 @@ class _Comparison:
 
     def describe(self, row: Row) -> str:
         value, sd = self.value(row), row.metrics.get(self.metric.sd)
-        sentence = f"Use {format_method(row.method)}: {self.format(value)}"
+        scored = f"{self.format(value)} {self.metric.words}"
         if sd is not None:
-            sentence += f" ± {self.format(sd)}"
-        sentence += f" {self.metric.words}"
-        if sd is not None:
-            sentence += f" (mean and sd over {row.n_splits} splits)"
+            scored = f"{self.format(value)} ± {self.format(sd)} {self.metric.words}"
+            scored += f" (mean and sd over {row.n_splits} splits)"
+        sentence = f"Use {format_method(row.method)}: {scored}"
         if self.metric.name == "balanced_accuracy" and "roc_auc" in row.metrics:
             sentence += f", roc auc {row.metrics['roc_auc']:.3f}"
         if self.task == "regression" and "r2" in row.metrics:
             sentence += f", r2 {row.metrics['r2']:.3f}"
         sentence += f", fitted in {duration(row.metrics['fit_time_s'])}"
-        if row.predict_time_per_row_s is not None:
-            sentence += f", {duration(row.predict_time_per_row_s)} per prediction"
         if row.metrics.get("n_stored_floats"):
             sentence += f", a model of {size(row.metrics['n_stored_floats'])}"
         return sentence + "."
@@ -254,15 +247,11 @@ class _Comparison:
             gap = f"the difference is {self.format(abs(test.difference))}, {self.say_test(test)}"
         if test is not None and test.is_zero:
             gap = "both score the same on every split"
+        reason = f"Of the {n_equal} methods within noise it has the shortest fit time"
         if n_equal == 1:
-            return [
-                f"It is within noise of the {self.most}, {self.format_row(self.best)}: {gap}. Of "
-                "the methods within noise, its roc auc is significantly the best."
-            ]
-        return [
-            f"It is within noise of the {self.most}, {self.format_row(self.best)}: {gap}. Of the "
-            f"{n_equal} methods within noise{self.also} it has the shortest fit time."
-        ]
+            reason = "Of the methods within noise, it has the best roc auc, by more than noise"
+        best = self.format_row(self.best)
+        return [f"It is within noise of the {self.most}, {best}: {gap}. {reason}."]
 
     def say_test(self, test: CorrectedT) -> str:
         """Return the interval and the p value of a test, or the reason why there is none."""
@@ -283,37 +272,23 @@ class _Comparison:
             them = "the other method" if len(further) == 1 else f"the {len(further)} other methods"
             more = "more accurate" if self.most == "most accurate" else "better"
             return [f"It is significantly {more} than {them} (p <= {ALPHA})."]
-        untested = [
-            row
-            for row, test in zip(further, tests, strict=True)
-            if test is not None and test.p is None and not test.is_zero
-        ]
-        doubt = f" Compared with {self.some(untested)}: {NO_TEST}." if untested else ""
         near = [row for row in further if self.is_within_noise(row)]
         near.sort(key=lambda row: -self.metric.gain(self.value(row)))
         if not near:
-            return [
-                f"It is the {self.most}, and no other method is within noise of it (p > {ALPHA} "
-                f"and {self.nearly}).{doubt}"
-            ]
-        return [
-            f"It is the {self.most}. Within noise of it, but slower to fit: {self.some(near)}."
-            f"{doubt}"
-        ]
-
-    def some(self, rows: Sequence[Row]) -> str:
-        more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-        return ", ".join(map(self.format_row, rows[:3])) + more
+            return [f"It is the {self.most}, and no other method is within noise of it."]
+        more = f" and {len(near) - 3} more" if len(near) > 3 else ""
+        names = ", ".join(map(self.format_row, near[:3])) + more
+        return [f"It is the {self.most}. Within noise of it, but slower to fit: {names}."]
 
     def format_rows(self, row: Row) -> str:
         """Return on how many rows a method was fitted, if others had more."""
-        n = row.metrics.get("n_train", 0.0)
-        return f" on {n:,.0f} rows" if n < self.most_rows else ""
+        n = n_train(row)
+        return f" on {n:,.0f} rows" if n < SAMPLED * self.most_rows else ""
 
     def on_a_sample(self, chosen: Row) -> list[str]:
         if not self.format_rows(chosen):
             return []
-        n = chosen.metrics["n_train"]
+        n = n_train(chosen)
         return [
             f"It was fitted on {n:,.0f} of {self.most_rows:,.0f} rows, and scored on the same test "
             "rows as the other methods. Fitting all rows takes longer and rarely makes it worse."
@@ -331,32 +306,7 @@ class _Comparison:
             f"{self.what}{self.format(self.value(row))}{self.format_rows(row)}, fitted in {fitted}"
         )
         test = self.test(chosen, row)
-        return [f"{sentence}." if test is None else f"{sentence}: {self.say_evidence(test)}."]
-
-    def say_evidence(self, test: CorrectedT) -> str:
-        if test.p is None:
-            return "equal on every split" if test.is_zero else NO_TEST
-        same = "no significant difference" if test.p > ALPHA else "significantly different"
-        return f"{same} (p = {p_value(test.p)})"
-
-    def beside_kernels(self, chosen: Row, uses_kernel: Collection[str]) -> list[str]:
-        """Compare the time with that of the best kernel machine."""
-        kernels = [row for row in self.complete if row.learner in uses_kernel]
-        if not kernels or chosen in kernels:
-            return []
-        kernel = max(kernels, key=lambda row: self.metric.gain(self.value(row)))
-        if self.format_rows(kernel) != self.format_rows(chosen):
-            fitted = duration(kernel.metrics["fit_time_s"])
-            return [
-                f"The kernel machine, {format_method(kernel.method)}, scores "
-                f"{self.what}{self.format(self.value(kernel))}{self.format_rows(kernel)}, fitted "
-                f"in {fitted}."
-            ]
-        ratio = kernel.metrics["fit_time_s"] / max(chosen.metrics["fit_time_s"], 1e-9)
-        if ratio < RATIO and 1 / ratio < RATIO:
-            return []
-        word = f"{_times(ratio)} faster" if ratio > 1 else f"{_times(1 / ratio)} slower"
-        return [f"The recommended method is {word} to fit than {self.format_row(kernel)}."]
+        return [f"{sentence}." if test is None else f"{sentence}: {self.say_test(test)}."]
 
     def beside_baseline(self, chosen: Row, baselines: Collection[str]) -> list[str]:
         plain = next((row for row in self.complete if row.learner in baselines), None)
@@ -375,18 +325,12 @@ class _Comparison:
             ]
         test = self.test(chosen, plain)
         sentence = f"The baseline ({doing}) scores {self.what}{self.format(self.value(plain))}"
-        ranking = self.by_ranking([chosen, plain])
-        is_told_apart = test is not None and test.p is not None and test.p <= ALPHA
-        if ranking is not None and not is_told_apart and not ranking.is_within_noise(plain):
-            return [
-                f"{sentence}, without a significant difference: the method hardly predicts the "
-                "rare class. But it ranks the rows better, with roc auc "
-                f"{ranking.value(chosen):.3f}: choose a threshold for its scores or probabilities; "
-                f"{option('metric', BESIDE)} compares by ranks."
-            ]
-        if test is not None and test.p is None:
+        if test is None or test.p is None:
+            errors = abs(self.level(chosen) - self.level(plain)) / (self.error or math.inf)
+            if errors > APART:
+                return [f"{sentence}: {errors:,.0f} standard errors of the test rows worse."]
             return [f"{sentence} ({NO_TEST})."]
-        if test is not None and test.p is not None and test.p > ALPHA:
+        if test.p > ALPHA:
             return [
                 f"{sentence}, without a significant difference (p = {p_value(test.p)}): these "
                 "columns may not predict the target."
@@ -396,29 +340,10 @@ class _Comparison:
             return [f"{sentence}: the errors of the method are {100 * share:.0f} % smaller."]
         return [f"{sentence}."]
 
-    def intervals(self, chosen: Row, equal: Sequence[Row], baselines: Collection[str]) -> list[str]:
-        """Name the method that predicts intervals, with the error of their coverage."""
-        row = min(
-            (
-                row
-                for row in equal
-                if "coverage_error_90" in row.metrics and row.learner not in baselines
-            ),
-            key=lambda row: (row is not chosen, row.metrics["fit_time_s"]),
-            default=None,
-        )
-        if row is None:
-            return []
-        subject = "It also" if row is chosen else f"{self.format_row(row)}, within noise too,"
-        return [
-            f"{subject} predicts intervals: the coverage of its 90 % intervals was "
-            f"{100 * row.metrics['coverage_error_90']:.1f} percentage points off 90 %, on "
-            "average over the splits."
-        ]
 
-
-def _times(ratio: float) -> str:
-    return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.3g} times"
+def n_train(row: Row) -> float:
+    """Return the mean number of training rows of a method."""
+    return row.metrics.get("n_train", 0.0)
 
 
 def _left_out(rows: Sequence[Row], n_complete: int) -> list[str]:

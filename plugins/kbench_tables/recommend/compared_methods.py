@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from kbench.features import (
+    IDENTITY,
     Options,
     PlannedCell,
     Registry,
@@ -18,13 +19,13 @@ from kbench.features import (
     make_full_row,
     run_shown,
 )
-from kbench.messages import format_memory
+from kbench.messages import format_memory, list_some, plural
 from kbench.records import Cell, Metric, Protocol, Ref
-from kbench_tables.recommend.advice import Advice, advise
+from kbench_tables.recommend.advice import Advice, advise, n_train
 from kbench_tables.recommend.explanation import Explanation
 from kbench_tables.recommend.metric import Comparison
 from kbench_tables.recommend.timed_suite import Rounds, chosen_settings, rounds_for
-from kbench_tables.recommend.user_data import UserData, suite_for
+from kbench_tables.recommend.user_data import UserData, drifting_columns, suite_for
 from kbench_tables.time_budget.anytime import Schedule
 from kbench_tables.time_budget.sample_sizes import class_shares
 
@@ -42,6 +43,9 @@ maximum fraction with the predicted time of the best method."""
 
 EXPLAIN_LEAST = 0.04
 """Minimum fraction of the limit for importances, even if the store took longer than expected."""
+
+LOCAL = "neighbours"
+"""Family of the learners that, like kernels, are not recommended beyond their training range."""
 
 BOOSTED = "trees"
 """Family of the learners that the recommended method is compared with."""
@@ -177,9 +181,20 @@ def compare(
     rows = _rows(report, data.ref.label)
     refs = {planned.cell.learner.label: planned.cell.learner for planned in report.cells}
     learners = {label: registry.get("learner", ref.name) for label, ref in refs.items()}
+    columns = [role.name for role in data.preview.roles] if data.preview else []
+    drift = drifting_columns(data.ref, data.facts, columns)
+    followed = {
+        planned.cell.method
+        for planned in report.cells
+        if planned.cell.feature_map.name == IDENTITY
+        and not learners[planned.cell.learner.label].uses_kernel
+        and learners[planned.cell.learner.label].family != LOCAL
+    }
+    trusted = [row for row in rows if not drift or row.method in followed]
+    if not any(row.is_complete for row in trusted):
+        trusted = rows
     advice = advise(
-        rows,
-        [label for label, learner in learners.items() if learner.uses_kernel],
+        trusted,
         [label for label, learner in learners.items() if learner.baseline],
         report.suite.compared,
         data.facts.task,
@@ -191,6 +206,13 @@ def compare(
     compared = ComparedMethods(report, rows, advice, rounds.on_all_rows)
     if schedule is not None and advice is not None:
         compared = replace(compared, explained=_extrapolate_cost(compared, schedule))
+    if drift:
+        said = (
+            f"In the last block, {plural(len(drift), 'column')} ({list_some(drift, 3)}) "
+            f"{'leaves' if len(drift) == 1 else 'leave'} the range of the rows before: only "
+            "linear methods without a feature map, and boosting, are recommended."
+        )
+        compared = replace(compared, explained=(*compared.explained, said))
     if not explains or advice is None:
         return compared
     remaining = math.inf
@@ -281,7 +303,7 @@ def _rows(report: Report, label: str) -> list[Row]:
 
 def _order(row: Row) -> tuple[bool, float]:
     """Sort key of the rows of a method: complete rows and many training rows first."""
-    return row.is_complete, row.metrics.get("n_train", 0.0)
+    return row.is_complete, n_train(row)
 
 
 def _rank(row: Row, metric: Metric) -> tuple[bool, float]:

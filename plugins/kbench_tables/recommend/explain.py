@@ -64,9 +64,6 @@ OWN_SHARE = 0.5
 MAX_CLASSES = 12
 """Maximum number of classes of a confusion matrix."""
 
-MAX_POINTS = 500
-"""Maximum number of test rows in a plot of residuals."""
-
 
 @dataclass(frozen=True)
 class Effort:
@@ -175,12 +172,8 @@ def explain(
     n_train = len(assignment.visible.train)
     sampled = (effort.n_train, n_train) if effort.n_train < n_train else ()
     plain = Explanation(tuple(importances), n, repeats=repeats, fitted=sampled)
-    if dataset.task == "regression":
-        predicted = every[0].predicted[:MAX_POINTS]
-        above = shown.y_test[:MAX_POINTS] - predicted
-        return replace(plain, points=tuple(zip(predicted.tolist(), above.tolist(), strict=True)))
     names = tuple(dataset.target_names)
-    if len(names) > MAX_CLASSES:
+    if dataset.task == "regression" or len(names) > MAX_CLASSES:
         return plain
     counts = np.zeros((len(names), len(names)), dtype=int)
     np.add.at(counts, (shown.y_test, every[0].predicted.astype(int)), 1)

@@ -1,17 +1,13 @@
-"""Permutation importances and errors of a method, as sentences, tables and a plot."""
+"""Permutation importances and errors of a method, as sentences and tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kbench.features import element, text
-from kbench.messages import number, plural
+from kbench.messages import plural
 
 SHOWN = 12
 """Number of columns that the command line prints."""
-
-_WIDTH, _HEIGHT, _EDGE = 480.0, 300.0, 40.0
 
 
 @dataclass(frozen=True)
@@ -35,8 +31,6 @@ class Explanation:
     """Rows by class and predicted class; empty for regression and for many classes."""
     classes: tuple[str, ...] = ()
     """Names of the classes."""
-    points: tuple[tuple[float, float], ...] = ()
-    """Predicted numbers and residuals."""
     repeats: int = 3
     """Number of permutations of each column."""
     fitted: tuple[int, ...] = ()
@@ -63,42 +57,3 @@ class Explanation:
         if self.fitted:
             parts.append("fitted on {:,} of {:,} rows".format(*self.fitted))
         return f" ({', '.join(parts)}, to save time)" if parts else ""
-
-    @property
-    def picture(self) -> str:
-        """The plot of residuals as SVG; empty for classes."""
-        return residuals(self.points) if self.points else ""
-
-
-def residuals(points: Sequence[tuple[float, float]]) -> str:
-    """Draw the residuals (target - prediction) against the predictions."""
-    xs, ys = zip(*points, strict=True)
-    low, high = min(xs), max(xs)
-    top = max(map(abs, ys)) or 1.0
-    middle = _HEIGHT / 2
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        share = (x - low) / (high - low) if high > low else 0.5
-        return _EDGE + share * (_WIDTH - 2 * _EDGE), middle - y / top * (middle - _EDGE)
-
-    dots = [
-        element("circle", cx=place(x, y)[0], cy=place(x, y)[1], r=2.0, fill_opacity=0.5)
-        for x, y in points
-    ]
-    line = element("line", x1=_EDGE, y1=middle, x2=_WIDTH - _EDGE, y2=middle, stroke="currentColor")
-    texts = [
-        text(f"predicted: {number(low)} to {number(high)}", _EDGE, _HEIGHT - 8, font_size=12),
-        text(f"target - predicted: up to {number(top)}", _EDGE, 16, font_size=12),
-    ]
-    return element(
-        "svg",
-        line,
-        *dots,
-        *texts,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {_WIDTH:g} {_HEIGHT:g}",
-        width=_WIDTH,
-        role="img",
-        aria_label="Residuals by predicted value",
-        fill="currentColor",
-    )

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kbench.features import METRICS, NEVER_RANKED, SEARCHED, Registry, SuiteError
+from kbench.features import (
+    METRICS,
+    NEVER_RANKED,
+    SEARCHED,
+    Registry,
+    SuiteError,
+    read_parameters,
+)
 from kbench.messages import did_you_mean, option, plural
-from kbench.records import DatasetFacts, Metric, Protocol
+from kbench.records import Cell, DatasetFacts, Metric, Protocol
 
 RARE = 0.4
 """A class is rare below this fraction of its share under equal class frequencies."""
 
-BALANCED = "balanced_accuracy"
-"""The metric if a class is rare: predicting the most frequent class scores 1 / n_classes."""
+BALANCED, BY_RANKS = "balanced_accuracy", "roc_auc"
+"""The metric if a class is rare: predicting the most frequent class scores 1 / n_classes; and the
+metric of a search then: one that needs no threshold.
+"""
+
+WEIGHING = "balanced"
+"""Parameter of the learners that can weight all classes equally."""
 
 SHOWN = 6
 """Maximum number of classes whose shares are printed."""
@@ -36,7 +49,24 @@ class Comparison:
         metric = self.metric
         if metric is None or not _all_have(metric, n_classes):
             return protocol
-        return replace(protocol, search_metric=metric.name)
+        name = BY_RANKS if metric.name == BALANCED and n_classes == 2 else metric.name
+        return replace(protocol, search_metric=name)
+
+    def weigh(self, cells: Sequence[Cell], registry: Registry) -> list[Cell]:
+        """Return cells whose learners weight all classes equally if the metric does.
+
+        Learners without class weights stay as they are.
+        """
+        if self.metric is None or self.metric.name != BALANCED:
+            return list(cells)
+        weighted = []
+        for cell in cells:
+            ref = cell.learner
+            make = registry.get("learner", ref.name).classifier
+            if make is not None and WEIGHING in (read_parameters(make) or ()):
+                ref = replace(ref, params={WEIGHING: True, **ref.params})
+            weighted.append(replace(cell, learner=ref))
+        return weighted
 
 
 def comparison(
@@ -56,7 +86,7 @@ def comparison(
         # decision values of pairs of classes are not one score per class
         needs = ("probabilities", "scores") if facts.n_classes > 2 else ("probabilities",)
         return Comparison(metric, with_probabilities or metric.needs in needs)
-    rare = _rare_class(facts)
+    rare = rare_class(facts)
     if rare is None:
         return Comparison(None, with_probabilities)
     share, bound = 100 * facts.class_counts[rare] / facts.n_samples, 100 * RARE / facts.n_classes
@@ -65,7 +95,8 @@ def comparison(
         with_probabilities,
         f"the rarest class, {facts.target_names[rare]!r}, has {share:.2g} % of the rows, less "
         f"than {RARE}/{facts.n_classes} = {bound:.3g} %: methods are compared by balanced "
-        "accuracy (the mean recall of the classes), with ROC AUC next to it "
+        "accuracy (the mean recall of the classes), with ROC AUC next to it, and learners that "
+        "have class weights weight all classes equally "
         f"({option('metric', 'accuracy')} compares by accuracy, which is high even if the most "
         "frequent class is always predicted)",
     )
@@ -85,7 +116,7 @@ def list_shares(facts: DatasetFacts) -> str:
     return ", ".join(words)
 
 
-def _rare_class(facts: DatasetFacts) -> int | None:
+def rare_class(facts: DatasetFacts) -> int | None:
     """Return the rarest class if it is below the bound."""
     if facts.task == "regression" or not facts.class_counts:
         return None

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from kbench.features import (
-    Chart,
     Column,
     Folded,
     Heading,
@@ -121,8 +120,6 @@ def explanation_section(result: Explanation, metric: Metric) -> list[Part]:
         rows = zip(result.classes, result.confusion, strict=True)
         counts = [(name, *by_class) for name, by_class in rows]
         parts += [Heading(title), Note(note), Table.make("confusion", columns, counts, title=title)]
-    if result.picture:
-        parts += [Heading("Residuals"), Chart("Residuals", result.picture)]
     return parts
 
 

@@ -11,8 +11,13 @@ from kbench.features import LISTS, PlannedCell, Registry, check_limit, find, par
 from kbench.messages import option
 from kbench.records import Block, Cell, DatasetFacts, Protocol, Ref, Suite
 from kbench_tables.recommend.metric import Comparison
-from kbench_tables.recommend.user_data import FIRST_ROUNDS, name_suite, sized_methods
-from kbench_tables.size_rules import Size, choose_cells, read_for
+from kbench_tables.recommend.user_data import (
+    FIRST_ROUNDS,
+    name_suite,
+    size_of,
+    sized_methods,
+)
+from kbench_tables.size_rules import choose_cells, read_for
 from kbench_tables.time_budget.sample_sizes import Name
 
 Setting: TypeAlias = int | float | str | bool
@@ -161,6 +166,7 @@ def rounds_for(
     sized, methods = sized_methods(ref, facts, registry, feature_maps, learners)
     splits = _splits(methods[0].protocol, facts.n_samples)
     n_train = _n_train(splits, facts.n_samples)
+    on_all_rows = by.weigh(methods, registry)
     blocks: list[Block] = []
     first, named = dict[Name, None](), set[Name]()
     least, is_wide = MIN_ROWS, facts.n_features >= WIDE
@@ -171,7 +177,7 @@ def rounds_for(
     if is_wide:
         least = min(least, max(MIN_OF_WIDE, MIN_OF_CLASS * facts.n_classes))
     for rows in [*_samples(n_train, least), None]:
-        size = Size(rows or facts.n_samples, facts.n_features, facts.sparse)
+        size = size_of(ref, facts, rows)
         line = ref if rows is None else Ref(ref.name, ref.params, f"{ref.label} ({rows:,} rows)")
         cells: list[Cell] = []
         if not (feature_maps or learners):
@@ -181,7 +187,7 @@ def rounds_for(
         first |= dict.fromkeys(cell.method for cell in cells if not is_late(cell))
         _, all_cells = sized_methods(line, facts, registry, feature_maps, learners, size)
         cells += [cell for cell in all_cells if cell.method not in named]
-        for cell in sorted(cells, key=is_late):
+        for cell in by.weigh(sorted(cells, key=is_late), registry):
             protocol = replace(
                 by.protocol(cell.protocol, facts.n_classes),
                 cv=splits.cv,
@@ -194,7 +200,7 @@ def rounds_for(
     suite = name_suite(sized, ref, blocks, by)
     time_s = min(suite.limits.task_timeout_s, max(total_s / SHARE, SHORTEST_S))
     limits = replace(suite.limits, task_timeout_s=time_s)
-    return Rounds(replace(suite, limits=limits), tuple(first), tuple(methods))
+    return Rounds(replace(suite, limits=limits), tuple(first), tuple(on_all_rows))
 
 
 def _samples(n_train: int, least: int = MIN_ROWS) -> list[int]:

@@ -22,7 +22,7 @@ from kbench.messages import option
 from kbench.parameters import is_pattern, list_files
 from kbench.records import Block, Cell, DatasetFacts, Problem, Ref, Suite, TaskType
 from kbench.tables.table_rows import reject_changes
-from kbench_tables.recommend.metric import Comparison
+from kbench_tables.recommend.metric import Comparison, rare_class
 from kbench_tables.recommend.table_preview import Preview, add_preview, preview
 from kbench_tables.recommend.target import TargetColumn, choose
 from kbench_tables.size_rules import Size, SizedSuite, choose_cells, read_for
@@ -171,7 +171,7 @@ def suite_for(
     sized, methods = sized_methods(ref, facts, registry, feature_maps, learners)
     blocks = [
         Block((ref,), (c.feature_map,), (c.learner,), by.protocol(c.protocol, facts.n_classes))
-        for c in methods
+        for c in by.weigh(methods, registry)
     ]
     return name_suite(sized, ref, blocks, by)
 
@@ -193,7 +193,7 @@ def sized_methods(
             f"{ref.label}: {facts.n_samples} rows are too few to compare methods; at least "
             f"{MIN_ROWS} are required"
         )
-    size = size or Size(facts.n_samples, facts.n_features, facts.sparse)
+    size = size or size_of(ref, facts)
     own_table = find(OWN_TABLES[facts.task], registry)
     sized = read_for(ref, size, *own_table, registry, installed_only=True)
     cells = choose_cells(sized, registry, feature_maps, learners)
@@ -203,6 +203,34 @@ def sized_methods(
             for c in cells
         ]
     return sized, cells
+
+
+def size_of(ref: Ref, facts: DatasetFacts, rows: int | None = None) -> Size:
+    """Return what the rules of a suite depend on, for all rows or a sample."""
+    further = rare_class(facts) is not None, bool(ref.params.get("time_column"))
+    return Size(rows or facts.n_samples, facts.n_features, facts.sparse, *further)
+
+
+DRIFT = 0.1
+"""Minimum share of test rows outside of the training range of a drifting column."""
+
+
+def drifting_columns(ref: Ref, facts: DatasetFacts, columns: Sequence[str]) -> list[str]:
+    """Return the columns whose values leave their training range in the last split by time.
+
+    The time itself does not count. `columns` are those of the file.
+    """
+    by = ref.params.get("time_column")
+    if not by or facts.sparse or not facts.feature_names:
+        return []
+    data = DataCache().load_for(facts)
+    split = data.splits[0]
+    with np.errstate(invalid="ignore"):
+        train, test = (np.asarray(data.X[rows], dtype=float) for rows in (split.train, split.test))
+        is_outside = (test < np.fmin.reduce(train)) | (test > np.fmax.reduce(train))
+    places = np.flatnonzero(is_outside.mean(axis=0) > DRIFT)
+    named = dict.fromkeys(_source_column(facts.feature_names[j], columns) for j in places)
+    return [name for name in named if name != by]
 
 
 def name_suite(sized: SizedSuite, ref: Ref, blocks: Sequence[Block], by: Comparison) -> Suite:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import re
 
 import numpy as np
@@ -152,13 +153,27 @@ def test_a_group_is_on_one_side_of_each_split(visits):
     assert sorted(np.concatenate([split.test for split in data.splits])) == list(range(N))
 
 
-def test_the_last_rows_are_tested(visits):
+def test_blocks_of_the_last_rows_are_tested_after_all_before_them(visits):
     path, days = visits
     dates = ["day=%d.%m.%Y"]
     data = load_csv(str(path), "y", drop=["person"], date_formats=dates, time_column="day")
-    (split,) = data.splits
-    assert len(split.test) == N / 5
-    assert days[split.train].max() < days[split.test].min()
+    last, *before = data.splits
+    assert len(last.train) + len(last.test) == N
+    assert len(before) == 2
+    for split in data.splits:
+        assert len(split.test) == N / 5
+        assert days[split.train].max() < days[split.test].min()
+    for later, split in itertools.pairwise(data.splits):
+        assert sorted([*split.train, *split.test]) == sorted(later.train)
+
+
+def test_a_block_without_a_class_before_it_is_no_split(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["y,t", *(f"{int(i > 11)},{i}" for i in range(20))]) + "\n")
+    data = load_csv(str(path), "y", time_column="t", task="classification")
+    assert [len(split.train) for split in data.splits] == [16]
+    numbers = load_csv(str(path), "y", time_column="t", task="regression")
+    assert [len(split.train) for split in numbers.splits] == [16]
 
 
 def test_numbers_have_an_order_too_and_rows_without_a_label_are_left_out(tmp_path):
@@ -167,7 +182,7 @@ def test_numbers_have_an_order_too_and_rows_without_a_label_are_left_out(tmp_pat
     path.write_text("\n".join(["y,t,x", *lines]) + "\n")
     data = load_csv(str(path), "y", time_column="t", task="classification")
     assert len(data.y) == 19
-    (split,) = data.splits
+    split = data.splits[0]
     # the first row, the latest, has no label; those that follow are the last in time
     assert split.test.tolist() == [0, 1, 2, 3]
 

@@ -162,3 +162,17 @@ def test_the_perceptron_is_scikit_learn_s(digits):
     np.testing.assert_array_equal(ours.intercept_, theirs.intercept_)
     averaged = perceptron(averaged=True).set_params(random_state=0).fit(X, y)
     assert averaged.score(X, y) > ours.score(X, y)
+
+
+def test_costs_of_classes_change_the_decisions_only():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = np.where(X[:, 0] + rng.normal(size=400) > 1.9, "rare", "often")
+    plain = GradientBoostingClassifier(max_iter=20, random_state=0).fit(X, y)
+    weighted = GradientBoostingClassifier(max_iter=20, random_state=0, balanced=True)
+    weighted.fit(X, y)
+    probabilities = weighted.predict_proba(X)
+    assert np.array_equal(probabilities, plain.predict_proba(X))
+    is_rare = probabilities[:, 1] > np.mean(y == "rare")
+    assert np.array_equal(weighted.predict(X) == "rare", is_rare)
+    assert np.sum(plain.predict(X) == "rare") < is_rare.sum()

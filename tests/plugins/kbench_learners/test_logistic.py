@@ -82,3 +82,21 @@ def test_no_convergence_is_reported(C):
 def test_mistakes_name_the_parameter(params, message):
     with pytest.raises(ValueError, match=message):
         LogisticClassifier(**params).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_class_weights_change_decisions_and_keep_probabilities_calibrated(n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    scores = np.column_stack([np.full(2000, 3.0), *(2.0 * X[:, 1:n_classes].T)])
+    y = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    weighted = LogisticClassifier(balanced=True).fit(X, y)
+    assert np.allclose(
+        weighted.coef_,
+        LogisticRegression(class_weight="balanced", tol=1e-8).fit(X, y).coef_,
+        atol=1e-4,
+    )
+    shares = np.bincount(y) / len(y)
+    assert np.allclose(weighted.predict_proba(X).mean(axis=0), shares, atol=0.02)
+    assert np.bincount(weighted.predict(X))[0] < 0.9 * np.sum(y == 0)
+    assert not hasattr(weighted, "begin_fit")

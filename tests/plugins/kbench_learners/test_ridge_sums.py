@@ -62,3 +62,12 @@ def test_sums_are_refused_as_rows_are(Z):
         PathRidge().fit_sums(sums_of(Z, y, np.zeros(len(Z))), [1.0])
     with pytest.raises(ValueError, match="alpha"):
         PathRidge().fit_sums(sums_of(Z, y), [-1.0])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_class_weights_are_scikit_learn_s_and_need_the_rows(Z, n_classes):
+    y = np.minimum(np.random.default_rng(2).poisson(0.3, len(Z)), n_classes - 1)
+    ridge = PathRidgeClassifier(balanced=True).fit(Z, y)
+    peer = RidgeClassifier(class_weight="balanced").fit(Z, y)
+    np.testing.assert_allclose(ridge.coef_, np.atleast_2d(peer.coef_), rtol=1e-8)
+    assert not hasattr(ridge, "fit_sums")

@@ -19,7 +19,12 @@ from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_tables.recommend.table_preview import add_preview, preview
 from kbench_tables.recommend.timed_suite import rounds_for
-from kbench_tables.recommend.user_data import fetch_dataset, prepare_data, suite_for
+from kbench_tables.recommend.user_data import (
+    drifting_columns,
+    fetch_dataset,
+    prepare_data,
+    suite_for,
+)
 from tests.support.command_here import command
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
@@ -585,3 +590,21 @@ def test_many_categories_have_a_mean_for_each_of_three_classes(tmp_path, monkeyp
     street = data.preview.roles[0]
     assert (street.encoded_as, street.n_columns) == ("target mean by category and class", 3)
     assert data.facts.feature_kinds == ("target_encoded", "numeric")
+
+
+def test_columns_that_leave_their_range_in_time_are_found(tmp_path, monkeypatch, registry):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    lines = [f"{i},{i + rng.normal():.3f},{rng.normal():.3f},{i % 7}" for i in range(100)]
+    Path("t.csv").write_text("\n".join(["t,trend,steady,y", *lines]) + "\n")
+    names = ["t", "trend", "steady"]
+    ordered = prepare_data("t.csv", registry, target="y", time_column="t", task="regression")
+    assert drifting_columns(ordered.ref, ordered.facts, names) == ["trend"]
+    drawn = prepare_data("t.csv", registry, target="y", task="regression")
+    assert drifting_columns(drawn.ref, drawn.facts, names) == []
+    for data, scaling in ((ordered, "standard"), (drawn, "minmax")):
+        blocks = suite_for(data.ref, data.facts, registry).blocks
+        timed = rounds_for(data.ref, data.facts, registry).suite.blocks
+        for block in (*blocks, *timed):
+            if block.feature_maps[0].name == "identity":
+                assert block.protocol.scaling == (scaling,)

@@ -13,7 +13,7 @@ from kbench.records import ACCURACY, DatasetFacts, Details, Result
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_tables.recommend import explain as own_explain
-from kbench_tables.recommend.explanation import Explanation, Importance, residuals
+from kbench_tables.recommend.explanation import Explanation, Importance
 from tests.support.command_here import command
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
@@ -65,10 +65,9 @@ def test_columns_of_the_table_have_an_importance(table, store_uri, capfd):
     assert '<td class="name">city</td>' in page
 
 
-def test_numbers_have_residuals(table, store_uri, capfd):
-    importances, page = explained(table, "score", "late", store_uri, capfd)
+def test_columns_have_an_importance_for_numbers(table, store_uri, capfd):
+    importances, _ = explained(table, "score", "late", store_uri, capfd)
     assert importances["city"] > 10 * abs(importances["noise"])
-    assert "Residuals by predicted value" in page
 
 
 def test_what_matters_is_said_and_the_rest_is_counted():
@@ -78,12 +77,6 @@ def test_what_matters_is_said_and_the_rest_is_counted():
     assert sentence.endswith("No effect of 1 other.")
     none = Explanation((Importance("b", -0.1, 0.01),), 300)
     assert none.sentences("accuracy") == ["No column alone changes the accuracy if it is permuted."]
-
-
-def test_a_plot_of_one_value_is_drawn():
-    picture = residuals([(1.0, 0.0), (1.0, 0.0)])
-    assert picture.count("<circle") == 2
-    assert "nan" not in picture
 
 
 def measured(n_train, fit_s, predict_s, n_test=1000, width=0):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbench import Protocol, SuiteError
+from kbench import Cell, Protocol, Ref, SuiteError
 from kbench.records import DatasetFacts
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
@@ -64,6 +64,31 @@ def test_the_search_uses_the_metric_where_all_learners_have_it(
     protocol = found.protocol(Protocol(), len(counts))
     assert found.metric.name == name
     assert (protocol.search_metric, protocol.calibration) == (searched, calibration)
+
+
+def test_ranks_decide_a_search_with_a_rare_class(registry):
+    protocol = comparison(None, False, facts(95, 5), registry).protocol(Protocol(), 2)
+    assert protocol.search_metric == "roc_auc"
+    protocol = comparison(None, False, facts(95, 95, 5), registry).protocol(Protocol(), 3)
+    assert protocol.search_metric == "balanced_accuracy"
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((50, 50), {"ridge": {}, "linear-svm": {}, "knn": {}}),
+        ((95, 5), {"ridge": {"balanced": True}, "linear-svm": {}, "knn": {}}),
+    ],
+)
+def test_a_rare_class_has_the_weight_of_the_others(registry, counts, expected):
+    cells = [
+        Cell(Ref("d"), Ref("identity"), Ref(name), Protocol())
+        for name in ("ridge", "linear-svm", "knn")
+    ]
+    weighted = comparison(None, False, facts(*counts), registry).weigh(cells, registry)
+    assert {cell.learner.name: dict(cell.learner.params) for cell in weighted} == expected
+    given = Cell(Ref("d"), Ref("identity"), Ref("ridge", {"balanced": False}), Protocol())
+    assert comparison(None, False, facts(95, 5), registry).weigh([given], registry) == [given]
 
 
 def test_probabilities_are_calibrated_where_they_are_asked_for(registry):

@@ -40,9 +40,7 @@ def test_nothing_finished_nothing_recommended():
 def test_the_cheapest_of_those_within_noise_is_taken():
     rows = [row("slow", BEST, 9.0), row("quick", NEAR, 0.1), row("quickest", FAR, 0.01)]
     found = advise(rows)
-    assert found.best.feature_map == "slow"
     assert found.chosen.feature_map == "quick"
-    assert [each.feature_map for each in found.within_noise] == ["slow", "quick"]
     text = " ".join(found.sentences)
     assert text.startswith("Use quick + ridge: 0.916 ± 0.011 accuracy")
     assert "within noise of the most accurate, slow + ridge (0.920)" in text
@@ -53,9 +51,9 @@ def test_what_no_test_tells_apart_but_is_clearly_less_accurate_is_not_taken():
     spread = [0.70, 1.0, 0.80, 1.0, 0.84]
     rows = [row("slow", BEST, 9.0), row("wild", spread, 0.1)]
     found = advise(rows)
-    assert found.chosen is found.best
+    assert found.chosen.feature_map == "slow"
     text = " ".join(found.sentences)
-    assert "no other method is within noise of it (p > 0.05 and at most 0.01 less accurate)" in text
+    assert "no other method is within noise of it." in text
     assert "wild" not in text
 
 
@@ -74,15 +72,11 @@ def test_equal_differences_are_no_test():
     lower = [value - 0.2 for value in BEST]
     text = " ".join(advise([row("good", BEST, 1.0), row("bad", lower, 0.1)]).sentences)
     assert "measurably" not in text
-    assert "Compared with bad + ridge (0.720): all differences are equal: no test." in text
     same = advise([row("good", BEST, 1.0), row("twin", BEST, 0.1, accuracy=0.91999)])
-    assert [each.feature_map for each in same.within_noise] == ["good", "twin"]
     assert "both score the same on every split" in " ".join(same.sentences)
     plain = [row("good", BEST, 1.0), row("identity", lower, 0.1, learner="dummy-majority")]
-    assert (
-        "The baseline (predicting the most frequent class) scores 0.720 "
-        "(all differences are equal: no test)." in advise(plain, (), ["dummy-majority"]).sentences
-    )
+    text = " ".join(advise(plain, ["dummy-majority"]).sentences)
+    assert "scores 0.720: 7 standard errors of the test rows worse." in text
 
 
 def test_incomplete_methods_are_not_taken_and_are_told_of():
@@ -92,27 +86,14 @@ def test_incomplete_methods_are_not_taken_and_are_told_of():
     assert "1 of 2 methods was not evaluated in full" in " ".join(found.sentences)
 
 
-def test_times_are_compared_with_the_kernel_machine():
-    rows = [row("good", BEST, 0.5), row("identity", FAR, 6.0, learner="kernel-svm (ovo)")]
-    uses_kernel = ["kernel-svm (ovo)", "cvm (ovo)"]
-    assert "12 times faster to fit than identity + kernel-svm (ovo) (0.720)" in " ".join(
-        advise(rows, uses_kernel).sentences
-    )
-    vectors = [row("good", BEST, 0.5), row("identity", FAR, 6.0, learner="cvm (ovo)")]
-    assert "faster to fit than identity + cvm" in " ".join(advise(vectors, uses_kernel).sentences)
-    assert "faster" not in " ".join(advise(vectors).sentences)
-    close = [row("good", BEST, 5.0), row("identity", FAR, 6.0, learner="kernel-svm (ovo)")]
-    assert "faster" not in " ".join(advise(close, uses_kernel).sentences)
-
-
 def test_the_commonest_class_is_the_yardstick():
     rows = [row("good", BEST, 1.0), row("identity", FAR, 0.1, learner="dummy-majority")]
     assert (
         "The baseline (predicting the most frequent class) scores 0.720."
-        in advise(rows, (), ["dummy-majority"]).sentences
+        in advise(rows, ["dummy-majority"]).sentences
     )
     same = [row("good", NEAR, 1.0), row("identity", BEST, 0.1, learner="dummy-majority")]
-    assert "may not predict the target" in " ".join(advise(same, (), ["dummy-majority"]).sentences)
+    assert "may not predict the target" in " ".join(advise(same, ["dummy-majority"]).sentences)
 
 
 def test_one_split_gives_an_answer_without_tests():
@@ -139,8 +120,8 @@ def fitted(name, errors, fit_time_s, learner="ridge", **more):
     return changed(made, **metrics | {"values_by_split": splits, "r2": 0.8} | more)
 
 
-def said(*rows, baselines=("dummy-mean",), uses_kernel=()):
-    return advise(rows, uses_kernel, baselines, RMSE, "regression")
+def said(*rows, baselines=("dummy-mean",)):
+    return advise(rows, baselines, RMSE, "regression")
 
 
 LOW = [20_100.0, 21_000.0, 19_900.0, 20_500.0, 20_000.0]
@@ -170,8 +151,7 @@ def test_errors_within_noise_are_a_little_larger():
     # 3 % more is not within noise, whatever a test says
     wide = [15_000.0, 27_000.0, 18_000.0, 25_000.0, 19_550.0]
     found = said(fitted("slow", LOW, 9.0), fitted("wild", wide, 0.1))
-    assert found.chosen is found.best
-    assert "an error at most 2 % larger" in " ".join(found.sentences)
+    assert found.chosen.feature_map == "slow"
 
 
 def test_nothing_better_than_the_mean_is_said():
@@ -187,28 +167,6 @@ def test_nothing_better_than_the_mean_is_said():
     alone = said(fitted("good", LOW, 1.0, r2=-0.1))
     assert "Its r2 is not above 0: always predicting the mean is as good." in alone.sentences
     assert "mean is as good" not in " ".join(said(fitted("good", LOW, 1.0)).sentences)
-
-
-def test_intervals_are_named_with_their_coverage():
-    sure = fitted("sure", LOW, 1.0, coverage_error_90=0.02)
-    words = "predicts intervals: the coverage of its 90 % intervals was"
-    assert (
-        f"It also {words} 2.0 percentage points off 90 %, on average over the splits."
-        in said(sure).sentences
-    )
-    found = said(fitted("quick", LOW, 0.5), sure)
-    assert found.chosen.feature_map == "quick"
-    assert f"sure + ridge (rmse 20,300), within noise too, {words}" in " ".join(found.sentences)
-    plain = fitted("identity", CLOSE, 1.0, "dummy-mean", coverage_error_90=0.02)
-    assert "intervals" not in " ".join(said(fitted("quick", LOW, 0.5), plain).sentences)
-    far = fitted("sure", HIGH, 1.0, coverage_error_90=0.02)
-    assert "intervals" not in " ".join(said(fitted("quick", LOW, 0.5), far).sentences)
-
-
-def test_long_times_are_whole_numbers():
-    rows = [fitted("good", LOW, 0.001), fitted("identity", HIGH, 2.0, "kernel-ridge")]
-    text = " ".join(said(*rows, uses_kernel=["kernel-ridge"]).sentences)
-    assert "is 2,000 times faster to fit than identity + kernel-ridge (rmse 50,500)." in text
 
 
 def nested(name, accuracies, n_train, **more):
@@ -246,15 +204,14 @@ def test_a_quick_method_is_not_worth_a_standard_error():
     assert advise([one, near], nested=True).chosen.feature_map == "near"
 
 
-def test_gradient_boosting_and_the_kernel_machine_are_compared_with():
+def test_gradient_boosting_is_compared_with():
     rows = [
         nested("rff", [0.96, 0.95, 0.97], 80_000.0, learner="ridge"),
         nested("identity", [0.91, 0.90, 0.92], 20_000.0, learner="trees"),
         nested("identity", [0.85], 1250.0, learner="svm", fit_time_s=3.0),
     ]
-    text = " ".join(advise(rows, ["svm"], (), boosted=["trees"], nested=True).sentences)
+    text = " ".join(advise(rows, boosted=["trees"], nested=True).sentences)
     assert "The best gradient boosting, identity + trees, scores 0.910 on 20,000 rows" in text
-    assert "The kernel machine, identity + svm, scores 0.850 on 1,250 rows, fitted in 3 s." in text
 
 
 def test_of_a_rare_class_one_split_says_little():
@@ -282,3 +239,47 @@ def test_of_many_classes_a_rare_one_does_not_hide_what_is_better():
     rows = [scored("boosted", 0.96, fit_time_s=9.0), scored("narrow", 0.93, fit_time_s=0.01)]
     shares = (0.01, *[0.99 / 25] * 25)
     assert advise(rows, metric=balanced, nested=True, shares=shares).chosen.feature_map == "boosted"
+
+
+def rare(name, balanced, auc, n_train=9000, learner="ridge"):
+    """A method on one split of 2,000 test rows, 5 % of them of the second class."""
+    return changed(
+        row(name, [0.9], 1.0, learner, balanced_accuracy=balanced, roc_auc=auc, n_train=n_train),
+        n_splits=1,
+        n_test=2000,
+        values_by_split={
+            "balanced_accuracy": {"0": balanced},
+            "roc_auc": {"0": auc},
+            "n_train": {"0": n_train},
+        },
+    )
+
+
+def advise_rare(*rows, baselines=()):
+    metric, shares = Metric("balanced_accuracy"), (0.95, 0.05)
+    return advise(rows, baselines, metric, nested=True, shares=shares)
+
+
+def test_a_fit_on_few_rows_does_not_decide_about_a_rare_class():
+    rows = [rare("few", 0.73, 0.79, n_train=561), rare("all", 0.70, 0.77)]
+    assert advise_rare(*rows).chosen.feature_map == "all"
+    assert advise_rare(rows[0]).chosen.feature_map == "few"
+    plain = rare("plain", 0.5, 0.5, learner="dummy-majority")
+    assert advise_rare(rows[0], plain, baselines=["dummy-majority"]).chosen.feature_map == "few"
+
+
+def test_ranks_decide_within_a_standard_error_of_the_best_balanced_accuracy():
+    rows = [rare("lucky", 0.71, 0.70), rare("ranks", 0.70, 0.78)]
+    assert advise_rare(*rows).chosen.feature_map == "ranks"
+
+
+def test_one_split_tells_a_baseline_apart_but_is_not_called_significant():
+    rows = [rare("good", 0.70, 0.77), rare("plain", 0.5, 0.5, learner="dummy-majority")]
+    text = " ".join(advise_rare(*rows, baselines=["dummy-majority"]).sentences)
+    assert "9 standard errors of the test rows worse" in text
+    assert "significant" not in text
+
+
+def test_splits_by_time_with_fewer_rows_are_no_sample():
+    rows = [nested("all", [0.95, 0.9, 0.93], 3840.0), nested("one", [0.7], 5120.0)]
+    assert "It was fitted on" not in " ".join(advise(rows, nested=True).sentences)
