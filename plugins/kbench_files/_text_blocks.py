@@ -8,7 +8,7 @@ import csv
 import gzip
 import io
 import lzma
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ BLOCK = 20_000
 LONGEST_LINE = 10_000_000
 """Maximum number of characters per line: a file that unpacks to one line would fill the memory."""
 
-_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 class TextBlocks:
