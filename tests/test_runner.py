@@ -164,6 +164,7 @@ def rows_shown(report):
     return shown(make_row(cell) for cell in report.cells)
 
 
+@pytest.mark.slow
 def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     """One test, since each run starts processes: measured, reused, redone after an edit."""
     report, seen = run_suite()
@@ -213,6 +214,7 @@ def test_a_run_again_and_after_an_edit(run_suite, store_uri, plugin):
     assert None not in {Journal().blob(each, blob_of_seed(0), 10**6) for each in addresses}
 
 
+@pytest.mark.slow
 def test_a_grid_that_changes_between_the_plan_and_a_task_is_refused(
     install_plugin, tmp_path, store_uri
 ):
@@ -331,6 +333,7 @@ def test_what_is_known_reaches_a_store_that_never_saw_the_suite(run_suite, store
     assert len(rows_of(store_uri)) == 2
 
 
+@pytest.mark.slow
 def test_each_failure_costs_its_own_cell_only(run_suite, store_uri):
     # a text that hangs would be found before the run, in a trial of some seconds
     given = ('do = "work"', "seconds = 600", 'do = "exit"', 'do = "raise"')
@@ -468,6 +471,7 @@ def test_what_exclusive_timing_refuses():
         Options(jobs=2, timing="exclusive")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("threads", "jobs"), [(1, 4), (2, 2), (3, 1), (8, 1)])
 def test_tasks_at_a_time_leave_cores_for_their_threads(monkeypatch, threads, jobs):
     monkeypatch.setattr("kbench.machine.physical_cores", lambda: 4)

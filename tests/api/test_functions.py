@@ -60,6 +60,7 @@ def test_a_suite_from_python_and_from_the_command_line_are_one(suite, capfd):
     assert loaded.attrs["experiment"] == frame.attrs["experiment"] == "tiny"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -63,6 +63,7 @@ def test_nothing_that_is_finished_is_shown_as_cells():
     assert shown.count("timed_out") == 4
 
 
+@pytest.mark.slow
 def test_tables_are_frames_or_texts():
     found = results()
     frame = found.table("scores")

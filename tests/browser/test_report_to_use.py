@@ -396,6 +396,7 @@ def test_one_dataset_has_its_methods_as_rows(opened):
     expect(tab.locator("#main tbody tr:visible")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_the_matrix_is_as_wide_as_the_window_and_keeps_its_head(opened):
     tab = opened(page(content(grid(40, 24)), Registry()))
     tab.set_viewport_size({"width": 1900, "height": 700})
@@ -416,6 +417,7 @@ def test_cells_link_to_the_runs_of_a_server_only(opened):
     expect(tab.locator("#main a")).to_have_attribute("href", address)
 
 
+@pytest.mark.slow
 def test_a_method_in_focus_is_lit_from_the_start(opened):
     made = content(grid(6, 4), focus=[("map-1", "ridge")])
     tab = opened(page(made, Registry()))

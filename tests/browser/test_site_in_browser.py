@@ -73,6 +73,7 @@ def test_the_filter_shows_rows_with_all_words(tab, tmp_path):
     expect(rows).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_hostile_names_are_shown_and_found(tab, tmp_path):
     rows = nasty_rows()
     opened(tab, tmp_path, board_of(rows, NASTY[0], NASTY[1]))

@@ -62,6 +62,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 def test_each_mistake_has_one_message(tmp_path, monkeypatch, store_uri, capfd):
     monkeypatch.chdir(tmp_path)
     for name, content in FILES.items():

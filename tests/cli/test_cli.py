@@ -143,6 +143,7 @@ def ran(tmp_path_factory, migrated_store):
     return folder, environment, done
 
 
+@pytest.mark.slow
 def test_a_run_ends_with_the_table_the_store_and_what_to_type_next(ran):
     folder, _, done = ran
     assert done.returncode == 0, done.stderr

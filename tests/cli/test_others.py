@@ -47,6 +47,7 @@ def run(two, tmp_path, monkeypatch, forked_sandboxes, capfd):
     return lambda *arguments: command(*arguments, capfd=capfd)
 
 
+@pytest.mark.slow
 def test_rows_of_an_added_bundle_are_shown_beside_own_ones(run):
     assert "imported results" not in run("results", "ours")[1]
     code, out, _ = run("bundle", "add", "../ada.zip")

@@ -56,6 +56,7 @@ def rows_of(*arguments, capfd):
     return {row["feature_map"] for row in json.loads(out)}, " ".join(err.split())
 
 
+@pytest.mark.slow
 def test_what_is_out_of_date_is_left_out_with_a_notice(run, tmp_path, capfd):
     """One test, since each edit needs a run."""
     run_suite, scale = run
@@ -89,6 +90,7 @@ def test_what_is_out_of_date_is_left_out_with_a_notice(run, tmp_path, capfd):
     assert rows_of("results", "ours", capfd=capfd) == ({"identity", "scaled"}, "")
 
 
+@pytest.mark.slow
 def test_results_that_are_all_out_of_date_are_an_error(run, capfd):
     run_suite, scale = run
     run_suite(SUITE.replace('"identity", ', ""))

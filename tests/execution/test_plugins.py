@@ -204,6 +204,7 @@ def test_an_outline_comes_from_a_sandboxed_process(good, capfd):
     assert (partial.source, partial.parameters[0].default) == ("good_plugin.Map", "2.0")
 
 
+@pytest.mark.slow
 def test_a_wrong_parameter_of_a_described_component_is_named(good, tmp_path, capfd):
     (tmp_path / "x.toml").write_text(SUITE.replace('"own-map"', '{ name = "own-map", dgree = 2 }'))
     code, _, err = command("suite", tmp_path / "x.toml", capfd=capfd)
@@ -248,6 +249,7 @@ ATTACKS = {
 }
 
 
+@pytest.mark.slow
 def test_plugins_that_do_harm_at_import_are_named_and_left_out(install_plugin, capfd):
     for name, (source, _) in ATTACKS.items():
         install_plugin(name, source + "\n" + ONE)

@@ -213,6 +213,7 @@ def test_wrong_arguments_are_named(sandbox, arguments, error, says):
         sandbox.run("math:factorial", 1, time_s=-1)
 
 
+@pytest.mark.slow
 def test_messages_survive_any_cut():
     message = wire.pack({"a": "é"}, b"body\0") + wire.pack({}, b"")
     for cut in range(len(message) + 1):

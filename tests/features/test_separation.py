@@ -48,6 +48,7 @@ def marked(name):
     return pytest.param(name, marks=() if name == "mlflow" else pytest.mark.slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(map(marked, MISSING)))
 def test_a_suite_runs_without(name, site, tmp_path):
     site.block(PACKAGES[name])

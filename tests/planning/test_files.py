@@ -117,6 +117,7 @@ def test_a_folder_that_is_not_there(sources, tmp_path):
         move_to_folder(suite, tmp_path / "nowhere")
 
 
+@pytest.mark.slow
 def test_data_in_a_folder_that_the_user_names(suite_file, folder, store_uri, capfd):
     options = ("--data", folder, "--store", store_uri, "--quiet")
     code, out, err = command("suite", suite_file, *options, capfd=capfd)
@@ -155,6 +156,7 @@ def test_a_suite_runs_with_the_files_that_are_there(suite_file, folder):
     assert [ref.label for ref in chosen.datasets] == ["one", "two"]
 
 
+@pytest.mark.slow
 def test_an_edited_splits_file_is_read_again(suite_file, folder, store_uri, capfd):
     of = ("--data", folder, "--store", store_uri, "--dataset", "one")
     run = ("suite", suite_file, *of, "--json")

@@ -576,6 +576,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.text(min_size=1), values | st.lists(values, min_size=1).map(tuple).map(Tune))
 )

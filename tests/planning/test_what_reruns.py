@@ -169,6 +169,7 @@ def with_another_constant(source):
     return source + "\nADDED = 1\n"
 
 
+@pytest.mark.slow
 def test_describing_every_module_otherwise_computes_nothing_again(manifests, edit, again):
     modules = modules_of(manifests)
     assert {

@@ -214,6 +214,7 @@ def test_the_interval_of_the_interpreter_is_restored():
 # -- in runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "body", "said"),
     [

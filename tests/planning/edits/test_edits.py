@@ -30,6 +30,7 @@ def report(wrong, kinds):
     return f"{len(wrong)} wrong, of {len(kinds)} kinds:\n" + "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_an_edit_of_a_few_kinds_computes_again_what_it_may_have_changed(tmp_path):
     kinds = [kind for kind in KINDS if kind.quick]
     laboratory = Laboratory(tmp_path, kinds, forked=FORKED)

@@ -66,6 +66,7 @@ def test_sobol_says_how_many_inputs_it_takes():
         QMCFourierFeatures(4).fit(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["offsets", "pairs"])
 def test_the_variance_of_random_features_is_that_of_the_docstring(form):
     X = np.array([[0.0, 0.0], [0.7, -0.4]])

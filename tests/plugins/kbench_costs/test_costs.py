@@ -143,6 +143,7 @@ def wide(n, do="work"):
     return f'{{ name = "wide", n_components = {n}, do = "{do}", label = "{do} {n}" }}'
 
 
+@pytest.mark.slow
 def test_a_run_predicts_and_keeps_what_it_predicted(runner, store_uri):
     report, seen = ran(*runner(wide(500)))
     (cell,) = report.cells
@@ -180,6 +181,7 @@ def test_a_hanging_map_costs_its_own_prediction(runner, monkeypatch):
     assert all(cell.problem is None for cell in plan.cells)
 
 
+@pytest.mark.slow
 def test_the_plan_shows_memory_and_time(runner, capsys):
     execute(runner(wide(3), memory=70)[0])  # fetches the data
     plan = preview(runner(wide(3), wide(400), wide(6000), memory=70)[0])
@@ -207,6 +209,7 @@ def test_a_limited_time_is_not_spent_on_trials(runner):
     assert (report.cells[0].status, report.cells[0].cost) == ("ok", None)
 
 
+@pytest.mark.slow
 def test_a_cell_that_cannot_fit_is_skipped_until_the_limit_is_raised(runner, store_uri, capfd):
     report, seen = ran(*runner(wide(12_000), wide(5), memory=150))
     large, small = report.cells
@@ -341,6 +344,7 @@ def test_samples_keep_labels_and_weights_with_their_rows():
     assert len(visible.unlabeled) == 10
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_leaves_cells_that_were_not_run(runner, capsys):
     """They are neither skipped nor failed, and no results are offered where there are none."""
 

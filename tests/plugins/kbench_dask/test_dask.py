@@ -134,6 +134,7 @@ def reading(site, tmp_path, monkeypatch):
     return folder
 
 
+@pytest.mark.slow
 def test_files_and_variables_that_a_plugin_reads_must_agree(reading, monkeypatch):
     components = {**NOTHING, "feature map": [("feature_maps[0]", to_json(Ref("reading")))]}
     preload = {("reading",): (*WARM, f"{GIVEN}KBENCH_TEST_SEED", f"{GIVEN}KBENCH_TEST_DECLARED")}
@@ -161,6 +162,7 @@ def test_files_and_variables_that_a_plugin_reads_must_agree(reading, monkeypatch
     assert "the file weights is not there" in here.differences(probed())
 
 
+@pytest.mark.slow
 def test_a_host_that_cannot_import_a_component_differs(reading):
     components = {**NOTHING, "feature map": [("feature_maps[0]", to_json(Ref("reading")))]}
     here = read_manifest({("reading",): WARM}, components)
@@ -170,6 +172,7 @@ def test_a_host_that_cannot_import_a_component_differs(reading):
     assert "the file reading.txt is not there" in found
 
 
+@pytest.mark.slow
 def test_a_cluster_is_let_go_of_before_what_it_computed_is_delivered(site, store_uri, monkeypatch):
     happened = []
 
@@ -524,6 +527,7 @@ def test_ctrl_c_ends_the_tasks_on_the_workers(shared, site, store_uri, tmp_path)
     assert wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids(trace)), 5)
 
 
+@pytest.mark.slow
 def test_an_unreachable_scheduler_is_one_message_and_exit_code_2(tmp_path):
     pytest.importorskip("distributed")
     command = [sys.executable, "-m", "kbench.cli", "suite", "uci-small"]

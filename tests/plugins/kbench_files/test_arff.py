@@ -57,6 +57,7 @@ def write_sparse(name="sparse.arff"):
         file.write("".join(f"{{{i % 2} {i + 0.5}, 2 yes}}\n{{}}\n" for i in range(N // 2)))
 
 
+@pytest.mark.slow
 def test_each_column_has_a_fate(registry):
     write_dense()
     data = prepare_data("mine.arff", registry, target="churn")
@@ -100,6 +101,7 @@ def test_the_result_does_not_depend_on_the_blocks(monkeypatch):
     assert len(whole.splits) == 5
 
 
+@pytest.mark.slow
 def test_a_model_gets_the_table_as_it_is_in_the_file(registry):
     write_dense()
     ref = prepare_data("mine.arff", registry, target="churn").ref

@@ -276,6 +276,7 @@ def test_what_a_killed_process_leaves_is_removed_later_and_never_found(cache):
         assert alive.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["other columns", "a cut file", "a wrong index"])
 def test_the_command_line_says_it_in_one_message(fault, capfd, monkeypatch, tmp_path):
     monkeypatch.setenv("KBENCH_CACHE_DIR", str(tmp_path / "cache"))

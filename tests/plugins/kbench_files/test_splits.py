@@ -106,6 +106,7 @@ def test_a_label_names_data_and_group(here):
     assert data.dataset_family == "boats"
 
 
+@pytest.mark.slow
 def test_weights_reach_learners_and_metrics(here):
     rows = [f"{i},{2 * i + 0.5 + 90 * (i % 5 == 0)},{int(i % 5 != 0)}" for i in range(40)]
     (here / "mine.csv").write_text("\n".join(["a,y,w", *rows]) + "\n")

@@ -131,6 +131,7 @@ def test_rounds_that_gain_next_to_nothing_end(digits):
     assert last < 1.0 / len(y) < before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["scikit-learn", "lightgbm"])
 def test_weights_of_rows_count(library, digits):
     X, y = digits

@@ -70,6 +70,7 @@ def test_a_time_that_was_not_measured_is_left_out():
     assert by_name(rows)["a + ridge"].metrics["n_components"] == 30
 
 
+@pytest.mark.slow
 def test_runs_of_methods_are_written_once_and_are_no_cells(store_uri):
     store = Store(store_uri)
     experiment = store.experiment("trial")

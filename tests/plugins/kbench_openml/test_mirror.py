@@ -161,6 +161,7 @@ def test_tasks_and_suites_of_the_mirror(mirror_module, connect_openml):
     assert len({split.digest for split in data.splits}) == 10
 
 
+@pytest.mark.slow
 @needs_mirror
 @pytest.mark.parametrize("entry", REGRESSION, ids=lambda entry: entry["name"])
 def test_regression_tasks_of_the_mirror(entry, mirror_module, connect_openml, tmp_path):

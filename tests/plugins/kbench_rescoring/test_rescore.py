@@ -136,6 +136,7 @@ def rescored(run, *names):
     return code, {row["metric"]: row for row in map(json.loads, out.splitlines())}
 
 
+@pytest.mark.slow
 def test_a_metric_is_added_without_computing_anything_again(here):
     before = lines("result")
     code, added = rescored(here, "errors", "roc_auc", "spread")
@@ -164,6 +165,7 @@ def test_a_metric_is_added_without_computing_anything_again(here):
         assert "trial_metrics" in manifests[line["manifest"]].modules
 
 
+@pytest.mark.slow
 def test_a_metric_is_the_mean_over_seeds_of_the_map(here):
     suite = Path("ours.toml").read_text().replace("[protocol]", "[protocol]\nmap_seeds = 3")
     maps = '{ name = "rff", n_components = 4, bandwidth = 1.0, label = "rff" }'
@@ -201,6 +203,7 @@ def test_kept_scores_give_the_number_of_the_run_to_the_last_digit(here):
             assert line["value"] == rows[line["task_key"]]["metrics"]["roc_auc"]
 
 
+@pytest.mark.slow
 def test_a_value_of_changed_code_is_not_shown(here, install_plugin):
     rescored(here, "spread", "errors")
     old = results(here)["dummy-majority"]["spread"]

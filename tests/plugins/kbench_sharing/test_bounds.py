@@ -63,6 +63,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BOMBS)
 def test_a_bomb_is_refused_before_it_expands(kind, honest, tmp_path):
     make, sentence = BOMBS[kind]

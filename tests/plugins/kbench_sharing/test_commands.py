@@ -80,6 +80,7 @@ def state():
     return {path: path.read_bytes() for path in Path("state").rglob("journal.jsonl")}
 
 
+@pytest.mark.slow
 def test_a_bundle_is_made_and_recomputed_elsewhere(run, monkeypatch, tmp_path):
     code, out, err = run("bundle", "create", "ours.toml", "-o", "b.zip", "--author", "Ada")
     assert (code, err) == (0, "")
@@ -217,6 +218,7 @@ def theirs(run, tmp_path, monkeypatch, migrated_store):
     return run
 
 
+@pytest.mark.slow
 def test_rows_of_others_are_reused_and_never_delivered(theirs):
     code, out, err = theirs("suite", "ours.toml", "--reuse-bundle", "b.zip", "-q")
     assert code == 0, err
@@ -297,6 +299,7 @@ def test_a_bundle_of_other_versions_names_them_and_a_way(theirs):
     assert "numpy==1.26.0" in err
 
 
+@pytest.mark.slow
 def test_an_edit_of_a_helper_is_seen_and_named(theirs):
     """Keys have no code: what results were made from decides whether they hold here."""
     files = opened()
@@ -477,6 +480,7 @@ def test_the_splits_that_were_asked_for_are_all_splits(run):
     assert counts == {4}
 
 
+@pytest.mark.slow
 def test_predictions_are_measured_again_without_a_fit(run):
     run("bundle", "create", "ours.toml", "-o", "b.zip", "--predictions", "--author", "Ada")
     code, out, _ = run("bundle", "verify", "b.zip", "--sample", 1)

@@ -29,6 +29,7 @@ def test_they_are_whole_and_name_their_author(path):
         assert not any(result.error or result.printed for result in results)
 
 
+@pytest.mark.slow
 def test_their_site_has_all_rows(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(DOCS / "extensions"))
     import leaderboards

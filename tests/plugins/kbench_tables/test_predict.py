@@ -60,6 +60,7 @@ def predict(models, name, *words, capfd):
     return command("predict", models / name, *words, capfd=capfd)
 
 
+@pytest.mark.slow
 def test_classes_have_probabilities_and_formulas_an_apostrophe(models, here, capfd):
     words = [models / "churn.csv", "-o", "out.csv", "--id", "city"]
     code, out, err = predict(models, "churn", *words, capfd=capfd)

@@ -40,6 +40,7 @@ def european(folder):
 METHODS = ["--feature-map", "identity", "--learner", "ridge", "--learner", "dummy-majority"]
 
 
+@pytest.mark.slow
 def test_a_european_file_is_read_and_all_columns_are_accounted_for(here, store_uri, capfd):
     european(here)
     words = ["recommend", "eu.csv", "--target", "y", *METHODS, "--store", store_uri, "--jobs", "1"]
@@ -136,6 +137,7 @@ def test_bad_input_is_one_message(here, what, capfd):
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("change", ["grows", "is gone"])
 def test_a_file_that_changes_between_its_looks(here, monkeypatch, store_uri, capfd, ending, change):

@@ -76,6 +76,7 @@ def test_a_plugin_in_the_same_package_is_refused(site):
     assert "move one of them to a package" in results("bad-feature")["check_package"].message
 
 
+@pytest.mark.slow
 def test_a_feature_that_fails_in_a_run_is_named(site):
     site.write("bad-feature", HOOK.format(body="raise ValueError('no disk')"), HOOKS)
     found = results("bad-feature", slow=True)["check_run"]
@@ -99,6 +100,7 @@ def test_a_run_that_does_not_end_fails(site, monkeypatch):
     assert "did not end within 10 s" in results("bad-feature", slow=True)["check_run"].message
 
 
+@pytest.mark.slow
 def test_a_good_feature_passes_all(site):
     site.write("good-feature", GOOD, HOOKS)
     assert {each.status for each in results("good-feature", slow=True).values()} == {"passed"}

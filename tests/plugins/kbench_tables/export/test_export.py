@@ -489,6 +489,7 @@ pandas.DataFrame({"prediction": mean, "sd": sd}).to_csv("predictions.csv", index
 """
 
 
+@pytest.mark.slow
 def test_numbers_are_predicted_in_their_units_with_intervals(houses, tmp_path, capfd):
     code, out, err = command(
         "export", *PRICES, "--learner", "bayesian-linear", "-o", "model", capfd=capfd

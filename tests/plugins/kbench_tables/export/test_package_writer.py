@@ -164,6 +164,7 @@ def test_two_models_live_side_by_side_without_kbench(place, classes, numbers):
     )
 
 
+@pytest.mark.slow
 def test_a_folder_says_what_it_is(place, classes, numbers):
     for name, (_, facts) in {"classes": classes, "numbers": numbers}.items():
         folder = place / name

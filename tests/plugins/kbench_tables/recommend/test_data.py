@@ -351,6 +351,7 @@ def kbench_datasets():
 """
 
 
+@pytest.mark.slow
 def test_a_plugin_adds_a_kind_of_file(customers, store_uri, install_plugin, capfd):
     install_plugin("piped_files", PIPED)
     customers.with_suffix(".psv").write_text(customers.read_text().replace(",", "|"))
@@ -407,6 +408,7 @@ def test_a_run_answers_and_goes_on_from_the_journal(customers, tmp_path, store_u
     assert "dummy-majority" in out
 
 
+@pytest.mark.slow
 def test_what_the_time_does_not_allow_is_skipped_and_shown(customers, store_uri, capfd):
     words = ["recommend", customers.name, "--target", "churn", "--store", store_uri, "--json"]
     words += ["--feature-map", "identity", "--learner", "ridge", "--learner", "dummy-majority"]

@@ -54,6 +54,7 @@ def explained(table, target, ignored, store_uri, capfd):
     return json.loads(out.splitlines()[-1])["importances"], (table.parent / "page.html").read_text()
 
 
+@pytest.mark.slow
 def test_columns_of_the_table_have_an_importance(table, store_uri, capfd):
     importances, page = explained(table, "late", "score", store_uri, capfd)
     # the columns of the file, whatever they are encoded as, the largest first

@@ -46,6 +46,7 @@ def found(tmp_path_factory):
     return run
 
 
+@pytest.mark.slow
 def test_a_frame_gets_a_recommendation(found):
     assert found.recommendation.startswith("Use identity + ridge")
     assert (found.feature_map, found.learner) == ("identity", "ridge (ovr)")
