@@ -43,8 +43,9 @@ def panels(name):
     """Return the images of a map by title, each of shape (PIXELS, PIXELS)."""
     record = records()[name]
     X, y, grid = plane()
-    steps = Preprocessing("minmax", record.requires).fit(X)
-    rows, grid, marked = (steps.transform(each) for each in (X, grid, X[:1]))
+    steps = Preprocessing("minmax", record.requires)
+    rows = steps.fit_transform(X, y)
+    grid, marked = steps.transform(grid), rows[:1]
     map_ = unfitted(name, COLUMNS).fit(rows, y)
     features, there = (_dense(map_.transform(each)) for each in (grid, marked))
     column = np.argmax(features.std(axis=0))
