@@ -28,6 +28,8 @@ def option(name: str, value: object = None) -> str:
     >>> option("keep"), option("time_limit", 120), option("drop", ["a", "b"])
     ('`keep`', '`time_limit=120`', "`drop=['a', 'b']`")
     """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return f"`{name}`" if value is None else f"`{name}={value!r}`"
 
 

@@ -11,6 +11,7 @@ from statistics import median
 from rich.console import Console
 
 from kbench.cli import printing
+from kbench.cli.echo import put_flags
 from kbench.cli.show import ON_A_SCREEN
 from kbench.messages import format_memory, plural
 from kbench.planning.planned import PlannedCell
@@ -89,7 +90,7 @@ def _print_datasets(console: Console, report: Report, rows: Sequence[Line]) -> N
         ]
         notes = Counter(row["note"] for row, _ in cells if row["note"])
         seconds = [
-            len(cell.missing) * cell.cost.seconds.value
+            len(cell.missing) * cell.cost.seconds.value / cell.cell.protocol.threads
             for _, cell in cells
             if cell.cost and cell.cost.seconds
         ]
@@ -109,7 +110,7 @@ def _print_datasets(console: Console, report: Report, rows: Sequence[Line]) -> N
 def _note(cell: PlannedCell) -> str:
     if cell.problem:
         skipped = "skipped: " if cell.problem.status == "skipped" else ""
-        return f"{skipped}{cell.problem.reason}"
+        return put_flags(f"{skipped}{cell.problem.reason}")
     return "dataset not loaded yet" if cell.dataset is None else ""
 
 
@@ -134,7 +135,8 @@ def _estimated_s(report: Report) -> float | None:
     for planned in report.cells:
         samples = seconds_of[_method(planned)] or all_seconds
         if planned.cost and planned.cost.seconds:
-            total += len(planned.missing) * planned.cost.seconds.value
+            cpu_s = len(planned.missing) * planned.cost.seconds.value
+            total += cpu_s / planned.cell.protocol.threads
         elif samples:
             total += len(planned.missing) * median(samples)
         elif planned.missing:

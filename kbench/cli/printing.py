@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from kbench.api.progress import PrintableConsole, print_event
+from kbench.cli.echo import put_flags
 from kbench.errors import SuiteError
 from kbench.messages import last_line, plural, printable_lines
 from kbench.records import Delivered
@@ -147,7 +148,7 @@ def _rank_omitted(column: Column) -> int:
 
 def print_failure(screen: Console, status: str, name: str, error: str) -> None:
     """Print in a line why a cell failed."""
-    screen.print(f"[red]{status}[/red]: {escape(name)}: {escape(last_line(error))}")
+    screen.print(f"[red]{status}[/red]: {escape(name)}: {escape(put_flags(last_line(error)))}")
 
 
 def print_deliveries(screen: Console, report: Report) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from kbench.cli import completion
 from kbench.cli.command_options import Datasets, Form, Format, Highlight, get_given, options_from
-from kbench.cli.echo import echo
+from kbench.cli.echo import echo, put_flags
 from kbench.errors import StoreError, SuiteError
 from kbench.messages import plural, printable_json
 
@@ -119,7 +119,7 @@ def results(
         for row in rows:
             if row.status == "skipped" and row.error:
                 name = f"{row.feature_map} + {row.learner} on {row.dataset}"
-                echo(f"skipped: {name}: {row.error}")
+                echo(put_flags(f"skipped: {name}: {row.error}"))
         beside = one_method.match_imported(rows, read_others(), dataset or [], metric)
         show.print_imported(beside, metric)
         if machine != "all" and (plugin_methods := find_plugin_methods(rows, registry)):

@@ -378,7 +378,7 @@ def _n_cells(report: Report, condition: Callable[[Result], bool]) -> int:
 
 
 def _failures(console: Console, report: Report) -> None:
-    """Print which cells failed or do not fit into memory, and why: a line for each."""
+    """Print which cells failed or would exceed a limit, and why: a line for each."""
     for planned in report.cells:
         # other cells are skipped because the time of the run was over
         is_refused = planned.status == "skipped" and planned.problem is not None

@@ -185,7 +185,8 @@ class Embedding:
             return cls._fit(fitting, candidate, steps, (inputs, targets), run), X
         steps.fit_blocks(parts, parts, data.y)
         rows = parts[0 if supervised else -1]
-        rows_to_fit = getattr(fitting.build_map(candidate), "rows_to_fit", None)
+        map_ = fitting.build_map(candidate)
+        rows_to_fit = None if supervised else getattr(map_, "rows_to_fit", None)
         chosen = None if rows_to_fit is None else rows_to_fit(rows.shape[0])
         inputs = preprocess(steps, rows, chosen, rows is parts[0])
         return cls._fit(fitting, candidate, steps, (inputs, targets), run), None

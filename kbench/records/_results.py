@@ -102,7 +102,7 @@ class Task:
 class Problem(AsJson):
     """The reason why a cell cannot be computed, or a dataset is unavailable.
 
-    `status` is "unavailable", "error", "skipped" where it cannot fit into memory, "not_run"
+    `status` is "unavailable", "error", "skipped" where it would exceed a limit, "not_run"
     or "unfinished" where the user ended the run before, or what ended the loading of the
     data; `since_ms` is the time when it was first seen, in milliseconds since 1970.
     """

@@ -140,7 +140,7 @@ class _Costs:
         if n:
             self._run.notice(
                 f"predicting memory and time by fits of {plural(n, 'cell')} on samples of the "
-                f"rows, at most {MAX_S:.0f} s each"
+                f"rows, about {MAX_S:.0f} s of CPU time each at most"
             )
         # wide embeddings last: narrower ones say whether a trial is worth its time
         of_wide = narrower(cells, WHOLE_BYTES)
@@ -261,7 +261,8 @@ class _Costs:
         """
         if not any(trial.status == "out_of_memory" for trial in subject.trials):
             need = BEYOND * self._limits.task_memory_mib
-            n = cost.rows_that_need(subject.trials, need, subject.samples.n_rows)
+            n_rows = subject.samples.n_rows
+            n = cost.rows_that_need(subject.trials, need, n_rows, subject.pairs)
             self._try_rows(subject, n)
         return any(trial.status == "out_of_memory" for trial in subject.trials)
 

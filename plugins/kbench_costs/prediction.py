@@ -164,6 +164,7 @@ def predict(trials: Sequence[Trial], n_rows: int, pairs: float = PAIRS) -> Cost 
         both = [(trial, plain[n]) for n, trial in with_metrics.items() if n in plain]
         metrics_s = max([0.0, *(trial.seconds - other.seconds for trial, other in both)])
         seconds = TIME.predict(_points(plain), n_rows, pairs).less(MIN_S - metrics_s)
+        seconds = seconds.at_least(1e-3)  # of which logarithms are taken
         for trial, alone in together:
             factor = min(max(1.0, trial.seconds / max(1e-3, alone.seconds)), trial.n_threads)
             seconds = wider(seconds.scale(factor), THREADS_SD)
@@ -199,11 +200,13 @@ def _wider(costs: Mapping[int, Estimate], width: int, growth: Growth) -> Estimat
     return wider(growth.predict(points, width), _sd(costs[max(costs)]))
 
 
-def rows_that_need(trials: Sequence[Trial], memory_mib: float, n_rows: int) -> int:
+def rows_that_need(
+    trials: Sequence[Trial], memory_mib: float, n_rows: int, pairs: float = PAIRS
+) -> int:
     """Return how many of `n_rows` rows should need an amount of memory; at most all."""
 
     def needs(n: int) -> bool:
-        cost = predict(trials, n)
+        cost = predict(trials, n, pairs)
         return cost is not None and cost.memory_mib.value >= memory_mib
 
     return bisect_left(range(n_rows), True, lo=1, key=needs)
@@ -292,7 +295,7 @@ def too_long(seconds: Estimate, timeout_s: float, protocol: Protocol) -> str:
     if protocol.search_timeout_s is not None or seconds.low <= n_threads * timeout_s:
         return ""
     allowed, enough = (
-        option("task_timeout", math.ceil(limit)) for limit in (timeout_s, seconds.high / n_threads)
+        option("task_timeout", limit) for limit in (timeout_s, math.ceil(seconds.high / n_threads))
     )
     need = format_seconds(seconds.value)
     return f"needs {need} of CPU time, more than {allowed} allows; {enough} should do"

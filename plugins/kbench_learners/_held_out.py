@@ -161,7 +161,8 @@ class _Boosting(Weighted):
             model.set_params(tol=LEAST_GAIN / (SHARE * len(y)))
         model.fit(X, y, sample_weight=sample_weight)
         if getattr(self, "balanced", False):
-            self._costs = class_shares(y, sample_weight)
+            shares = class_shares(y, sample_weight)
+            self._costs = np.where(shares > 0, shares, np.inf)
         self.n_iter_ = model.n_iter_
         return model
 

@@ -155,7 +155,8 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
         weight = row_weights(sample_weight, len(codes))
         if self.balanced:
             shares = class_shares(codes, weight)
-            balanced = 1.0 / (len(shares) * shares[codes])
+            # no row of a class whose rows have no weight counts
+            balanced = 1.0 / (len(shares) * np.where(shares > 0, shares, np.inf)[codes])
             weight = balanced if weight is None else balanced * weight
         X, n_classes = dense_where_quicker(X), len(self.classes_)
         options = self._path_options(estimators)

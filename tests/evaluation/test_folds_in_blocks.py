@@ -115,7 +115,7 @@ def test_blocks_change_numbers_by_rounding_only(kind, n_classes, scaling):
     weighted=st.booleans(),
     scaling=st.sampled_from([("minmax",), ("standard", "none"), ("unit_ball",)]),
     unlabeled_size=st.sampled_from([0, 0.2]),
-    search_method=st.sampled_from(["grid", "halving"]),
+    search_method=st.sampled_from(["grid", "racing"]),
     search_timeout_s=st.sampled_from([None, 1e6]),
     block=st.sampled_from([19, 37, 200]),
     fit_bytes=st.sampled_from([0, 2**28]),

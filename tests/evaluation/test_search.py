@@ -418,7 +418,7 @@ def test_a_race_draws_the_candidates_of_a_random_search():
 def raced(*means, error=""):
     scores = [score([mean] if mean is not None else [], C=i) for i, mean in enumerate(means)]
     scores[-1].error = error
-    return [each.candidate.learner["C"] for each in survivors(scores)]
+    return [each.candidate.learner["C"] for each in survivors(scores, scores[0].candidate)]
 
 
 def test_those_who_equal_the_last_survivor_stay_in_a_race_and_those_who_failed_do_not():

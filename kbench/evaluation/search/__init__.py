@@ -77,7 +77,7 @@ def _score_all(scorer: FoldScorer, compared: list[Candidate]) -> tuple[list[Scor
     remaining = list(scores.values())
     for number, folds in enumerate(rounds):
         if number:
-            remaining = survivors(remaining)
+            remaining = survivors(remaining, compared[0])
         for score in remaining:
             score.share = (number + 1) / len(rounds)
         complete = scorer.score(remaining, folds)

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kbench.evaluation.search._result import EQUAL, Score
+from kbench.evaluation.specs import Candidate
 
 
-def survivors(scores: Sequence[Score]) -> list[Score]:
+def survivors(scores: Sequence[Score], default: Candidate) -> list[Score]:
     """Return copies of the scores of the candidates of the next round, in the same order.
 
     These are the better half by the mean of the folds so far, at least two, with all that equal
-    the last of them; the first, which is the default, so that the gain of the search can be
+    the last of them; the default, so that the gain of the search can be
     reported; and those for which the metric is not defined so far. None has failed.
     """
     left = [score for score in scores if not score.error]
@@ -26,5 +27,5 @@ def survivors(scores: Sequence[Score]) -> list[Score]:
     return [
         replace(score, values=[*score.values], converged=[*score.converged])
         for score in left
-        if score is scores[0] or not score.values or score.gain >= half[-1] - EQUAL
+        if score.candidate is default or not score.values or score.gain >= half[-1] - EQUAL
     ]

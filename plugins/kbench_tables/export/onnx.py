@@ -250,10 +250,14 @@ class _Graph:
         if type(learner.estimator_).__name__ != "LogisticClassifier":
             return None
         if is_two:
-            return self._two_shares(self._sigmoid(self.add("Neg", margins)))
-        if learner.estimator_.multiclass == "multinomial":
-            return self.add("Softmax", margins, axis=1)
-        return self._shares(self._sigmoid(self.add("Neg", margins)))
+            value = self._two_shares(self._sigmoid(self.add("Neg", margins)))
+        elif learner.estimator_.multiclass == "multinomial":
+            value = self.add("Softmax", margins, axis=1)
+        else:
+            value = self._shares(self._sigmoid(self.add("Neg", margins)))
+        if not learner.estimator_.balanced:
+            return value
+        return self._shares(self.add("Mul", value, learner.estimator_._shares[None, :]))
 
     def _calibrate(self, margins: str, calibrators: Any) -> str:
         slopes, shifts = (

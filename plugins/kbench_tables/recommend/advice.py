@@ -356,7 +356,7 @@ def _left_out(rows: Sequence[Row], n_complete: int) -> list[str]:
     if too_large:
         sentences.append(
             f"{too_large} of {plural(len(rows), 'method')} {'does' if too_large == 1 else 'do'} "
-            "not fit into the memory limit."
+            "not fit into the limit of memory or time of a task."
         )
     skipped = sum(row.status == "skipped" and not row.error for row in rows)
     if skipped:

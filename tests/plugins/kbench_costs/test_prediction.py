@@ -261,3 +261,14 @@ def test_an_interval_is_not_of_hours_where_nothing_grows():
     known = [Trial(n, False, "ok", seconds, n / 4000) for n, seconds in rows]
     seconds = cost.predict([*known, Trial(4096, True, "ok", 0.2322, 39.0)], 196_047).seconds
     assert seconds.low <= seconds.value <= seconds.high < 10
+
+
+def test_trials_that_take_no_time_with_several_threads_have_a_prediction():
+    quick = [
+        Trial(256, False, "ok", 0.028, 1.1),
+        Trial(1024, False, "ok", 0.028, 1.2),
+        Trial(4096, False, "out_of_memory", 0.05, 4096.0),
+        Trial(256, True, "ok", 0.029, 1.1),
+        Trial(1024, False, "ok", 0.05, 1.2, 2),
+    ]
+    assert cost.predict(quick, 30_000).seconds.value > 0

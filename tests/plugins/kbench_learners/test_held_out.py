@@ -17,6 +17,7 @@ from kbench_learners import (
     GradientBoostingRegressor,
     MultilayerPerceptronClassifier,
     MultilayerPerceptronRegressor,
+    PathRidgeClassifier,
 )
 from kbench_learners._held_out import MIN_ROWS, can_hold_out
 from kbench_learners._references import perceptron
@@ -177,3 +178,15 @@ def test_costs_of_classes_change_the_decisions_only():
     is_rare = probabilities[:, 1] > np.mean(y == "rare")
     assert np.array_equal(weighted.predict(X) == "rare", is_rare)
     assert np.sum(plain.predict(X) == "rare") < is_rare.sum()
+
+
+def test_a_class_without_weight_is_not_predicted():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    weight = np.where(y == 1, 0.0, 1.0)
+    for learner in (
+        GradientBoostingClassifier(max_iter=5, random_state=0, balanced=True),
+        PathRidgeClassifier(balanced=True),
+    ):
+        predicted = learner.fit(X, y, sample_weight=weight).predict(X)
+        assert set(predicted) == {0, 2}

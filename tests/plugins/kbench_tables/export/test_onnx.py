@@ -43,6 +43,8 @@ def data(kind, n=90):
         ("orthogonal-rff", "linear-svm", "three"),
         ("qmc-rff", "logistic", "three"),
         ("identity", "logistic", "two"),
+        ("identity", "logistic balanced", "two"),
+        ("identity", "logistic balanced", "three"),
         ("identity", "ridge", "three"),
         ("identity", "linear-svm", "two"),
     ],
@@ -56,7 +58,9 @@ def test_they_agree(registry, tmp_path, feature_map, learner, kind, scaling):
         missing="impute_with_indicators",
     )
     odd = {"n_components": 31} if feature_map != "identity" else {}
-    cell = Cell(Ref("d"), Ref(feature_map, odd), Ref(learner), protocol)
+    name, *balanced = learner.split()
+    of_learner = Ref(name, dict.fromkeys(balanced, True))
+    cell = Cell(Ref("d"), Ref(feature_map, odd), of_learner, protocol)
     fitted = refit(cell, data(kind), registry)
     facts = write_onnx(tmp_path / "model.onnx", fitted)
     assert facts["difference"] < 1e-9
