@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kbench import estimators
 from kbench.errors import (
     DatasetError,
     DatasetParameterError,
@@ -415,6 +414,8 @@ def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[
     """
     for module, name in OF_ALL_ROWS:
         setattr(module, name, max(1, int(payload["share"] * getattr(module, name))))
+    from kbench import estimators  # scikit-learn: `warm` imports it without pandas
+
     timing.SHORT_S, estimators.ROW_SHARE = 0.0, payload["share"]
     processes.map_arrays(payload["share"])
     return evaluate_task(payload, channel)

@@ -148,7 +148,6 @@ def test_parents_that_are_closed_run_nothing():
         sandbox.run("os:getenv", PLUGINS)
 
 
-@pytest.mark.slow
 def test_the_warm_parent_has_no_pandas_and_tasks_can_import_it():
     registry = build(list_plugins())
     suite = read(
