@@ -129,7 +129,7 @@ def detect(file: Path, label: str, fixed: Mapping[str, object]) -> Found:
         dialect = replace(dialect, header_row=layout.header_row)
         doubts += layout.notices
         rows = layout.select(
-            row for row in _rows(content, dialect.delimiter) if len(row) in (0, layout.width)
+            row if len(row) == layout.width else [] for row in _rows(content, dialect.delimiter)
         )
     if "decimal" not in fixed or "thousands" not in fixed:
         rows = list(rows)

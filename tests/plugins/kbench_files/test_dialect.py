@@ -310,6 +310,14 @@ def test_lines_before_the_names_are_left_out(tmp_path, before, row):
     assert opened.rows.scan({}) == 30
 
 
+def test_titles_of_any_width_leave_the_marks_to_all_rows(tmp_path):
+    path = tmp_path / "t.csv"
+    first = "n0;0,5;1;a\nn1;1,5;2;b\n"
+    rest = "".join(f"n{i};{i};{i % 4};{'ab'[i % 2]}\n" for i in range(2, 30))
+    path.write_text("Report\n" * 3 + "name;x;z;y\n" + first + rest)
+    assert csv_rows(path).params["decimal"] == ","
+
+
 def test_a_name_may_begin_with_a_hash(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("#x;y\n" + ROWS)
