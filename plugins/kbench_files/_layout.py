@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 
 from kbench.messages import list_some, option, plural
+from kbench.tables.texts import MISSING
 
 Row = Sequence[object]
 Numbered = tuple[int, Row]
@@ -54,6 +55,8 @@ class Layout:
     """What is not read."""
     is_plain: bool
     """Whether names are in the first row, and everything below it is read."""
+    keeps_rows: bool = False
+    """Whether rows with a cell for each name are read, also empty ones."""
 
     def select(self, rows: Iterable[Row]) -> Iterator[list[object]]:
         """Yield the values of the table, of all rows of a file.
@@ -63,7 +66,10 @@ class Layout:
         first, last = self.rows
         unread = [p for p in range(self.places[0], self.places[-1]) if p not in self.places]
         for number, row in enumerate(islice(rows, last), 1):
-            if number < first or not row or (not self.is_plain and _is_skipped(row)):
+            if number < first or not row:
+                continue
+            is_kept = self.is_plain or (self.keeps_rows and len(row) == self.width)
+            if not is_kept and _is_skipped(row):
                 continue
             if len(row) != self.width:
                 raise ValueError(
@@ -88,12 +94,18 @@ def survey(rows: Iterable[Row]) -> tuple[list[Row], list[Row], int]:
 
 
 def find_layout(
-    head: Sequence[Row], tail: Sequence[Row] = (), n_rows: int = 0, header_row: str = ""
+    head: Sequence[Row],
+    tail: Sequence[Row] = (),
+    n_rows: int = 0,
+    header_row: str = "",
+    keeps_rows: bool = False,
 ) -> Layout:
     """Find the table among the first and the last rows of a file.
 
     A given `header_row` is not looked for. If no row can be that of the names, the first one is
-    taken, and all rows are read. ValueError is raised for a wrong `header_row`.
+    taken, and all rows are read. With `keeps_rows`, all rows with a cell for each name are read if
+    `header_row` is given or nothing is above the names. ValueError is raised for a wrong
+    `header_row`.
     """
     n_rows = n_rows or len(head)
     lengths = Counter(len(row) for row in head if not _is_skipped(row))
@@ -108,6 +120,7 @@ def find_layout(
         return Layout(names, places, len(names), str(first), rows, (), is_plain=True)
     names, notices = _join(head[first - 1 : last], width), []
     above = [text for row in head[: first - 1] for text in _texts(row) if not SEP.fullmatch(text)]
+    keeps_rows = keeps_rows and (bool(header_row) or (not above and first == last))
     if above or first < last:
         spot = f"row {last} has" if first == last else f"rows {first} and {last} have"
         below = f", below {list_some(above, 3)}" if above else ""
@@ -116,12 +129,16 @@ def find_layout(
     rows = [*islice(enumerate(head, 1), last, None), *enumerate(tail, n_rows - len(tail) + 1)]
     header_row = str(last) if first == last else f"{first}-{last}"
     table = _Values(row for _, row in rows)
-    if rows and table.has_units(rows[0][1]):
+    if rows and not keeps_rows and table.has_units(rows[0][1]):
         notices.append(f"row {last + 1} is not read: {list_some(_texts(rows[0][1]), 3)}")
         rows, last = rows[1:], last + 1
-    kept, about = _cut(rows, table)
+    n_kept = max(
+        (i for i, (_, r) in enumerate(rows, 1) if keeps_rows and len(r) == width), default=0
+    )
+    kept, about = _cut(rows, table, n_kept)
     notices += about
-    if skipped := [number for number, row in kept if row and _is_skipped(row)]:
+    dropped = [(n, row) for n, row in kept if not keeps_rows or len(row) != width]
+    if skipped := [number for number, row in dropped if row and _is_skipped(row)]:
         n_skipped = plural(len(skipped), "empty row or comment", "empty rows or comments")
         notices.append(f"{n_skipped} not read, the first is row {skipped[0]:,}")
     places, about = _find_columns(kept, names)
@@ -137,6 +154,7 @@ def find_layout(
         and not notices
         and not about
         and not any(r for _, r in rows[len(kept) :]),
+        keeps_rows=keeps_rows,
     )
 
 
@@ -164,6 +182,11 @@ def _is_skipped(row: Row) -> bool:
 
 def _is_value(cell: object) -> bool:
     return bool(_VALUE.fullmatch(cell)) if isinstance(cell, str) else _is_filled(cell)
+
+
+def _is_marker(cell: object) -> bool:
+    """Whether a cell says that a value is missing."""
+    return _is_filled(cell) and str(cell).strip() in MISSING
 
 
 def _number(cell: object) -> float:
@@ -228,14 +251,18 @@ class _Values:
         is_named = all(joined[place] for place in self.usual if place < width)
         return is_named and len({*names}) == len(names) > 1
 
+    def has_datum(self, row: Row) -> bool:
+        """Whether a row has a number, or says that it is missing, in a column of numbers."""
+        return any(_is_value(row[p]) or _is_marker(row[p]) for p in self.numeric & _filled(row))
+
     def has_units(self, row: Row) -> bool:
         """Whether a row has several texts, such as units, where numbers belong, and no number."""
-        cells = [row[place] for place in self.numeric & _filled(row)]
+        cells = [row[p] for p in self.numeric & _filled(row) if not _is_marker(row[p])]
         return len(cells) > 1 and not any(map(_is_value, cells))
 
     def are_other(self, rows: Sequence[Row]) -> bool:
         """Whether rows below an empty one begin with names, so that they are another table."""
-        places = _filled(rows[0])
+        places = {place for place in _filled(rows[0]) if not _is_marker(rows[0][place])}
         has_names = places & self.numeric and not any(_is_value(rows[0][p]) for p in places)
         is_narrow = all(2 * len(_filled(row)) <= len(self.usual) for row in rows)
         return bool(
@@ -253,13 +280,17 @@ class _Values:
     def are_totals(self, row: Row, rows: Sequence[Row]) -> bool:
         """Whether a row begins with a word for totals, and has values that can be some."""
         places = self.numeric & _filled(row)
-        if not _label(row) or not places:
+        if not _label(row) or not places or _label(row) in map(_label, rows):
             return False
         if self.usual - self.numeric - _filled(row):  # no other row lacks them
             return True
         columns = [(_number(row[p]), [_number(r[p]) for r in rows if p < len(r)]) for p in places]
         if re.match(_MEAN, _label(row), re.IGNORECASE):
-            return all(min(column) <= value <= max(column) for value, column in columns if column)
+            return all(
+                10 * abs(value - sum(column) / len(column)) <= max(column) - min(column)
+                for value, column in columns
+                if column
+            )
         n_sums = sum(value >= sum(column) * (1 - 1e-6) > 0 for value, column in columns)
         return 2 * n_sums >= len(columns)
 
@@ -273,12 +304,16 @@ def _find_names(head: Sequence[Row], width: int) -> tuple[int, int]:
     for i in range(start, min(MAX_ABOVE, len(head))):
         row, table = head[i], _Values(head[i + 1 :])
         if table.are_names([row], width):
-            is_sure = table.numeric and not any(_is_value(row[p]) for p in table.numeric)
+            is_sure = table.numeric and not table.has_datum(row)
             most = max((len(_texts(above)) for above in head[start:i]), default=0)
             are_texts = 2 * most < len(table.usual) and not any(map(_is_value, row))
             return (i + 1, i + 1) if not most or is_sure or are_texts else (0, 0)
         below, lower = _Values(head[i + 2 :]), head[i + 1 : i + 2]
-        is_pair = lower and len(_texts(row)) > 1 and below.are_names(head[i : i + 2], width)
+        has_index = _filled(row) == {*range(1, width)}  # the values of a data frame's index
+        may_pair = (
+            lower and len(_texts(row)) > 1 and not has_index and not below.has_datum(lower[0])
+        )
+        is_pair = may_pair and below.are_names(head[i : i + 2], width)
         if is_pair and not below.are_names(lower, width):
             return i + 1, i + 2
         if table.usual <= _filled(row) != set():  # it may have values
@@ -292,12 +327,18 @@ def _label(row: Row) -> str:
     return text if _TOTAL.fullmatch(text) else ""
 
 
-def _cut(rows: Sequence[Numbered], table: _Values) -> tuple[Sequence[Numbered], list[str]]:
-    """Leave out other tables, totals and notes below a table; return notices on them."""
+def _cut(
+    rows: Sequence[Numbered], table: _Values, n_kept: int
+) -> tuple[Sequence[Numbered], list[str]]:
+    """Leave out other tables, totals and notes below a table; return notices on them.
+
+    The first `n_kept` rows are not left out.
+    """
     notices: list[str] = []
     blocks = [[*block] for is_in, block in groupby(rows, lambda r: bool(_filled(r[1]))) if is_in]
     for block in blocks[1:]:
-        if table.are_other([row for _, row in block]):
+        is_free = not n_kept or block[0][0] > rows[n_kept - 1][0]
+        if is_free and table.are_other([row for _, row in block]):
             span = f"rows {block[0][0]:,} to {blocks[-1][-1][0]:,}"
             notices.append(
                 f"{span} are another table and not read: {list_some(_texts(block[0][1]))}"
@@ -305,7 +346,7 @@ def _cut(rows: Sequence[Numbered], table: _Values) -> tuple[Sequence[Numbered], 
             rows = [each for each in rows if each[0] < block[0][0]]
             break
     below = []
-    while rows:
+    while len(rows) > n_kept:
         number, row = rows[-1]
         if _filled(row):
             is_apart = not any(_filled(above) for _, above in rows[-2:-1])
@@ -317,7 +358,8 @@ def _cut(rows: Sequence[Numbered], table: _Values) -> tuple[Sequence[Numbered], 
             )
         rows = rows[:-1]
     if below:
-        notices.append(f"not read below the table: {', '.join(below[:6])}")
+        more = f" and {len(below) - 6:,} more" if len(below) > 6 else ""
+        notices.append(f"not read below the table: {', '.join(below[:6])}{more}")
     return rows, notices
 
 

@@ -29,7 +29,8 @@ class TextBlocks:
     """The columns of a CSV file by name, for consecutive rows; at least one block.
 
     The table is found in the file as `kbench_files._layout` finds it, and a first line ``sep=;``
-    names the delimiter. ValueError names the error in the file and its line.
+    names the delimiter. Where the names are in the first row, or `header_row` is given, all rows
+    with a cell for each name are read. ValueError names the error in the file and its line.
 
     Attributes
     ----------
@@ -52,7 +53,7 @@ class TextBlocks:
             sign = SEP.fullmatch(stream.readline(20).strip())
         self._delimiter = sign[1] if sign and sign[1] else delimiter
         with self._rows() as rows:
-            self._layout = find_layout(*survey(rows), header_row)
+            self._layout = find_layout(*survey(rows), header_row, keeps_rows=True)
         self.notices, names = self._layout.notices, self._layout.names
         if not names:
             raise ValueError(f"file {str(path)!r} is empty")

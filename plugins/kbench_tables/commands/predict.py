@@ -129,11 +129,11 @@ def _opened(
         params = {**model.encoder.get_params(deep=False), **texts(as_trained)}
         model.encoder.__class__(**params).transform(next(iter(read(as_trained))))
         dialect = as_trained
-    except ValueError:
-        _show(table.warnings)
+        doubts: list[str] = []
+    except ValueError:  # the model's blocks have rows that are not read otherwise
+        doubts = [notice for notice in table.warnings if "not read" not in notice]
     blocks = read(dialect)
-    if dialect is as_trained:
-        _show(blocks.notices)
+    _show(dict.fromkeys([*doubts, *blocks.notices]))
     changed = [
         f"{name} {dialect[name]!r} instead of {trained[name]!r}"
         for name in ("delimiter", "decimal", "thousands", "encoding")

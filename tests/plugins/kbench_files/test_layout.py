@@ -67,6 +67,34 @@ PLAIN = {
     "no name for the first column": [["", *NAMES], *[[i, *row] for i, row in enumerate(ROWS)]],
     "texts only": [["a", "b", "c"], *[["x", "y", "z"[i % 1]] for i in range(9)]],
     "names that are years": [["city", "2019", "2020"], *[row[:3] for row in ROWS]],
+    "an index and missing values": [
+        ["", "name", "sex", "city", "age"],
+        [0, "Ann", "f", "", 30],
+        *[[i, f"n{i}", "m", "Oslo", 40 + i] for i in range(1, 30)],
+    ],
+    "an index of texts": [["", "smoker", "alive"], *[[f"r{i}", "yes", "yes"] for i in range(9)]],
+    "missing numbers first": [
+        ["shop", "lag1", "lag2", "y"],
+        ["A", "NA", "NA", "x"],
+        *[["B", i, i + 0.5, "y"] for i in range(9)],
+    ],
+    "question marks": [["shop", "n", "m"], ["A", "?", "?"], *[["B", i, i] for i in range(9)]],
+    "a missing value after an empty row": [
+        ["shop", "n", "y"],
+        *[["A", i, "y"] for i in range(9)],
+        [],
+        ["q", "?", "x"],
+        *[["B", i, "y"] for i in range(9)],
+    ],
+    "a sector that is called Media": [
+        ["sector", "staff", "margin", "label"],
+        *[["Media" if i > 39 else "Farms", i % 20, i % 7 + 0.5, "yn"[i % 2]] for i in range(60)],
+    ],
+    "one row that is called Media": [
+        ["sector", "staff", "margin"],
+        *[[f"s{i}", i, i % 7 + 0.5] for i in range(20)],
+        ["Media", 18, 0.5],
+    ],
     "missing values in the first row": [["a", "b"], ["NA", "x"], *[[i, "y"] for i in range(9)]],
 }
 
@@ -110,6 +138,35 @@ def test_all_readers_find_the_same_table(tmp_path):
     blocks = TextBlocks(dirty)
     assert list(blocks) == list(TextBlocks(plain))
     assert "totals: 'Total'" in " | ".join(blocks.notices)
+
+
+@pytest.mark.parametrize("header_row", ["", "1"])
+def test_all_rows_of_a_plain_file_are_predicted(tmp_path, header_row):
+    rows = [
+        ["#x", "", "", ""],
+        ["Oslo", "NA", "NA", "x"],
+        *[["Rome", f"{i}", f"{i}.5", "y"] for i in range(9)],
+        EMPTY,
+        ["Total", "60", "40", "y"],
+        ["New York", "", "", ""],
+        EMPTY,
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text(as_texts([NAMES, *rows]))
+    blocks = TextBlocks(path, header_row=header_row)
+    assert list(zip(*next(iter(blocks)).values(), strict=True)) == list(map(tuple, rows))
+    assert not blocks.notices
+    path.write_text(as_texts([NAMES, *rows, [], ["Source: us"]]))
+    blocks = TextBlocks(path, header_row=header_row)
+    assert len(next(iter(blocks))["city"]) == len(rows)
+    assert "a note: 'Source: us'" in " | ".join(blocks.notices)
+
+
+def test_many_notes_are_counted():
+    notes = [[f"note {i}"] for i in range(9)]
+    layout = find_layout(*survey(as_cells([NAMES, *ROWS, [], *notes])))
+    assert layout.notices[0].endswith(" and 3 more")
+    assert list(layout.select(as_cells([NAMES, *ROWS, [], *notes]))) == as_cells(ROWS)
 
 
 def test_a_row_that_does_not_fit_is_named(tmp_path):
