@@ -96,7 +96,8 @@ def _choose_datasets(
     ref, notices = dataset_of_file(what, registry=registry, **reading), []
     if (found := Verbs().one("kbench_file_preview", ref=ref, registry=registry)) is not None:
         ref, notices = found
-    for notice in notices:
+    # this command has no option that keeps a column
+    for notice in (each for each in notices if not each.startswith("left out: ")):
         echo(f"kbench: {put_flags(notice)}", err=True)
     is_official = "group" in reading or "time_column" in reading
     return [(ref, Protocol(cv="official" if is_official else "stratified"))]

@@ -60,6 +60,15 @@ def test_a_file_is_read_as_for_a_recommendation(table, capfd):
     assert "--header-row names another row" in err
 
 
+def test_an_option_that_the_command_lacks_is_not_advised(table, capfd):
+    frame = pandas.read_csv(table)
+    frame["Probe"] = [f"probe {i}" for i in range(len(frame))]
+    frame.to_csv(table, index=False)
+    code, _, err = command("leakage", table, "--target", "total", capfd=capfd)
+    assert code == 0
+    assert "keep" not in err
+
+
 def test_the_same_numbers_under_other_names_have_these_names(table, capfd):
     command("leakage", table, "--target", "total", capfd=capfd)
     renamed = table.with_name("renamed.csv")
