@@ -191,11 +191,13 @@ def compare(
         and learners[planned.cell.learner.label].family != LOCAL
     }
     trusted = [row for row in rows if not drift or row.method in followed]
-    if not any(row.is_complete for row in trusted):
+    baselines = [label for label, learner in learners.items() if learner.baseline]
+    any_follows = any(row.is_complete and row.learner not in baselines for row in trusted)
+    if not any_follows:
         trusted = rows
     advice = advise(
         trusted,
-        [label for label, learner in learners.items() if learner.baseline],
+        baselines,
         report.suite.compared,
         data.facts.task,
         [label for label, learner in learners.items() if learner.family == BOOSTED],
@@ -207,10 +209,15 @@ def compare(
     if schedule is not None and advice is not None:
         compared = replace(compared, explained=_extrapolate_cost(compared, schedule))
     if drift:
+        rule = "only linear methods without a feature map, and boosting, are recommended"
+        if not any_follows:
+            rule = (
+                "no linear method without a feature map, and no boosting, was evaluated in full, "
+                "so the recommended one may not extrapolate"
+            )
         said = (
             f"In the last block, {plural(len(drift), 'column')} ({list_some(drift, 3)}) "
-            f"{'leaves' if len(drift) == 1 else 'leave'} the range of the rows before: only "
-            "linear methods without a feature map, and boosting, are recommended."
+            f"{'leaves' if len(drift) == 1 else 'leave'} the range of the rows before: {rule}."
         )
         compared = replace(compared, explained=(*compared.explained, said))
     if not explains or advice is None:

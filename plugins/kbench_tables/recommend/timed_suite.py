@@ -219,7 +219,8 @@ def _samples(n_train: int, least: int = MIN_ROWS) -> list[int]:
 def _splits(protocol: Protocol, n_samples: int) -> Protocol:
     """Return a protocol with the splits of all cells."""
     if protocol.cv == "official":
-        # a split has four fifths of the rows to train on, or more
+        # four fifths of the rows train, as in the first split by time, which has the most; of a
+        # small table, the second and third have three and two fifths
         return replace(protocol, n_folds=5)
     if n_samples < HOLDOUT_FROM:
         return protocol

@@ -46,6 +46,19 @@ def found(tmp_path_factory):
     return run
 
 
+def test_what_is_said_about_a_drift_is_true():
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame({"t": np.arange(100), "trend": np.arange(100) + rng.normal(size=100)})
+    frame["y"] = frame["trend"] + rng.normal(size=100)
+    given = {"time_column": "t", "learner": ["ridge", "dummy-mean"], "progress": False}
+    said = {
+        name: repr(kbench.recommend(frame, "y", feature_map=name, **given))
+        for name in ("identity", "rff")
+    }
+    assert "only linear methods without" in said["identity"]
+    assert "may not extrapolate" in said["rff"]
+
+
 @pytest.mark.slow
 def test_a_frame_gets_a_recommendation(found):
     assert found.recommendation.startswith("Use identity + ridge")
