@@ -9,7 +9,9 @@ import argparse
 import contextlib
 import csv
 import os
+import re
 import secrets
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -192,6 +194,18 @@ class _Guard:
         return f"'{cell}"
 
 
+def _put_flags(text: str, names: Iterable[str]) -> str:
+    """Write the options that a message names as flags, if they are among `names`."""
+
+    def written(match: re.Match[str]) -> str:
+        if match[1] not in names:
+            return match[0]
+        flag = f"--{match[1].replace('_', '-').replace('values', 'value')}"
+        return f"{flag} {shlex.quote(match[2])}" if match[2] is not None else flag
+
+    return re.sub(r"`(\w+)(?:='([^'`\\]*)')?`", written, text)
+
+
 def main(
     load: Callable[[], Model], read: Callable[..., Any], arguments: Sequence[str] | None = None
 ) -> int:
@@ -232,9 +246,9 @@ def main(
             overwrite=options.overwrite,
         )
     except (ValueError, RuntimeError, OSError, KbenchError) as error:
-        print(f"predict.py: {error}", file=sys.stderr)
+        print(f"predict.py: {_put_flags(str(error), vars(options))}", file=sys.stderr)
         return 2
     for sentence in (*blocks.notices, *outcome.sentences):
-        print(f"predict.py: {sentence}", file=sys.stderr)
+        print(f"predict.py: {_put_flags(sentence, vars(options))}", file=sys.stderr)
     print(f"{options.output}: {plural(outcome.n_rows, 'row')}")
     return 0

@@ -6,6 +6,7 @@ import pytest
 
 from kbench_files._text_blocks import TextBlocks
 from kbench_tables.export.model import Finding, describe
+from kbench_tables.export.predicting import _put_flags
 
 
 def test_findings_of_one_kind_in_many_columns_are_one_line():
@@ -54,3 +55,10 @@ def test_blocks_have_the_rows_in_their_order(tmp_path):
     path.write_text("# one\n# two\na\n" + "".join(f"{n}\n" for n in range(7)))
     blocks = list(TextBlocks(path, n_rows=3))
     assert [block["a"] for block in blocks] == [["0", "1", "2"], ["3", "4", "5"], ["6"]]
+
+
+def test_options_are_named_as_flags():
+    told = "give `encoding='cp1252'`, `header_row` or `na_values`; `drop` is none"
+    names = ["encoding", "header_row", "na_values"]
+    shown = "give --encoding cp1252, --header-row or --na-value; `drop` is none"
+    assert _put_flags(told, names) == shown
