@@ -134,7 +134,9 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         errors = None
         if task == "regression":
             last = ScaledTarget(unfitted).with_fitted(fitted.learner, fitted.scale)
-            errors = intervals(cross_val_predictions(predict, data.y, task, seed, folds), data.y)
+            by_time = bool(folds and cell.dataset.params.get("time_column"))
+            held_out = cross_val_predictions(predict, data.y, task, seed, folds)
+            errors = intervals(held_out, data.y, by_time)
         else:
             last = NamedClasses(unfitted, to_labels(dataset.target_names))
             # as its own `fit` would do, but with the estimator that is fitted already

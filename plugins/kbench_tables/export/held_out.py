@@ -60,21 +60,20 @@ def cross_val_predictions(
         return [predict(train, test) for train, test in folds]
 
 
-def intervals(parts: list[Fold], y: np.ndarray) -> Intervals:
+def intervals(parts: list[Fold], y: np.ndarray, is_by_time: bool = False) -> Intervals:
     """Return intervals from out-of-fold residuals, with their coverage at `COVERAGE`.
 
-    The coverage is estimated on each fold with the residuals of the other folds. Of splits by
-    time, which leave out the first rows, it is that on the last rows.
+    The coverage is estimated on each fold with the residuals of the other folds; if the folds are
+    splits by time, on that with the last rows.
     """
     scores = []
     for part in parts:
         errors = np.abs(y[part.rows] - part.values)
         scores.append(errors if part.sd is None else errors / np.maximum(part.sd, 1e-300))
     covered = []
-    if len(scores) == 1:  # a split by time: the second half of its rows by the first
+    if len(scores) == 1:  # the second half of its rows by the first
         middle = len(scores[0]) // 2
         scores = [scores[0][middle:], scores[0][:middle]]
-    is_by_time = sum(map(len, scores)) < len(y)
     for fold, values in enumerate(scores[:1] if is_by_time else scores):
         rest = np.sort(np.concatenate([s for other, s in enumerate(scores) if other != fold]))
         covered.append(values <= quantile(rest, len(rest), COVERAGE))

@@ -240,6 +240,7 @@ def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, more: Mapping[
         "n_rows": len(dataset.y),
         "task": dataset.task,
         "is_weighted": dataset.sample_weight is not None,
+        "is_balanced": bool(cell.learner.params.get("balanced")),
         "measured": row and _read_scores(row, dataset.task),
         "is_calibrated": getattr(fitted.pipeline[-1], "calibration_", None) is not None,
         **more,
@@ -252,13 +253,18 @@ def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, more: Mapping[
         y = np.asarray(dataset.y)
         facts["target"] = {"lowest": float(y.min()), "highest": float(y.max())}
     if intervals is not None:
+        own_splits, params = (
+            cell.protocol.cv == "official" and bool(dataset.splits),
+            cell.dataset.params,
+        )
         facts["intervals"] = {
             "level": intervals.level,
             "coverage": intervals.coverage,
             "n_rows": intervals.n_rows,
             "is_relative": intervals.is_relative,
             "rmse": float(np.sqrt(np.mean(intervals.errors**2))),
-            "own_splits": cell.protocol.cv == "official" and bool(dataset.splits),
+            "own_splits": own_splits,
+            "splits_by": next((by for by in ("time_column", "groups") if params.get(by)), ""),
         }
     return facts
 

@@ -12,13 +12,13 @@ import pytest
 from kbench import Cell, Dataset, DatasetError, ExportError, PluginError, Protocol, Ref
 from kbench.machine import cluster_id, machine_id
 from kbench.planning.planned import PlannedCell, task_key
-from kbench.records import DatasetFacts, Manifest, Result
+from kbench.records import DatasetFacts, Manifest, Result, Split
 from kbench.registry.installed import how_to_get, list_plugins
 from kbench.registry.registry import build
 from kbench.results.rows import Row
 from kbench.storage.journal import Journal, state_folder
 from kbench.tables.encoder import TableEncoder
-from kbench_tables.export.card import _code
+from kbench_tables.export.card import _code, card
 from kbench_tables.export.decode_table import fit_encoder
 from kbench_tables.export.fit import refit, to_labels
 from kbench_tables.export.model_folder import recall_results, write
@@ -268,6 +268,38 @@ def test_the_card_says_where_it_was_measured(registry, iris, tmp_path):
         write(folder, cell, "key", fitted, replace(row, machine=where), "joblib", mlflow=False)
         assert told in (folder / "README.md").read_text()
         assert json.loads((folder / "model.json").read_text())["measured"]["machine"] == where
+
+
+def test_the_card_says_that_classes_are_balanced(registry, iris, tmp_path):
+    for value in (True, False):
+        cell = Cell(IRIS, Ref("identity"), Ref("ridge", {"balanced": value}), FEW)
+        folder = tmp_path / str(value)
+        write(folder, cell, "key", refit(cell, iris, registry), None, "joblib", mlflow=False)
+        assert ("decisions favour rare classes" in (folder / "README.md").read_text()) == value
+
+
+@pytest.mark.parametrize("by", ["time_column", "groups", ""])
+def test_the_card_names_the_splits_of_the_intervals(houses, tmp_path, registry, by):
+    from kbench.registry.callables import resolve
+
+    path = tmp_path / "t.csv"
+    houses.assign(part=np.arange(len(houses)) % 20).to_csv(path, index=False)
+    given = {"path": str(path), "target": "price"} | ({by: "part"} if by else {})
+    data = resolve(registry.get("dataset", "csv").load)(**given)
+    if not by:
+        rows = np.arange(len(data.y))
+        data = replace(
+            data, splits=[Split(0, rows[20:], rows[:20]), Split(1, rows[:40], rows[40:50])]
+        )
+    cell = Cell(Ref("csv", given), Ref("identity"), Ref("ridge"), replace(FEW, cv="official"))
+    fitted = refit(cell, data, registry)
+    write(tmp_path / "model", cell, "key", fitted, None, "joblib", mlflow=False)
+    facts = json.loads((tmp_path / "model" / "model.json").read_text())
+    facts |= {"package": "p", "latency_s": {"1": 1.0, "1000": 1.0}, "licences": {}, "versions": {}}
+    shown = card(facts, fitted, "", mlflow=False)
+    told = {"time_column": "by time", "groups": "by groups", "": "of the dataset"}[by]
+    assert f"over the splits {told}:" in shown
+    assert ("% of the last held-out" in shown) == (by == "time_column")
 
 
 def test_what_is_saved_otherwise_than_it_was_fitted_is_refused(
