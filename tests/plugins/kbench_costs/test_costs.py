@@ -289,14 +289,18 @@ learners = [{ name = "linear-svm", C = { tune = [1.0, 16.0, 256.0] } }]
 
 @pytest.mark.slow
 def test_predicted_cpu_times_are_close_to_those_measured(store_uri, monkeypatch):
-    """Kernel SVM and k-NN grow with the pairs of rows."""
+    """Kernel SVM and k-NN grow with the pairs of rows; boosting stops early on many rows only."""
     monkeypatch.setattr(trials, "ROWS", 5000)
     registry = build(list_plugins())
     options = Options(given={"store": store_uri})
     report = execute(Run(read(METHODS, "methods", registry), registry, options))
     for cell in report.cells:
         (result,) = cell.done
-        assert 0.25 < cell.cost.seconds.value / result.cpu_s < 4, cell.cell.name
+        seconds = cell.cost.seconds
+        if cell.cell.learner.name == "gradient-boosting":
+            assert seconds.low / 1.5 < result.cpu_s < seconds.high
+        else:
+            assert 0.4 < seconds.value / result.cpu_s < 2.5, cell.cell.name
 
 
 @pytest.mark.slow
