@@ -154,7 +154,7 @@ def unstandardise(predictions: Predictions, scale: Scale, n_rows: int, name: str
 
 
 SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
-"""How far a row of probabilities may be from a sum of 1, by dtype."""
+"""Largest difference of the sum of a row of probabilities from 1, by dtype."""
 
 
 def check_embedding(Z: Matrix, n_rows: int, name: str) -> None:

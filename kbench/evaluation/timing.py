@@ -90,7 +90,7 @@ def time_step(step: Callable[[], S]) -> Timed[S]:
 
 
 class Run(Protocol):
-    """How a step is run: `once`, or `time_step`."""
+    """The function that runs a step: `once` or `time_step`."""
 
     def __call__(self, step: Callable[[], S]) -> Timed[S]:
         """Run a step, and say how long it took."""

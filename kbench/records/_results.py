@@ -374,7 +374,7 @@ class Delivered:
     commands: tuple[tuple[str, str], ...] = ()
     """Commands to type next, and what they do."""
     remedy: str = ""
-    """How those that are missing get there."""
+    """The way in which missing ones are delivered."""
     options: tuple[str, ...] = ()
     """Options that name the place in commands; empty for the default one."""
 

@@ -15,7 +15,7 @@ from kbench.results.rows import Row, newest, sort_by_dataset
 from kbench.results.stored import StoredResults
 
 Verdict = Literal["equal", "noise", "different"]
-"""How a split that was recomputed agrees with its row."""
+"""Agreement of a recomputed split with its row."""
 
 VERDICTS: Mapping[Verdict, str] = {
     "equal": "equal",

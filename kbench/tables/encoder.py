@@ -38,7 +38,7 @@ _TRUTHS = {
 
 @dataclass(frozen=True)
 class Texts:
-    """How strings are read.
+    """The notation of strings.
 
     Examples
     --------
@@ -336,7 +336,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def texts(self) -> Texts:
-        """How strings are read."""
+        """The notation of strings."""
         return Texts(self.decimal, self.thousands, tuple(self.na_values))
 
     def places(self) -> dict[str, slice]:

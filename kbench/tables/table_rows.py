@@ -66,7 +66,7 @@ class Opened:
     params: Mapping[str, object] = field(default_factory=dict)
     """Parameters of the source that were not given and have been guessed."""
     sentence: str = ""
-    """How the files are read."""
+    """The format and the reading options of the files."""
     warnings: Sequence[str] = ()
     """What the guess leaves open, and the option that changes it."""
 

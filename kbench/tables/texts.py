@@ -1,4 +1,4 @@
-"""How the strings of a table are read: numbers, units, dates, missing values.
+"""Reading of the strings of a table: numbers, units, dates, missing values.
 
 Numbers may have signs around them: `$1,200`, `45 %`, `20 °C`, `(1 200)`. All values of a
 column have one unit, which is left out: 45 % is 45. Dates become days since 1970, and the place
@@ -129,7 +129,7 @@ def split_number(text: str) -> Parts | None:
 
 @dataclass(frozen=True)
 class UnitColumn:
-    """How the numbers of a column are written, that have a unit around them.
+    """The notation of the numbers of a column that have a unit around them.
 
     Examples
     --------
@@ -192,7 +192,7 @@ _LOOSE = re.compile(r"^(\d{4})([-/. ])(\d{1,2})\2(\d{1,2})(?!\d)")
 
 @dataclass(frozen=True)
 class DateColumn:
-    """How the dates of a column become numbers.
+    """The conversion of the dates of a column to numbers.
 
     Examples
     --------

@@ -74,7 +74,7 @@ class LeverageFourierFeatures(_FourierMap):
     ridge: float | str = number("auto", above=0, otherwise=("auto",))
     n_rows: int = integer(2000, least=1)
 
-    rows_to_fit = None  # the scores are of rows of their own
+    rows_to_fit = None  # the scores are computed on another sample of rows
 
     def _fit(self, X):
         rng = check_random_state(self.random_state)

@@ -72,7 +72,7 @@ def _factors(size, dtype):
 
 
 def rows_together(size):
-    """How many rows of `size` numbers to transform at once: they stay in cache."""
+    """Return the number of rows of `size` numbers to transform at once: they stay in cache."""
     return min(256, max(8, 2**16 // size))
 
 

@@ -286,7 +286,7 @@ def too_large(cost: Cost, limit_mib: float, name: str = "", largest: int | None 
 def too_long(seconds: Estimate, timeout_s: float, protocol: Protocol) -> str:
     """Say that a task does not end before its timeout; empty if it may, in one case of twenty.
 
-    Its threads share its CPU time. A search with a timeout of its own ends earlier.
+    Its threads share its CPU time. A search that has a timeout ends earlier.
 
     >>> too_long(Estimate(36_000, 30_000, 43_000), 1800, Protocol(threads=2))
     'needs 10 h of CPU time, more than `task_timeout=1800` allows; `task_timeout=21500` should do'

@@ -33,7 +33,7 @@ OPTIONS: dict[str, object] = {
     "skipinitialspace": True,
     "low_memory": False,
 }
-"""How pandas reads a CSV file."""
+"""Options with which pandas reads a CSV file."""
 
 RAGGED = 10
 """Rows with too few or too many values that a message lists."""
@@ -63,7 +63,7 @@ def csv_rows(path: str | Path, drop: Sequence[str] = (), **given: object) -> Ope
 class _Rewritten(io.RawIOBase):
     """The table in a file as a CSV file with names in its first line and nothing else.
 
-    Parsers replace an error by one of their own: it is `problem`.
+    Parsers replace an error by another one: it is `problem`.
     """
 
     def __init__(self, rows: Iterable[Row], dialect: Dialect) -> None:

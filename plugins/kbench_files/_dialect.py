@@ -48,7 +48,7 @@ _NAMES = {",": "`,`", ";": "`;`", "\t": "tabs", "|": "`|`", " ": "blanks"}
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written."""
+    """The dialect of a CSV file."""
 
     delimiter: str = ","
     """Separator of values."""

@@ -38,7 +38,7 @@ class Roles:
     task: str | None = None
     weight: str | None = None
     texts: Texts = field(default_factory=Texts)
-    """How the cells of a text file are written."""
+    """The notation of the cells of a text file."""
 
 
 def encode(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Dataset, int]:

@@ -1,4 +1,4 @@
-"""How well targets are predicted without a model: by a column, two columns, neighbours, copies."""
+"""Scores of predictions of a target without a model: by columns, pairs, neighbours, copies."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _GROUP = re.compile(
 
 @dataclass(frozen=True)
 class Role:
-    """How one column is encoded."""
+    """The encoding of one column."""
 
     name: str
     read_as: str

@@ -45,7 +45,7 @@ BESIDE = "roc_auc"
 """The metric shown next to the balanced accuracy."""
 
 LARGER_ERROR = 0.02
-"""How much larger an error may be within noise, as a share of the best method's."""
+"""Largest increase of an error within noise, as a share of the best method's."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class _Comparison:
 
     @property
     def margin(self) -> float:
-        """How much worse a method within noise may be: at most half a standard error.
+        """Return the largest loss of a method within noise: at most half a standard error.
 
         Without a significant difference, methods may still differ by more than a short fit is
         worth. Balanced accuracy may be a whole one worse: ROC AUC, which varies less, decides then.
