@@ -86,7 +86,7 @@ def survey(rows: Iterable[Row]) -> tuple[list[Row], list[Row], int]:
     n_cells, numbered = 0, enumerate(rows, 1)
     for _, row in numbered:
         head.append(row)
-        n_cells += len(row)
+        n_cells += max(1, len(row))
         if n_cells > HEAD and len(head) >= 20:
             break
     tail = deque(numbered, maxlen=max(20, TAIL * len(head) // max(n_cells, 1)))
@@ -345,22 +345,22 @@ def _cut(
             )
             rows = [each for each in rows if each[0] < block[0][0]]
             break
-    below = []
-    while len(rows) > n_kept:
-        number, row = rows[-1]
+    below, end = [], len(rows)
+    while end > n_kept:
+        number, row = rows[end - 1]
         if _filled(row):
-            is_apart = not any(_filled(above) for _, above in rows[-2:-1])
+            is_apart = end < 2 or not _filled(rows[end - 2][1])
             is_note = _is_skipped(row) or table.is_note(row, is_apart)
-            if not is_note and not table.are_totals(row, [r for _, r in rows[:-1]]):
+            if not is_note and not table.are_totals(row, [r for _, r in rows[: end - 1]]):
                 break
             below.append(
                 f"row {number:,} ({'a note' if is_note else 'totals'}: {_texts(row)[0]!r})"
             )
-        rows = rows[:-1]
+        end -= 1
     if below:
         more = f" and {len(below) - 6:,} more" if len(below) > 6 else ""
         notices.append(f"not read below the table: {', '.join(below[:6])}{more}")
-    return rows, notices
+    return rows[:end], notices
 
 
 def _find_columns(

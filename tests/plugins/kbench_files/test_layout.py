@@ -2,13 +2,14 @@
 
 import csv
 import io
+import itertools
 
 import pytest
 
 from kbench import DatasetError
 from kbench_files import load_csv, load_excel
 from kbench_files._csv import csv_rows
-from kbench_files._layout import find_layout, survey
+from kbench_files._layout import HEAD, TAIL, find_layout, survey
 from kbench_files._text_blocks import TextBlocks
 from kbench_files._typed import excel_rows
 
@@ -183,3 +184,10 @@ def test_columns_without_a_name_are_one_message(tmp_path):
     path.write_text(as_texts([["a", "", "b", ""], *ROWS]))
     with pytest.raises(DatasetError, match=r"columns 2, 4 have no name.*`header_row='2'`"):
         csv_rows(str(path))
+
+
+def test_empty_lines_without_end_are_not_kept():
+    head, tail, n_rows = survey(itertools.repeat([], 200_000))
+    assert len(head) <= HEAD + 1
+    assert len(tail) <= TAIL
+    assert n_rows == 200_000
