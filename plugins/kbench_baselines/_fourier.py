@@ -1,7 +1,7 @@
 """Random Fourier features of Gaussian, Laplace and Matern kernels, and their frequencies.
 
 By Bochner's theorem a stationary kernel is ``k(x - z) = E cos(w.(x - z))`` with
-w drawn from its spectral metric. Every function that draws such w does so for
+w drawn from its spectral measure. Every function that draws such w does so for
 the kernel at unit scale and returns an array of shape (n_features, n_frequencies).
 """
 

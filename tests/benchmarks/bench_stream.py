@@ -241,7 +241,7 @@ def passes(n: int, feature_map: str) -> None:
 
 
 def main() -> None:
-    """Metric both tasks and print what was found."""
+    """Measure both tasks and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--small", type=int, default=20_000)

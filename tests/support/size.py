@@ -41,7 +41,7 @@ def sources(root: Path) -> Iterator[Path]:
 
 
 def measured(root: Path) -> Size:
-    """Metric the product below a folder."""
+    """Count the product below a folder."""
     size = Size()
     for path in sources(root):
         text = path.read_text()
