@@ -172,7 +172,7 @@ def _artifacts(planned: PlannedCell, row: Row) -> dict[str, str]:
     artifacts = {}
     for name, field in (("search", "search"), ("map", "map_details"), ("seeds", "by_seed")):
         of_split = {result.split: getattr(result.details, field) for result in planned.done}
-        if any(of_split.values()) or (of_split and name == "search"):
+        if any(of_split.values()):
             artifacts[f"{name}.json"] = dumps(of_split)
     if failed := next((result for result in planned.in_order if not result.is_ok), None):
         printed = f"\n\nPrinted last:\n{failed.printed}" if failed.printed else ""

@@ -12,11 +12,10 @@ import logging
 import os
 import re
 import socket
-import sqlite3
 import threading
 import urllib.request
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,7 +24,7 @@ from kbench.messages import printable
 from kbench_mlflow.tracking import database
 from kbench_mlflow.tracking.address import Address, engine_uri
 from kbench_mlflow.tracking.database import CREATE_S
-from kbench_mlflow.tracking.run import Client
+from kbench_mlflow.tracking.run import Client, WholeRun
 
 _AWAY = {
     "Connection refused": "the server does not answer (connection refused)",
@@ -228,7 +227,6 @@ class Connection:
                 uri = engine_uri(self._path)
             client = mlflow.MlflowClient(tracking_uri=uri)
             if self._path is not None:
-                _sync_rarely(client)
                 # idle connections may be to a file that was removed and replaced since
                 _release(client)
             client.search_experiments(max_results=1)
@@ -244,6 +242,10 @@ class Connection:
         """Fail within seconds while another process holds a local store."""
         if self._path is not None:
             database.check_lock(self._path)
+
+    def insert(self, experiment_id: str, runs: Sequence[WholeRun]) -> list[str]:
+        """Write whole runs into a local store, all or none; return their ids."""
+        return [] if self._path is None else database.insert_runs(self._path, experiment_id, runs)
 
     def artifact_location(self, experiment_name: str) -> str | None:
         """Return the place of files: next to a local database, not in the current folder."""
@@ -279,27 +281,6 @@ class Connection:
             chain.append(before)
         texts = [f"{each!s} {each!r}" for each in chain]
         return None if any(self.address.hide(text) != text for text in texts) else error
-
-
-def _sync_rarely(client: Client) -> None:
-    """Have SQLite flush its write-ahead log at checkpoints, not with each transaction.
-
-    A kill loses nothing. A power failure may lose the last runs; the next command finds
-    that the store lacks them, and writes them again.
-    """
-    from sqlalchemy import event
-
-    engine = client._tracking_client.store.engine
-    if not event.contains(engine, "connect", _sync_at_checkpoints):
-        event.listen(engine, "connect", _sync_at_checkpoints)
-
-
-def _sync_at_checkpoints(connection: sqlite3.Connection, record: object) -> None:
-    cursor = connection.cursor()
-    # without a write-ahead log, this could damage the file
-    if cursor.execute("PRAGMA journal_mode").fetchone() == ("wal",):
-        cursor.execute("PRAGMA synchronous = NORMAL")
-    cursor.close()
 
 
 def _release(client: Client) -> None:

@@ -12,7 +12,7 @@ import math
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -77,6 +77,9 @@ FORMAT = "2"
 
 _Key = TypeVar("_Key", int, str)
 
+Point = tuple[str, float, int]
+"""Name, value and step of a metric."""
+
 
 @dataclass(frozen=True)
 class DatasetInput:
@@ -91,6 +94,16 @@ class DatasetInput:
     source: str
     n_rows: int
     n_features: int
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Source and profile as MLflow stores them."""
+        online = self.source.startswith(("http://", "https://"))
+        return {
+            "source_type": "http" if online else "local",
+            "source": json.dumps({"url" if online else "uri": self.source}),
+            "profile": json.dumps({"num_rows": self.n_rows, "num_features": self.n_features}),
+        }
 
 
 @dataclass(frozen=True)
@@ -229,11 +242,31 @@ BOOKKEEPING = {f"kbench.{name}" for name in ("host", "pid", "pid_start", "writin
 CHOSEN = "chosen."
 """Metrics of what searches chose begin with it: for MLflow's pages, not for results."""
 
+
+@dataclass(frozen=True)
+class WholeRun:
+    """A complete run as MLflow stores it; names and values are in its form."""
+
+    name: str
+    status: str
+    start_ms: int
+    end_ms: int
+    params: Mapping[str, str]
+    tags: Mapping[str, str]
+    points: Sequence[Point]
+    """Those of one metric in the order of their steps."""
+    dataset: DatasetInput | None = None
+    artifacts: Mapping[str, str] = field(default_factory=dict)
+
+
 Client = Any
 """MLflow's client, without types: MLflow is imported only when a store is opened."""
 
 Entity = Any
 """A record of MLflow's client."""
+
+CONTEXT = "mlflow.data.context", "evaluation"
+"""The tag of the data of a run."""
 
 Identity = tuple[str, str, str]
 """Key, machine and name of a cell: one run each within an experiment."""

@@ -203,9 +203,9 @@ class Store:
 
         `read` leaves them out. Returns the number of those that were written.
         """
-        with self._calls("cannot write the runs of methods") as client:
+        with self._calls("cannot write the runs of methods"):
             self._connection.check_lock()
-            return log_methods(client, experiment, machine, runs)
+            return log_methods(self._connection, experiment, machine, runs)
 
     @_persistent
     def log(self, experiment: Experiment, run: CellRun) -> str:

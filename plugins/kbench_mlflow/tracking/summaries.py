@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from kbench_mlflow.tracking.connection import Connection
 from kbench_mlflow.tracking.run import (
     KEY_CHARS,
     PARAM_CHARS,
@@ -20,6 +21,7 @@ from kbench_mlflow.tracking.run import (
     Client,
     Entity,
     Experiment,
+    WholeRun,
     cut,
     cut_all,
     escape_name,
@@ -71,45 +73,51 @@ def on_dataset(metric: str, dataset: str) -> str:
 
 
 def log_methods(
-    client: Client, experiment: Experiment, machine: str, runs: Sequence[MethodRun]
+    connection: Connection, experiment: Experiment, machine: str, runs: Sequence[MethodRun]
 ) -> int:
     """Make an experiment hold a machine's runs of methods, and no others; return how many are new.
 
     A run whose content has changed is written again: MLflow changes no param. One whose
     writer was interrupted is deleted.
     """
-    wanted = {run.digest: run for run in runs}
+    client, wanted = connection.client, {run.digest: run for run in runs}
     for stored in _of_kind(client, experiment, METHOD, machine):
         digest = stored.data.tags.get("kbench.digest", "")
         if stored.info.status == "FINISHED" and digest in wanted:
             del wanted[digest]
         else:
             client.delete_run(stored.info.run_id)
-    for run in wanted.values():
-        _write(client, experiment, machine, run)
-    return len(wanted)
+    new = [_whole_run(experiment, machine, run) for run in wanted.values()]
+    if not connection.insert(experiment.id, new):
+        for whole in new:
+            _write(client, experiment, whole)
+    return len(new)
 
 
-def _write(client: Client, experiment: Experiment, machine: str, run: MethodRun) -> None:
-    from mlflow.entities import Metric, Param
-
+def _whole_run(experiment: Experiment, machine: str, run: MethodRun) -> WholeRun:
     tags = {f"kbench.{name}": text for name, text in run.tags.items()}
     tags |= _identifying(METHOD, experiment, machine) | {"kbench.digest": run.digest}
-    created = client.create_run(
-        experiment.id,
-        start_time=run.start_ms or time.time_ns() // 1_000_000,
-        tags=cut_all(tags, TAG_CHARS) | owner(),
-        run_name=cut(run.name, KEY_CHARS) or "-",
+    names, now_ms = escape_name(run.metrics), time.time_ns() // 1_000_000
+    return WholeRun(
+        cut(run.name, KEY_CHARS) or "-",
+        "FINISHED",
+        run.start_ms or now_ms,
+        run.end_ms or now_ms,
+        cut_all(run.params, PARAM_CHARS),
+        cut_all(tags, TAG_CHARS) | owner(),
+        [(names[n], float(v), 0) for n, v in run.metrics.items() if math.isfinite(v)],
     )
-    names = escape_name(run.metrics)
-    metrics = [
-        Metric(names[name], float(value), run.end_ms, 0)
-        for name, value in run.metrics.items()
-        if math.isfinite(value)
-    ]
-    params = [Param(*item) for item in cut_all(run.params, PARAM_CHARS).items()]
-    client.log_batch(created.info.run_id, metrics, params)
-    client.set_terminated(created.info.run_id, "FINISHED", run.end_ms or None)
+
+
+def _write(client: Client, experiment: Experiment, run: WholeRun) -> None:
+    from mlflow.entities import Metric, Param
+
+    created = client.create_run(
+        experiment.id, start_time=run.start_ms, tags=run.tags, run_name=run.name
+    )
+    metrics = [Metric(name, value, run.end_ms, step) for name, value, step in run.points]
+    client.log_batch(created.info.run_id, metrics, [Param(*item) for item in run.params.items()])
+    client.set_terminated(created.info.run_id, run.status, run.end_ms)
 
 
 def log_report(

@@ -7,22 +7,30 @@ after it: a run that lacks one of them is found and completed, or written again.
 from __future__ import annotations
 
 import getpass
-import json
 import os
 import re
 import socket
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 
 from kbench_mlflow.tracking.connection import Connection, away
-from kbench_mlflow.tracking.run import BOOKKEEPING, CellRun, Client, DatasetInput, Entity, StoredRun
+from kbench_mlflow.tracking.run import (
+    BOOKKEEPING,
+    CONTEXT,
+    CellRun,
+    Client,
+    DatasetInput,
+    Entity,
+    Point,
+    StoredRun,
+    WholeRun,
+)
 
 _ITEMS_A_BATCH, _POINTS_A_BATCH = 100, 800
-
-_Point = tuple[str, float, int]
 
 
 def owner() -> dict[str, str]:
@@ -78,19 +86,55 @@ def upsert(
         client.delete_run(stored.run_id)
         stored = None
     if stored is None:
+        if (inserted := _insert(connection, experiment_id, run)) is not None:
+            return inserted
         stored = begin(client, experiment_id, run)
     _Writing(connection, stored, run).complete()
     return stored
 
 
+def _insert(connection: Connection, experiment_id: str, run: CellRun) -> StoredRun | None:
+    """Write a new run at once, where the store is a local one; None if nothing was written."""
+    stored = StoredRun("", experiment_id, run.content.status, run.start_ms, run.end_ms, {}, {}, {})
+    writing = _Writing(connection, stored, run)
+    tags = {**_first_tags(run), "kbench.digest": run.digest}
+    content, points = run.content, writing.list_missing_points()
+    whole = WholeRun(
+        content.name,
+        content.status,
+        run.start_ms,
+        run.end_ms,
+        content.params,
+        tags,
+        points,
+        content.dataset,
+        content.artifacts,
+    )
+    if not (ids := connection.insert(experiment_id, [whole])):
+        return None
+    data = content.dataset
+    return replace(
+        stored,
+        run_id=ids[0],
+        params=dict(content.params),
+        tags=tags,
+        latest={name: value for name, value, _ in points},
+        dataset=data and (data.name, data.digest),
+    )
+
+
 def begin(client: Client, experiment_id: str, run: CellRun) -> StoredRun:
     """Create a run with its tags; RUNNING, with its owner, until it is complete."""
-    content = run.content
-    tags = {**content.tags, **owner(), "mlflow.runName": content.name, "kbench.writing": run.digest}
+    tags = _first_tags(run)
     created = client.create_run(
-        experiment_id, start_time=run.start_ms, tags=tags, run_name=content.name
+        experiment_id, start_time=run.start_ms, tags=tags, run_name=run.content.name
     )
     return StoredRun(created.info.run_id, experiment_id, "RUNNING", run.start_ms, 0, {}, tags, {})
+
+
+def _first_tags(run: CellRun) -> dict[str, str]:
+    ours = {"mlflow.runName": run.content.name, "kbench.writing": run.digest}
+    return {**run.content.tags, **owner(), **ours}
 
 
 class _Writing:
@@ -109,7 +153,7 @@ class _Writing:
         stored, content = self._stored, self._content
         if stored.digest != self._digest:
             params = {n: text for n, text in content.params.items() if n not in stored.params}
-            points = self._missing_points()
+            points = self.list_missing_points()
             self._set_tags()
             if content.dataset is not None and stored.dataset is None:
                 self._log_dataset(content.dataset)
@@ -123,7 +167,7 @@ class _Writing:
             self._delete_tag("kbench.superseded")
         self._terminate()
 
-    def _missing_points(self) -> list[_Point]:
+    def list_missing_points(self) -> list[Point]:
         stored, content = self._stored, self._content
         means, known = content.metrics, stored.split_hashes if stored.digest else {}
         if stored.digest and stored.n_splits_done == content.n_splits_done:
@@ -163,7 +207,7 @@ class _Writing:
         del self._stored.tags[name]
 
     def _log_numbers(
-        self, params: dict[str, str], points: Sequence[_Point], not_stored: str
+        self, params: dict[str, str], points: Sequence[Point], not_stored: str
     ) -> None:
         """Log params and points that are not there yet; the digest comes last."""
         stored = self._stored
@@ -178,7 +222,7 @@ class _Writing:
     def _send(
         self,
         params: Mapping[str, str] | None = None,
-        points: Sequence[_Point] = (),
+        points: Sequence[Point] = (),
         tags: Mapping[str, str] | None = None,
     ) -> None:
         """Log in batches that MLflow accepts, tags in the last ones."""
@@ -206,15 +250,8 @@ class _Writing:
         from mlflow.entities import Dataset, InputTag
         from mlflow.entities import DatasetInput as Input
 
-        online = data.source.startswith(("http://", "https://"))
-        dataset = Dataset(
-            name=data.name,
-            digest=data.digest,
-            source_type="http" if online else "local",
-            source=json.dumps({"url" if online else "uri": data.source}),
-            profile=json.dumps({"num_rows": data.n_rows, "num_features": data.n_features}),
-        )
-        inputs = [Input(dataset, [InputTag("mlflow.data.context", "evaluation")])]
+        dataset = Dataset(name=data.name, digest=data.digest, **data.columns)
+        inputs = [Input(dataset, [InputTag(*CONTEXT)])]
         for attempt in range(4):
             try:
                 self._client.log_inputs(self._stored.run_id, inputs)

@@ -297,19 +297,12 @@ def test_a_kill_during_the_first_migration_leaves_the_path_usable(tmp_path):
 
 
 def test_a_log_is_flushed_at_checkpoints_and_other_files_with_each_transaction(store, uci, path):
-    def level():
-        engine = client_of(store)._tracking_client.store.engine
-        with engine.connect() as connection:
-            return connection.exec_driver_sql("PRAGMA synchronous").scalar()
-
-    store.close()
-    with contextlib.closing(sqlite3.connect(path)) as database:
-        (mode,) = database.execute("PRAGMA journal_mode").fetchone()
-    assert level() == (1 if mode == "wal" else 2)
-    store.close()
-    with contextlib.closing(sqlite3.connect(path)) as database:
-        assert database.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
-    assert level() == 2
+    for mode, level in (("wal", 1), ("delete", 2)):
+        store.close()
+        with contextlib.closing(sqlite3.connect(path)) as opened:
+            assert opened.execute(f"PRAGMA journal_mode = {mode}").fetchone() == (mode,)
+        with contextlib.closing(database.to_write(path)) as opened:
+            assert opened.execute("PRAGMA synchronous").fetchone() == (level,)
 
 
 def test_loading_opens_nothing(tmp_path):

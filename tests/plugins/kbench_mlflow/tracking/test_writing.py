@@ -1,12 +1,14 @@
 """A run is written once, whatever was there before and whatever fails on the way."""
 
+import contextlib
+import sqlite3
 from dataclasses import replace
 
 import pytest
 
 from kbench import StoreError
 from kbench_mlflow.tracking import store as store_module
-from kbench_mlflow.tracking.run import FORMAT
+from kbench_mlflow.tracking.run import FORMAT, WholeRun
 from kbench_mlflow.tracking.store import Store
 from tests.support.tracking_runs import (
     FAILED,
@@ -219,6 +221,58 @@ def test_a_dataset_that_another_writer_adds_at_the_same_time(store, uci, monkeyp
         log_inputs(run_id, datasets)
 
     monkeypatch.setattr(client_of(store), "log_inputs", racing)
+    monkeypatch.setattr(store._connection, "insert", lambda *runs: [])
     store.log(uci, a_run())
     assert len(failures) == 2
     assert state(store, uci)[0][5] == [("iris", IRIS.digest[:36])]
+
+
+def test_a_run_is_inserted_as_mlflow_would_write_it(store, uci, monkeypatch):
+    run = a_run(artifacts={"map/ä.json": "{}\n"}, n_splits_done=3)
+    with monkeypatch.context() as patch:
+        patch.setattr(store._connection, "insert", lambda *runs: [])
+        by_calls = store.log(uci, run)
+        expected = state(store, uci), rows(store, by_calls)
+    client_of(store).delete_run(by_calls)
+    inserted = Store(store.uri).log(uci, run)
+    assert (state(store, uci), rows(store, inserted)) == expected
+    assert client_of(store).download_artifacts(inserted, "map/ä.json")
+    with contextlib.closing(sqlite3.connect(store._connection.address.path)) as database:
+        assert database.execute("SELECT count(*) FROM datasets").fetchone() == (1,)
+
+
+def rows(store, run_id):
+    """Return the rows of a run in all tables, without its id and what differs between writes."""
+    columns = "SELECT * FROM {} WHERE {} = ? ORDER BY 1, 2, 3"
+    places = dict.fromkeys(("runs", "tags", "params", "metrics", "latest_metrics"), "run_uuid")
+    places |= {"inputs": "destination_id"}
+    found = {}
+    with contextlib.closing(sqlite3.connect(store._connection.address.path)) as database:
+        database.row_factory = sqlite3.Row
+        for table, column in places.items():
+            each = map(dict, database.execute(columns.format(table, column), [run_id]))
+            found[table] = [
+                {name: str(value).replace(run_id, "id") for name, value in row.items()}
+                for row in each
+            ]
+        (made,) = (row.pop("input_uuid") for row in found["inputs"])
+        tags = "SELECT name, value FROM input_tags WHERE input_uuid = ?"
+        found["input_tags"] = [tuple(row) for row in database.execute(tags, [made])]
+    return found
+
+
+@pytest.mark.parametrize("why", ["a column", "files elsewhere"])
+def test_mlflow_writes_what_cannot_be_inserted(store, uci, monkeypatch, why):
+    if why == "a column":
+        monkeypatch.setattr(IRIS.__class__, "columns", property(lambda data: {"no_such": ""}))
+    else:
+        with (
+            contextlib.closing(sqlite3.connect(store._connection.address.path)) as database,
+            database,
+        ):
+            database.execute("UPDATE experiments SET artifact_location = 's3://bucket'")
+    assert not store._connection.insert(uci.id, [WHOLE])
+    assert live(store, uci) == []
+
+
+WHOLE = WholeRun("a", "FINISHED", 1, 2, {}, {"mlflow.user": "me"}, [("m", 1.0, 0)], IRIS)
