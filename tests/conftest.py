@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
+import gc
 import itertools
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import types
@@ -22,7 +25,7 @@ from kbench.execution.sandbox import Sandbox
 from kbench.planning import current_state
 from kbench.registry.installed import Plugin
 from kbench.registry.registry import build
-from tests.support.paths import SUPPORT
+from tests.support.paths import ROOT, SUPPORT
 
 LINUX = sys.platform == "linux"
 
@@ -62,8 +65,34 @@ def _leave_user():
 HOME = _leave_user()
 
 
+COMPILED = ("kbench_nbcs._compiled", "kbench_nbcs._mesh_compiled")
+"""Modules that numba compiles for many seconds where its cache has nothing yet."""
+
+
+def _only_starts_workers(config):
+    return config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+
+
+def pytest_configure(config):
+    """Compile what all workers import once: each of them would, in a fresh checkout."""
+    if _only_starts_workers(config) and not any(
+        (ROOT / "plugins" / "kbench_nbcs").glob("__pycache__/*.nbi")
+    ):
+        compiling = [subprocess.Popen([sys.executable, "-c", f"import {m}"]) for m in COMPILED]
+        for process in compiling:
+            process.wait()
+
+
+def pytest_collection(session):
+    """Keep the collector from looking through all tests again and again."""
+    if not _only_starts_workers(session.config):
+        gc.disable()
+
+
 def pytest_collection_finish():
     """Leave the checkout; write no compiled modules: one of this second passes for current."""
+    gc.freeze()
+    gc.enable()
     os.chdir(HOME)
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -100,6 +129,27 @@ def _packages_distributions():
 # each run asks, and reading the files of all distributions takes a quarter of a second
 metadata.packages_distributions = _packages_distributions
 
+INSTALLED = frozenset(sys.path)
+"""Folders of distributions that no test changes."""
+_read_entry_points = metadata.Distribution.entry_points.fget
+
+
+@functools.cache
+def _installed_entry_points(path):
+    return _read_entry_points(metadata.PathDistribution(path))
+
+
+def _entry_points(self):
+    """Return what the property of the standard library does; read what is installed once."""
+    path = getattr(self, "_path", None)
+    if path is None or str(path.parent) not in INSTALLED:
+        return _read_entry_points(self)
+    return _installed_entry_points(path)
+
+
+# each command asks for those of all distributions, twice
+metadata.Distribution.entry_points = property(_entry_points)
+
 
 @pytest.fixture(scope="session")
 def private_folder_names(tmp_path_factory):
@@ -125,11 +175,23 @@ def private_folders(private_folder_names, monkeypatch):
 
 @pytest.fixture(scope="session")
 def migrated_store(tmp_path_factory):
-    """A migrated MLflow database to copy: making one takes seconds."""
+    """A migrated MLflow database to copy: making one takes seconds, and all workers share it."""
+    from kbench_mlflow.tracking.connection import Connection
     from kbench_mlflow.tracking.store import Store
 
-    path = tmp_path_factory.mktemp("migrated") / "mlflow.db"
-    Store(f"sqlite:///{path}").open()
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    path = folder / "migrated" / "mlflow.db"
+    with (folder / "migrating").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            path.parent.mkdir()
+            Store(f"sqlite:///{path}").open()
+    Connection(f"sqlite:///{path}").load()
+    from mlflow.store.db import utils
+
+    # opening a store reads the source of all migrations, twice
+    utils._get_latest_schema_revision = functools.cache(utils._get_latest_schema_revision)
     return path
 
 

@@ -20,6 +20,7 @@ from kbench.evaluation.split_view import assign
 from kbench.evaluation.splits import derive_seed, stratified_folds
 from kbench_learners import LinearSVM, LogisticClassifier, PathRidge, PathRidgeClassifier, _descent
 
+BLOCK_ROWS = 97  # five blocks of the training rows, the last one shorter
 OUTER = Protocol(refit_maps_in_inner_folds=False)
 IN_FLOAT32 = replace(OUTER, block_dtype="float32")
 ALPHAS = (1e-3, 0.1, 1.0, 10.0, 1000.0)
@@ -48,7 +49,7 @@ DATA = {kind: dataset(kind) for kind in ("two", "three", "numbers")}
 @pytest.fixture
 def in_blocks(monkeypatch):
     """Hold no embedding as one matrix, and take it in small blocks."""
-    monkeypatch.setattr(lazy_rows, "BLOCK_ROWS", 37)
+    monkeypatch.setattr(lazy_rows, "BLOCK_ROWS", BLOCK_ROWS)
     monkeypatch.setattr(passes, "WHOLE_BYTES", 0)
     monkeypatch.setattr(block_fits, "SAMPLE_BYTES", 60 * 8 * 30)
 
@@ -62,7 +63,7 @@ def both(monkeypatch, *given):
     """Evaluate a split in memory, and in blocks."""
     in_memory = evaluate_split(*given)
     with monkeypatch.context() as patched:
-        patched.setattr(lazy_rows, "BLOCK_ROWS", 37)
+        patched.setattr(lazy_rows, "BLOCK_ROWS", BLOCK_ROWS)
         patched.setattr(passes, "WHOLE_BYTES", 0)
         patched.setattr(block_fits, "SAMPLE_BYTES", 60 * 8 * 30)
         return in_memory, evaluate_split(*given)
@@ -330,6 +331,7 @@ def test_a_map_is_fitted_on_all_training_rows_without_labels(counting):
 
 
 def test_no_inputs_are_copied_as_one_matrix(counting, in_blocks, monkeypatch):
+    monkeypatch.setattr(lazy_rows, "BLOCK_ROWS", 37)
     monkeypatch.setattr(embedding, "FIT_BYTES", 50 * 8 * 4)
     monkeypatch.setattr("kbench.evaluation.fitting.MEASURED_ROWS", 20)
     taken = []
