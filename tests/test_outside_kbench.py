@@ -42,7 +42,10 @@ def made(kind, name):
         if not any(names_components(value) for value in values)
     }
     (make, *_) = makers(record)
-    return resolve(make)(**nested(record)), dict(list(plain.items())[:1])
+    estimator = resolve(make)(**nested(record))
+    few = {"n_trees": 10, "rounds": 1}
+    estimator.set_params(**{n: few[n] for n in few.keys() & estimator.get_params().keys()})
+    return estimator, dict(list(plain.items())[:1])
 
 
 def nested(record):

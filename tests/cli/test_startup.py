@@ -1,6 +1,7 @@
 """What a command imports before it has anything to compute."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -36,15 +37,36 @@ def of_command(*arguments, **environment):
     return loaded_by(code, **environment)
 
 
+def of_each(*commands):
+    """Run commands, with environment variables, in one process; return the same of each."""
+    code = (
+        "import os\n"
+        "from kbench.cli import main\n"
+        f"for arguments, variables in {commands!r}:\n"
+        "    sys.argv = ['kbench', *arguments]\n"
+        "    os.environ.update(variables)\n"
+        "    try:\n"
+        "        main()\n"
+        "    except SystemExit:\n"
+        "        pass\n"
+        "    print('\\nSO FAR', *sys.modules)\n"
+    )
+    parts = re.split(r"\nSO FAR (.*)\n", loaded_by(code)[0])
+    assert len(parts) == 2 * len(commands) + 1
+    return [
+        (printed, set(names.split()))
+        for printed, names in zip(parts[:-1:2], parts[1::2], strict=True)
+    ]
+
+
 def test_importing_kbench_loads_nothing_heavy():
     _, loaded = loaded_by("import kbench\n")
     assert "kbench" in loaded
     assert not loaded & (NUMERIC | SCREEN)
 
 
-@pytest.mark.parametrize("name", ["FeatureMap", "SuiteError", "hookimpl"])
-def test_what_a_plugin_imports_loads_nothing_heavy(name):
-    _, loaded = loaded_by(f"from kbench import {name}\n")
+def test_what_a_plugin_imports_loads_nothing_heavy():
+    _, loaded = loaded_by("from kbench import FeatureMap, SuiteError, hookimpl\n")
     assert not loaded & (NUMERIC | SCREEN)
 
 
@@ -75,9 +97,8 @@ def test_the_version_beside_other_words_is_the_same(capsys, monkeypatch):
     assert capsys.readouterr().out == alone == f"kbench {kbench.__version__}\n"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_looking_round_loads_nothing_that_computes():
+    commands = (
         ["--help"],
         ["suite", "--help"],
         ["bundle", "--help"],
@@ -86,12 +107,10 @@ def test_the_version_beside_other_words_is_the_same(capsys, monkeypatch):
         ["list", "nothing"],
         ["list", "suites"],
         ["suite"],
-    ],
-)
-def test_looking_round_loads_nothing_that_computes(arguments):
-    _, loaded = of_command(*arguments)
-    assert "typer" in loaded
-    assert not loaded & NUMERIC
+    )
+    for arguments, (_, loaded) in zip(commands, of_each(*((c, {}) for c in commands)), strict=True):
+        assert "typer" in loaded
+        assert not loaded & NUMERIC, arguments
 
 
 def test_a_list_is_printed_without_rich():
@@ -105,33 +124,38 @@ def test_a_name_that_is_wrong_loads_numpy_at_most():
     assert loaded & NUMERIC <= {"numpy"}
 
 
-def completed(words):
-    """Return what bash would complete the last of some words with, and the loaded modules."""
-    words = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
-    printed, loaded = of_command(_KBENCH_COMPLETE="complete_bash", **words)
-    return printed.split(), loaded
+def completed(*lines):
+    """Yield what bash would complete each line's last word with, and the loaded modules."""
+    given = (
+        {
+            "_KBENCH_COMPLETE": "complete_bash",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(line.split()) - 1),
+        }
+        for line in lines
+    )
+    for printed, loaded in of_each(*(([], variables) for variables in given)):
+        yield printed.split(), loaded
 
 
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        ("kbench suite u", "uci-small"),
-        ("kbench results u", "uci-small"),
-        ("kbench suite uci --feature-map ny", "nystroem-kmeans"),
-    ],
-)
-def test_completion_loads_nothing_that_computes(words, found):
-    printed, loaded = completed(words)
-    assert found in printed
-    assert not loaded & NUMERIC
+def test_completion_loads_nothing_that_computes():
+    found = {
+        "kbench suite u": "uci-small",
+        "kbench results u": "uci-small",
+        "kbench suite uci --feature-map ny": "nystroem-kmeans",
+    }
+    for word, (printed, loaded) in zip(found.values(), completed(*found), strict=True):
+        assert word in printed
+        assert not loaded & NUMERIC
 
 
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [("kbench report uci --table sc", "scores"), ("kbench plot uci me", "metric-vs-fit-time")],
-)
-def test_tables_and_pictures_are_completed(words, found):
-    assert found in completed(words)[0]
+def test_tables_and_pictures_are_completed():
+    found = {
+        "kbench report uci --table sc": "scores",
+        "kbench plot uci me": "metric-vs-fit-time",
+    }
+    for word, (printed, _) in zip(found.values(), completed(*found), strict=True):
+        assert word in printed
 
 
 def test_the_option_for_help_has_no_type():

@@ -73,8 +73,13 @@ def modules(root: Path) -> dict[str, Path]:
     return found
 
 
-def imports(root: Path, also_types: bool = True) -> Iterator[Import]:
-    """Yield the imports between modules of the product, those in functions included."""
+@cache
+def imports(root: Path, also_types: bool = True) -> tuple[Import, ...]:
+    """Return the imports between modules of the product, those in functions included."""
+    return tuple(_read_imports(root, also_types))
+
+
+def _read_imports(root: Path, also_types: bool) -> Iterator[Import]:
     known = modules(root)
     for name, path in known.items():
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
