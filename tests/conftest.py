@@ -18,6 +18,7 @@ from importlib import metadata
 from pathlib import Path
 
 import hypothesis
+import jinja2
 import pytest
 
 from kbench import DatasetSource, FeatureMap, KernelSpec, Learner, hookimpl
@@ -149,6 +150,44 @@ def _entry_points(self):
 
 # each command asks for those of all distributions, twice
 metadata.Distribution.entry_points = property(_entry_points)
+
+_read_distribution = current_state.Present._distribution
+
+
+@functools.cache
+def _installed_distribution(name, _path):
+    return _read_distribution(current_state.Present(), name)
+
+
+def _distribution(self, name):
+    """Return what the method does; look at the files of what is installed once."""
+    found = next(iter(metadata.Distribution.discover(name=name)), None) if name else None
+    path = getattr(found, "_path", None)
+    if path is None or str(path.parent) not in INSTALLED:
+        return _read_distribution(self, name)
+    return _installed_distribution(name, path)
+
+
+# each plan compares the states of thousands of files with those of their installation
+current_state.Present._distribution = _distribution
+
+_compile = jinja2.Environment.compile
+_compiled = {}
+
+
+def _compile_once(self, source, name=None, filename=None, **how):
+    """Compile a template once for all environments of a kind."""
+    options = (self.trim_blocks, self.lstrip_blocks, self.finalize, *sorted(self.filters))
+    key = (type(self), source, name, filename, *options, *how.items())
+    if not isinstance(source, str):
+        return _compile(self, source, name, filename, **how)
+    if key not in _compiled:
+        _compiled[key] = _compile(self, source, name, filename, **how)
+    return _compiled[key]
+
+
+# a process writes one page, the tests hundreds, each with an environment of its own
+jinja2.Environment.compile = _compile_once
 
 
 @pytest.fixture(scope="session")
