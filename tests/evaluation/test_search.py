@@ -500,6 +500,19 @@ def test_an_edge_is_told_where_it_beats_its_inner_neighbour_clearly():
     assert edges(score([0.1, 0.1, 0.1], C=1.0), score([0.9, 0.9, 0.9], C=2.0), far, best=1) == []
 
 
+def test_a_neighbour_that_left_a_race_is_compared_on_the_folds_until_then():
+    best, far = score([0.80, 0.82, 0.99], C=1.0), score([0.70, 0.72, 0.89], C=4.0)
+    worse, better = score([0.75, 0.77], C=2.0), score([0.85, 0.84], C=2.0)
+    worse.share = better.share = 2 / 3
+    assert edges(best, worse, far) == ["learner.C"]
+    assert edges(best, better, far) == []
+    # of several with the next value, the last one to leave
+    early = score([0.81], C=2.0, width=2)
+    early.share = 1 / 3
+    assert edges(best, early, worse, far) == ["learner.C"]
+    assert edges(best, early, far) == []
+
+
 def test_the_last_value_that_was_drawn_is_not_an_edge():
     one, two = score([0.9, 0.9], C=1.0), score([0.5, 0.5], C=2.0)
     assert edges(one, two, ends={"learner.C": (0.1, 2.0)}) == []

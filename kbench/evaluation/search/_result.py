@@ -55,12 +55,11 @@ class Score:
         return _standard_error(self.values)
 
     def is_clearly_better(self, other: Score) -> bool:
-        """Whether it is better by at least a standard error of the mean difference."""
-        if self.gain - other.gain <= EQUAL:
-            return False
-        if len(self.values) != len(other.values):  # the metric is not defined on some folds
-            return self.gain - other.gain >= self.standard_error
-        return self.gain - other.gain >= _standard_error(np.subtract(self.values, other.values))
+        """Whether it is better by a standard error of the difference, on the folds of both."""
+        n = min(len(self.values), len(other.values))
+        ours, theirs = (self.metric.gain(np.array(each.values[:n])) for each in (self, other))
+        gains = ours - theirs
+        return bool(np.mean(gains) > EQUAL and np.mean(gains) >= _standard_error(gains))
 
 
 @dataclass(frozen=True)
@@ -128,19 +127,19 @@ class SearchResult:
 
     def _is_end(self, value: float, name: str, best: Score) -> bool:
         """Whether the best candidate has an end of a parameter's list, with evidence."""
+        lowest, highest = self.ends.get(name, (value, value))
+        if value == lowest and (value == 0 or (value == 1 and isinstance(value, int))):
+            return False
         tried: dict[float, list[Score]] = {}
         for score in self.scores:
             other = score.candidate.params.get(name)
-            if is_number(other) and score.has_value and score.share == best.share:
+            if is_number(other) and score.has_value:
                 tried.setdefault(other, []).append(score)
         grid = sorted(tried)
-        lowest, highest = self.ends.get(name, (value, value))
         if len(grid) < 2 or value not in (lowest, highest):
             return False
-        if value == lowest and (value == 0 or (value == 1 and isinstance(value, int))):
-            return False
         inwards = tried[grid[1] if value == lowest else grid[-2]]
-        return best.is_clearly_better(max(inwards, key=lambda score: score.gain))
+        return best.is_clearly_better(max(inwards, key=lambda score: (score.share, score.gain)))
 
 
 def choose_score(
