@@ -20,6 +20,7 @@ A map has parameters, declared as in `kbench.parameters`, and two methods::
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Self, TypeGuard
 
 import numpy as np
@@ -41,6 +42,24 @@ if TYPE_CHECKING:
 
 ROW_SHARE = 1.0
 """Part of the training rows that this process has: less than 1 in trials that predict a cost."""
+
+BLOCK_VALUES = 2**20
+"""Values of the blocks of rows that are not in memory."""
+
+
+def is_lazy(X: object) -> bool:
+    """Return whether training data are rows that are computed when they are taken."""
+    return getattr(X, "is_lazy", False)
+
+
+def row_blocks(X: Matrix) -> Iterator[Matrix]:
+    """Yield training data: a matrix as it is, lazy rows in blocks of about `BLOCK_VALUES`."""
+    if not is_lazy(X):
+        yield X
+        return
+    step = max(64, BLOCK_VALUES // X.shape[1])
+    for start in range(0, X.shape[0], step):
+        yield X[start : start + step]
 
 
 def is_validated(
@@ -69,6 +88,9 @@ class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     Subclasses have ``_fit(X)``, which returns the number of features, and ``_transform(X)``. Both
     get validated inputs.
     """
+
+    takes_lazy_rows: ClassVar[bool] = False
+    """Whether `fit` takes training data that are not in memory, see `kbench.FeatureMap`."""
 
     _accept_sparse: ClassVar[str | tuple[str, ...] | bool] = "csr"
     _dtypes: ClassVar[tuple[type, ...]] = (np.float64, np.float32)
@@ -111,6 +133,9 @@ class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _validate(self, X: MatrixLike, reset: bool = True) -> Matrix:
         if not reset and is_validated(self, X, self._dtypes):
+            return X
+        if is_lazy(X):
+            self._validate(X[:1])
             return X
         formats = self._accept_sparse
         rows: Matrix = validate_data(

@@ -116,31 +116,29 @@ class BlockFits:
         assert labels.classes is not None  # learners of labels only are fitted so
         table = np.cumsum(counts > 0) - 1
         with self.transform:
-            drawn = self._draw(data, rows, labels, derive_seed(fitting.seed, "sample"))
+            Z = self.shared.embed(data.X[rows[:1]])
+            row_bytes = 12 * Z.nnz if is_sparse(Z) else 8 * Z.shape[1]
+            n = getattr(estimator, "sample_rows", max(1, SAMPLE_BYTES // max(1, row_bytes)))
+            drawn = _draw(rows, labels, n, derive_seed(fitting.seed, "sample"))
             Z = self.shared.embed(data.X[drawn], drawn).astype(np.float64, copy=False)
         self.n_embedded += len(drawn)
         classes = labels.classes[present]
         sample = Sample(Z, table[labels.codes[drawn]], classes, counts[present])
         with self.solving:
-            return _BlockFit(estimator.begin_fit(sample, values), table, frozenset(numbers))
-
-    def _draw(self, data: Data, rows: np.ndarray, labels: Targets, seed: int) -> np.ndarray:
-        """Draw rows, some of each class among them."""
-        Z = self.shared.embed(data.X[rows[:1]])
-        row_bytes = 12 * Z.nnz if is_sparse(Z) else 8 * Z.shape[1]
-        order = np.random.default_rng(seed).permutation(rows)
-        drawn = [order[: max(1, SAMPLE_BYTES // max(1, row_bytes))]]
-        codes = labels.codes[order]
-        drawn += [order[codes == code][:ROWS_OF_CLASS] for code in np.unique(codes)]
-        return np.unique(np.concatenate(drawn))
+            inner = estimator.begin_fit(sample, values)
+        return _BlockFit(inner, table, frozenset(numbers), np.sort(rows))
 
     def _finish(
         self, fits: list[_BlockFit], data: Data, parts: Sequence[np.ndarray], labels: Targets
     ) -> list[list[Fit]]:
         """Make passes over the parts until all fits are done."""
         while running := [fit for fit in fits if not fit.inner.is_done]:
+            ordered = [fit for fit in running if hasattr(fit.inner, "order")]
+            for fit in ordered:
+                rows = fit.rows[fit.inner.order(len(fit.rows))]
+                self._pass([fit], data, rows, labels)
             for number, rows in enumerate(parts):
-                taking = [fit for fit in running if number in fit.parts]
+                taking = [fit for fit in running if number in fit.parts and fit not in ordered]
                 if taking:
                     self._pass(taking, data, rows, labels)
             with self.solving:
@@ -152,18 +150,31 @@ class BlockFits:
         for numbers, Z in self.shared.embed_blocks(data.X, rows, self.transform, True):
             with self.solving:
                 codes = labels.codes[numbers]
+                weight = data.weights(numbers)
                 for fit in taking:
-                    fit.inner.add(Z, fit.table[codes])
+                    fit.inner.add(Z, fit.table[codes], *([] if weight is None else [weight]))
         self.n_embedded += len(rows)
 
 
-@dataclass(frozen=True)
+def _draw(rows: np.ndarray, labels: Targets, n_rows: int, seed: int) -> np.ndarray:
+    """Draw rows, some of each class among them."""
+    order = np.random.default_rng(seed).permutation(rows)
+    codes = labels.codes[order]
+    of_classes = [order[codes == code][:ROWS_OF_CLASS] for code in np.unique(codes)]
+    return np.unique(np.concatenate([order[:n_rows], *of_classes]))
+
+
+@dataclass(frozen=True, eq=False)
 class _BlockFit:
-    """The fit on one training set, made of `parts`; `table` has its number of each class."""
+    """The fit on one training set of `rows`; `table` has its number of each class.
+
+    The rows are those of `parts`. A fit that has an `order` gets them in it.
+    """
 
     inner: Any
     table: np.ndarray
     parts: frozenset[int]
+    rows: np.ndarray
 
     def learners(self) -> list[Fit]:
         with warnings.catch_warnings(action="ignore"):  # of convergence, which the estimators tell

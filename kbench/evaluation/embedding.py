@@ -185,10 +185,9 @@ class Embedding:
             return cls._fit(fitting, candidate, steps, (inputs, targets), run), X
         steps.fit_blocks(parts, parts, data.y)
         rows = parts[0 if supervised else -1]
-        map_ = fitting.build_map(candidate)
-        rows_to_fit = None if supervised else getattr(map_, "rows_to_fit", None)
-        chosen = None if rows_to_fit is None else rows_to_fit(rows.shape[0])
-        inputs = preprocess(steps, rows, chosen, rows is parts[0])
+        lazy = LazyRows(steps, rows, rows is parts[0])
+        is_lazy = getattr(fitting.build_map(candidate), "takes_lazy_rows", False)
+        inputs = lazy if is_lazy and not supervised else lazy[:]
         return cls._fit(fitting, candidate, steps, (inputs, targets), run), None
 
     @classmethod
@@ -197,7 +196,7 @@ class Embedding:
         fitting: Fitting,
         candidate: Candidate,
         steps: Preprocessing,
-        data: tuple[Matrix, np.ndarray],
+        data: tuple[Matrix | LazyRows, np.ndarray],
         run: Run,
     ) -> Embedding:
         """Fit a map on preprocessed inputs, and their targets where it uses them."""
@@ -304,6 +303,31 @@ def preprocess(
         out[start : start + len(part)] = part
         start += len(part)
     return out
+
+
+class LazyRows:
+    """Training data that are preprocessed when their rows are taken, by slice or by numbers.
+
+    `is_training` is true if `rows` are the training rows, not unlabeled ones.
+    """
+
+    is_lazy = True
+    dtype = DOUBLE
+    ndim = 2
+
+    def __init__(self, steps: Preprocessing, rows: Rows, is_training: bool) -> None:
+        self._steps, self._rows, self._is_training = steps, rows, is_training
+        self.shape = rows.shape[0], self[:1].shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | np.ndarray) -> Matrix:
+        numbers = np.arange(self._rows.shape[0])[rows]
+        return preprocess(self._steps, self._rows, numbers, self._is_training)
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
+        return _dense(self[:])
 
 
 def has_converged(

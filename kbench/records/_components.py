@@ -199,7 +199,10 @@ class Learner:
         `sample` has rows drawn by seed, ``Z``, their class indices, ``codes``, and for all rows
         the labels, ``classes``, and the number of rows of each, ``counts``. The fit has
         ``add(Z, codes)`` for a block of rows, ``step()`` for the end of a pass, ``is_done``,
-        ``nbytes`` (its memory) and ``estimators()``, which returns what ``fit_path`` does. If
+        ``nbytes`` (its memory) and ``estimators()``, which returns what ``fit_path`` does. With
+        ``order(n_rows)`` it gets the rows of each pass in this order. ``add`` also gets the
+        weights of the rows, if there are any. An estimator may limit the sample by
+        ``sample_rows``. If
         the linear functions are not the scores of the classes, the estimators have
         ``scores_of(values)``.
     simpler : mapping of str to {"smaller", "larger"}, optional

@@ -36,7 +36,7 @@ def choose_landmarks(X, kernel: Kernel, n_landmarks: int, sampling: str, rng):
         from sklearn.cluster import KMeans, MiniBatchKMeans
 
         clustering = KMeans if X.shape[0] <= MAX_CANDIDATES else MiniBatchKMeans
-        return clustering(n_landmarks, n_init=1, random_state=rng).fit(X).cluster_centers_, None
+        return clustering(n_landmarks, n_init=1, random_state=rng).fit(X[:]).cluster_centers_, None
     if sampling == "uniform":
         rows = rng.choice(X.shape[0], n_landmarks, replace=False)
     else:
@@ -57,7 +57,10 @@ def pivots(X, candidates: np.ndarray, kernel: Kernel, n_pivots: int, rng=None) -
     fewer than `n_pivots` where the residual vanishes.
     """
     points = X if len(candidates) == X.shape[0] else X[candidates]
-    residual = np.array(kernel.diag(X), dtype=np.float64)[candidates]
+    if isinstance(kernel, Precomputed):
+        residual = np.array(kernel.diag(X), dtype=np.float64)[candidates]
+    else:
+        residual = np.array(kernel.diag(points), dtype=np.float64)
     negligible = len(candidates) * np.finfo(np.float64).eps * residual.max(initial=0.0)
     factor = np.empty((n_pivots, len(candidates)))
     chosen: list[int] = []

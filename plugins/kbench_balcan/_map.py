@@ -27,6 +27,8 @@ class _BalcanMap(ExplicitMap):
 
     _mapping: ClassVar[str]
 
+    takes_lazy_rows = True
+
     kernel: object = "gaussian"
     _: KW_ONLY
     n_landmarks: int | str | None = integer(None, least=1, otherwise=("theory", None))

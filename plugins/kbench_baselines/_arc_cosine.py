@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from kbench.estimators import DifferentiableMap
 from kbench.parameters import choice, integer, number
-from kbench_baselines._base import dense, root_mean_square
+from kbench_baselines._base import column_means, dense, root_mean_square
 
 
 def arc_cosine_kernel(X, Y, order):
@@ -80,6 +80,8 @@ class ArcCosineFeatures(DifferentiableMap):
     (1, 4)
     """
 
+    takes_lazy_rows = True
+
     n_components: int = integer(300, least=1)
     _: KW_ONLY
     order: int = choice(1, (0, 1))
@@ -91,7 +93,7 @@ class ArcCosineFeatures(DifferentiableMap):
         rng = check_random_state(self.random_state)
         self.mean_, self.scale_, self.bias_ = np.zeros(X.shape[1]), 1.0, float(self.bias)
         if self.standardize:
-            self.mean_ = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+            self.mean_ = column_means(X)
             self.scale_ = 1 / (_spread(X, self.mean_) * np.sqrt(1 + self.bias**2))
             self.bias_ = self.bias / np.sqrt(1 + self.bias**2)
         normal = rng.normal(size=(X.shape[1] + 1, self.n_components))
@@ -129,8 +131,8 @@ class ArcCosineFeatures(DifferentiableMap):
 
 def _spread(X, mean):
     """Root mean square distance of the rows from their mean; 1 where all are equal."""
-    if not hasattr(X, "tocsr"):
-        return root_mean_square(X - mean) or 1.0
+    if not hasattr(X[:1], "tocsr"):
+        return root_mean_square(X, mean) or 1.0
     difference = root_mean_square(X) ** 2 - mean @ mean
     return np.sqrt(difference) if difference > 0 else 1.0
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.metrics.pairwise import linear_kernel
 
-from kbench.estimators import ExplicitMap
+from kbench.estimators import ExplicitMap, is_lazy, row_blocks
 from kbench.kernels import median_distance
 
 
@@ -16,12 +18,25 @@ def dense(X):
     return X.toarray() if hasattr(X, "toarray") else X
 
 
-def root_mean_square(X):
-    """Root of the mean squared length of the rows of an ndarray or sparse matrix."""
-    values = np.asarray(X.data if sp.issparse(X) else X, dtype=np.float64)
+def root_mean_square(X, mean=None):
+    """Root of the mean squared length of rows; of dense ones, after `mean` is subtracted."""
+
+    def blocks():
+        for part in row_blocks(X):
+            part = part if mean is None else part - mean
+            yield np.asarray(part.data if sp.issparse(part) else part, dtype=np.float64)
+
     # squares of multiples of the largest value neither overflow nor vanish
-    largest = np.abs(values).max(initial=0.0) or 1.0
-    return float(largest * np.linalg.norm(values / largest) / np.sqrt(X.shape[0]))
+    largest = max(np.abs(values).max(initial=0.0) for values in blocks()) or 1.0
+    norm = math.hypot(*(np.linalg.norm(values / largest) for values in blocks()))
+    return float(largest * norm / np.sqrt(X.shape[0]))
+
+
+def column_means(X):
+    """Means of the columns in float64."""
+    if is_lazy(X):
+        return sum(np.asarray(part.sum(axis=0)).ravel() for part in row_blocks(X)) / len(X)
+    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
 
 
 def resolve_bandwidth(estimator, X, metric):
@@ -48,6 +63,7 @@ class Identity(OneToOneFeatureMixin, ExplicitMap):
            [3., 4.]])
     """
 
+    takes_lazy_rows = True
     _accept_sparse = ("csr", "csc")
 
     def _fit(self, X):

@@ -20,7 +20,6 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from kbench.estimators import DifferentiableMap
 from kbench.kernels import Gaussian
-from kbench.kernels.distances import rows_of_median
 from kbench.parameters import choice, integer, number
 from kbench_baselines._base import dense, resolve_bandwidth
 
@@ -146,10 +145,7 @@ class _FourierMap(DifferentiableMap):
     bandwidth_factor: float = number(1.0, above=0)
     random_state: int | np.random.RandomState | None = None
 
-    @staticmethod
-    def rows_to_fit(n_rows):
-        """Numbers of those of the training rows that the fit depends on."""
-        return rows_of_median(n_rows)
+    takes_lazy_rows = True
 
     def _resolve_bandwidth(self, X):
         return resolve_bandwidth(self, X, "l2")
@@ -235,7 +231,7 @@ class RandomFourierFeatures(_FourierMap):
             gamma=0.5 / self.bandwidth_**2,
             n_components=self.n_components,
             random_state=self.random_state,
-        ).fit(X)
+        ).fit(X[:1])
         return self.n_components
 
     def _transform(self, X):

@@ -74,17 +74,16 @@ class LeverageFourierFeatures(_FourierMap):
     ridge: float | str = number("auto", above=0, otherwise=("auto",))
     n_rows: int = integer(2000, least=1)
 
-    rows_to_fit = None  # the scores are computed on another sample of rows
-
     def _fit(self, X):
         rng = check_random_state(self.random_state)
         self.bandwidth_ = self._resolve_bandwidth(X)
         n_frequencies = (self.n_components + 1) // 2
         n_pool = self.pool_factor * n_frequencies
         pool = rng.normal(size=(X.shape[1], n_pool)) / self.bandwidth_
+        rows = slice(None)
         if X.shape[0] > self.n_rows:
-            X = X[np.sort(rng.choice(X.shape[0], self.n_rows, replace=False))]
-        scores = _leverage(dense(X).astype(np.float64), pool, self.ridge)
+            rows = np.sort(rng.choice(X.shape[0], self.n_rows, replace=False))
+        scores = _leverage(dense(X[rows]).astype(np.float64), pool, self.ridge)
         chance = scores / scores.sum()
         drawn = rng.choice(n_pool, size=n_frequencies, p=chance)
         weights = 1 / np.sqrt(n_pool * chance[drawn])

@@ -20,7 +20,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from kbench.estimators import ExplicitMap
 from kbench.kernels import Gaussian
 from kbench.parameters import check_number, choice, integer, number
-from kbench_baselines._base import resolve_bandwidth, root_mean_square
+from kbench_baselines._base import column_means, resolve_bandwidth, root_mean_square
 from kbench_baselines._sketches import (
     PROJECTIONS,
     draw_sketch,
@@ -80,6 +80,8 @@ class RandomMaclaurinFeatures(ExplicitMap):
     >>> RandomMaclaurinFeatures(n_components=4, random_state=0).fit_transform([[0.0, 1.0]]).shape
     (1, 4)
     """
+
+    takes_lazy_rows = True
 
     n_components: int = integer(300, least=1)
     _: KW_ONLY
@@ -299,6 +301,7 @@ class OptimizedMaclaurinFeatures(ExplicitMap):
     (2, 5)
     """
 
+    takes_lazy_rows = True
     _accept_sparse = False
 
     n_components: int = integer(300, least=1)
@@ -321,7 +324,7 @@ class OptimizedMaclaurinFeatures(ExplicitMap):
         if not (isinstance(self.bandwidth, str) and self.bandwidth == heuristic):
             check_number(self.bandwidth, "bandwidth", above=0, otherwise=repr(heuristic))
         self.bandwidth_ = resolve_bandwidth(self, X, "l2" if is_gaussian else "inner")
-        mean = X.mean(axis=0, dtype=np.float64) if is_gaussian else np.zeros(X.shape[1])
+        mean = column_means(X) if is_gaussian else np.zeros(X.shape[1])
         self.mean_ = mean.astype(X.dtype)
         self.coefficients_ = self._coefficients()
         number = -(-(self.n_components - 1) // (1 + self.complex_to_real))
@@ -343,9 +346,10 @@ class OptimizedMaclaurinFeatures(ExplicitMap):
 
     def _allocate(self, X, number, rng):
         """Numbers of features of the degrees, from pairs of training rows."""
+        rows = slice(None)
         if len(X) > self.n_rows:
-            X = X[np.sort(rng.choice(len(X), self.n_rows, replace=False))]
-        inputs = self._scale(X).astype(np.float64)
+            rows = np.sort(rng.choice(len(X), self.n_rows, replace=False))
+        inputs = self._scale(X[rows]).astype(np.float64)
         if len(inputs) < 2:
             inputs = np.repeat(inputs, 2, axis=0)
         series = Series(self.coefficients_, self._factors(inputs)[:, 0])

@@ -274,6 +274,8 @@ class NystroemMap(DifferentiableMap):
     (150, 20)
     """
 
+    takes_lazy_rows = True
+
     n_components: int = integer(300, least=1)
     _: KW_ONLY
     landmarks: str = choice("uniform", ("uniform", "kmeans", "rpcholesky", "leverage"))

@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomTreesEmbedding
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils import check_random_state
 
-from kbench.estimators import ExplicitMap
+from kbench.estimators import ExplicitMap, row_blocks
 from kbench.parameters import choice, integer, number
 from kbench_baselines._base import resolve_bandwidth
 
@@ -87,6 +87,7 @@ class RandomBinningFeatures(ExplicitMap):
     ('csr', 50.0)
     """
 
+    takes_lazy_rows = True
     _accept_sparse = False
 
     n_grids: int = integer(100, least=1)
@@ -109,7 +110,11 @@ class RandomBinningFeatures(ExplicitMap):
         if self.columns == "hashed":
             self.salts_ = rng.randint(2**64, size=self.n_grids, dtype=np.uint64)
             return self.n_components
-        self.cells_ = [np.unique(self._keys(X, grid)) for grid in range(self.n_grids)]
+        self.cells_ = [np.empty(0, dtype=np.uint64)] * self.n_grids
+        for part in row_blocks(X):
+            self.cells_ = [
+                np.union1d(cells, self._keys(part, grid)) for grid, cells in enumerate(self.cells_)
+            ]
         return sum(map(len, self.cells_))
 
     def _keys(self, X, grid, salt=0):

@@ -107,6 +107,7 @@ class PolynomialMap(_NamedMap):
            [144., 676.]])
     """
 
+    takes_lazy_rows = True
     _named = "monomials_"
 
     degree: int = integer(2, least=1)
@@ -116,7 +117,7 @@ class PolynomialMap(_NamedMap):
 
     def _fit(self, X):
         degrees = (0 if self.coef0 > 0 else self.degree, self.degree)
-        self.monomials_ = PolynomialFeatures(degrees, include_bias=self.coef0 > 0).fit(X)
+        self.monomials_ = PolynomialFeatures(degrees, include_bias=self.coef0 > 0).fit(X[:1])
         powers = self.monomials_.powers_
         self.weights_ = monomial_weights(powers, self.degree, float(self.gamma), float(self.coef0))
         return len(powers)

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from kbench.estimators import ExplicitMap
 from kbench.kernels import Gaussian
 from kbench.parameters import choice, integer, number
-from kbench_baselines._base import resolve_bandwidth
+from kbench_baselines._base import column_means, resolve_bandwidth
 
 _LARGEST_FACTOR = 5
 """Exponent of the largest Hadamard matrix that is multiplied as a whole, 2^5 = 32 rows."""
@@ -284,6 +284,7 @@ class ProductSketch(ExplicitMap):
     (1, 4)
     """
 
+    takes_lazy_rows = True
     _accept_sparse = False
 
     n_components: int = integer(300, least=1)
@@ -303,7 +304,7 @@ class ProductSketch(ExplicitMap):
         self.bandwidth_, self.mean_ = None, np.zeros(X.shape[1], dtype=X.dtype)
         if self.kernel == "gaussian":
             self.bandwidth_ = resolve_bandwidth(self, X, "l2")
-            self.mean_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+            self.mean_ = column_means(X).astype(X.dtype)
         shape = (self._inputs(X[:1]).shape[1], -(-self.n_components // (1 + self.complex_to_real)))
         self.sketch_ = draw_sketch(
             self.projection, shape, self.degree, self.complex_to_real, rng, X.dtype

@@ -29,6 +29,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "_mkl": ["MultipleKernelSVM"],
         "_references": ["MeanRegressor"],
         "_ridge": ["PathRidge", "PathRidgeClassifier"],
+        "_stochastic": ["StochasticClassifier"],
         "_winnow": ["BalancedWinnow"],
     },
 )
@@ -92,7 +93,7 @@ _ESTIMATORS = {
     "liblinear": ("_references", "liblinear"),
     "ridge": ("_ridge", "PathRidgeClassifier", "PathRidge"),
     "cvm": ("_core_vector_machine", "CoreVectorMachine"),
-    "sgd": ("_references", "sgd"),
+    "sgd": ("_stochastic", "StochasticClassifier"),
     "perceptron": ("_references", "perceptron"),
     "winnow": ("_winnow", "BalancedWinnow"),
     "kernel-svm": ("_kernel_svm", "KernelSVM"),
@@ -144,7 +145,7 @@ def kbench_learners():
             "ridge", "linear", {"alpha": [1.0, 1e-3, 1e-1, 10.0]}, "ovr", path="alpha", **exact
         ),
         _learner("cvm", "kernel", {"kernel": _KERNELS, "C": [1.0, 2.0**5, 2.0**10]}, "ovo"),
-        _learner("sgd", "linear", {"alpha": [1e-4, 1e-6, 1e-5, 1e-3]}, "ovr"),
+        _learner("sgd", "linear", {"alpha": [1e-4, 1e-6, 1e-5, 1e-3]}, "ovr", path="alpha"),
         _learner("perceptron", "linear", perceptron, "ovr"),
         _learner("winnow", "linear", winnow, "ovr"),
         _learner("kernel-svm", "kernel", {"kernel": _KERNELS, "C": _C}, "ovo", path="C"),

@@ -271,6 +271,7 @@ class KernelKMeansMap(ExplicitMap):
            [0., 1.]])
     """
 
+    takes_lazy_rows = True
     _dtypes = (np.float64,)
 
     n_components: int = integer(100, least=1)
@@ -285,8 +286,10 @@ class KernelKMeansMap(ExplicitMap):
         if isinstance(self.kernel_, Precomputed):
             raise ValueError("kernel must compare inputs, got a precomputed one")
         rng = check_random_state(self.random_state)
+        rows = slice(None)
         if X.shape[0] > self.max_rows:
-            X = X[np.sort(rng.permutation(X.shape[0])[: self.max_rows])]
+            rows = np.sort(rng.permutation(X.shape[0])[: self.max_rows])
+        X = X[rows]
         n_clusters = min(self.n_components, X.shape[0])
         self.kmeans_ = KernelKMeans(n_clusters, self.kernel_, self.n_init, self.max_iter, rng).fit(
             X

@@ -41,31 +41,6 @@ def liblinear(C=1.0, tol=1e-3, max_iter=1000):
     return LinearSVC(C=C, tol=tol, max_iter=max_iter, dual=True)
 
 
-def sgd(alpha=1e-4, loss="hinge", max_iter=1000, tol=1e-3):
-    """Linear classifier by stochastic gradient descent, one-vs-rest.
-
-    Parameters
-    ----------
-    alpha : float, default 1e-4
-        Weight of the L2 penalty, which is added to the mean loss of the rows.
-    loss : {"hinge", "log_loss", "squared_hinge", "modified_huber"}, default "hinge"
-        The loss of a linear support vector machine, of logistic regression, and others.
-    max_iter : int, default 1000
-        Maximum number of passes over the rows.
-    tol : float or None, default 1e-3
-        Training stops when the mean loss of five passes has not improved by this.
-
-    Returns
-    -------
-    sklearn.linear_model.SGDClassifier
-
-    References
-    ----------
-    L. Bottou, Large-scale machine learning with stochastic gradient descent, COMPSTAT 2010.
-    """
-    return SGDClassifier(loss=loss, alpha=alpha, max_iter=max_iter, tol=tol)
-
-
 def perceptron(
     alpha=0.0, averaged=False, fit_intercept=True, max_iter=1000, tol=1e-3, shuffle=True
 ):

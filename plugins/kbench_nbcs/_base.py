@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench.estimators import InputGradient
+from kbench.estimators import InputGradient, is_lazy
 from kbench.parameters import check_choice, check_parameters
 
 
@@ -14,6 +14,8 @@ class CoordinateMap(
     InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """Base of transformers from dense or sparse rows to sparse coordinates."""
+
+    takes_lazy_rows = True
 
     def fit(self, X, y=None):
         """Place the simplices around the rows of X.
@@ -54,14 +56,22 @@ class CoordinateMap(
         return self._transform(X)
 
     def _validated(self, X, y="no_validation", **options):
-        floats = [np.float64, np.float32]
-        return validate_data(self, X, y, accept_sparse="csr", dtype=floats, **options)
+        options |= {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+        if is_lazy(X):
+            validate_data(self, X[:1], **options)
+            return X
+        return validate_data(self, X, y, **options)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def dense(X):
+    """Return `X` as an ndarray."""
+    return X.toarray() if hasattr(X, "toarray") else X
 
 
 def index_type(n_values):

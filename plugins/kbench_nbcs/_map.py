@@ -15,8 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
+from kbench.estimators import row_blocks
 from kbench.parameters import choice, integer, number
-from kbench_nbcs._base import CoordinateMap, index_type, random_frame
+from kbench_nbcs._base import CoordinateMap, dense, index_type, random_frame
 from kbench_nbcs._forest import Forest, chunks, grow_uniform, split_points
 from kbench_nbcs._margins import find_scheme, margin_metrics
 from kbench_nbcs._roots import Root, clip_to_root, corner_root, fitted_root, slopes_of_simplices
@@ -272,10 +273,7 @@ class NestedBarycentricMap(CoordinateMap):
     def _place_roots(self, X) -> list[Root]:
         random_state = check_random_state(self.random_state)
         d = X.shape[1]
-        if sparse.issparse(X):
-            low, high = (ends.astype(np.float64) for ends in min_max_axis(X, axis=0))
-        else:
-            low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        low, high = _column_ends(X)
         extent = high - low
         extent[extent == 0.0] = 1.0  # a constant column
         if self.root == "corner" and not self.rotate:
@@ -333,8 +331,8 @@ class NestedBarycentricMap(CoordinateMap):
         """Split where a linear classifier errs, stage by stage (section 4 of the paper)."""
         n, width, n_roots = X.shape[0], X.shape[1] + 1, len(self._roots)
         self._forest = Forest.unsplit(width, n_roots, barycentric=False)
-        dense = X.toarray() if sparse.issparse(X) else X
-        scaled = (dense - dense.min(axis=0)) / np.maximum(np.ptp(dense, axis=0), 1e-300)
+        values = dense(X)
+        scaled = (values - values.min(axis=0)) / np.maximum(np.ptp(values, axis=0), 1e-300)
         leaf = np.empty((n_roots, n), dtype=np.int64)
         split_rows = []
         for _ in range(self.depth):
@@ -380,6 +378,16 @@ class NestedBarycentricMap(CoordinateMap):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.split == "adaptive"
         return tags
+
+
+def _column_ends(X):
+    """Smallest and largest values of the columns, in float64."""
+    low, high = np.full((2, X.shape[1]), [[np.inf], [-np.inf]])
+    for part in row_blocks(X):
+        is_sparse = sparse.issparse(part)
+        ends = min_max_axis(part, axis=0) if is_sparse else (part.min(axis=0), part.max(axis=0))
+        low, high = np.minimum(low, ends[0]), np.maximum(high, ends[1])
+    return low, high
 
 
 rotated_map = partial(NestedBarycentricMap, n_roots=4, rotate=True)

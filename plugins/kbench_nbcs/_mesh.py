@@ -10,9 +10,10 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from kbench.estimators import is_lazy, row_blocks
 from kbench.parameters import choice, integer, number
 from kbench_nbcs import _mesh_cells
-from kbench_nbcs._base import CoordinateMap, index_type, random_frame
+from kbench_nbcs._base import CoordinateMap, dense, index_type, random_frame
 from kbench_nbcs._mesh_cells import (
     MAX_DIMENSION,
     MIXER,
@@ -457,11 +458,14 @@ def _moments(X):
         mean, variance = mean_variance_axis(X, axis=0)
         mean = mean.astype(np.float64)
     else:
-        mean = X.mean(axis=0, dtype=np.float64)
+        if is_lazy(X):
+            mean = sum(dense(part).sum(axis=0) for part in row_blocks(X)) / len(X)
+        else:
+            mean = X.mean(axis=0, dtype=np.float64)
         variance = np.zeros(X.shape[1])
         step = max(1, CHUNK_VALUES // X.shape[1])
         for start in range(0, len(X), step):
-            variance += ((X[start : start + step] - mean) ** 2).sum(axis=0)
+            variance += ((dense(X[start : start + step]) - mean) ** 2).sum(axis=0)
         variance /= len(X)
     deviation = np.sqrt(variance.astype(np.float64))
     deviation[deviation <= CONSTANT * np.abs(mean)] = 0.0
@@ -470,7 +474,7 @@ def _moments(X):
 
 def mesh_gram(fitted, X, Y):
     """Gram matrix (n, m) that a fitted map approximates: the mean over shifts and rotations."""
-    X, Y = (np.asarray(A.toarray() if sparse.issparse(A) else A) / fitted.unit_ for A in (X, Y))
+    X, Y = (np.asarray(dense(A)) / fitted.unit_ for A in (X, Y))
     X, Y = (A[:, np.isfinite(fitted.unit_)] / fitted.pitch_ for A in (X, Y))
     d, p, levels = max(1, X.shape[1]), fitted.dimension_, range(fitted.n_levels)
     if fitted.rotate:

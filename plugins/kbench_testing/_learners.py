@@ -142,7 +142,8 @@ def _in_passes(
     for _ in range(MAX_PASSES):
         if fit.is_done:
             break
-        for rows in blocks:
+        order = fit.order(len(y)) if hasattr(fit, "order") else np.concatenate(blocks)
+        for rows in np.split(order, np.cumsum([len(block) for block in blocks])[:-1]):
             Z = X[rows].astype(dtype)
             block_before = Z.copy()
             fit.add(Z, codes[rows])

@@ -16,8 +16,14 @@ from kbench.evaluation import block_fits, embedding, evaluate, lazy_rows, passes
 from kbench.evaluation.method import Method
 from kbench.evaluation.search import _blocks
 from kbench.evaluation.specs import EstimatorSpec
-from kbench_baselines import _fourier, _leverage_fourier
-from kbench_learners import LinearSVM, LogisticClassifier, PathRidge, PathRidgeClassifier
+from kbench_baselines import _fourier
+from kbench_learners import (
+    LinearSVM,
+    LogisticClassifier,
+    PathRidge,
+    PathRidgeClassifier,
+    StochasticClassifier,
+)
 
 PROTOCOL = Protocol()
 ALPHAS = {"alpha": (1e-3, 0.1, 1.0, 10.0, 1000.0)}
@@ -135,6 +141,37 @@ def test_passes_find_the_solution_in_memory(learner):
     assert found.metrics["converged"] == found.metrics["search_converged"] == 1.0
 
 
+class SmallSteps(StochasticClassifier):
+    """Takes in memory the steps that it takes in passes."""
+
+    def fit_path(self, X, y, values, sample_weight=None):
+        fit = self.begin_fit(block_fits.Sample(X[:1], y[:1], np.unique(y), ()), values)
+        codes = np.unique(y, return_inverse=True)[1]
+        while not fit.is_done:
+            for rows in np.array_split(fit.order(len(y)), 3):
+                weight = () if sample_weight is None else (sample_weight[rows],)
+                fit.add(X[rows], codes[rows], *weight)
+            fit.step()
+        return fit.estimators()
+
+    def fit(self, X, y, sample_weight=None):
+        return self.fit_path(X, y, [self.alpha], sample_weight)[0]
+
+
+@pytest.mark.parametrize(("weighted", "shared"), [(False, True), (True, False)])
+def test_steps_in_passes_are_those_in_memory(weighted, shared):
+    sgd = {"loss": "log_loss", "max_iter": 4, "tol": None}
+    learner = EstimatorSpec(SmallSteps, sgd, {"alpha": (1e-3, 1e-2)}, path="alpha")
+    given = make_dataset("numbers", 3, weighted), 0, Method(replace(RFF, space={}), learner)
+    given = *given, replace(PROTOCOL, refit_maps_in_inner_folds=not shared)
+    expected, in_memory = evaluated(*given)
+    found, fitted = evaluated(*given, block=100, fit_bytes=shared * 2**28)
+    assert fitted.is_in_blocks
+    assert_equal([fitted.learner.coef_], [in_memory.learner.coef_])
+    assert_equal([found.predictions.probabilities], [expected.predictions.probabilities])
+    assert_equal(inner_scores(found), inner_scores(expected))
+
+
 def test_calibrated_probabilities_are_those_in_memory():
     given = make_dataset(n_classes=3), 0, Method(RFF, RIDGE)
     given = *given, replace(PROTOCOL, calibration="sigmoid")
@@ -181,8 +218,10 @@ def test_inputs_and_embeddings_are_taken_in_blocks(monkeypatch):
         return found
 
     class Partial(Counting):
-        def rows_to_fit(self, n_rows):
-            return np.arange(0, n_rows, 9)
+        takes_lazy_rows = True
+
+        def fit(self, X, y=None):
+            return super().fit(X[np.arange(0, len(X), 9)])
 
     monkeypatch.setattr(lazy_rows.Rows, "__getitem__", counted)
     monkeypatch.setattr("kbench.evaluation.fitting.MEASURED_ROWS", 20)
@@ -190,22 +229,6 @@ def test_inputs_and_embeddings_are_taken_in_blocks(monkeypatch):
     evaluated(make_dataset(), 0, Method(EstimatorSpec(Partial), RIDGE), PROTOCOL, block=37)
     assert max(Counting.seen) < 50
     assert max(copied) == 37
-
-
-@pytest.mark.parametrize(
-    ("make", "is_in_part"),
-    [
-        (_fourier.RandomFourierFeatures, True),
-        (_fourier.LaplaceFourierFeatures, True),
-        (_leverage_fourier.LeverageFourierFeatures, False),
-    ],
-)
-def test_maps_of_distances_are_fitted_on_the_rows_of_the_median(make, is_in_part):
-    X = np.random.default_rng(0).normal(size=(900, 3)) * np.linspace(1, 2, 900)[:, None]
-    assert (make.rows_to_fit is not None) == is_in_part
-    if is_in_part:
-        first, other = (make(8, random_state=0).fit(Z) for Z in (X, X[make.rows_to_fit(900)]))
-        np.testing.assert_array_equal(first.transform(X[:5]), other.transform(X[:5]))
 
 
 class Centred(TransformerMixin, BaseEstimator):
