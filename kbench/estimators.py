@@ -47,7 +47,7 @@ BLOCK_VALUES = 2**20
 """Values of the blocks of rows that are not in memory."""
 
 
-def is_lazy(X: object) -> bool:
+def is_lazy(X: object) -> TypeGuard[Matrix]:
     """Return whether training data are rows that are computed when they are taken."""
     return getattr(X, "is_lazy", False)
 

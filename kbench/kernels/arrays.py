@@ -15,8 +15,8 @@ MatrixLike: TypeAlias = "ArrayLike | csr_matrix"
 
 
 def check_rows(X: MatrixLike, name: str) -> Matrix:
-    """Return inputs as rows of floats: 2-d arrays, or sparse matrices as they are."""
-    rows: Matrix = X if hasattr(X, "tocsr") else np.asarray(X)
+    """Return inputs as rows of floats: 2-d arrays; sparse matrices and lazy rows as they are."""
+    rows: Matrix = X if hasattr(X, "tocsr") or hasattr(X, "is_lazy") else np.asarray(X)
     if isinstance(rows, np.ndarray) and rows.dtype not in (np.float64, np.float32):
         rows = rows.astype(np.float64)
     if rows.ndim != 2:

@@ -43,11 +43,8 @@ def median_distance(X: MatrixLike, *, metric: Metric = "l2", n_rows: int = 500) 
     >>> median_distance([[0.0], [1.0], [5.0]])
     4.0
     """
-    if getattr(X, "is_lazy", False):
-        X = X[rows_of_median(X.shape[0], n_rows)]
     X = check_rows(X, "X")
-    if X.shape[0] > n_rows:
-        X = X[rows_of_median(X.shape[0], n_rows)]
+    X = X[rows_of_median(X.shape[0], n_rows)]
     values = X.data if hasattr(X, "tocsr") else X
     if not np.isfinite(np.sum(values)):
         raise ValueError("X must be finite, got NaN, infinite or too large values")
