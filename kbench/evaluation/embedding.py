@@ -177,8 +177,7 @@ class Embedding:
             embedding = cls._fit(fitting, candidate, steps, (inputs, targets), time_step)
             sizes = {"n_fitted": inputs.shape[0], "n_rows": parts[-1].shape[0]}
             return replace(embedding, dtype=np.dtype(dtype), **sizes), None
-        n_copies = 2  # of the inputs: as they are, and preprocessed
-        if data.pairwise or n_copies * len(data.y) * parts[0].row_bytes() <= FIT_BYTES:
+        if data.pairwise or not needs_blocks(data.X):
             X, unlabeled = whole(data.X), whole(data.unlabeled)
             X = steps.fit_transform(X, data.y, unlabeled)
             inputs = X if supervised or unlabeled is None else steps.transform(unlabeled)
@@ -227,10 +226,17 @@ class Embedding:
         """Embed training rows with these numbers, or others, which are preprocessed first."""
         return self.map_.transform(_convert(self.steps.transform(X, rows), self.dtype))
 
-    def embed_all(self, X: Matrix | Rows) -> Matrix:
-        """Embed all rows as one matrix."""
-        Z = self.embed(whole(X))
-        check_embedding(Z, X.shape[0], self.label)
+    def embed_all(self, X: Matrix | Rows, is_training: bool = False) -> Matrix:
+        """Embed all rows as one matrix; large inputs are preprocessed in blocks.
+
+        `is_training` is true if `X` are the training rows.
+        """
+        rows = np.arange(X.shape[0])
+        if needs_blocks(X) and self.allows_blocks(X):
+            blocks = self.embed_blocks(X, rows, Stopwatch(), is_training)
+            return _stack((Z for _, Z in blocks), len(rows))
+        Z = self.embed(whole(X), rows if is_training else None)
+        check_embedding(Z, len(rows), self.label)
         return Z
 
     def embed_blocks(
@@ -292,17 +298,28 @@ def preprocess(
         _convert(steps.transform(X[part], part if is_training else None), dtype)
         for part in iterate_row_numbers(rows)
     )
+    return _stack(parts, len(rows))
+
+
+def _stack(parts: Iterator[Matrix], n_rows: int) -> Matrix:
+    """Stack blocks, of which there is a copy of one at a time."""
     first = next(parts)
     if is_sparse(first):
         from scipy.sparse import vstack
 
         return vstack([first, *parts], format="csr")
-    out = np.empty((len(rows), first.shape[1]), first.dtype)
+    out = np.empty((n_rows, first.shape[1]), first.dtype)
     start = 0
     for part in chain([first], parts):
         out[start : start + len(part)] = part
         start += len(part)
     return out
+
+
+def needs_blocks(X: Matrix | Rows) -> bool:
+    """Return whether inputs as they are and preprocessed ones are not held together."""
+    n_copies = 2
+    return n_copies * X.shape[0] * take(X).row_bytes() > FIT_BYTES
 
 
 class LazyRows:

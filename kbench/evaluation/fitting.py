@@ -18,8 +18,8 @@ from kbench.evaluation.checked_predictions import (
     check_embedding,
     predict_all,
 )
-from kbench.evaluation.embedding import Embedding, Fitting, has_converged, preprocess
-from kbench.evaluation.lazy_rows import BLOCK_ROWS, Matrix, Rows, take, whole
+from kbench.evaluation.embedding import Embedding, Fitting, has_converged, needs_blocks
+from kbench.evaluation.lazy_rows import BLOCK_ROWS, Matrix, Rows, whole
 from kbench.evaluation.passes import Pass, fit_from_sums, fit_map, pass_over, takes_sums
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.targets import Scale
@@ -56,7 +56,7 @@ class FittedMethod:
     notes: Sequence[str] = ()
 
     is_in_blocks: bool = False
-    """Whether other rows are embedded in blocks too."""
+    """Whether the learner was fitted over blocks."""
 
     in_search: bool = False
     """Whether the search has made the pass that the learner was fitted from."""
@@ -70,17 +70,20 @@ class FittedMethod:
     def predict(self, X: Matrix | Rows) -> Predictions:
         """Predict rows, as the learner does: numbers are standardised."""
         with warnings.catch_warnings(action="ignore"):
-            if not self.is_in_blocks:
+            if not self._takes_blocks(X):
                 return self._predictions(self.learner, self.embedding.embed_all(X))
             blocks = self.embedding.embed_blocks(X, np.arange(X.shape[0]), Stopwatch())
             return Predictions.join([self._predictions(self.learner, Z) for _, Z in blocks])
+
+    def _takes_blocks(self, X: Matrix | Rows) -> bool:
+        return self.is_in_blocks or (needs_blocks(X) and self.embedding.allows_blocks(X))
 
     def _predictions(self, learner: FittedLearner, Z: Matrix) -> Predictions:
         return predict_all(learner, Z, learner.predict(Z), self.task)
 
     def test(self, X_test: Matrix | Rows) -> Tested:
         """Predict the test set and measure its time, and the sizes of the model."""
-        if self.is_in_blocks:
+        if self._takes_blocks(X_test):
             return self._test_in_blocks(X_test)
         map_, learner = self.embedding.map_, self.learner
         X_test = self.embedding.steps.transform(whole(X_test))
@@ -245,9 +248,8 @@ def fit_in_memory(
     fitting = fitting.select(rows)
     data = fitting.data
     embedding, X = fitted_map or Embedding.fit_rows(fitting, candidate, run)
-    if X is None:
-        X = preprocess(embedding.steps, take(data.X), is_training=True)
     scale, y = data.scale_targets()
+    measured = _sample(embedding, fitting) if X is None else (X, y)
     weight = data.weight
 
     def fitted(chosen: Candidate) -> FittedLearner:
@@ -255,7 +257,10 @@ def fit_in_memory(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        Z = run(lambda: embedding.map_.transform(X))
+        if X is None:
+            Z = run(lambda: embedding.embed_all(data.X, True))
+        else:
+            Z = run(lambda: embedding.map_.transform(X))
         check_embedding(Z.value, len(y), embedding.label)
         learner = run(lambda: fitted(candidate))
     other = None
@@ -269,8 +274,7 @@ def fit_in_memory(
         scale,
         data.task,
         converged,
-        X,
-        y,
+        *measured,
         replace(Z, value=None),  # the embedding is not held any longer
         learner,
         caught,
@@ -312,22 +316,26 @@ def _make_block_method(
     n_embedded: int,
 ) -> FittedMethod:
     """Return a method whose learner was fitted over blocks, with a sample of its rows."""
-    data, (learner, converged) = fitting.data, fit
-    rows = np.random.default_rng(fitting.seed).permutation(len(data.y))[:MEASURED_ROWS]
-    scale, _ = data.scale_targets()
+    learner, converged = fit
     return FittedMethod(
         shared,
         learner,
-        scale,
-        data.task,
+        fitting.data.scale_targets()[0],
+        fitting.data.task,
         shared.converged and converged,
-        shared.steps.transform(data.X[rows]),
-        scale.standardise(data.y[rows]),
+        *_sample(shared, fitting),
         *clocks,
         notes=notes,
         is_in_blocks=True,
         n_embedded=n_embedded,
     )
+
+
+def _sample(embedding: Embedding, fitting: Fitting) -> tuple[Matrix, np.ndarray]:
+    """Return preprocessed inputs of some rows, and their targets."""
+    data = fitting.data
+    rows = np.random.default_rng(fitting.seed).permutation(len(data.y))[:MEASURED_ROWS]
+    return embedding.steps.transform(data.X[rows]), data.scale_targets()[1][rows]
 
 
 def _describe_blocks(shared: Embedding) -> str:

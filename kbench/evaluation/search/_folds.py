@@ -18,8 +18,8 @@ from kbench.evaluation.checked_predictions import (
     predict_all,
     unstandardise,
 )
-from kbench.evaluation.embedding import Fitting, has_converged, preprocess
-from kbench.evaluation.lazy_rows import Matrix, take, whole
+from kbench.evaluation.embedding import Fitting, has_converged
+from kbench.evaluation.lazy_rows import Matrix, whole
 from kbench.evaluation.metrics import COMPUTE, Criterion, applies
 from kbench.evaluation.passes import fit_map
 from kbench.evaluation.search._result import Score
@@ -260,15 +260,13 @@ def embed_fold(fitting: Fitting, candidates: Sequence[Candidate], fold: Fold) ->
         alone = np.arange(len(train)), np.arange(len(train))
         selected = select_in_blocks(training, candidates, embedding, [alone])[1](0, alone)
         return replace(selected, X=fitting.data.X, fold=(alone[0], test))
-    if X is None:
-        X = preprocess(embedding.steps, take(training.data.X), is_training=True)
-    X_test = embedding.steps.transform(whole(fitting.data.rows(test, train)))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        Z, Z_test = embedding.map_.transform(X), embedding.map_.transform(X_test)
+        transform, everything = embedding.map_.transform, training.data.X
+        Z = embedding.embed_all(everything, True) if X is None else transform(X)
+        Z_test = embedding.embed_all(fitting.data.rows(test, train))
     # a candidate whose features are not finite must not win, and fail in the refit
     check_embedding(Z, len(train), embedding.label)
-    check_embedding(Z_test, len(test), embedding.label)
     converged = embedding.converged and has_converged(embedding.map_, caught)
     return FoldInMemory(training, Z, Z_test, converged)
 
